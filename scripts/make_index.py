@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 INDEX = ROOT / "tflq" / "index.py"
-STAGES = ("evaluate", "legalize", "select", "shapes", "tosa")
+STAGES = ("evaluate", "legalize", "select", "tosa")
 ORDER = ("tfl", "tosa", "quant", "ext", "stablehlo", "arith", "math", "tensor", "linalg", "shape", "func")
 TEXT = '''"""Which module declares each op, and which says what a stage does with it. Made by scripts/make_index.py.
 

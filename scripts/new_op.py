@@ -58,13 +58,14 @@ def test_every_value(storage: ScalarType, scale: float) -> None:
 
 NEXT = """
 What is left for {upper} (docs/new-operator.md):
-1. {declaration}: the formula, the traits, constraints of attributes; `newest=` and `versions`.
+1. {declaration}: the formula, the traits, constraints of attributes; `newest=` and `versions`;
+   `infer`, unless a trait says the shapes of its results.
 2. tflq/numerics: multipliers, ranges and tables as pure functions, with tests.
 3. A function with `@rule({title})` in tflq/legalize/reference (what a kernel computes), one with
    `@rule({title}, order=2)` in tflq/legalize/real (what no kernel computes); then `make index`.
 4. {test}: passes when the rule is right.
    Then: other types, invalid cases, a sample in tflq/coverage/samples.
-5. A rule in tflq/shapes, unless a trait says the shape; the release of each version in schema/runtime.toml.
+5. The release of each version in schema/runtime.toml.
 6. `make quick`, then scripts/make_coverage.py, then `make test`.
 """
 

@@ -40,7 +40,7 @@ from tflq.dialects.calls import entry_functions  # noqa: E402
 from tflq.flatbuffer.codec import decode  # noqa: E402
 from tflq.flatbuffer.encoder import encode  # noqa: E402
 from tflq.shapes import Inference  # noqa: E402
-from tflq.shapes.stating import stored_shape  # noqa: E402
+from tflq.shapes.site import stored_shape  # noqa: E402
 
 SECONDS = 15
 MOST_BYTES = 1 << 20

@@ -43,6 +43,8 @@ Kind: TypeAlias = type[Operator] | str
 
 RescaleMode = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 
+_OPEN: Final = TensorType(None, i32)
+"""The type of a result before the op infers it."""
 _REDUCTIONS: Final[Mapping[str, type[Operator]]] = {"sum": ReduceSum, "max": ReduceMax, "min": ReduceMin}
 
 
@@ -136,7 +138,7 @@ class Emitter:
         else:
             first = operands[0]
             assert first is not None
-            result = Value(first.type)
+            result = Value(_OPEN)
             op = made(name, list(operands), [result], attributes, self.location)
             assert isinstance(op, Operator)
             element: ElementType | int = type or _ELEMENTS[op.__class__]

@@ -397,77 +397,6 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         "state": "tosa.variable_read tosa.variable_write",
         "tables": "ext.table_16bit ext.table_2d tosa.table",
     },
-    "tflq.shapes": {
-        "activation": "tfl.prelu",
-        "bits": "tfl.bitcast",
-        "comparison": "tfl.select tfl.select_v2 tfl.where",
-        "control": "tfl.call tfl.call_once tfl.if tfl.while",
-        "convolution": ("tfl.conv_2d tfl.conv_3d tfl.conv_3d_transpose tfl.depthwise_conv_2d tfl.transpose_conv"),
-        "generic": (
-            "* quant.dcast quant.qcast quant.scast tfl.abs tfl.add tfl.add_n tfl.atan2 tfl.bitwise_xor "
-            "tfl.bucketize tfl.cast tfl.ceil tfl.complex_abs tfl.cos tfl.cumsum tfl.densify "
-            "tfl.dequantize tfl.div tfl.elu tfl.equal tfl.exp tfl.fake_quant tfl.floor tfl.floor_div "
-            "tfl.floor_mod tfl.gelu tfl.greater tfl.greater_equal tfl.hard_swish tfl.imag "
-            "tfl.l2_normalization tfl.leaky_relu tfl.less tfl.less_equal "
-            "tfl.local_response_normalization tfl.log tfl.log_softmax tfl.logical_and tfl.logical_not "
-            "tfl.logical_or tfl.logistic tfl.maximum tfl.minimum tfl.mul tfl.neg tfl.not_equal tfl.pow "
-            "tfl.quantize tfl.real tfl.relu tfl.relu6 tfl.relu_0_to_1 tfl.relu_n1_to_1 "
-            "tfl.reverse_sequence tfl.reverse_v2 tfl.right_shift tfl.round tfl.rsqrt tfl.sign tfl.sin "
-            "tfl.softmax tfl.sqrt tfl.square tfl.squared_difference tfl.stablehlo_abs tfl.stablehlo_add "
-            "tfl.stablehlo_and tfl.stablehlo_cbrt tfl.stablehlo_compare tfl.stablehlo_convert "
-            "tfl.stablehlo_cosine tfl.stablehlo_divide tfl.stablehlo_exponential tfl.stablehlo_floor "
-            "tfl.stablehlo_log tfl.stablehlo_logistic tfl.stablehlo_maximum tfl.stablehlo_minimum "
-            "tfl.stablehlo_multiply tfl.stablehlo_negate tfl.stablehlo_or tfl.stablehlo_power "
-            "tfl.stablehlo_remainder tfl.stablehlo_rsqrt tfl.stablehlo_scatter tfl.stablehlo_shift_left "
-            "tfl.stablehlo_subtract tfl.stablehlo_tanh tfl.sub tfl.tanh tfl.zeros_like tosa.abs "
-            "tosa.add tosa.arithmetic_right_shift tosa.bitwise_and tosa.bitwise_not tosa.bitwise_or "
-            "tosa.bitwise_xor tosa.cast tosa.ceil tosa.clamp tosa.clz tosa.cos tosa.equal tosa.erf "
-            "tosa.exp tosa.floor tosa.greater tosa.greater_equal tosa.identity tosa.intdiv tosa.log "
-            "tosa.logical_and tosa.logical_left_shift tosa.logical_not tosa.logical_or "
-            "tosa.logical_right_shift tosa.logical_xor tosa.maximum tosa.minimum tosa.mul tosa.negate "
-            "tosa.pow tosa.reciprocal tosa.rescale tosa.rsqrt tosa.select tosa.sigmoid tosa.sin "
-            "tosa.sub tosa.tanh"
-        ),
-        "indexing": (
-            "tfl.dynamic_update_slice tfl.embedding_lookup tfl.gather tfl.gather_nd "
-            "tfl.hashtable_lookup tfl.lsh_projection tfl.matrix_diag tfl.matrix_set_diag "
-            "tfl.non_max_suppression_v4 tfl.non_max_suppression_v5 tfl.one_hot tfl.scatter_nd "
-            "tfl.sparse_to_dense tfl.unique"
-        ),
-        "matmul": "tfl.batch_matmul tfl.fully_connected",
-        "movement": (
-            "tfl.batch_to_space_nd tfl.broadcast_to tfl.concatenation tfl.depth_to_space tfl.dilate "
-            "tfl.expand_dims tfl.mirror_pad tfl.pack tfl.pad tfl.padv2 tfl.reshape tfl.slice "
-            "tfl.space_to_batch_nd tfl.space_to_depth tfl.split tfl.split_v tfl.squeeze "
-            "tfl.strided_slice tfl.tile tfl.transpose tfl.unpack"
-        ),
-        "pooling": "tfl.average_pool_2d tfl.l2_pool_2d tfl.max_pool_2d tfl.reduce_window",
-        "random": "tfl.multinomial tfl.random_standard_normal tfl.random_uniform",
-        "recurrent": (
-            "tfl.bidirectional_sequence_lstm tfl.bidirectional_sequence_rnn tfl.lstm tfl.rnn tfl.svdf "
-            "tfl.unidirectional_sequence_lstm tfl.unidirectional_sequence_rnn"
-        ),
-        "reduction": (
-            "tfl.arg_max tfl.arg_min tfl.mean tfl.reduce_all tfl.reduce_any tfl.reduce_max "
-            "tfl.reduce_min tfl.reduce_prod tfl.segment_sum tfl.sum tfl.topk_v2 "
-            "tfl.unsorted_segment_max tfl.unsorted_segment_min tfl.unsorted_segment_prod "
-            "tfl.unsorted_segment_sum"
-        ),
-        "resize": "tfl.resize_bilinear tfl.resize_nearest_neighbor",
-        "shape": "tfl.broadcast_args tfl.fill tfl.range tfl.rank tfl.shape",
-        "signal": "tfl.rfft2d",
-        "stablehlo": (
-            "tfl.stablehlo_case tfl.stablehlo_clamp tfl.stablehlo_composite tfl.stablehlo_concatenate "
-            "tfl.stablehlo_dot_general tfl.stablehlo_dynamic_slice tfl.stablehlo_dynamic_update_slice "
-            "tfl.stablehlo_gather tfl.stablehlo_pad tfl.stablehlo_reduce tfl.stablehlo_reduce_window "
-            "tfl.stablehlo_reshape tfl.stablehlo_rng_bit_generator tfl.stablehlo_select "
-            "tfl.stablehlo_slice tfl.stablehlo_sort tfl.stablehlo_transpose tfl.stablehlo_while"
-        ),
-        "state": (
-            "tfl.assign_variable tfl.hashtable tfl.hashtable_find tfl.hashtable_import "
-            "tfl.hashtable_size tfl.read_variable tfl.var_handle"
-        ),
-    },
     "tflq.tosa.laws": {
         "activation": "tosa.clamp",
         "arithmetic": "tosa.mul tosa.negate",
@@ -475,11 +404,13 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         "control": "tosa.cond_if tosa.while_loop",
         "convolution": "tosa.conv2d tosa.conv3d tosa.depthwise_conv2d tosa.transpose_conv2d",
         "generic": (
-            "* quant.dcast quant.qcast quant.scast tfl.abs tfl.add tfl.add_n tfl.atan2 tfl.bitwise_xor "
-            "tfl.bucketize tfl.cast tfl.ceil tfl.complex_abs tfl.cos tfl.cumsum tfl.densify "
-            "tfl.dequantize tfl.div tfl.dynamic_update_slice tfl.elu tfl.equal tfl.exp tfl.fake_quant "
-            "tfl.floor tfl.floor_div tfl.floor_mod tfl.gelu tfl.greater tfl.greater_equal "
-            "tfl.hard_swish tfl.imag tfl.l2_normalization tfl.leaky_relu tfl.less tfl.less_equal "
+            "* ext.rescale_f64 ext.rescale_i64 ext.rescale_mean ext.rounding_divide_by_pot "
+            "ext.table_16bit ext.table_2d ext.truncate quant.dcast quant.qcast quant.scast tfl.abs "
+            "tfl.add tfl.add_n tfl.atan2 tfl.bitwise_xor tfl.bucketize tfl.cast tfl.ceil "
+            "tfl.complex_abs tfl.cos tfl.cumsum tfl.densify tfl.dequantize tfl.div "
+            "tfl.dynamic_update_slice tfl.elu tfl.equal tfl.exp tfl.fake_quant tfl.floor tfl.floor_div "
+            "tfl.floor_mod tfl.gelu tfl.greater tfl.greater_equal tfl.hard_swish tfl.imag "
+            "tfl.l2_normalization tfl.leaky_relu tfl.less tfl.less_equal "
             "tfl.local_response_normalization tfl.log tfl.log_softmax tfl.logical_and tfl.logical_not "
             "tfl.logical_or tfl.logistic tfl.maximum tfl.minimum tfl.mul tfl.neg tfl.not_equal tfl.pow "
             "tfl.prelu tfl.quantize tfl.real tfl.relu tfl.relu6 tfl.relu_0_to_1 tfl.relu_n1_to_1 "

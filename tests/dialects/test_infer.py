@@ -8,20 +8,29 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.one_op import CASES as ONE_OP
 from support.raised import outputs_of
 from support.running import reference
 
 from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
-from tflq.dialects.inference import Misfit, broadcast
+from tflq.dialects.inference import STATED, Misfit, broadcast
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tosa import movement as moving
 from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.arithmetic import Add
 from tflq.dialects.tosa.bits import BitwiseNot
 from tflq.dialects.tosa.comparison import Greater, Select
+from tflq.dialects.tosa.control import CondIf, WhileLoop
+from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
+from tflq.dialects.tosa.indexing import Gather, Scatter
+from tflq.dialects.tosa.matmul import MatMul
+from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D
 from tflq.dialects.tosa.reduction import ArgMax, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceSum
+from tflq.dialects.tosa.resize import Resize
 from tflq.ir.core import Function, Module, Value
-from tflq.ir.types import ScalarType, Shape, TensorType, i1, i32
+from tflq.ir.registry import dialect
+from tflq.ir.types import ScalarType, Shape, TensorType, i1, i8, i32
 
 Sizes = tuple[int, ...]
 Drawn = tuple[list[Sizes], dict[str, Any]]
@@ -71,6 +80,78 @@ def _transpose(rng: np.random.Generator) -> Drawn:
     return [shape], {"perms": tuple(rng.permutation(len(shape)).tolist())}
 
 
+def _spatial(rng: np.random.Generator, count: int, dilated: bool = True) -> tuple[Sizes, Sizes, dict[str, Any]]:
+    """Sizes, windows, and attributes by which the windows use up the sizes, as TOSA demands."""
+    window, stride = _sizes(rng, count), tuple(rng.integers(1, 4, count).tolist())
+    dilation = tuple(rng.integers(1, 4, count).tolist()) if dilated else (1,) * count
+    pad = tuple(int(rng.integers(window[i // 2])) for i in range(2 * count))
+    sizes = []
+    for i, (k, s, d) in enumerate(zip(window, stride, dilation, strict=True)):
+        least = max((k - 1) * d + 1 - sum(pad[2 * i : 2 * i + 2]), 1)
+        steps = -(-(least + sum(pad[2 * i : 2 * i + 2]) - (k - 1) * d - 1) // s) + int(rng.integers(3))
+        sizes.append(steps * s + (k - 1) * d + 1 - sum(pad[2 * i : 2 * i + 2]))
+    return tuple(sizes), window, {"pad": pad, "stride": stride, **({"dilation": dilation} if dilated else {})}
+
+
+ZERO = {"input_zp": 0, "weight_zp": 0}
+
+
+def _conv(count: int) -> Callable[[np.random.Generator], Drawn]:
+    def draw(rng: np.random.Generator) -> Drawn:
+        sizes, window, attributes = _spatial(rng, count)
+        n, c, o = _sizes(rng, 3)
+        return [(n, *sizes, c), (o, *window, c), (o if rng.integers(2) else 1,)], attributes | ZERO
+
+    return draw
+
+
+def _depthwise(rng: np.random.Generator) -> Drawn:
+    sizes, window, attributes = _spatial(rng, 2)
+    n, c, m = _sizes(rng, 3)
+    return [(n, *sizes, c), (*window, c, m), (c * m,)], attributes | ZERO
+
+
+def _transposed(rng: np.random.Generator) -> Drawn:
+    n, h, w, c, o = _sizes(rng, 5)
+    window = tuple(rng.integers(2, 5, 2).tolist())
+    pad = tuple(int(rng.integers(-(window[i // 2] // 2), 3)) for i in range(4))
+    attributes = {"out_pad": pad, "stride": tuple(rng.integers(1, 4, 2).tolist())}
+    return [(n, h, w, c), (o, *window, c), (o,)], attributes | ZERO
+
+
+def _pool(zero: dict[str, int]) -> Callable[[np.random.Generator], Drawn]:
+    def draw(rng: np.random.Generator) -> Drawn:
+        sizes, window, attributes = _spatial(rng, 2, dilated=False)
+        n, c = _sizes(rng, 2)
+        return [(n, *sizes, c)], attributes | {"kernel": window} | zero
+
+    return draw
+
+
+def _matmul(rng: np.random.Generator) -> Drawn:
+    n, rows, inner, columns = _sizes(rng, 4)
+    return [(n, rows, inner), (n, inner, columns)], {"a_zp": 0, "b_zp": 0}
+
+
+def _gather(rng: np.random.Generator) -> Drawn:
+    n, rows, count, channels = _sizes(rng, 4)
+    return [(n, rows + 1, channels), (n, count)], {}
+
+
+def _scatter(rng: np.random.Generator) -> Drawn:
+    n, rows, channels = _sizes(rng, 3)
+    return [(n, rows + 1, channels), (n, 1), (n, 1, channels)], {}
+
+
+def _resize(rng: np.random.Generator) -> Drawn:
+    """Scales n / 1, and borders that keep the last place inside."""
+    n, h, w, c = _sizes(rng, 4)
+    up = rng.integers(1, 4, 2).tolist()
+    border = tuple(int(rng.integers(0, each)) for each in up)
+    attributes = {"scale": (up[0], 1, up[1], 1), "offset": (0, 0), "border": border, "mode": "NEAREST_NEIGHBOR"}
+    return [(n, h, w, c)], attributes
+
+
 CASES: dict[type[Operator], tuple[Callable[[np.random.Generator], Drawn], Sequence[ScalarType], ScalarType]] = {
     Add: (lambda rng: _meeting(rng, 2), (i32,), i32),
     Greater: (lambda rng: _meeting(rng, 2), (i32,), i1),
@@ -83,6 +164,16 @@ CASES: dict[type[Operator], tuple[Callable[[np.random.Generator], Drawn], Sequen
     ReduceMax: (_axis, (i32,), i32),
     ReduceMin: (_axis, (i32,), i32),
     ReduceSum: (_axis, (i32,), i32),
+    Conv2D: (_conv(2), (i8, i8, i32), i32),
+    Conv3D: (_conv(3), (i8, i8, i32), i32),
+    DepthwiseConv2D: (_depthwise, (i8, i8, i32), i32),
+    TransposeConv2D: (_transposed, (i8, i8, i32), i32),
+    AvgPool2D: (_pool({"input_zp": 0, "output_zp": 0}), (i8,), i8),
+    MaxPool2D: (_pool({}), (i8,), i8),
+    MatMul: (_matmul, (i8,), i32),
+    Gather: (_gather, (i8, i32), i8),
+    Scatter: (_scatter, (i8, i32, i8), i8),
+    Resize: (_resize, (i8,), i8),
     moving.Concat: (_concat, (i32,), i32),
     moving.Pad: (_pad, (i32,), i32),
     moving.Reverse: (_axis, (i32,), i32),
@@ -90,12 +181,22 @@ CASES: dict[type[Operator], tuple[Callable[[np.random.Generator], Drawn], Sequen
     moving.Tile: (_tile, (i32,), i32),
     moving.Transpose: (_transpose, (i32,), i32),
 }
-# The kinds that the reference model takes on random int32 operands, in a fixed order: workers must collect alike.
+# What the reference model takes on random operands of these types, in a fixed order: workers must collect alike.
 ON_MODEL = (
     Add,
     Select,
     ReduceMax,
     ReduceSum,
+    Conv2D,
+    Conv3D,
+    DepthwiseConv2D,
+    TransposeConv2D,
+    AvgPool2D,
+    MaxPool2D,
+    MatMul,
+    Gather,
+    Scatter,
+    Resize,
     moving.Concat,
     moving.Pad,
     moving.Slice,
@@ -141,6 +242,30 @@ def test_reference_model(kind: type[Operator]) -> None:
         module, values = _made(kind, shapes, attributes)
         (found,) = reference(module, _arrays(rng, values))
         assert module.main.outputs[0].type.shape == found.shape, (shapes, attributes)
+
+
+WITHOUT = {"tosa.variable_read"}
+"""What says its shape nowhere but in its result's type."""
+
+
+def test_every_op_of_the_integer_form_infers() -> None:
+    kinds = [Qcast, Dcast, Scast]
+    for name in ("tosa", "ext"):
+        declared = dialect(name)
+        assert declared is not None
+        kinds += [kind for kind in declared.classes() if issubclass(kind, Operator)]
+    assert {kind.op_name for kind in kinds if not kind.infers} == WITHOUT
+
+
+@pytest.mark.parametrize("name", ONE_OP)
+def test_what_a_module_of_one_op_states(name: str) -> None:
+    """These modules run on the evaluator and on the reference model, with the shapes that they state."""
+    for op in ONE_OP[name]().ops():
+        if isinstance(op, (CondIf, WhileLoop)) or op.name in WITHOUT:
+            continue
+        assert isinstance(op, Operator)
+        found = op.infer(STATED)
+        assert (found if isinstance(found, list) else [found]) == [v.type.shape for v in op.results], op
 
 
 def test_broadcast_is_numpys() -> None:

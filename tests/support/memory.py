@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from support.harness import in_child
 
-__all__ = ["Memory", "addresses", "memory"]
+__all__ = ["Memory", "addresses", "memory", "result_shapes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,37 @@ def _is_there(interpreter: object, tensor: int) -> bool:
     except ValueError:
         return False
     return True
+
+
+def result_shapes(
+    model: bytes, inputs: Sequence[np.ndarray], resolver: str = "BUILTIN_REF"
+) -> list[list[tuple[int, ...] | None]]:
+    """The shapes that the results of each op of the first subgraph have after a run, on inputs cast to the model's
+    element types; None for one without memory. RuntimeError if the interpreter refuses."""
+    found: list[list[tuple[int, ...] | None]] = in_child(_result_shapes, model, inputs, resolver)
+    return found
+
+
+def _result_shapes(model: bytes, inputs: Sequence[np.ndarray], resolver: str) -> list[list[tuple[int, ...] | None]]:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(
+        model_content=model,
+        experimental_op_resolver_type=OpResolverType[resolver],
+        experimental_preserve_all_tensors=True,
+        num_threads=1,
+    )
+    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.resize_tensor_input(detail["index"], array.shape)
+    interpreter.allocate_tensors()
+    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], array.astype(detail["dtype"]))
+    interpreter.invoke()
+    tensors = {d["index"]: tuple(map(int, d["shape"])) for d in interpreter.get_tensor_details()}
+    return [
+        [tensors[t] if t in tensors and _is_there(interpreter, t) else None for t in map(int, op["outputs"]) if t >= 0]
+        for op in interpreter._get_ops_details()
+    ]
 
 
 def addresses(model: bytes) -> dict[int, tuple[int, int]]:

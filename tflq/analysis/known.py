@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.effects import is_variable
+from tflq.dialects.inference import constant_array
 from tflq.dialects.tfl.reduction import Reduction
 from tflq.dialects.tfl.shape import BroadcastArgs, Rank
 from tflq.dialects.tfl.shape import Shape as TflShape
@@ -73,9 +73,8 @@ class Known:
 
 def constant_elements(value: Value) -> Known | None:
     """The elements of a constant of plain numbers."""
-    if not value.is_constant or value.type.quantized or not value.type.storage.numpy or not value.type.is_static:
-        return None
-    return None if value.info.get("sparsity") or is_variable(value) else Known(value.array)
+    array = constant_array(value)
+    return None if array is None else Known(array)
 
 
 def elements_of(op: Op, shapes: Sequence[Shape], known: Sequence[Known | None]) -> list[Known] | None:

@@ -386,6 +386,8 @@ class Operator(Op):
     """Those that a file can violate."""
     shape_trait: ClassVar[Trait | None] = None
     """The first that says the result's shape."""
+    infers: ClassVar[bool] = False
+    """Whether the class or a trait of it says the shapes of its results."""
     newest: ClassVar[int] = 1
     versions: ClassVar[tuple[Any, ...]] = ()
 
@@ -419,6 +421,7 @@ class Operator(Op):
             cls.checked_attributes = tuple(each for each in attributes if each.checked)
         cls.checked_traits = tuple(t for t in cls.traits if type(t).check is not Trait.check)
         cls.shape_trait = next((t for t in cls.traits if type(t).infer is not Trait.infer), None)
+        cls.infers = cls.shape_trait is not None or cls.infer is not Operator.infer
         cls._by_trait = {kind: t for t in reversed(cls.traits) for kind in type(t).__mro__}  # the first one stays
         register(name, cls)
 

@@ -7,19 +7,35 @@
 
 `infer` answers the result's shape, or a list with one for each result. A dim is None where it is not known, a shape is
 None where not even its rank is. Emitters give results their types by it, TOSA's laws compare with it, and shape
-inference is a walk over it; so it may not rely on what the op's results state.
+inference is a walk over it (`tflq.shapes`); so it may rely on what the op's results state only where nothing else says
+it, as of a reshape. What operators share of the arithmetic is in `tflq.dialects.sizes` and `tflq.dialects.windows`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 
-__all__ = ["STATED", "Dims", "Misfit", "NotInferred", "Stated", "agree", "broadcast", "plus", "product", "text"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = [
+    "STATED",
+    "Dims",
+    "Misfit",
+    "NotInferred",
+    "Stated",
+    "agree",
+    "broadcast",
+    "constant_array",
+    "plus",
+    "product",
+    "text",
+]
 
 Dims: TypeAlias = tuple[int | None, ...]
 
@@ -32,8 +48,18 @@ class Misfit(NotInferred):
     """No interpreter runs the operator on operands of these shapes."""
 
 
+def constant_array(value: Value) -> np.ndarray | None:
+    """The elements of a constant of plain numbers that no variable may change; None of another value."""
+    if not value.is_constant or value.type.quantized or not value.type.storage.numpy or not value.type.is_static:
+        return None
+    return None if value.info.get("sparsity") or value.info.get("is_variable") else value.array
+
+
 class Stated:
-    """What the types of values say."""
+    """What the types of values say, and the elements of constants.
+
+    `tflq.shapes.Site` knows more: elements that the model computes from shapes, functions that an op calls, variables.
+    """
 
     __slots__ = ()
 
@@ -81,6 +107,57 @@ class Stated:
     def broadcast(self, values: Sequence[Value]) -> Dims:
         """The shape that these broadcast to."""
         return broadcast(*map(self.dims, values)) or ()
+
+    def array(self, value: Value) -> np.ndarray | None:
+        """All elements of an operand; None if one is not known before the model runs."""
+        return constant_array(value)
+
+    def elements(self, value: Value) -> list[int | None] | None:
+        """The elements of an operand as integers, None for one that is not known; None if none is."""
+        array = self.array(value)
+        return None if array is None else [int(v) for v in array.reshape(-1).tolist()]
+
+    def ints(self, value: Value | None, count: int | None = None) -> list[int | None]:
+        """The elements of an operand that holds sizes, axes or indices, None for one that is not known.
+
+        `count`: how many there must be.
+        """
+        if value is None:
+            raise NotInferred("an operand is missing")
+        found = self.elements(value)
+        if found is None:
+            total = product(self.dims(value))
+            if total is None:
+                raise NotInferred(f"the elements of '{value.name}' are not known before the model runs")
+            found = [None] * total
+        if count is not None and len(found) != count:
+            raise Misfit(f"'{value.name}' has {len(found)} elements, where {count} are expected")
+        return found
+
+    def whole(self, value: Value, count: int | None = None) -> list[int]:
+        """The elements of such an operand, if all are known."""
+        found = self.ints(value, count)
+        known = [v for v in found if v is not None]
+        if len(known) != len(found):
+            raise NotInferred(f"the elements of '{value.name}' are not known before the model runs")
+        return known
+
+    def chosen_axis(self, value: Value, rank: int) -> int | None:
+        """The axis that an operand holds, counted from 0; None if it is not known."""
+        (axis,) = self.ints(value, 1)
+        return None if axis is None else self.axis(axis, rank)
+
+    def branches(self, _functions: Sequence[int], _arguments: Sequence[Value | None], /) -> list[Shape]:
+        """What holds of the results of all these functions of the module on the same arguments."""
+        raise NotInferred("what the functions give that it calls is not known")
+
+    def loop(self, _condition: int, _body: int, _arguments: Sequence[Value | None], /) -> list[Shape]:
+        """What holds of the values that a function goes on with, as long as another says so."""
+        raise NotInferred("what the functions give that it calls is not known")
+
+    def variable(self, _handle: Value, _value: Value, _written: bool, /) -> Shape:
+        """The shape of the variable that a handle stands for, by an op that reads or writes a value."""
+        raise NotInferred("what shape the variable has is not known")
 
 
 STATED: Final = Stated()

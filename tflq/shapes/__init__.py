@@ -1,4 +1,5 @@
-"""Shape inference on the tfl form: what an interpreter's Prepare finds, rule by rule; binding of an open batch."""
+"""Shape inference on the tfl form: what an interpreter's Prepare finds, by the `infer` of each operator; binding of an
+open batch."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tflq.dialects.inference import Misfit, NotInferred
 from tflq.shapes.inference import Inference
 from tflq.shapes.settling import Stated, settle
-from tflq.shapes.site import Site, shape_of
+from tflq.shapes.site import Site
 
 if TYPE_CHECKING:
     from tflq.shapes.binding import bind_batch
@@ -22,7 +23,6 @@ __all__ = [
     "contradictions",
     "infer",
     "settle",
-    "shape_of",
 ]
 
 _HOME = {"bind_batch": "tflq.shapes.binding", "contradictions": "tflq.shapes.filling", "infer": "tflq.shapes.filling"}

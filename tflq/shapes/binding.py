@@ -12,6 +12,7 @@ from typing import ClassVar
 from tflq.analysis.variables import Accesses, is_handle
 from tflq.contract import Pass, PassResult
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.declare import Operator
 from tflq.dialects.forms import Form
 from tflq.dialects.inference import text
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
@@ -22,7 +23,6 @@ from tflq.light import dataclass, field
 from tflq.shapes.filling import reason, set_shape, stale
 from tflq.shapes.folding import fold_sizes
 from tflq.shapes.inference import Inference, is_complete
-from tflq.shapes.site import shape_of
 
 __all__ = ["BindShapes", "bind_batch"]
 
@@ -170,7 +170,7 @@ def _why(op: Op, why: str | None) -> tuple[str, str]:
     if why is None:
         what = "the size of its result depends on what the model is given"
         return what, "leave it out, or convert without a batch"
-    if shape_of.get(type(op)) is None:
+    if not isinstance(op, Operator) or not op.infers:
         return why, "put builtin operators in its place, or convert the model at the batch it was made for"
     if isinstance(op, (AssignVariable, ReadVariable)):
         return why, "give what is read from the variable and assigned to it one shape, and initialize it with that"

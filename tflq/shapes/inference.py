@@ -1,8 +1,9 @@
 """The walk over a module that infers every shape from those of the arguments.
 
-What the file says of results is not looked at, but for operators without a rule: theirs hold as long as their operands
-are as the file says. What is inside of a function that is run from several places is inferred for what all of them
-have in common; each place gets the results that follow from its own arguments.
+Each operator's `infer` says the shapes of its results. What the file says of them is not looked at, but for operators
+without `infer`: theirs hold as long as their operands are as the file says. What is inside of a function that is run
+from several places is inferred for what all of them have in common; each place gets the results that follow from its
+own arguments.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from tflq.dialects.inference import Misfit, NotInferred
 from tflq.dialects.tfl.control import Custom
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape
-from tflq.shapes.control import join_known, join_shapes
-from tflq.shapes.site import Site, shape_of
+from tflq.shapes.site import Site, join_known, join_shapes
 
 __all__ = ["Inference", "is_complete"]
 
@@ -118,7 +118,7 @@ class Inference:
         found: Sequence[Shape] = [None] * len(op.results)
         try:
             found = self._infer(op, site)
-            elements = site.results or elements_of(op, site.shapes(op.operands), site.elements(op.operands)) or ()
+            elements = site.results or elements_of(op, *site.given(op.operands)) or ()
         except NotInferred as reason:
             self.reasons[op] = str(reason)
             if isinstance(reason, Misfit):
@@ -127,13 +127,11 @@ class Inference:
             self._define(value, shape, elements[i] if i < len(elements) else None)
 
     def _infer(self, op: Op, site: Site) -> Sequence[Shape]:
-        rule = shape_of.get(type(op))
-        if rule is None:
+        if not isinstance(op, Operator) or not op.infers:
             return self._stated(op)
-        missing = op.missing if isinstance(op, Operator) else None
-        if missing is not None:
+        if (missing := op.missing) is not None:
             raise NotInferred(f"operand '{missing.name}' is missing")
-        answer = rule(op, site)
+        answer = op.infer(site)
         found: list[Shape] = answer if isinstance(answer, list) else [answer]
         if len(found) != len(op.results):
             raise Misfit(f"it has {len(op.results)} results, where {len(found)} are expected")

@@ -23,8 +23,8 @@ from tflq.dialects.calls import entry_functions
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl.movement import Slice
-from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
 from tflq.dialects.tfl.state import ReadVariable
+from tflq.dialects.traits.kernels import NeverRuns
 from tflq.dialects.traits.quantization import MultiplyAccumulate
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
@@ -33,15 +33,12 @@ from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
 from tflq.light import NamedTuple, dataclass
 from tflq.shapes.filling import SHAPE_INFO, reason, set_shape
 from tflq.shapes.inference import Inference, is_complete
-from tflq.shapes.stating import stored_shape
+from tflq.shapes.site import stored_shape
 
 __all__ = ["RestateResults", "SettleShapes", "Stated", "settle"]
 
 _FACTOR = 3
 """The second batch is so many times the one stated: what divides that one divides it."""
-
-_UNRUN = (StablehloConvolution, StablehloDotGeneral)
-"""No interpreter runs these, at no batch; they become builtins on the shapes that are stated."""
 
 _Row = tuple[Shape, Mapping[str, Any]]
 
@@ -185,7 +182,7 @@ def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
     larger = {
         v: (_FACTOR * (shape[0] or 1), *shape[1:]) for v in inputs if (shape := stored_shape(v)) and not _scaled(v, 0)
     }
-    if all((v.type.shape or (None,))[0] is None for v in larger) or any(isinstance(op, _UNRUN) for op in module.ops()):
+    if all((v.type.shape or (None,))[0] is None for v in larger) or any(trait_of(op, NeverRuns) for op in module.ops()):
         return {}
     resized = [Inference(module, {**_stored(inputs), **larger})]
     if not _runs(module, resized[0]) and len(larger) > 1:

@@ -14,8 +14,9 @@ from tflq.dialects.forms import Form
 from tflq.ir.core import Module, Value
 from tflq.ir.types import Shape
 from tflq.shapes.inference import Inference, is_complete
+from tflq.shapes.site import stored_shape
 
-__all__ = ["StateShapes", "stored_shape"]
+__all__ = ["StateShapes"]
 
 
 class StateShapes(Pass):
@@ -41,17 +42,6 @@ class StateShapes(Pass):
 
 def _is_open(value: Value) -> bool:
     return value.type.shape is not None and None in value.type.shape
-
-
-def stored_shape(value: Value) -> Shape:
-    """The shape that a file gives an input; 1 for an open dim if it does not say."""
-    dims = value.type.shape
-    if dims is None:
-        return None
-    stored = value.info.get("shape")
-    if stored is None or len(stored) != len(dims):
-        stored = (1,) * len(dims)
-    return tuple(int(s) if d is None else d for d, s in zip(dims, stored, strict=True))
 
 
 def _fits(value: Value, shape: Shape) -> bool:

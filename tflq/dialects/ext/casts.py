@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INTEGER, Operator, operand, result
+from tflq.dialects.traits.types import SameShape
 from tflq.ir.core import Value
 
 __all__ = ["Truncate"]
@@ -14,3 +15,4 @@ class Truncate(Operator, name="ext.truncate"):
     __slots__ = ()
     input: Value = operand(FLOAT)
     output: Value = result(INTEGER)
+    traits = (SameShape(input, output),)

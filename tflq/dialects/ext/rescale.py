@@ -6,6 +6,7 @@ import numpy as np
 
 from tflq.dialects.declare import ANY, INT, OneOf, Operator, array, attribute, ints, operand, result
 from tflq.dialects.traits.elements import Role, Tabulable
+from tflq.dialects.traits.types import SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import f64, i8, i16, i32, i64, ui8
 
@@ -22,7 +23,7 @@ class RescaleF64(Operator, name="ext.rescale_f64"):
     scale: np.ndarray = attribute(array(f64))
     output_zp: int = attribute(INT)
     input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
-    traits = (Tabulable(input), Role("rescaled"))
+    traits = (Tabulable(input), Role("rescaled"), SameShape(input, output))
 
 
 class RescaleI64(Operator, name="ext.rescale_i64"):
@@ -36,6 +37,7 @@ class RescaleI64(Operator, name="ext.rescale_i64"):
     multiplier: np.ndarray = attribute(array(i32))
     shift: np.ndarray = attribute(array(i8))
     input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
+    traits = (SameShape(input, output),)
 
 
 class RescaleMean(Operator, name="ext.rescale_mean"):
@@ -51,6 +53,7 @@ class RescaleMean(Operator, name="ext.rescale_mean"):
     multiplier: int = attribute(INT)
     shift: int = attribute(INT)
     output_zp: int = attribute(INT)
+    traits = (SameShape(sums, output),)
 
 
 class RoundingDivideByPot(Operator, name="ext.rounding_divide_by_pot"):
@@ -60,4 +63,4 @@ class RoundingDivideByPot(Operator, name="ext.rounding_divide_by_pot"):
     input: Value = operand(i64)
     output: Value = result(i16)
     exponent: int = attribute(INT)
-    traits = (Tabulable(input),)
+    traits = (Tabulable(input), SameShape(input, output))

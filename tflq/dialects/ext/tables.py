@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import OneOf, Operator, operand, result
 from tflq.dialects.traits.elements import Role, Tabulable, WithinRange
+from tflq.dialects.traits.types import Broadcasts, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, ui8
 
@@ -18,7 +19,7 @@ class Table16Bit(Operator, name="ext.table_16bit"):
     input: Value = operand(i16)
     table: Value = operand(T, constant=True)
     output: Value = result(T)
-    traits = (Role("looked_up"),)
+    traits = (Role("looked_up"), SameShape(input, output))
 
 
 class Table2D(Operator, name="ext.table_2d"):
@@ -31,4 +32,4 @@ class Table2D(Operator, name="ext.table_2d"):
     input2: Value = operand(OneOf(i8, ui8))
     table: Value = operand(T, constant=True)
     output: Value = result(T)
-    traits = (Tabulable(input1, input2), WithinRange(table), Role("looked_up"))
+    traits = (Tabulable(input1, input2), WithinRange(table), Role("looked_up"), Broadcasts(input1, input2, output))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Misfit, Stated, agree, text
 from tflq.dialects.tfl.parameters import LOG_SOFTMAX, SYMMETRIC, UNIT
 from tflq.dialects.traits.kernels import Interpolates, Misreads
 from tflq.dialects.traits.memory import InPlace
@@ -97,6 +98,14 @@ class Prelu(Operator, name="tfl.prelu"):
         SameShape(input, output),
         Misreads("scales", "result type", "floats"),
     )
+
+    def infer(self, site: Stated) -> Dims:
+        """The slopes broadcast to the input, never the input to them."""
+        dims = site.dims(self.input)
+        found = site.broadcast([self.input, self.alpha])
+        if len(found) != len(dims):
+            raise Misfit(f"alpha {text(site.dims(self.alpha))} has more dims than the input {text(dims)}")
+        return tuple(agree(a, b, "input and result") for a, b in zip(dims, found, strict=True))
 
 
 class Elu(ScaledActivation, name="tfl.elu"):

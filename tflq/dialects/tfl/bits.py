@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.inference import Dims, Stated, agree
 from tflq.dialects.traits.kernels import Misreads
 from tflq.dialects.traits.memory import View
 from tflq.dialects.traits.quantization import ParametersUnread
@@ -39,3 +40,14 @@ class Bitcast(Operator, name="tfl.bitcast"):
     input: Value = operand()
     output: Value = result()
     traits = (View(input), ParametersUnread(input, output))
+
+    def infer(self, site: Stated) -> Dims:
+        """Between widths the last dim appears or goes."""
+        dims = site.dims(self.input)
+        before, after = self.input.type.storage.bits, self.result.type.storage.bits
+        if before > after:
+            return (*dims, before // after)
+        if before < after:
+            agree(dims[-1] if dims else None, after // before, "last dim")
+            return dims[:-1]
+        return dims

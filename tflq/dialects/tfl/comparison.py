@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.inference import Dims, Stated, product
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.effects import Unquantized
 from tflq.dialects.traits.kernels import Misreads
@@ -14,6 +15,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import i8, i32, i64, ui8
 
 __all__ = [
+    "Choice",
     "Comparison",
     "Equal",
     "Greater",
@@ -109,7 +111,27 @@ class LogicalNot(Operator, name="tfl.logical_not"):
     traits = (Unquantized("its tensors are truth values"), Elementwise(input, output))
 
 
-class Select(Operator, name="tfl.select", newest=4):
+class Choice(Operator):
+    """One of two elements by a condition. Of one element each, the result is left the rank that it states."""
+
+    __slots__ = ()
+    condition: Value
+    on_true: Value
+    on_false: Value
+    output: Value
+
+    def infer(self, site: Stated) -> Dims:
+        operands, stated = [self.condition, self.on_true, self.on_false], self.output.type.shape
+        if stated is not None and all(product(shape) == 1 for shape in (stated, *map(site.dims, operands))):
+            return (1,) * len(stated)
+        return self.chosen(site)
+
+    def chosen(self, site: Stated) -> Dims:
+        """The shape of more elements, or of a result that states none."""
+        raise NotImplementedError
+
+
+class Select(Choice, name="tfl.select", newest=4):
     """on_true where the condition holds, else on_false; all of one shape, or a condition of rows. Source:
     kernels/select.cc."""
 
@@ -126,8 +148,12 @@ class Select(Operator, name="tfl.select", newest=4):
     )
     versions = (Needs(3, rank=5),)
 
+    def chosen(self, site: Stated) -> Dims:
+        """A condition of rank 1 chooses rows."""
+        return site.common([self.on_true, self.on_false])
 
-class SelectV2(Operator, name="tfl.select_v2", newest=2):
+
+class SelectV2(Choice, name="tfl.select_v2", newest=2):
     """on_true where the condition holds, else on_false; operands broadcast. Source: kernels/select.cc."""
 
     __slots__ = ()
@@ -143,6 +169,9 @@ class SelectV2(Operator, name="tfl.select_v2", newest=2):
         Broadcasts(condition, on_true, on_false, output, strict=False),
     )
 
+    def chosen(self, site: Stated) -> Dims:
+        return site.broadcast([self.condition, self.on_true, self.on_false])
+
 
 class Where(Operator, name="tfl.where", newest=2):
     """The indices of the elements that are true. Source: kernels/where.cc."""
@@ -152,3 +181,8 @@ class Where(Operator, name="tfl.where", newest=2):
     output: Value = result()
     traits = (SizedBy(condition),)
     versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))
+
+    def infer(self, site: Stated) -> Dims:
+        """As many rows as there are true elements."""
+        found = site.array(self.condition)
+        return (None if found is None else int((found != 0).sum()), len(site.dims(self.condition)))

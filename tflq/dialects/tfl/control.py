@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Stated
 from tflq.dialects.traits.effects import Calls, Impure, Kept, Unquantized
 from tflq.ir.core import Value
+from tflq.ir.types import Shape
 
 __all__ = ["Call", "CallOnce", "Custom", "Delegate", "If", "PlaceholderForGreaterOpCodes", "While"]
 
@@ -20,6 +22,9 @@ class Call(Operator, name="tfl.call"):
     subgraph: int = attribute(default=0)
     traits = (CALLS, Calls(subgraph, inputs=inputs), Impure())
 
+    def infer(self, site: Stated) -> list[Shape]:
+        return site.branches([self.subgraph], self.inputs)
+
 
 class CallOnce(Operator, name="tfl.call_once"):
     """Runs a function once, before anything else. Source: kernels/call_once.cc."""
@@ -29,6 +34,10 @@ class CallOnce(Operator, name="tfl.call_once"):
     outputs: list[Value] = result(variadic=True)
     init_subgraph_index: int = attribute(default=0)
     traits = (CALLS, Calls(init_subgraph_index, inputs=inputs), Impure())
+
+    def infer(self, site: Stated) -> list[Shape]:
+        site.branches([self.init_subgraph_index], ())
+        return []
 
 
 class If(Operator, name="tfl.if"):
@@ -42,6 +51,9 @@ class If(Operator, name="tfl.if"):
     else_subgraph_index: int = attribute(default=0)
     traits = (CALLS, Calls(then_subgraph_index, else_subgraph_index, inputs=inputs), Impure())
 
+    def infer(self, site: Stated) -> list[Shape]:
+        return site.branches([self.then_subgraph_index, self.else_subgraph_index], self.inputs)
+
 
 class While(Operator, name="tfl.while"):
     """Runs a function as long as another says so. Source: kernels/while.cc."""
@@ -52,6 +64,9 @@ class While(Operator, name="tfl.while"):
     cond_subgraph_index: int = attribute(default=0)
     body_subgraph_index: int = attribute(default=0)
     traits = (CALLS, Calls(cond_subgraph_index, body_subgraph_index, inputs=inputs), Impure())
+
+    def infer(self, site: Stated) -> list[Shape]:
+        return site.loop(self.cond_subgraph_index, self.body_subgraph_index, self.inputs)
 
 
 class Custom(Operator, name="tfl.custom"):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Misfit, Stated, agree
 from tflq.dialects.traits.constants import NonNegative
 from tflq.dialects.traits.kernels import HybridKernel
 from tflq.dialects.traits.memory import SizedBy
 from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, QuantizedTogether
 from tflq.dialects.traits.types import FilterChannels, HasShape, Window
+from tflq.dialects.windows import slide
 from tflq.ir.core import Value
 from tflq.ir.types import i4, i8, ui8
 
@@ -39,6 +41,15 @@ class Conv2D(Operator, name="tfl.conv_2d", newest=8):
         HybridKernel((i4, i8, ui8), scaleless=(i4, i8)),
     )
 
+    def infer(self, site: Stated) -> Dims:
+        """[N, H, W, I] with [O, KH, KW, I / groups]."""
+        n, h, w, channels = site.dims(self.input, 4)
+        outputs, kh, kw, inputs = site.dims(self.filter, 4)
+        if channels is not None and inputs and channels % inputs:
+            raise Misfit(f"{channels} channels do not divide into groups of {inputs}")
+        dilations = self.dilation_h_factor, self.dilation_w_factor
+        return (n, *slide((h, w), (kh, kw), (self.stride_h, self.stride_w), self.padding, dilations), outputs)
+
 
 class DepthwiseConv2D(Operator, name="tfl.depthwise_conv_2d", newest=6):
     """2-D convolution of each channel by itself; the filter is [1, H, W, channels * multiplier]. Source:
@@ -64,6 +75,13 @@ class DepthwiseConv2D(Operator, name="tfl.depthwise_conv_2d", newest=6):
         Window(input, filter),
         HybridKernel((i8,)),
     )
+
+    def infer(self, site: Stated) -> Dims:
+        """[N, H, W, C] with [1, KH, KW, C · multiplier]."""
+        n, h, w, _ = site.dims(self.input, 4)
+        _, kh, kw, outputs = site.dims(self.filter, 4)
+        dilations = self.dilation_h_factor, self.dilation_w_factor
+        return (n, *slide((h, w), (kh, kw), (self.stride_h, self.stride_w), self.padding, dilations), outputs)
 
 
 class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
@@ -92,6 +110,12 @@ class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
         SizedBy(output_shape),
     )
 
+    def infer(self, site: Stated) -> Dims:
+        """The operand that says the shape must name the input's batch."""
+        n, h, w, c = site.ints(self.output_shape, 4)
+        batch = agree(n, site.dims(self.input, 4)[0], "output_shape and input have batches that")
+        return (batch, h, w, agree(c, site.dims(self.filter, 4)[0], "output_shape and filter have channels that"))
+
 
 class Conv3D(Operator, name="tfl.conv_3d"):
     """3-D convolution of an NDHWC input and a DHWIO filter. Source: kernels/conv3d.cc."""
@@ -109,6 +133,14 @@ class Conv3D(Operator, name="tfl.conv_3d"):
     dilation_d_factor: int = attribute(default=1, positive=True)
     dilation_w_factor: int = attribute(default=1, positive=True)
     dilation_h_factor: int = attribute(default=1, positive=True)
+
+    def infer(self, site: Stated) -> Dims:
+        """[N, D, H, W, I] with [KD, KH, KW, I, O]."""
+        n, *sizes, _ = site.dims(self.input, 5)
+        *kernel, _, outputs = site.dims(self.filter, 5)
+        strides = self.stride_d, self.stride_h, self.stride_w
+        dilations = self.dilation_d_factor, self.dilation_h_factor, self.dilation_w_factor
+        return (n, *slide(sizes, kernel, strides, self.padding, dilations), outputs)
 
 
 class Conv3DTranspose(Operator, name="tfl.conv_3d_transpose"):
@@ -129,3 +161,8 @@ class Conv3DTranspose(Operator, name="tfl.conv_3d_transpose"):
     dilation_w_factor: int = attribute(default=1, positive=True)
     dilation_h_factor: int = attribute(default=1, positive=True)
     traits = (NonNegative(output_shape), SizedBy(output_shape))
+
+    def infer(self, site: Stated) -> Dims:
+        n, d, h, w, c = site.ints(self.output_shape, 5)
+        batch = agree(n, site.dims(self.input, 5)[0], "output_shape and input have batches that")
+        return (batch, d, h, w, agree(c, site.dims(self.filter, 5)[3], "output_shape and filter have channels that"))

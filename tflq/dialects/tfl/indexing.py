@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree, product, text
+from tflq.dialects.sizes import fitting, with_dim
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axis, Indices, NonNegative
 from tflq.dialects.traits.effects import Unquantized
@@ -14,7 +16,7 @@ from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import ParametersUnread, SameScale
 from tflq.dialects.traits.types import Elementwise, OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
-from tflq.ir.types import i1, i2, i4, i8, i16, i64, ui8
+from tflq.ir.types import Shape, i1, i2, i4, i8, i16, i64, ui8
 
 __all__ = [
     "Bucketize",
@@ -65,6 +67,17 @@ class Gather(Operator, name="tfl.gather", newest=8):
         Needs(2, input, i8),
     )
 
+    def infer(self, site: Stated) -> Dims:
+        """[batch, before axis, indices, after axis]."""
+        dims, indices = site.dims(self.input), site.dims(self.indices)
+        axis = site.axis(self.axis, len(dims))
+        batch = self.batch_dims
+        batch += len(indices) if batch < 0 else 0
+        if not 0 <= batch <= min(axis, len(indices)):
+            raise Misfit(f"batch_dims {batch} does not fit {text(dims)} and indices {text(indices)}")
+        lead = [agree(a, b, "batch dims") for a, b in zip(dims[:batch], indices[:batch], strict=True)]
+        return (*lead, *dims[batch:axis], *indices[batch:], *dims[axis + 1 :])
+
 
 class GatherND(Operator, name="tfl.gather_nd", newest=6):
     """Blocks by index tuples. Source: kernels/gather_nd.cc."""
@@ -82,6 +95,14 @@ class GatherND(Operator, name="tfl.gather_nd", newest=6):
     )
     versions = (Needs(5, input, i1), Needs(4, indices, i16), Needs(3, input, i16))
 
+    def infer(self, site: Stated) -> Dims:
+        dims, indices = site.dims(self.input), site.dims(self.indices)
+        if not indices or indices[-1] is None:
+            raise NotInferred(f"how many dims the indices {text(indices)} name is not known")
+        if indices[-1] > len(dims):
+            raise Misfit(f"indices {text(indices)} name more dims than {text(dims)} has")
+        return (*indices[:-1], *dims[indices[-1] :])
+
 
 class ScatterND(Operator, name="tfl.scatter_nd"):
     """Updates, added into zeros by index tuples. Source: kernels/scatter_nd.cc."""
@@ -92,6 +113,9 @@ class ScatterND(Operator, name="tfl.scatter_nd"):
     shape: Value = operand(indices=True)
     output: Value = result()
     traits = (SameScale(updates, output), NonNegative(indices, shape), Misreads("result type"), SizedBy(shape))
+
+    def infer(self, site: Stated) -> Dims:
+        return tuple(site.ints(self.shape))
 
 
 class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
@@ -106,6 +130,9 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     validate_indices: bool = attribute(default=False)
     traits = (Misreads("result type"), SizedBy(shape))
     versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
+
+    def infer(self, site: Stated) -> Dims:
+        return tuple(site.ints(self.shape))
 
 
 class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
@@ -126,6 +153,13 @@ class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
         MovesElements(input, update),
     )
     versions = (Needs(4, input, i16), Needs(2, starts, i64))
+
+    def infer(self, site: Stated) -> Dims:
+        """A vector with a start for each dim."""
+        dims = site.dims(self.input)
+        fitting(dims, site.dims(self.update, len(dims)), "the update")
+        agree(site.dims(self.starts, 1)[0], len(dims), "starts and dims")
+        return dims
 
 
 class OneHot(Operator, name="tfl.one_hot"):
@@ -148,6 +182,12 @@ class OneHot(Operator, name="tfl.one_hot"):
         SizedBy(depth),
     )
 
+    def infer(self, site: Stated) -> Dims:
+        dims, axis = site.dims(self.indices), self.axis
+        (depth,) = site.ints(self.depth, 1)
+        at = len(dims) if axis == -1 else site.axis(axis, len(dims) + 1)
+        return with_dim(dims, at, depth)
+
 
 class MatrixDiag(Operator, name="tfl.matrix_diag"):
     """Vectors as diagonals of matrices. Source: kernels/matrix_diag.cc."""
@@ -156,6 +196,10 @@ class MatrixDiag(Operator, name="tfl.matrix_diag"):
     input: Value = operand()
     output: Value = result()
     traits = (SameScale(input, output), Misreads("result type", "packed"), MovesElements(input))
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        return (*dims, *dims[-1:])
 
 
 class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
@@ -171,6 +215,15 @@ class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
         MovesElements(input, diagonal),
     )
 
+    def infer(self, site: Stated) -> Dims:
+        """As many elements on the diagonal as the shorter of the last two dims has."""
+        *outer, rows, columns = site.dims(self.input, least=2)
+        diagonal = site.dims(self.diagonal, len(outer) + 1)
+        least = None if rows is None or columns is None else min(rows, columns)
+        for a, b in zip((*outer, least), diagonal, strict=True):
+            agree(a, b, "dims of input and diagonal")
+        return (*outer, rows, columns)
+
 
 class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
     """Rows of a table by index. Source: kernels/embedding_lookup.cc."""
@@ -180,6 +233,9 @@ class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
     values: Value = operand()
     output: Value = result()
     traits = (Misreads("result type", "packed"), HybridKernel((i2, i4, i8, ui8), blockwise=(i2, i4)))
+
+    def infer(self, site: Stated) -> Dims:
+        return (*site.dims(self.ids, 1), *site.dims(self.values)[1:])
 
 
 class EmbeddingLookupSparse(Operator, name="tfl.embedding_lookup_sparse"):
@@ -207,6 +263,10 @@ class HashtableLookup(Operator, name="tfl.hashtable_lookup"):
     hits: Value = result()
     traits = (Misreads("packed"),)
 
+    def infer(self, site: Stated) -> list[Shape]:
+        count = site.dims(self.lookup, 1)
+        return [(*count, *site.dims(self.values)[1:]), count]
+
 
 class LSHProjection(Operator, name="tfl.lsh_projection"):
     """Bits of hashes of the input. Source: kernels/lsh_projection.cc."""
@@ -219,6 +279,10 @@ class LSHProjection(Operator, name="tfl.lsh_projection"):
     type: str = attribute(default="UNKNOWN")
     traits = (Unquantized("it hashes bytes into buckets"),)
 
+    def infer(self, site: Stated) -> Dims:
+        hashes, bits = site.dims(self.hash, 2)
+        return (hashes,) if self.type == "SPARSE" else (product((hashes, bits)),)
+
 
 class Unique(Operator, name="tfl.unique"):
     """The elements without repetition, and where each went. Source: kernels/unique.cc."""
@@ -229,6 +293,10 @@ class Unique(Operator, name="tfl.unique"):
     indices: Value = result()
     idx_out_type: str = attribute(default="INT32")
     traits = (SizedBy(input),)
+
+    def infer(self, site: Stated) -> list[Shape]:
+        """How many differ is seen only when the model runs."""
+        return [(None,), site.dims(self.input, 1)]
 
 
 class Bucketize(Operator, name="tfl.bucketize"):
@@ -254,6 +322,10 @@ class NonMaxSuppressionV4(Operator, name="tfl.non_max_suppression_v4"):
     count: Value = result()
     traits = (NonNegative(max_output_size), SizedBy(max_output_size))
 
+    def infer(self, site: Stated) -> list[Shape]:
+        (most,) = site.ints(self.max_output_size, 1)
+        return [*[(most,)] * (len(self.results) - 1), ()]
+
 
 class NonMaxSuppressionV5(Operator, name="tfl.non_max_suppression_v5"):
     """Boxes that do not overlap better ones, with softened scores. Source: kernels/non_max_suppression.cc."""
@@ -269,6 +341,10 @@ class NonMaxSuppressionV5(Operator, name="tfl.non_max_suppression_v5"):
     selected_scores: Value = result()
     count: Value = result()
     traits = (NonNegative(max_output_size), SizedBy(max_output_size))
+
+    def infer(self, site: Stated) -> list[Shape]:
+        (most,) = site.ints(self.max_output_size, 1)
+        return [*[(most,)] * (len(self.results) - 1), ()]
 
 
 class SkipGram(Operator, name="tfl.skip_gram"):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Stated, agree, product
+from tflq.dialects.sizes import matrix_product
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.kernels import HybridKernel, Misreads
 from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, ParametersUnread, QuantizedTogether
 from tflq.ir.core import Value
-from tflq.ir.types import i2, i4, i8, i16, ui8
+from tflq.ir.types import Shape, i2, i4, i8, i16, ui8
 
 __all__ = ["BatchMatMul", "FullyConnected"]
 
@@ -33,6 +35,22 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
         HybridKernel((i2, i4, i8, ui8), blockwise=(i4,), scaleless=(i8,), symmetric=(i2, i4)),
     )
 
+    def infer(self, site: Stated) -> list[Shape]:
+        """All elements in rows of the weights' length, unless the dims are to be kept; the kernel leaves out what does
+        not fill the last row."""
+        dims = site.dims(self.input)
+        units, length = site.dims(self.weights, 2)
+        spare = [v.type.shape for v in self.results[1:]]
+        if self.keep_num_dims:
+            agree(dims[-1] if dims else None, length, "the input's last dim and the weights' length")
+            return [(*dims[:-1], units), *spare]
+        total = product(dims)
+        if total is not None and length:
+            return [(total // length, units), *spare]
+        if dims and dims[-1] is not None and dims[-1] == length:
+            return [(product(dims[:-1]), units), *spare]
+        return [(None, units), *spare]
+
 
 class BatchMatMul(Operator, name="tfl.batch_matmul", newest=4):
     """lhs × rhs of the last two dims; the others broadcast. Source: kernels/batch_matmul.cc."""
@@ -51,3 +69,8 @@ class BatchMatMul(Operator, name="tfl.batch_matmul", newest=4):
         ParametersUnread(lhs, rhs),
     )
     versions = (Needs(3, lhs, i16), Needs(2, lhs, i8))
+
+    def infer(self, site: Stated) -> Dims:
+        a, b = site.dims(self.lhs), site.dims(self.rhs)
+        a = (*a[:-2], *reversed(a[-2:])) if self.adj_x else a
+        return matrix_product(a, (*b[:-2], *reversed(b[-2:])) if self.adj_y else b)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects import sizes
+from tflq.dialects.declare import Operator, Trait, attribute, operand, result
+from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree, plus, product, text
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, Axis, Counts, NonNegative, NoZeros, Permutation
 from tflq.dialects.traits.effects import Undescribed
@@ -14,7 +16,7 @@ from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import ParametersUnread, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
-from tflq.ir.types import f32, i1, i4, i8, i16, i32, i64, ui8, ui32
+from tflq.ir.types import Shape, f32, i1, i4, i8, i16, i32, i64, ui8, ui32
 
 __all__ = [
     "BatchToSpaceND",
@@ -64,6 +66,15 @@ class Reshape(Operator, name="tfl.reshape"):
         ComputedEarly(),
     )
 
+    def infer(self, site: Stated) -> Dims:
+        """By the operand if it is a vector of int32, else by the option, where [0] stands for a scalar."""
+        if self.shape is not None and self.shape.type.storage is i32:
+            stated = site.shape(self.shape)
+            if stated is None or len(stated) == 1:
+                return sizes.reshaped(site.dims(self.input), site.ints(self.shape))
+        option = [] if self.new_shape is None else [int(d) for d in self.new_shape]
+        return sizes.reshaped(site.dims(self.input), [] if option == [0] else option)
+
 
 class Squeeze(Operator, name="tfl.squeeze"):
     """Without dims of size 1. Source: kernels/squeeze.cc."""
@@ -79,6 +90,18 @@ class Squeeze(Operator, name="tfl.squeeze"):
         View(input),
         MovesElements(input),
     )
+
+    def infer(self, site: Stated) -> Dims:
+        """The dims named, or every dim of 1."""
+        dims, named = site.dims(self.input), self.squeeze_dims
+        if named is None or not len(named):
+            if None in dims:
+                raise NotInferred(f"which dims of {text(dims)} are 1 is not known")
+            return tuple(d for d in dims if d != 1)
+        gone = {site.axis(int(a), len(dims)) for a in named}
+        for axis in gone:
+            agree(dims[axis], 1, f"dim {axis} that is squeezed")
+        return sizes.reduced(dims, gone)
 
 
 class ExpandDims(Operator, name="tfl.expand_dims"):
@@ -97,6 +120,11 @@ class ExpandDims(Operator, name="tfl.expand_dims"):
         MovesElements(input),
         SizedBy(axis),
     )
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        (axis,) = site.whole(self.axis, 1)
+        return sizes.with_dim(dims, site.axis(axis, len(dims) + 1), 1)
 
 
 class Transpose(Operator, name="tfl.transpose", newest=8):
@@ -124,6 +152,10 @@ class Transpose(Operator, name="tfl.transpose", newest=8):
         Needs(2, input, i8),
     )
 
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        return sizes.permuted(dims, site.ints(self.perm, len(dims)))
+
 
 class Concatenation(Operator, name="tfl.concatenation", newest=7):
     """Operands one after the other along an axis. Source: kernels/concatenation.cc."""
@@ -144,6 +176,9 @@ class Concatenation(Operator, name="tfl.concatenation", newest=7):
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
+    def infer(self, site: Stated) -> Dims:
+        return site.joined(self.values, self.axis)
+
 
 class Split(Operator, name="tfl.split", newest=5):
     """Equal parts along an axis. Source: kernels/split.cc."""
@@ -163,6 +198,16 @@ class Split(Operator, name="tfl.split", newest=5):
         SizedBy(axis),
     )
     versions = (Needs(4, input, i16), Needs(3, input, i32), Needs(2, input, i8))
+
+    def infer(self, site: Stated) -> list[Shape]:
+        dims, count = site.dims(self.input), len(self.outputs)
+        axis = site.chosen_axis(self.axis, len(dims))
+        if axis is None:
+            return [(None,) * len(dims)] * count
+        size = dims[axis]
+        if size is not None and size % count:
+            raise Misfit(f"{size} does not divide into {count} parts")
+        return [sizes.replaced(dims, axis, None if size is None else size // count)] * count
 
 
 class SplitV(Operator, name="tfl.split_v", newest=3):
@@ -185,6 +230,18 @@ class SplitV(Operator, name="tfl.split_v", newest=3):
     )
     versions = (Needs(2, input, i8),)
 
+    def infer(self, site: Stated) -> list[Shape]:
+        """At most one size is -1: what is left."""
+        dims = site.dims(self.input)
+        counts = site.ints(self.sizes, len(self.outputs))
+        axis = site.chosen_axis(self.axis, len(dims))
+        if axis is None:
+            return [(None,) * len(dims)] * len(counts)
+        rest = plus(dims[axis], *(None if n is None else -max(n, 0) for n in counts))
+        if rest is not None and (rest < 0 or (rest and -1 not in counts)):
+            raise Misfit(f"sizes {counts} do not add up to {dims[axis]}")
+        return [sizes.replaced(dims, axis, rest if n == -1 else n) for n in counts]
+
 
 class Pack(Operator, name="tfl.pack", newest=5):
     """Operands along a new axis. Source: kernels/pack.cc."""
@@ -204,6 +261,10 @@ class Pack(Operator, name="tfl.pack", newest=5):
         MovesElements(values),
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.common(self.values)
+        return sizes.with_dim(dims, site.axis(self.axis, len(dims) + 1), len(self.values))
 
 
 class Unpack(Operator, name="tfl.unpack", newest=6):
@@ -225,15 +286,21 @@ class Unpack(Operator, name="tfl.unpack", newest=6):
     )
     versions = (Needs(2, input, i8), Needs(2, input, ui8), Needs(3, input, i1), Needs(4, input, i16))
 
+    def infer(self, site: Stated) -> list[Shape]:
+        dims = site.dims(self.input)
+        axis = site.axis(self.axis, len(dims))
+        agree(dims[axis], len(self.outputs), "the dim that is unpacked and the results")
+        return [sizes.without_dim(dims, axis)] * len(self.outputs)
 
-class Pad(Operator, name="tfl.pad", newest=6):
-    """Zeros around the input. Source: kernels/pad.cc."""
+
+class Padding(Operator):
+    """Elements around the input: so many before and after each dim."""
 
     __slots__ = ()
     input: Value = operand()
     paddings: Value = operand(indices=True)
     output: Value = result()
-    traits = (
+    traits: ClassVar[tuple[Trait, ...]] = (
         SameScale(input, output),
         NonNegative(paddings),
         SameElementType(input, output),
@@ -241,10 +308,26 @@ class Pad(Operator, name="tfl.pad", newest=6):
         MovesElements(input),
         SizedBy(paddings),
     )
-    versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        sides = site.ints(self.paddings, 2 * len(dims))
+        return sizes.padded(dims, sides[::2], sides[1::2])
 
 
-class PadV2(Operator, name="tfl.padv2", newest=6):
+class Pad(Padding, name="tfl.pad", newest=6):
+    """Zeros around the input. Source: kernels/pad.cc."""
+
+    __slots__ = ()
+    versions = (
+        Needs(5, Padding.input, i1),
+        Needs(4, rank=5),
+        Needs(3, Padding.input, i16),
+        Needs(2, Padding.input, i8),
+    )
+
+
+class PadV2(Padding, name="tfl.padv2", newest=6):
     """A value around the input. Source: kernels/pad.cc."""
 
     __slots__ = ()
@@ -263,24 +346,13 @@ class PadV2(Operator, name="tfl.padv2", newest=6):
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
 
-class MirrorPad(Operator, name="tfl.mirror_pad", newest=3):
+class MirrorPad(Padding, name="tfl.mirror_pad", newest=3):
     """The input's own elements, mirrored, around it. Source: kernels/mirror_pad.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    paddings: Value = operand(indices=True)
-    output: Value = result()
     mode: str = attribute(default="REFLECT")
-    traits = (
-        SameScale(input, output),
-        NonNegative(paddings),
-        SameElementType(input, output),
-        OnePerDim(paddings, input, pairs=True),
-        AsksSameScale(i8, ui8, i16),
-        MovesElements(input),
-        SizedBy(paddings),
-    )
-    versions = (Needs(3, input, i16), Needs(2, input, i8))
+    traits = (*Padding.traits, AsksSameScale(i8, ui8, i16))
+    versions = (Needs(3, Padding.input, i16), Needs(2, Padding.input, i8))
 
 
 class Slice(Operator, name="tfl.slice", newest=8):
@@ -302,6 +374,10 @@ class Slice(Operator, name="tfl.slice", newest=8):
         SizedBy(begin, size),
     )
     versions = (Needs(6, input, ui32), Needs(5, rank=5), Needs(4, input, i16), Needs(2, input, i8))
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        return sizes.cut(dims, site.ints(self.begin, len(dims)), site.ints(self.size, len(dims)))
 
 
 class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
@@ -331,6 +407,13 @@ class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
     )
     versions = (Needs(4, rank=5), Needs(3, input, i1), Needs(2, input, i8))
 
+    def infer(self, site: Stated) -> Dims:
+        begin, end = site.ints(self.begin), site.ints(self.end)
+        strides = site.ints(self.strides, len(begin))
+        ends = list(map(plus, begin, end)) if self.offset else end
+        masks = (self.begin_mask, self.end_mask, self.ellipsis_mask, self.new_axis_mask, self.shrink_axis_mask)
+        return sizes.subscripted(site.dims(self.input), begin, ends, strides, *masks)
+
 
 class Tile(Operator, name="tfl.tile", newest=2):
     """The input, repeated. Source: kernels/tile.cc."""
@@ -350,6 +433,10 @@ class Tile(Operator, name="tfl.tile", newest=2):
         ComputedEarly(),
     )
     versions = (Needs(3, input, i8),)
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        return tuple(map(product, zip(dims, site.ints(self.multiples, len(dims)), strict=True)))
 
 
 class BroadcastTo(Operator, name="tfl.broadcast_to", newest=4):
@@ -374,6 +461,15 @@ class BroadcastTo(Operator, name="tfl.broadcast_to", newest=4):
         Needs(2, input, i64),
         Needs(2, input, f32),
     )
+
+    def infer(self, site: Stated) -> Dims:
+        dims, wanted = site.dims(self.input), site.ints(self.shape)
+        if len(dims) > len(wanted):
+            raise Misfit(f"{text(dims)} has more dims than the shape {text(tuple(wanted))}")
+        for dim, want in zip(reversed(dims), reversed(wanted), strict=False):
+            if dim != 1:
+                agree(dim, want, f"{text(dims)} does not broadcast to {text(tuple(wanted))}")
+        return tuple(wanted)
 
 
 class ReverseV2(Operator, name="tfl.reverse_v2", newest=4):
@@ -415,26 +511,40 @@ class ReverseSequence(Operator, name="tfl.reverse_sequence"):
     )
 
 
-class SpaceToDepth(Operator, name="tfl.space_to_depth", newest=2):
+class DepthBlocks(Operator):
+    """Between blocks of height and width, and channels."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    block_size: int = attribute(default=0, positive=True)
+    traits: ClassVar[tuple[Trait, ...]] = (
+        SameScale(input, output),
+        SameElementType(input, output),
+        LacksKernel(i16),
+        MovesElements(input),
+    )
+    versions = (Needs(2, input, i8),)
+
+
+class SpaceToDepth(DepthBlocks, name="tfl.space_to_depth", newest=2):
     """Blocks of height and width as channels. Source: kernels/space_to_depth.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    block_size: int = attribute(default=0, positive=True)
-    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), MovesElements(input))
-    versions = (Needs(2, input, i8),)
+
+    def infer(self, site: Stated) -> Dims:
+        (n, h, w, c), block = site.dims(self.input, 4), self.block_size
+        return (n, sizes.divided(h, block), sizes.divided(w, block), product((c, block * block)))
 
 
-class DepthToSpace(Operator, name="tfl.depth_to_space"):
+class DepthToSpace(DepthBlocks, name="tfl.depth_to_space"):
     """Channels as blocks of height and width. Source: kernels/depth_to_space.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    block_size: int = attribute(default=0, positive=True)
-    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), MovesElements(input))
-    versions = (Needs(2, input, i8),)
+
+    def infer(self, site: Stated) -> Dims:
+        (n, h, w, c), block = site.dims(self.input, 4), self.block_size
+        return (n, product((h, block)), product((w, block)), sizes.divided(c, block * block))
 
 
 class SpaceToBatchND(Operator, name="tfl.space_to_batch_nd", newest=4):
@@ -456,6 +566,12 @@ class SpaceToBatchND(Operator, name="tfl.space_to_batch_nd", newest=4):
     )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
+    def infer(self, site: Stated) -> Dims:
+        n, *spatial, c = site.dims(self.input, least=2)
+        blocks, sides = site.ints(self.block, len(spatial)), site.ints(self.paddings, 2 * len(spatial))
+        padded = sizes.padded(spatial, sides[::2], sides[1::2])
+        return (product((n, *blocks)), *map(sizes.divided, padded, blocks), c)
+
 
 class BatchToSpaceND(Operator, name="tfl.batch_to_space_nd", newest=4):
     """Batches as blocks of the spatial dims, then cropped. Source: kernels/batch_to_space_nd.cc."""
@@ -476,6 +592,13 @@ class BatchToSpaceND(Operator, name="tfl.batch_to_space_nd", newest=4):
     )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
+    def infer(self, site: Stated) -> Dims:
+        n, *spatial, c = site.dims(self.input, least=2)
+        blocks, sides = site.ints(self.block, len(spatial)), site.ints(self.crops, 2 * len(spatial))
+        crops = [None if s is None else -s for s in sides]
+        whole = [product(pair) for pair in zip(spatial, blocks, strict=True)]
+        return (sizes.divided(n, product(blocks)), *sizes.padded(whole, crops[::2], crops[1::2]), c)
+
 
 class Dilate(Operator, name="tfl.dilate"):
     """The input with a padding value between its elements. Source: kernels/dilate.cc."""
@@ -492,6 +615,11 @@ class Dilate(Operator, name="tfl.dilate"):
         MovesElements(input, value),
         SizedBy(dilations),
     )
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        factors = site.ints(self.dilations, len(dims))
+        return tuple(None if d is None or f is None else (d - 1) * f + 1 for d, f in zip(dims, factors, strict=True))
 
 
 class Densify(Operator, name="tfl.densify"):

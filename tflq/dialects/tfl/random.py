@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Stated
 from tflq.dialects.traits.constants import NonNegative
 from tflq.dialects.traits.effects import Impure, Unquantized
 from tflq.dialects.traits.memory import SizedBy
@@ -21,6 +22,9 @@ class RandomUniform(Operator, name="tfl.random_uniform"):
     seed2: int = attribute(default=0)
     traits = (NonNegative(shape), Impure(), Unquantized("it draws random numbers, as floats or bits"), SizedBy(shape))
 
+    def infer(self, site: Stated) -> Dims:
+        return tuple(site.ints(self.shape))
+
 
 class RandomStandardNormal(Operator, name="tfl.random_standard_normal"):
     """Normal ones. Source: kernels/random_ops.cc."""
@@ -31,6 +35,9 @@ class RandomStandardNormal(Operator, name="tfl.random_standard_normal"):
     seed: int = attribute(default=0)
     seed2: int = attribute(default=0)
     traits = (NonNegative(shape), Impure(), Unquantized("it draws random numbers, as floats or bits"), SizedBy(shape))
+
+    def infer(self, site: Stated) -> Dims:
+        return tuple(site.ints(self.shape))
 
 
 class Multinomial(Operator, name="tfl.multinomial"):
@@ -48,3 +55,6 @@ class Multinomial(Operator, name="tfl.multinomial"):
         Unquantized("it draws random numbers, as floats or bits"),
         SizedBy(logits, samples),
     )
+
+    def infer(self, site: Stated) -> Dims:
+        return (site.dims(self.logits, 2)[0], *site.ints(self.samples, 1))

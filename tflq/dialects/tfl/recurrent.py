@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Misfit, Stated, agree, plus, product, text
 from tflq.dialects.traits.effects import Kept, Recurrent
 from tflq.ir.core import Value
-from tflq.ir.types import i8, ui8
+from tflq.ir.types import Shape, i8, ui8
 
 __all__ = [
     "LSTM",
@@ -18,6 +19,25 @@ __all__ = [
 ]
 
 STATE = Kept("recurrent operator: no other builtin has a state that reset_all_variables() resets")
+
+
+def _check_state(site: Stated, state: Value | None, batch: int | None, units: int | None) -> None:
+    """A state is a variable that holds `units` elements for each item of the batch."""
+    if state is None:
+        return
+    held, needed = product(site.dims(state)), product((batch, units))
+    if held is not None and needed is not None and held != needed:
+        raise Misfit(f"its state '{state.name}' is {text(site.dims(state))}, not of batch {batch}")
+
+
+def _batch(dims: Dims, *, time_major: bool) -> int | None:
+    return dims[1 if time_major else 0]
+
+
+def _both_ways(dims: Dims, forward: int | None, backward: int | None, *, merged: bool) -> list[Shape]:
+    """What the steps from the start give and those from the end, joined or each by itself."""
+    units = [plus(forward, backward)] if merged else [forward, backward]
+    return [(*dims[:2], each) for each in units]
 
 
 class LSTM(Operator, name="tfl.lstm", newest=4):
@@ -62,6 +82,20 @@ class LSTM(Operator, name="tfl.lstm", newest=4):
         Recurrent(),
     )
 
+    def infer(self, site: Stated) -> list[Shape]:
+        """The basic kernel has data, activation, weights, biases and state; its results are activation, state, joined
+        input and gates."""
+        if self.kernel_type != "BASIC":
+            batch, units = site.dims(self.input, 2)[0], site.dims(self.recurrent_to_output, 2)[1]
+            _check_state(site, self.output_state, batch, units)
+            return [(batch, units), *[v.type.shape for v in self.results[1:]]]
+        _, previous, weights, *_ = self.operands
+        batch, depth = site.dims(self.input, 2)[0], site.dims(previous, 2)[1]
+        agree(batch, site.dims(previous, 2)[0], "the batches of data and activation")
+        total = site.dims(weights, 2)[1]
+        gates = None if depth is None else 4 * depth
+        return [(batch, depth), (batch, depth), (batch, total), (batch, gates)]
+
 
 class UnidirectionalSequenceLSTM(Operator, name="tfl.unidirectional_sequence_lstm", newest=3):
     """An LSTM over a sequence. Source: kernels/unidirectional_sequence_lstm.cc."""
@@ -103,6 +137,14 @@ class UnidirectionalSequenceLSTM(Operator, name="tfl.unidirectional_sequence_lst
         Recurrent(),
     )
 
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input, least=2)
+        diagonal, weights = self.diagonal_recurrent_tensors, self.recurrent_to_output
+        units = site.dims(weights)[0] if diagonal else site.dims(weights, 2)[1]
+        batch = _batch(dims, time_major=self.time_major) if len(dims) == 3 else dims[0]
+        _check_state(site, self.output_state, batch, units)
+        return (*dims[:-1], units)
+
 
 class BidirectionalSequenceLSTM(Operator, name="tfl.bidirectional_sequence_lstm", newest=3):
     """Two LSTMs over a sequence, one from its end. Source: kernels/bidirectional_sequence_lstm.cc."""
@@ -122,6 +164,13 @@ class BidirectionalSequenceLSTM(Operator, name="tfl.bidirectional_sequence_lstm"
         Recurrent(),
     )
 
+    def infer(self, site: Stated) -> list[Shape]:
+        dims = site.dims(self.inputs[0], 3)
+        forward, backward = site.dims(self.inputs[8], 2)[1], site.dims(self.inputs[25], 2)[1]
+        _check_state(site, self.inputs[35], _batch(dims, time_major=self.time_major), forward)
+        _check_state(site, self.inputs[37], _batch(dims, time_major=self.time_major), backward)
+        return _both_ways(dims, forward, backward, merged=self.merge_outputs)
+
 
 class RNN(Operator, name="tfl.rnn", newest=3):
     """One step of a basic recurrent cell. Source: kernels/basic_rnn.cc."""
@@ -136,6 +185,11 @@ class RNN(Operator, name="tfl.rnn", newest=3):
     fused_activation_function: str = attribute(default="NONE")
     asymmetric_quantize_inputs: bool = attribute(default=False)
     traits = (STATE, Recurrent())
+
+    def infer(self, site: Stated) -> Dims:
+        batch, units = site.dims(self.input, 2)[0], site.dims(self.weights, 2)[0]
+        _check_state(site, self.state, batch, units)
+        return (batch, units)
 
 
 class UnidirectionalSequenceRNN(Operator, name="tfl.unidirectional_sequence_rnn", newest=3):
@@ -152,6 +206,11 @@ class UnidirectionalSequenceRNN(Operator, name="tfl.unidirectional_sequence_rnn"
     fused_activation_function: str = attribute(default="NONE")
     asymmetric_quantize_inputs: bool = attribute(default=False)
     traits = (STATE, Recurrent())
+
+    def infer(self, site: Stated) -> Dims:
+        dims, units = site.dims(self.input, 3), site.dims(self.weights, 2)[0]
+        _check_state(site, self.state, _batch(dims, time_major=self.time_major), units)
+        return (*dims[:2], units)
 
 
 class BidirectionalSequenceRNN(Operator, name="tfl.bidirectional_sequence_rnn", newest=3):
@@ -184,6 +243,13 @@ class BidirectionalSequenceRNN(Operator, name="tfl.bidirectional_sequence_rnn", 
         hybrid = self.input.type.storage.is_float and self.fw_weights.type.storage in (i8, ui8)
         return hybrid and self.time_major and (self.input.type.shape or (None,))[0] != 1
 
+    def infer(self, site: Stated) -> list[Shape]:
+        dims = site.dims(self.input, 3)
+        forward, backward = site.dims(self.fw_weights, 2)[0], site.dims(self.bw_weights, 2)[0]
+        _check_state(site, self.fw_state, _batch(dims, time_major=self.time_major), forward)
+        _check_state(site, self.bw_state, _batch(dims, time_major=self.time_major), backward)
+        return _both_ways(dims, forward, backward, merged=self.merge_outputs)
+
 
 class SVDF(Operator, name="tfl.svdf", newest=4):
     """A layer of rank-1 filters over the last inputs. Source: kernels/svdf.cc."""
@@ -202,3 +268,9 @@ class SVDF(Operator, name="tfl.svdf", newest=4):
         STATE,
         Recurrent(),
     )
+
+    def infer(self, site: Stated) -> Dims:
+        batch, filters = site.dims(self.input, 2)[0], site.dims(self.feature, 2)[0]
+        memory = site.dims(self.time, 2)[1]
+        _check_state(site, self.state, batch, product((filters, memory)))
+        return (batch, None if filters is None else filters // self.rank)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Misfit, Stated, text
+from tflq.dialects.sizes import reduced, without_dim
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, NonNegative
 from tflq.dialects.traits.effects import Unquantized
@@ -13,7 +15,7 @@ from tflq.dialects.traits.memory import ComputedEarly, SizedBy
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
 from tflq.dialects.traits.types import SameElementType, SameShape
 from tflq.ir.core import Value
-from tflq.ir.types import i8, i16, ui8
+from tflq.ir.types import Shape, i8, i16, ui8
 
 __all__ = [
     "ArgMax",
@@ -37,7 +39,23 @@ __all__ = [
 ]
 
 
-class Mean(Operator, name="tfl.mean", newest=3):
+class AxesReduced(Operator):
+    """Over axes, which go, or stay with size 1."""
+
+    __slots__ = ()
+    input: Value
+    axes: Value
+    keep_dims: bool
+
+    def infer(self, site: Stated) -> Dims:
+        dims, axes = site.dims(self.input), site.ints(self.axes)
+        if None in axes and self.keep_dims:
+            return (None,) * len(dims)
+        whole = site.whole(self.axes)
+        return reduced(dims, {site.axis(a, len(dims)) for a in whole}, keep=self.keep_dims) if dims else ()
+
+
+class Mean(AxesReduced, name="tfl.mean", newest=3):
     """The mean over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
@@ -54,7 +72,7 @@ class Mean(Operator, name="tfl.mean", newest=3):
     )
 
 
-class Sum(Operator, name="tfl.sum", newest=2):
+class Sum(AxesReduced, name="tfl.sum", newest=2):
     """The sum over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
@@ -71,7 +89,7 @@ class Sum(Operator, name="tfl.sum", newest=2):
     versions = (Needs(2, input, i8),)
 
 
-class ReduceProd(Operator, name="tfl.reduce_prod", newest=2):
+class ReduceProd(AxesReduced, name="tfl.reduce_prod", newest=2):
     """The product over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
@@ -90,7 +108,7 @@ class ReduceProd(Operator, name="tfl.reduce_prod", newest=2):
     versions = (Needs(2, input, i16), Needs(2, input, i8))
 
 
-class ReduceMax(Operator, name="tfl.reduce_max", newest=3):
+class ReduceMax(AxesReduced, name="tfl.reduce_max", newest=3):
     """The greatest over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
@@ -109,7 +127,7 @@ class ReduceMax(Operator, name="tfl.reduce_max", newest=3):
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
 
-class ReduceMin(Operator, name="tfl.reduce_min", newest=3):
+class ReduceMin(AxesReduced, name="tfl.reduce_min", newest=3):
     """The least over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
@@ -128,7 +146,7 @@ class ReduceMin(Operator, name="tfl.reduce_min", newest=3):
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
 
-class ReduceAny(Operator, name="tfl.reduce_any"):
+class ReduceAny(AxesReduced, name="tfl.reduce_any"):
     """Whether any is true over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
@@ -139,7 +157,7 @@ class ReduceAny(Operator, name="tfl.reduce_any"):
     traits = (Axes(axes, input), Unquantized("its tensors are truth values"), SizedBy(axes))
 
 
-class ReduceAll(Operator, name="tfl.reduce_all"):
+class ReduceAll(AxesReduced, name="tfl.reduce_all"):
     """Whether all are true over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
@@ -166,7 +184,20 @@ class Cumsum(Operator, name="tfl.cumsum"):
     traits = (Axes(axis, input), SameElementType(input, output, unless_quantized=True), SameShape(input, output))
 
 
-class ArgMax(Operator, name="tfl.arg_max", newest=2):
+class IndexAlong(Operator):
+    """Where an element is along an axis, which goes."""
+
+    __slots__ = ()
+    input: Value
+    axis: Value
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        axis = site.chosen_axis(self.axis, len(dims))
+        return (None,) * (len(dims) - 1) if axis is None else without_dim(dims, axis)
+
+
+class ArgMax(IndexAlong, name="tfl.arg_max", newest=2):
     """Where the greatest element is along an axis. Source: kernels/arg_min_max.cc."""
 
     __slots__ = ()
@@ -178,7 +209,7 @@ class ArgMax(Operator, name="tfl.arg_max", newest=2):
     versions = (Needs(2, input, i8),)
 
 
-class ArgMin(Operator, name="tfl.arg_min", newest=2):
+class ArgMin(IndexAlong, name="tfl.arg_min", newest=2):
     """Where the least element is along an axis. Source: kernels/arg_min_max.cc."""
 
     __slots__ = ()
@@ -201,6 +232,14 @@ class TopKV2(Operator, name="tfl.topk_v2", newest=3):
     traits = (SameScale(input, values), NonNegative(k), SameElementType(input, values), SizedBy(k))
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
+    def infer(self, site: Stated) -> list[Shape]:
+        dims = site.dims(self.input)
+        (k,) = site.ints(self.k, 1)
+        if not dims or (k is not None and dims[-1] is not None and k > dims[-1]):
+            raise Misfit(f"{text(dims)} has no {k} elements in its last dim")
+        out = (*dims[:-1], None if k is None else max(k, 0))
+        return [out, out]
+
 
 class SegmentSum(Operator, name="tfl.segment_sum"):
     """Sums of rows that have one segment number; these are sorted. Source: kernels/segment_sum.cc."""
@@ -211,8 +250,27 @@ class SegmentSum(Operator, name="tfl.segment_sum"):
     output: Value = result()
     traits = (NonNegative(segments), SizedBy(input, segments))
 
+    def infer(self, site: Stated) -> Dims:
+        """As many rows as the last segment says."""
+        segments = site.ints(self.segments)
+        rows = None if not segments or None in segments else max(s for s in segments if s is not None) + 1
+        return (rows, *site.dims(self.input)[1:])
 
-class UnsortedSegmentSum(Operator, name="tfl.unsorted_segment_sum"):
+
+class UnsortedSegments(Operator):
+    """Rows combined by the number of their segment; `count` says how many segments there are."""
+
+    __slots__ = ()
+    input: Value
+    segments: Value
+    count: Value
+
+    def infer(self, site: Stated) -> Dims:
+        (count,) = site.ints(self.count, 1)
+        return (count, *site.dims(self.input)[len(site.dims(self.segments)) :])
+
+
+class UnsortedSegmentSum(UnsortedSegments, name="tfl.unsorted_segment_sum"):
     """Sums of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
     __slots__ = ()
@@ -223,7 +281,7 @@ class UnsortedSegmentSum(Operator, name="tfl.unsorted_segment_sum"):
     traits = (NonNegative(count), SizedBy(segments, count))
 
 
-class UnsortedSegmentProd(Operator, name="tfl.unsorted_segment_prod"):
+class UnsortedSegmentProd(UnsortedSegments, name="tfl.unsorted_segment_prod"):
     """Products of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
     __slots__ = ()
@@ -234,7 +292,7 @@ class UnsortedSegmentProd(Operator, name="tfl.unsorted_segment_prod"):
     traits = (NonNegative(count), Unbounded(), SizedBy(segments, count))
 
 
-class UnsortedSegmentMax(Operator, name="tfl.unsorted_segment_max"):
+class UnsortedSegmentMax(UnsortedSegments, name="tfl.unsorted_segment_max"):
     """The greatest of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
     __slots__ = ()
@@ -245,7 +303,7 @@ class UnsortedSegmentMax(Operator, name="tfl.unsorted_segment_max"):
     traits = (NonNegative(count), SizedBy(segments, count))
 
 
-class UnsortedSegmentMin(Operator, name="tfl.unsorted_segment_min"):
+class UnsortedSegmentMin(UnsortedSegments, name="tfl.unsorted_segment_min"):
     """The least of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
     __slots__ = ()

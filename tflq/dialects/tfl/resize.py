@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Stated
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Exclusive, NonNegative
 from tflq.dialects.traits.effects import ComputesInFloat
@@ -15,10 +16,22 @@ from tflq.dialects.traits.types import HasShape, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16
 
-__all__ = ["Resize", "ResizeBilinear", "ResizeNearestNeighbor"]
+__all__ = ["Resize", "ResizeBilinear", "ResizeNearestNeighbor", "ResizedImage"]
 
 
-class ResizeBilinear(Operator, name="tfl.resize_bilinear", newest=4):
+class ResizedImage(Operator):
+    """Of another height and width."""
+
+    __slots__ = ()
+    input: Value
+    size: Value
+
+    def infer(self, site: Stated) -> Dims:
+        n, _, _, c = site.dims(self.input, 4)
+        return (n, *site.ints(self.size, 2), c)
+
+
+class ResizeBilinear(ResizedImage, name="tfl.resize_bilinear", newest=4):
     """Interpolated between the four nearest elements. Source: kernels/resize_bilinear.cc."""
 
     __slots__ = ()
@@ -40,7 +53,7 @@ class ResizeBilinear(Operator, name="tfl.resize_bilinear", newest=4):
     )
 
 
-class ResizeNearestNeighbor(Operator, name="tfl.resize_nearest_neighbor", newest=4):
+class ResizeNearestNeighbor(ResizedImage, name="tfl.resize_nearest_neighbor", newest=4):
     """The nearest element. Source: kernels/resize_nearest_neighbor.cc."""
 
     __slots__ = ()

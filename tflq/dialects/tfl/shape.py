@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Misfit, Stated
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import NonNegative
 from tflq.dialects.traits.effects import Unquantized
@@ -26,6 +29,9 @@ class Shape(Operator, name="tfl.shape"):
     out_type: str = attribute(default="FLOAT32")
     traits = (ComputedEarly(always=True),)
 
+    def infer(self, site: Stated) -> Dims:
+        return (len(site.dims(self.input)),)
+
 
 class Rank(Operator, name="tfl.rank"):
     """The number of dims of the input. Source: kernels/rank.cc."""
@@ -34,6 +40,9 @@ class Rank(Operator, name="tfl.rank"):
     input: Value = operand()
     output: Value = result()
     traits = (ComputedEarly(always=True),)
+
+    def infer(self, _: Stated) -> Dims:
+        return ()
 
 
 class Range(Operator, name="tfl.range"):
@@ -50,6 +59,18 @@ class Range(Operator, name="tfl.range"):
         ComputedEarly(),
     )
     versions = (Needs(2, start, i64),)
+
+    def infer(self, site: Stated) -> Dims:
+        """ceil((limit - start) / delta) elements. Source: `GetSize` in range.cc."""
+        found = [array for value in (self.start, self.limit, self.delta) if (array := site.array(value)) is not None]
+        if len(found) != 3:
+            return (None,)
+        start, limit, delta = (array.reshape(-1)[0] for array in found)
+        if not delta or (limit - start) * delta < 0:
+            raise Misfit(f"steps of {delta} do not lead from {start} to {limit}")
+        if found[0].dtype.kind == "f":
+            return (math.ceil(abs((limit - start) / delta)),)
+        return (-(-abs(int(limit) - int(start)) // abs(int(delta))),)
 
 
 class Fill(Operator, name="tfl.fill", newest=5):
@@ -70,6 +91,9 @@ class Fill(Operator, name="tfl.fill", newest=5):
     )
     versions = (Needs(3, value, i8), Needs(3, value, i16), Needs(2, value, i1))
 
+    def infer(self, site: Stated) -> Dims:
+        return tuple(site.ints(self.dims))
+
 
 class BroadcastArgs(Operator, name="tfl.broadcast_args"):
     """The shape that two shapes broadcast to. Source: kernels/broadcast_args.cc."""
@@ -79,3 +103,7 @@ class BroadcastArgs(Operator, name="tfl.broadcast_args"):
     rhs: Value = operand(indices=True)
     output: Value = result()
     traits = (Unquantized("its tensors are shapes, or what a shape follows from"), ComputedEarly())
+
+    def infer(self, site: Stated) -> Dims:
+        (a,), (b,) = site.dims(self.lhs, 1), site.dims(self.rhs, 1)
+        return (None if a is None or b is None else max(a, b),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.inference import Dims, Stated
 from tflq.dialects.traits.constants import NonNegative
 from tflq.dialects.traits.effects import Unquantized
 from tflq.dialects.traits.types import Elementwise
@@ -55,3 +56,7 @@ class RFFT2D(Operator, name="tfl.rfft2d"):
     length: Value = operand(indices=True)
     output: Value = result()
     traits = (NonNegative(length), Unquantized("its tensors are complex numbers, or floats that become such"))
+
+    def infer(self, site: Stated) -> Dims:
+        height, width = site.ints(self.length, 2)
+        return (*site.dims(self.input, least=2)[:-2], height, None if width is None else width // 2 + 1)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
+from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree
+from tflq.dialects.sizes import fitting, padded, permuted, reduced, reshaped
 from tflq.dialects.tfl.control import CALLS
 from tflq.dialects.traits.effects import Calls, Impure, Unquantized
-from tflq.dialects.traits.kernels import FloatKernel, Misreads, Unbounded
+from tflq.dialects.traits.kernels import FloatKernel, Misreads, NeverRuns, Unbounded
 from tflq.dialects.traits.types import Elementwise, SameShape
+from tflq.dialects.windows import places
 from tflq.ir.core import Value
+from tflq.ir.types import Shape
 
 __all__ = [
     "StablehloAbs",
@@ -61,6 +65,35 @@ __all__ = [
     "StablehloUnary",
     "StablehloWhile",
 ]
+
+
+def _numbers(op: Operator, name: str, count: int | None = None, default: int | None = None) -> list[int]:
+    """The numbers of an option; `count`: how many there must be, `default`: what each is if there are none."""
+    stated = getattr(op, name)
+    found = [] if stated is None else [int(v) for v in stated]
+    if not found and default is not None:
+        found = [default] * (count or 0)
+    if count is not None and len(found) != count:
+        raise Misfit(f"its {name} are {len(found)}, where {count} are expected")
+    return found
+
+
+def _axes(op: Operator, site: Stated, name: str, rank: int) -> list[int]:
+    """Dims that an option names."""
+    return [site.axis(axis, rank) for axis in _numbers(op, name)]
+
+
+def _pairs(op: Operator, site: Stated, kind: str, left: int, right: int) -> list[tuple[int, int]]:
+    """Dims of both sides that belong together."""
+    sides = [_axes(op, site, f"{side}_{kind}_dimensions", rank) for side, rank in (("lhs", left), ("rhs", right))]
+    if len(sides[0]) != len(sides[1]):
+        raise Misfit(f"its {kind} dims are {len(sides[0])} on the left, {len(sides[1])} on the right")
+    return list(zip(*sides, strict=True))
+
+
+def _with_dims(site: Stated, *values: Value) -> list[Value]:
+    """Those that are not scalars."""
+    return [value for value in values if site.dims(value)]
 
 
 class StablehloUnary(Operator):
@@ -121,6 +154,9 @@ class StablehloCase(Operator, name="tfl.stablehlo_case"):
     branch_subgraph_indices: Any = attribute(default=None)
     traits = (CALLS, Calls(branch_subgraph_indices, inputs=inputs), Impure())
 
+    def infer(self, site: Stated) -> list[Shape]:
+        return site.branches([int(i) for i in self.branch_subgraph_indices], self.inputs)
+
 
 class StablehloCbrt(StablehloUnary, name="tfl.stablehlo_cbrt"):
     """The cube root."""
@@ -136,6 +172,10 @@ class StablehloClamp(Operator, name="tfl.stablehlo_clamp"):
     input: Value = operand()
     high: Value = operand()
     output: Value = result()
+
+    def infer(self, site: Stated) -> Dims:
+        """The bounds may be scalars."""
+        return site.common([self.input, *_with_dims(site, self.low, self.high)])
 
 
 class StablehloCompare(StablehloBinary, name="tfl.stablehlo_compare"):
@@ -159,6 +199,9 @@ class StablehloComposite(Operator, name="tfl.stablehlo_composite"):
     version: int = attribute(default=0)
     traits = (CALLS, Calls(decomposition_subgraph_index, inputs=inputs), Impure())
 
+    def infer(self, site: Stated) -> list[Shape]:
+        return site.branches([self.decomposition_subgraph_index], self.operands)
+
 
 class StablehloConcatenate(Operator, name="tfl.stablehlo_concatenate"):
     """Operands one after the other along a dim."""
@@ -167,6 +210,9 @@ class StablehloConcatenate(Operator, name="tfl.stablehlo_concatenate"):
     inputs: list[Value | None] = operand(variadic=True)
     output: Value = result()
     dimension: int = attribute(default=0)
+
+    def infer(self, site: Stated) -> Dims:
+        return site.joined(self.inputs, self.dimension)
 
 
 class StablehloConvert(StablehloUnary, name="tfl.stablehlo_convert"):
@@ -199,6 +245,7 @@ class StablehloConvolution(Operator, name="tfl.stablehlo_convolution"):
     feature_group_count: int = attribute(default=0)
     batch_group_count: int = attribute(default=0)
     precision_config: Any = attribute(default=None)
+    traits = (NeverRuns(),)
 
 
 class StablehloCosine(StablehloUnary, name="tfl.stablehlo_cosine"):
@@ -240,6 +287,17 @@ class StablehloDotGeneral(Operator, name="tfl.stablehlo_dot_general"):
     lhs_contracting_dimensions: Any = attribute(default=None)
     rhs_contracting_dimensions: Any = attribute(default=None)
     precision_config: Any = attribute(default=None)
+    traits = (NeverRuns(),)
+
+    def infer(self, site: Stated) -> Dims:
+        """Batch dims, then what is left of each side."""
+        a, b = site.dims(self.lhs), site.dims(self.rhs)
+        batch, inner = (_pairs(self, site, kind, len(a), len(b)) for kind in ("batching", "contracting"))
+        for i, j in inner:
+            agree(a[i], b[j], "the dims that are multiplied")
+        lead = [agree(a[i], b[j], "the batch dims") for i, j in batch]
+        gone_a, gone_b = {i for i, _ in (*batch, *inner)}, {j for _, j in (*batch, *inner)}
+        return (*lead, *reduced(a, gone_a), *reduced(b, gone_b))
 
 
 class StablehloDynamicSlice(Operator, name="tfl.stablehlo_dynamic_slice"):
@@ -251,6 +309,11 @@ class StablehloDynamicSlice(Operator, name="tfl.stablehlo_dynamic_slice"):
     output: Value = result()
     slice_sizes: Any = attribute(default=None)
 
+    def infer(self, site: Stated) -> Dims:
+        rank = len(site.dims(self.input))
+        agree(len(self.operands) - 1, rank, "starts and dims")
+        return tuple(_numbers(self, "slice_sizes", rank))
+
 
 class StablehloDynamicUpdateSlice(Operator, name="tfl.stablehlo_dynamic_update_slice"):
     """The operand with a block replaced at computed starts."""
@@ -260,6 +323,13 @@ class StablehloDynamicUpdateSlice(Operator, name="tfl.stablehlo_dynamic_update_s
     update: Value = operand()
     starts: list[Value | None] = operand(variadic=True)
     output: Value = result()
+
+    def infer(self, site: Stated) -> Dims:
+        """A start for each dim, each an operand."""
+        dims = site.dims(self.input)
+        fitting(dims, site.dims(self.update, len(dims)), "the update")
+        agree(len(self.starts), len(dims), "starts and dims")
+        return dims
 
 
 class StablehloExponential(StablehloUnary, name="tfl.stablehlo_exponential"):
@@ -288,6 +358,21 @@ class StablehloGather(Operator, name="tfl.stablehlo_gather"):
     slice_sizes: Any = attribute(default=None)
     indices_are_sorted: bool = attribute(default=False)
     traits = (Misreads("result type"), FloatKernel())
+
+    def infer(self, site: Stated) -> Dims:
+        """Dims of the slices at `offset_dims`, those of the indices elsewhere."""
+        dims, indices = site.dims(self.input), site.dims(self.indices)
+        collapsed, offsets = set(_axes(self, site, "collapsed_slice_dims", len(dims))), _numbers(self, "offset_dims")
+        sizes, mapped = _numbers(self, "slice_sizes", len(dims)), _axes(self, site, "start_index_map", len(dims))
+        slices = [s for i, s in enumerate(sizes) if i not in collapsed]
+        at = int(self.index_vector_dim)
+        agree((*indices, 1)[site.axis(at, len(indices) + 1)], len(mapped), "the lengths of indices and start_index_map")
+        batch = [d for i, d in enumerate(indices) if i != at]
+        rank = len(slices) + len(batch)
+        if len(offsets) != len(slices) or any(not 0 <= o < rank for o in offsets):
+            raise Misfit("its offset_dims do not fit its slices")
+        inner, outer = iter(slices), iter(batch)
+        return tuple(next(inner) if i in offsets else next(outer) for i in range(rank))
 
 
 class StablehloIota(Operator, name="tfl.stablehlo_iota"):
@@ -355,6 +440,13 @@ class StablehloPad(Operator, name="tfl.stablehlo_pad"):
     interior_padding: Any = attribute(default=None)
     traits = (Misreads("packed"), FloatKernel())
 
+    def infer(self, site: Stated) -> Dims:
+        """Edges may be negative; between two elements `interior` are added."""
+        dims = site.dims(self.input)
+        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+        found = padded(dims, *(_numbers(self, name, len(dims)) for name in names))
+        return tuple(None if d is None else max(d, 0) for d in found)
+
 
 class StablehloPower(StablehloBinary, name="tfl.stablehlo_power"):
     """lhs to the power of rhs."""
@@ -372,6 +464,10 @@ class StablehloReduce(Operator, name="tfl.stablehlo_reduce"):
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(body_subgraph_index),)
 
+    def infer(self, site: Stated) -> list[Shape]:
+        gone = set(_axes(self, site, "dimensions", len(site.dims(self.inputs[0]))))
+        return [reduced(site.dims(value), gone) for value in self.inputs[: len(self.outputs)]]
+
 
 class StablehloReduceWindow(Operator, name="tfl.stablehlo_reduce_window"):
     """A reduction of each window by a function."""
@@ -387,6 +483,17 @@ class StablehloReduceWindow(Operator, name="tfl.stablehlo_reduce_window"):
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(body_subgraph_index),)
 
+    def infer(self, site: Stated) -> list[Shape]:
+        """The input dilated, padded, then reduced over windows."""
+        dims = site.dims(self.inputs[0])
+        rank = len(dims)
+        names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
+        window, strides, base, dilations = (_numbers(self, name, rank, 1) for name in names)
+        padding = _numbers(self, "padding", 2 * rank, 0)
+        rows = zip(dims, base, padding[::2], padding[1::2], strict=True)
+        whole = [None if d is None else (d - 1) * step + 1 + low + high for d, step, low, high in rows]
+        return [tuple(map(places, whole, window, strides, dilations))] * len(self.results)
+
 
 class StablehloRemainder(StablehloBinary, name="tfl.stablehlo_remainder"):
     """What remains of a division that truncates."""
@@ -401,6 +508,13 @@ class StablehloReshape(Operator, name="tfl.stablehlo_reshape"):
     input: Value = operand()
     output: Value = result()
 
+    def infer(self, site: Stated) -> Dims:
+        """What the file says: it is the only place that does."""
+        stated = self.output.type.shape
+        if stated is None or None in stated:
+            raise NotInferred("the file does not say what shape it makes")
+        return reshaped(site.dims(self.input), stated)
+
 
 class StablehloRngBitGenerator(Operator, name="tfl.stablehlo_rng_bit_generator"):
     """Random bits."""
@@ -411,6 +525,10 @@ class StablehloRngBitGenerator(Operator, name="tfl.stablehlo_rng_bit_generator")
     output: Value = result()
     algorithm: str = attribute(default="DEFAULT")
     traits = (Impure(), Unquantized("it draws random numbers, as floats or bits"))
+
+    def infer(self, site: Stated) -> list[Shape]:
+        """What is drawn has the shape that the file states."""
+        return [site.dims(self.state), self.output.type.shape]
 
 
 class StablehloRsqrt(StablehloUnary, name="tfl.stablehlo_rsqrt"):
@@ -446,6 +564,10 @@ class StablehloSelect(Operator, name="tfl.stablehlo_select"):
     on_false: Value = operand()
     output: Value = result()
 
+    def infer(self, site: Stated) -> Dims:
+        """The condition may be a scalar."""
+        return site.common([self.on_true, self.on_false, *_with_dims(site, self.condition)])
+
 
 class StablehloShiftLeft(StablehloBinary, name="tfl.stablehlo_shift_left"):
     """lhs shifted left by rhs bits."""
@@ -464,6 +586,11 @@ class StablehloSlice(Operator, name="tfl.stablehlo_slice"):
     limit_indices: Any = attribute(default=None)
     strides: Any = attribute(default=None)
 
+    def infer(self, site: Stated) -> Dims:
+        rank = len(site.dims(self.input))
+        parts = (_numbers(self, name, rank) for name in ("start_indices", "limit_indices", "strides"))
+        return tuple(len(range(*part)) for part in zip(*parts, strict=True))
+
 
 class StablehloSort(Operator, name="tfl.stablehlo_sort"):
     """Operands sorted by a function."""
@@ -475,6 +602,9 @@ class StablehloSort(Operator, name="tfl.stablehlo_sort"):
     is_stable: bool = attribute(default=False)
     comparator_subgraph_index: int = attribute(default=0)
     traits = (Calls(comparator_subgraph_index),)
+
+    def infer(self, site: Stated) -> list[Shape]:
+        return [site.dims(value) for value in self.inputs[: len(self.outputs)]]
 
 
 class StablehloSubtract(StablehloBinary, name="tfl.stablehlo_subtract"):
@@ -497,6 +627,10 @@ class StablehloTranspose(Operator, name="tfl.stablehlo_transpose"):
     output: Value = result()
     permutation: Any = attribute(default=None)
 
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        return permuted(dims, _numbers(self, "permutation", len(dims)))
+
 
 class StablehloWhile(Operator, name="tfl.stablehlo_while"):
     """Runs a function as long as another says so."""
@@ -507,3 +641,6 @@ class StablehloWhile(Operator, name="tfl.stablehlo_while"):
     cond_subgraph_index: int = attribute(default=0)
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(cond_subgraph_index, body_subgraph_index), Impure())
+
+    def infer(self, site: Stated) -> list[Shape]:
+        return site.loop(self.cond_subgraph_index, self.body_subgraph_index, self.inputs)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.inference import Stated
 from tflq.dialects.traits.effects import Impure, Unquantized
 from tflq.ir.core import Value
+from tflq.ir.types import Shape
 
 __all__ = [
     "AssignVariable",
@@ -28,6 +30,9 @@ class VarHandle(Operator, name="tfl.var_handle"):
     shared_name: Any = attribute(default=None)
     traits = (Impure(),)
 
+    def infer(self, _: Stated) -> Shape:
+        return self.resource.type.shape
+
 
 class ReadVariable(Operator, name="tfl.read_variable"):
     """What a variable holds. Source: kernels/read_variable.cc."""
@@ -37,6 +42,9 @@ class ReadVariable(Operator, name="tfl.read_variable"):
     value: Value = result()
     traits = (Impure(),)
 
+    def infer(self, site: Stated) -> Shape:
+        return site.variable(self.resource, self.value, False)
+
 
 class AssignVariable(Operator, name="tfl.assign_variable"):
     """Writes a variable. Source: kernels/assign_variable.cc."""
@@ -45,6 +53,10 @@ class AssignVariable(Operator, name="tfl.assign_variable"):
     resource: Value = operand()
     value: Value = operand()
     traits = (Impure(),)
+
+    def infer(self, site: Stated) -> list[Shape]:
+        site.variable(self.resource, self.value, True)
+        return []
 
 
 class Hashtable(Operator, name="tfl.hashtable"):
@@ -57,6 +69,9 @@ class Hashtable(Operator, name="tfl.hashtable"):
     value_dtype: str = attribute(default="FLOAT32")
     traits = (Impure(), Unquantized("its tensors are handles, keys and strings"))
 
+    def infer(self, _: Stated) -> Shape:
+        return (1,)
+
 
 class HashtableFind(Operator, name="tfl.hashtable_find"):
     """Values by keys. Source: kernels/hashtable_find.cc."""
@@ -68,6 +83,9 @@ class HashtableFind(Operator, name="tfl.hashtable_find"):
     output: Value = result()
     traits = (Impure(), Unquantized("its tensors are handles, keys and strings"))
 
+    def infer(self, site: Stated) -> Shape:
+        return site.dims(self.keys)
+
 
 class HashtableImport(Operator, name="tfl.hashtable_import"):
     """Fills a table. Source: kernels/hashtable_import.cc."""
@@ -78,6 +96,9 @@ class HashtableImport(Operator, name="tfl.hashtable_import"):
     values: Value = operand()
     traits = (Impure(), Unquantized("its tensors are handles, keys and strings"))
 
+    def infer(self, _: Stated) -> list[Shape]:
+        return []
+
 
 class HashtableSize(Operator, name="tfl.hashtable_size"):
     """The number of its entries. Source: kernels/hashtable_size.cc."""
@@ -86,3 +107,6 @@ class HashtableSize(Operator, name="tfl.hashtable_size"):
     table: Value = operand()
     output: Value = result()
     traits = (Impure(), Unquantized("its tensors are handles, keys and strings"))
+
+    def infer(self, _: Stated) -> Shape:
+        return (1,)

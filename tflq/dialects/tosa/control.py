@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import ANY, INT, Operator, attribute, operand, result
+from tflq.dialects.inference import Stated
 from tflq.dialects.traits.effects import Calls, Impure
 from tflq.ir.core import Value
-from tflq.ir.types import i1
+from tflq.ir.types import Shape, i1
 
 __all__ = ["CondIf", "WhileLoop"]
 
@@ -21,6 +22,9 @@ class CondIf(Operator, name="tosa.cond_if"):
     else_graph: int = attribute(INT)
     traits = (Calls(then_graph, else_graph), Impure())
 
+    def infer(self, site: Stated) -> list[Shape]:
+        return site.branches([self.then_graph, self.else_graph], self.inputs)
+
 
 class WhileLoop(Operator, name="tosa.while_loop"):
     """Runs a function as long as another says so."""
@@ -31,3 +35,6 @@ class WhileLoop(Operator, name="tosa.while_loop"):
     cond_graph: int = attribute(INT)
     body_graph: int = attribute(INT)
     traits = (Calls(cond_graph, body_graph), Impure())
+
+    def infer(self, site: Stated) -> list[Shape]:
+        return site.loop(self.cond_graph, self.body_graph, self.inputs)

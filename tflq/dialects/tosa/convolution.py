@@ -5,15 +5,36 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
+from tflq.dialects.inference import Dims, Stated, agree, plus, product
 from tflq.dialects.traits.elements import Role
 from tflq.dialects.traits.operands import ConstantOperands
+from tflq.dialects.windows import convolved
 from tflq.ir.core import Value
 from tflq.ir.types import i2, i4, i8, i16, i32, i64, ui8
 
-__all__ = ["Conv2D", "Conv3D", "Convolution", "DepthwiseConv2D", "TransposeConv2D"]
+__all__ = ["Conv2D", "Conv3D", "Convolution", "DepthwiseConv2D", "TransposeConv2D", "WholeConvolution"]
 
 
-class Conv2D(Operator, name="tosa.conv2d"):
+class WholeConvolution(Operator):
+    """Windows of all channels: the weight has a filter for each channel of the result, its spatial dims, and the
+    channels of the input."""
+
+    __slots__ = ()
+    input: Value
+    weight: Value
+    pad: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+    def infer(self, site: Stated) -> Dims:
+        rank = len(self.stride) + 2
+        n, *sizes, channels = site.dims(self.input, rank)
+        outputs, *kernel, inputs = site.dims(self.weight, rank)
+        agree(channels, inputs, "the channels of input and weight")
+        return (n, *convolved(sizes, kernel, self.stride, self.pad, self.dilation), outputs)
+
+
+class Conv2D(WholeConvolution, name="tosa.conv2d"):
     """2-D convolution."""
 
     __slots__ = ()
@@ -31,7 +52,7 @@ class Conv2D(Operator, name="tosa.conv2d"):
     traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
 
 
-class Conv3D(Operator, name="tosa.conv3d"):
+class Conv3D(WholeConvolution, name="tosa.conv3d"):
     """3-D convolution."""
 
     __slots__ = ()
@@ -66,6 +87,12 @@ class DepthwiseConv2D(Operator, name="tosa.depthwise_conv2d"):
     weight_zp: int = attribute(INT)
     traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
 
+    def infer(self, site: Stated) -> Dims:
+        n, *sizes, channels = site.dims(self.input, 4)
+        *kernel, inputs, multiplier = site.dims(self.weight, 4)
+        each = agree(channels, inputs, "the channels of input and weight")
+        return (n, *convolved(sizes, kernel, self.stride, self.pad, self.dilation), product((each, multiplier)))
+
 
 class TransposeConv2D(Operator, name="tosa.transpose_conv2d"):
     """The transpose of a 2-D convolution. out_pad (top, bottom, left, right) is added to the full result; less than 0
@@ -83,6 +110,13 @@ class TransposeConv2D(Operator, name="tosa.transpose_conv2d"):
     input_zp: int = attribute(INT)
     weight_zp: int = attribute(INT)
     traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
+
+    def infer(self, site: Stated) -> Dims:
+        n, *sizes, channels = site.dims(self.input, 4)
+        outputs, *kernel, inputs = site.dims(self.weight, 4)
+        agree(channels, inputs, "the channels of input and weight")
+        steps = [None if size is None else (size - 1) * stride for size, stride in zip(sizes, self.stride, strict=True)]
+        return (n, *map(plus, steps, kernel, self.out_pad[::2], self.out_pad[1::2]), outputs)
 
 
 Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D

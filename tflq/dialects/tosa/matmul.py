@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Stated
+from tflq.dialects.sizes import matrix_product
 from tflq.dialects.traits.elements import Role
 from tflq.dialects.traits.operands import ConstantOperands
 from tflq.ir.core import Value
@@ -23,3 +25,6 @@ class MatMul(Operator, name="tosa.matmul"):
     a_zp: int = attribute(INT)
     b_zp: int = attribute(INT)
     traits = (Role("accumulator"), ConstantOperands(a_zp=input1, b_zp=input2))
+
+    def infer(self, site: Stated) -> Dims:
+        return matrix_product(site.dims(self.input1), site.dims(self.input2))

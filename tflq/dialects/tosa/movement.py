@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tflq.dialects import sizes
 from tflq.dialects.declare import ANY, INT, NUMBER, OneOf, Operator, attribute, dims, ints, operand, result
-from tflq.dialects.inference import Dims, Stated, plus, product
+from tflq.dialects.inference import Dims, NotInferred, Stated, plus, product
 from tflq.dialects.traits.elements import Role, Tabulable, WithinRange
 from tflq.dialects.traits.operands import ConstantOperands
 from tflq.dialects.traits.types import Elementwise
@@ -52,8 +53,7 @@ class Pad(Operator, name="tosa.pad"):
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input1, len(self.padding) // 2)
-        ends = zip(dims, self.padding[::2], self.padding[1::2], strict=True)
-        return tuple(plus(*each) for each in ends)
+        return sizes.padded(dims, self.padding[::2], self.padding[1::2])
 
 
 class Reshape(Operator, name="tosa.reshape"):
@@ -64,6 +64,13 @@ class Reshape(Operator, name="tosa.reshape"):
     input: Value = operand(T)
     output: Value = result(T)
     traits = (WithinRange(input), Role("reshaped"), ConstantOperands(shape=index))
+
+    def infer(self, site: Stated) -> Dims:
+        """What the result states, with a dim filled in that it leaves open."""
+        stated = self.output.type.shape
+        if stated is None:
+            raise NotInferred("nothing says the shape that it makes")
+        return sizes.reshaped(site.dims(self.input), stated)
 
 
 class Reverse(Operator, name="tosa.reverse"):
@@ -126,4 +133,4 @@ class Transpose(Operator, name="tosa.transpose"):
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input, len(self.perms))
-        return tuple(dims[site.axis(p, len(dims))] for p in self.perms)
+        return sizes.permuted(dims, self.perms)

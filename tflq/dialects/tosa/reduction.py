@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INT, INTEGER, OneOf, Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Stated
+from tflq.dialects.sizes import replaced, without_dim
 from tflq.dialects.traits.elements import WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8
@@ -21,8 +22,7 @@ class ArgMax(Operator, name="tosa.argmax"):
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input)
-        axis = site.axis(self.axis, len(dims))
-        return (*dims[:axis], *dims[axis + 1 :])
+        return without_dim(dims, site.axis(self.axis, len(dims)))
 
 
 class Reduction(Operator):
@@ -35,8 +35,7 @@ class Reduction(Operator):
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input)
-        axis = site.axis(self.axis, len(dims))
-        return (*dims[:axis], 1, *dims[axis + 1 :])
+        return replaced(dims, site.axis(self.axis, len(dims)), 1)
 
 
 class ReduceAll(Reduction, name="tosa.reduce_all"):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import ANY, STRING, OneOf, Operator, attribute, operand, result
+from tflq.dialects.inference import Stated
 from tflq.dialects.traits.effects import Impure
 from tflq.ir.core import Value
+from tflq.ir.types import Shape
 
 __all__ = ["Variable", "VariableRead", "VariableWrite"]
 
@@ -16,6 +18,9 @@ class Variable(Operator, name="tosa.variable"):
     initial_value: Value = operand(OneOf(ANY), constant=True)
     variable: str = attribute(STRING, key="name")
     traits = (Impure(),)
+
+    def infer(self, _: Stated) -> list[Shape]:
+        return []
 
 
 class VariableRead(Operator, name="tosa.variable_read"):
@@ -34,3 +39,6 @@ class VariableWrite(Operator, name="tosa.variable_write"):
     input: Value = operand(OneOf(ANY))
     variable: str = attribute(STRING, key="name")
     traits = (Impure(),)
+
+    def infer(self, _: Stated) -> list[Shape]:
+        return []

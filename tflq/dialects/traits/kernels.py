@@ -16,6 +16,7 @@ __all__ = [
     "LacksKernel",
     "Misread",
     "Misreads",
+    "NeverRuns",
     "Unbounded",
 ]
 
@@ -72,6 +73,10 @@ class LacksKernel(Trait):
 
 class FloatKernel(Trait):
     """A StableHLO operator that an interpreter computes on floats, without calling a function."""
+
+
+class NeverRuns(Trait):
+    """No interpreter has a kernel of it, at no batch; it becomes builtins on the shapes that are stated."""
 
 
 class Interpolates(Trait):

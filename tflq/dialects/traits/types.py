@@ -17,6 +17,7 @@ from tflq.dialects.traits.slots import OfSlots
 from tflq.ir.core import Op, Value
 from tflq.ir.notes import Notes
 from tflq.ir.types import ScalarType, Shape
+from tflq.numerics.convolution import window
 
 __all__ = [
     "Broadcasts",
@@ -248,9 +249,8 @@ class Window(Trait):
             source, target = data.type.shape[axis], result.type.shape[axis]
             if size is None or source is None:
                 continue
-            reach = (size - 1) * given.get(f"dilation_{letter}_factor", 1) + 1
-            stride = given.get(f"stride_{letter}", 0)
-            same = given.get("padding") == "SAME"
-            expected = -(-source // stride) if same else -(-(source - reach + 1) // stride)
+            dilation = given.get(f"dilation_{letter}_factor", 1)
+            found = window(source, size, given.get(f"stride_{letter}", 0), dilation, given.get("padding", "VALID"))
+            expected = 0 if found is None or found.output is None else found.output
             if _differ(max(expected, 0), target):
                 notes.fail_op(op, f"its {word} is {target}, but an interpreter computes {expected}")

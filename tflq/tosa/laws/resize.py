@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.inference import text
 from tflq.dialects.tosa.resize import Resize
-from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, shape_is
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, result_is
 
 __all__: list[str] = []
 
@@ -23,7 +23,6 @@ def resize(op: Resize, c: Context) -> Violations:
     numerators, denominators = op.scale[::2], op.scale[1::2]
     yield from bounds("a scale", op.scale, 1)
     yield from bounds("a scale's numerator", numerators, None, _LARGEST_NUMERATOR)
-    out: list[int | None] = [shape[0], None, None, shape[3]]
     for i, axis in enumerate("yx"):
         n, d = numerators[i], denominators[i]
         offset, border = op.offset[i], op.border[i]
@@ -38,12 +37,10 @@ def resize(op: Resize, c: Context) -> Violations:
         size = shape[1 + i]
         if size is None:
             continue
-        whole, rest = divmod((size - 1) * n - offset + border, d)
-        if rest:
+        if ((size - 1) * n - offset + border) % d:
             yield f"((size - 1) * {n} - {offset} + {border}) of {axis}, size {size}, is not divisible by {d}"
             return
-        out[1 + i] = whole + 1
-    yield from shape_is(op, tuple(out))
+    yield from result_is(op)
     sizes = [d for d in (*shape[1:3], *found[1:3]) if d is not None]
     yield from bounds("a height or width", sizes, None, _LARGEST_IMAGE - 1)
     taken, made = op.input.type.storage, op.result.type.storage

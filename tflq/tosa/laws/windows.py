@@ -1,25 +1,19 @@
-"""Sizes of what windows make."""
+"""Windows that use up what they slide over, as TOSA demands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["Sizes"]
+from tflq.tosa.laws.registry import Violations
+
+__all__ = ["divides"]
 
 
-class Sizes:
-    """The sizes of a result's spatial dims, and what of them does not divide."""
-
-    def __init__(self) -> None:
-        self.out: list[int | None] = []
-        self.faults: list[str] = []
-
-    def add(self, size: int | None, pads: Sequence[int], window: int | None, stride: int) -> None:
-        """One dim: (size + pads - window) / stride + 1, the division exact."""
-        if size is None or window is None or stride < 1:
-            self.out.append(None)
-            return
-        whole, rest = divmod(size + sum(pads) - window, stride)
-        self.out.append(whole + 1)
-        if rest:
-            self.faults.append(f"{size} + {sum(pads)} of padding - a window of {window} is not divisible by {stride}")
+def divides(
+    sizes: Sequence[int | None], pads: Sequence[int], windows: Sequence[int | None], strides: Sequence[int]
+) -> Violations:
+    """size + pads - window is a multiple of the stride in each spatial dim. `pads`: both of a dim, then of the next."""
+    for i, (size, window, stride) in enumerate(zip(sizes, windows, strides, strict=True)):
+        added = sum(pads[2 * i : 2 * i + 2])
+        if size is not None and window is not None and stride >= 1 and (size + added - window) % stride:
+            yield f"{size} + {added} of padding - a window of {window} is not divisible by {stride}"
