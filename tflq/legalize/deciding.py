@@ -34,7 +34,7 @@ from tflq.legalize.misread import misread
 from tflq.legalize.rule import NotApplicable, Rewritten, Rule, RuleBuilder, rewritten
 from tflq.legalize.rules import rules_of
 from tflq.legalize.variables import Variables
-from tflq.light import NamedTuple, dataclass
+from tflq.light import dataclass
 from tflq.targets import Target
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ _OUTLIVES = (
 )
 
 
-class Policy(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Policy:
     """What a conversion allows: see `tflq.legalize.legalize`."""
 
     fallback: bool

@@ -13,11 +13,11 @@ Source of the method: Grötschel, Lovász, Schrijver, Geometric Algorithms and C
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.float_requantize import N1_TO_1, Clamp, gains
 
 __all__ = ["FloatPlane", "fit_float_plane"]
@@ -28,7 +28,8 @@ _NEAR: Final = 1e-3  # levels, of pairs that rounding decides
 _TRIED: Final = 64
 
 
-class FloatPlane(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FloatPlane:
     """f(x, y) = floor(gain * clamp(x * m + y * n + c)), float32 numbers."""
 
     clamp: Clamp

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.float_requantize import Clamp, FloatRequantization, fit_float_requantization, line_slope
 
 __all__ = ["FloatProduct", "Product", "fit_float_product", "product_of"]
@@ -22,7 +22,8 @@ __all__ = ["FloatProduct", "Product", "fit_float_product", "product_of"]
 _COARSE: Final = 7  # every such place shows soon whether a table climbs
 
 
-class Product(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Product:
     """A table that climbs with (x - a) (y - b), of places x and y: thresholds T(1) ... T(L) of the product, int64 [L],
     the greatest products below them, its bounds, and about how many levels it climbs per unit."""
 
@@ -35,7 +36,8 @@ class Product(NamedTuple):
     slope: float
 
 
-class FloatProduct(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FloatProduct:
     """f(x, y) = g((x - a) (y - b)) for places x and y of a table."""
 
     a: int

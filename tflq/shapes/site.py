@@ -44,13 +44,16 @@ shape_of: Final[Registry[Rule]] = Registry("tflq.shapes")
 class Site(Stated):
     """What is known where an operator stands: shapes of values, their elements, and the functions that it may call."""
 
-    shape: Callable[[Value], Shape]  # type: ignore[assignment]
+    inferred: Callable[[Value], Shape]
     known: Callable[[Value], Known | None]
     call: Caller
     accesses: Callable[[Value], Sequence[Access]] | None = None
     """What is done with the variables of a handle; None if their shapes may change."""
     results: Sequence[Known | None] = ()
     """Known elements of the results, where a rule finds them on its way."""
+
+    def shape(self, value: Value) -> Shape:
+        return self.inferred(value)
 
     def shapes(self, values: Sequence[Value | None]) -> list[Shape]:
         return [None if v is None else self.shape(v) for v in values]
