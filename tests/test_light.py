@@ -1,4 +1,4 @@
-"""Light dataclasses and named tuples do what those of the standard library do."""
+"""Light dataclasses do what those of the standard library do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import inspect
 import pickle
-import typing
 from typing import Any, ClassVar
 
 import pytest
@@ -147,28 +146,10 @@ class Pickled:
     b: tuple[int, ...] = ()
 
 
-class Pair(light.NamedTuple):
-    """Two."""
-
-    a: int
-    b: str = "b"
-
-    @property
-    def both(self) -> str:
-        return f"{self.a}{self.b}"
-
-
-class UsualPair(typing.NamedTuple):
-    """Two."""
-
-    a: int
-    b: str = "b"
-
-
 def test_pickles() -> None:
-    for item in (Pickled(1, (2, 3)), Pair(1, "x")):
-        again = pickle.loads(pickle.dumps(item))  # noqa: S301
-        assert again == item == copy.copy(item) == copy.deepcopy(item)
+    item = Pickled(1, (2, 3))
+    again = pickle.loads(pickle.dumps(item))  # noqa: S301
+    assert again == item == copy.copy(item) == copy.deepcopy(item)
 
 
 def test_a_dataclass_of_the_standard_library_inherits() -> None:
@@ -195,24 +176,9 @@ def test_faults_of_a_declaration() -> None:
         light.dataclass(order)
 
 
-@pytest.mark.parametrize(("args", "given"), [((1,), {}), ((1, "x"), {}), ((), {"b": "x", "a": 1}), ((1,), {"b": "y"})])
-def test_named_tuples(args: tuple[Any, ...], given: dict[str, Any]) -> None:
-    pair, usual = Pair(*args, **given), UsualPair(*args, **given)
-    assert tuple(pair) == tuple(usual)
-    assert repr(pair) == repr(usual).removeprefix("Usual")
-    assert pair.a == usual.a
-    assert pair.both == f"{usual.a}{usual.b}"
-    assert pair._asdict() == usual._asdict()
-    assert tuple(pair._replace(a=9)) == tuple(usual._replace(a=9))
-    assert pair._fields == usual._fields == Pair.__match_args__
-    assert Pair._field_defaults == {"b": "b"}
-    assert hash(tuple(pair)) == hash(pair)
-    with pytest.raises(AttributeError):
-        setattr(pair, "a", 3)  # noqa: B010
-
-
-@pytest.mark.parametrize(("args", "given"), [((), {}), ((1, 2, 3), {}), ((1,), {"a": 2}), ((1,), {"c": 2})])
-def test_faults_of_named_tuples(args: tuple[Any, ...], given: dict[str, Any]) -> None:
-    for kind in (Pair, UsualPair):
-        with pytest.raises(TypeError):
-            kind(*args, **given)
+def test_no_attribute_of_a_base_is_a_default() -> None:
+    base = type("Base", (), {"a": 1})
+    declared: Any = type("Declared", (base,), {"__annotations__": {"a": "object"}})
+    with pytest.raises(TypeError, match="hides an attribute"):
+        light.dataclass(declared)
+    assert dataclasses.dataclass(declared)().a == 1  # as nothing here does

@@ -12,13 +12,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from tflq.dialects.forms import Form, verify_form
 from tflq.errors import OptionError, Reason, TflqError, VerificationError
 from tflq.ir.core import Module
 from tflq.ir.verifier import verify
-from tflq.light import NamedTuple, dataclass
+from tflq.light import dataclass
 from tflq.logs import DEBUG, stage
 
 __all__ = ["Pass", "PassResult", "Pipeline", "Step", "verify_stage"]

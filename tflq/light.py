@@ -1,6 +1,6 @@
 """Dataclasses and named tuples whose methods are not compiled, for what every conversion imports.
 
-    from tflq.light import NamedTuple, dataclass, field, replace
+    from tflq.light import dataclass, field, replace
 
 `dataclasses` and `typing.NamedTuple` write the methods of each class as text and compile it, up to half a millisecond a
 class: a hundred of them take longer than the conversion of a small model. Here the methods are closures over the names
@@ -15,20 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from reprlib import recursive_repr
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-__all__ = ["NamedTuple", "dataclass", "field", "replace"]
+__all__ = ["dataclass", "field", "replace"]
 
 T = TypeVar("T")
 _NOTHING: Final = object()
 _put: Final = object.__setattr__
 _FIELDS: Final = "_light_fields"
-
-
-# --- dataclasses
 
 
 class _Field:
@@ -85,8 +82,9 @@ def _replace(item: T, /, **changes: Any) -> T:
 
 def _finished(cls: type, init: bool, frozen: bool, slots: bool, eq: bool, repr: bool) -> type:
     """The class with its methods. With slots it is a new one: they are said when a class is made."""
-    own = _own_fields(cls)
-    fields = _inherited_fields(cls) | own
+    own, inherited = _own_fields(cls), _inherited_fields(cls)
+    fields = inherited | own
+    _refuse_hidden(cls, own, inherited)
     _check_order(cls, fields)
     for name, each in own.items():
         if each.default is not _NOTHING and not slots:
@@ -132,6 +130,13 @@ def _own_fields(cls: type) -> dict[str, _Field]:
             if type(found[name].default).__hash__ is None:
                 raise ValueError(f"{cls.__name__}.{name} needs a default_factory")
     return found
+
+
+def _refuse_hidden(cls: type, own: Mapping[str, _Field], inherited: Mapping[str, _Field]) -> None:
+    """TypeError for a field without default over an attribute of a base: the standard library takes that for it."""
+    for name, each in own.items():
+        if each.required and name not in inherited and any(name in vars(base) for base in cls.__mro__[1:]):
+            raise TypeError(f"{cls.__name__}.{name} has no default, and hides an attribute of a base")
 
 
 def _inherited_fields(cls: type) -> dict[str, _Field]:
@@ -317,67 +322,7 @@ class _Signature(_Fields):
         return signature(_twin(owner))
 
 
-# --- named tuples
-
-
-def _maker(fields: tuple[str, ...], defaults: Mapping[str, Any]) -> Callable[..., Any]:
-    count, least, ends = len(fields), len(fields) - len(defaults), tuple(defaults.values())
-
-    def __new__(cls: type, /, *args: Any, **given: Any) -> Any:  # noqa: N807
-        if given or not least <= len(args) <= count:
-            args = _completed(cls, args, given)
-        elif len(args) < count:
-            args += ends[len(args) - least :]
-        return tuple.__new__(cls, args)
-
-    return __new__
-
-
-def _completed(cls: Any, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
-    rest = cls._fields[len(args) :]
-    for name in rest:
-        if name not in given and name not in cls._field_defaults:
-            raise TypeError(f"{cls.__name__}() needs '{name}'")
-    if len(args) > len(cls._fields) or not given.keys() <= set(rest):
-        raise TypeError(f"{cls.__name__}() has the fields {', '.join(cls._fields)}")
-    return (*args, *(given[name] if name in given else cls._field_defaults[name] for name in rest))
-
-
-def _changed(self: Any, /, **changes: Any) -> Any:
-    return type(self)(**(self._asdict() | changes))
-
-
-def _named_repr(self: Any) -> str:
-    return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
-
-
-_METHODS: Final[Mapping[str, Any]] = {
-    "__slots__": (),
-    "__repr__": _named_repr,
-    "__getnewargs__": lambda self: tuple(self),
-    "_asdict": lambda self: dict(zip(self._fields, self, strict=True)),
-    "_make": classmethod(lambda cls, values: cls(*values)),
-    "_replace": _changed,
-}
-
-
-class _NamedTupleType(type):
-    """Makes of a class that inherits from `NamedTuple` a tuple with names."""
-
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
-        if not bases:
-            return super().__new__(cls, name, bases, namespace)
-        fields = tuple(namespace.get("__annotations__", ()))
-        defaults = {field: namespace[field] for field in fields if field in namespace}
-        said: dict[str, Any] = {"_fields": fields, "_field_defaults": defaults, "__match_args__": fields}
-        said["__new__"] = _maker(fields, defaults)
-        getters = {field: property(itemgetter(index)) for index, field in enumerate(fields)}
-        return type(name, (tuple, *bases[1:]), {**_METHODS, **namespace, **getters, **said})
-
-
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace
-    from typing import NamedTuple
 else:
     dataclass, field, replace = _dataclass, _field, _replace
-    NamedTuple = _NamedTupleType("NamedTuple", (), {"__module__": __name__})

@@ -22,7 +22,7 @@ from tflq.dialects.traits.effects import Recurrent
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import family
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, f32, i4, i8, i16, i32, i64, ui8
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 __all__ = ["Scratch", "bytes_of", "scratch_of"]
 
@@ -32,7 +32,8 @@ _FILTER_WIDTH, _FILTER_DEPTH = 4, 32
 """From so many units and inputs on, int4 weights have a kernel whose scratch depends on the machine."""
 
 
-class Scratch(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Scratch:
     """Bytes of each tensor: `shared` ones live while the operator runs, `kept` ones as long as the interpreter."""
 
     shared: tuple[int, ...] = ()

@@ -28,7 +28,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.notes import Notes
 from tflq.ir.registry import register
 from tflq.ir.types import SCALARS, ElementType, ScalarType, Shape
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 __all__ = [
     "ANY",
@@ -194,7 +194,8 @@ def result(*types: Types | ScalarType, optional: bool = False, variadic: bool = 
 # --- attributes
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Kind:
     """What an attribute holds: in words, and whether a value is one."""
 
     text: str

@@ -18,7 +18,7 @@ import numpy as np
 
 from tflq.flatbuffer.codec import NUMPY_TYPES
 from tflq.flatbuffer.layout import SCALAR_CODES, TFLITE, Field, Schema
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 __all__ = ["ALIGNMENT", "Encoder", "Piece", "Template", "Written", "encode", "string_bytes", "template"]
 
@@ -32,7 +32,8 @@ _UINT32 = struct.Struct("<I").pack
 _INT32 = struct.Struct("<i").pack
 
 
-class Template(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Template:
     """Inline layout of a table with certain fields there; `pack` takes the vtable's distance, then `slots` in order.
 
     `row` has the slots with the places of those that hold an offset, 0 for numbers.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import Final, Literal, TypeAlias
 
-from tflq.light import NamedTuple, dataclass
+from tflq.light import dataclass
 from tflq.resources import content
 
 __all__ = [
@@ -55,7 +55,8 @@ SCALAR_CODES: Final[dict[str, str]] = dict(zip(_SCALARS, "?bBhHiIqQfd", strict=T
 SCALAR_SIZES: Final[dict[str, int]] = dict(zip(_SCALARS, (1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8), strict=True))
 
 
-class Field(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Field:
     """One field. `kind` says what is stored inline, `type` names it:
 
     - `scalar`: a number of scalar type `type`; `enum`: a number of the underlying type of enum `type`

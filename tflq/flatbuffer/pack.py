@@ -20,7 +20,7 @@ from tflq.flatbuffer.operators import options_field, unstated_attributes
 from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 __all__ = ["OperatorPacker", "TensorPacker"]
 
@@ -52,7 +52,8 @@ def _type_code(storage: ScalarType) -> int:
     return enum("TensorType").values[TENSOR_TYPES[storage]]
 
 
-class _Plain(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Plain:
     """The table of a tensor without quantization, with its dims behind it: `pack` takes the vtable's distance, the
     shape's offset, the buffer if there is one, the name's offset, `flags`, and the dims with their count."""
 
@@ -181,7 +182,8 @@ def _with_indices(
     return {**quantization, "details": (member, named)}
 
 
-class _Options(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Options:
     """An options table all of whose fields are numbers of at most four bytes."""
 
     code: int
@@ -218,7 +220,8 @@ def _usual_member(name: str) -> str | None:
     return options_of(builtin_of(name))
 
 
-class _Form(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Form:
     """Operators of one name and options table: the attributes that they may have, and the options, if the common
     fields are all that they have beside them."""
 
@@ -243,7 +246,8 @@ def _form(name: str, member: str | None) -> _Form:
     )
 
 
-class _Record(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Record:
     """An operator's table with its index vectors behind it."""
 
     pack: Callable[..., bytes]

@@ -19,7 +19,7 @@ from tflq.dialects.tfl.control import While
 from tflq.dialects.traits import effects
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, element_storage, is_quantized
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 __all__ = ["Calls", "Interface", "copied", "is_call", "plain_value"]
 
@@ -32,14 +32,16 @@ def is_call(op: Op) -> bool:
     return calls is not None and calls.inputs is not None
 
 
-class Interface(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Interface:
     """The types that a function takes and gives."""
 
     arguments: tuple[ElementType, ...]
     results: tuple[ElementType, ...]
 
 
-class _Passed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Passed:
     """A value of a call, and the one of the function that it is copied to or from; -1: of the call itself, too."""
 
     outer: Value

@@ -33,7 +33,7 @@ from tflq.legalize.in_place import Memory
 from tflq.legalize.misread import misread
 from tflq.legalize.rule import NotApplicable, Rewritten, Rule, RuleBuilder, rewritten, rules_of
 from tflq.legalize.variables import Variables
-from tflq.light import NamedTuple, dataclass
+from tflq.light import dataclass
 from tflq.targets import Target
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ _OUTLIVES = (
 )
 
 
-class Policy(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Policy:
     """What a conversion allows: see `tflq.legalize.legalize`."""
 
     fallback: bool

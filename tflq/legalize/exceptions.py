@@ -15,7 +15,7 @@ from tflq.dialects.traits.kernels import Interpolates
 from tflq.ir.core import Op
 from tflq.ir.types import UniformQuantizedType, i1, i16
 from tflq.legalize.rule import NotApplicable, Rewritten, Rule
-from tflq.light import NamedTuple, replace
+from tflq.light import dataclass, replace
 
 if TYPE_CHECKING:
     from tflq.legalize.probing import Distance
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["EXCEPTIONS", "Caveat", "inexact", "settled"]
 
 
-class Caveat(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Caveat:
     """What a user should know of a result. `reproduced`: it is the interpreter's, which is not what the parameters say;
     else it is what the parameters say, and the interpreter's is not, or is not the same everywhere."""
 

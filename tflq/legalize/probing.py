@@ -20,7 +20,7 @@ from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i32
 from tflq.legalize.rule import Rule, RuleBuilder, rewritten
 from tflq.legalize.scaling import kernel_name
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO
 from tflq.numerics.unary import REAL_FUNCTIONS
@@ -59,7 +59,8 @@ _SAMPLES = 256
 _ELEMENTS = 1 << 20
 
 
-class Distance(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Distance:
     """Of results from the real ones, at most: counts of the result; where these are truth values, the share of wrong
     ones (else 0)."""
 

@@ -8,9 +8,10 @@ kernels/internal/reference/hard_swish.h.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from tflq.light import NamedTuple
 from tflq.numerics.fixed_point import (
     Multiplier,
     quantize_multiplier,

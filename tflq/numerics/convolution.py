@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +37,8 @@ __all__ = [
 ]
 
 
-class Window(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Window:
     """One spatial dim: output size (None where the input's is not known), padding before and after."""
 
     output: int | None

@@ -19,11 +19,10 @@ integer lies between X(m) and Y(m). Three ways to see that, each for what the on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.light import NamedTuple
 from tflq.numerics.staircase import Staircase, rescale_staircase
 
 __all__ = ["Division", "fit_division", "fit_divisions", "rescale_divisions"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.activation import float_ratio
 from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quotient, round_half_away
 
@@ -26,7 +26,8 @@ __all__ = [
 ]
 
 
-class Addition(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Addition:
     """ADD's and SUB's parameters: the shift of both operands, their multipliers, and that of the sum."""
 
     left_shift: int

@@ -11,11 +11,9 @@ and a bias is in it or not. Inputs of one sign reach about half as far as their 
 from __future__ import annotations
 
 import itertools
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-
-from tflq.light import NamedTuple
 
 __all__ = ["EXACT", "ProductBounds"]
 

@@ -21,11 +21,10 @@ Sources: kernels/internal/quantization_util.cc (QuantizeMultiplier), kernels/int
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tflq.light import NamedTuple
 from tflq.numerics.x86 import divide_by_pot, left_shift
 
 if TYPE_CHECKING:

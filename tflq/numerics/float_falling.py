@@ -14,11 +14,10 @@ accumulators share a level that is not enough.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from tflq.light import NamedTuple
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_lines import Steps, Tight, level_bounds
 from tflq.numerics.float_thresholds import float_steps, from_steps

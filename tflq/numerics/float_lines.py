@@ -13,9 +13,11 @@ of them stand for all while one looks for a line.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 __all__ = ["Lines", "Steps", "Tight", "level_bounds"]
 
@@ -25,7 +27,8 @@ _LITTLE = 2.0**-47  # less than what sums and bounds differ by, if they do
 _COLUMNS = 1024  # lines whose thresholds stay in the cache
 
 
-class Steps(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Steps:
     """What f has to meet: float64 [L, C] each, from `reached` on at least `level` ([L, 1]), and below it at `missed`;
     NaN where the range has no such accumulator."""
 

@@ -1,8 +1,8 @@
 """A function of two 8-bit numbers in float32, proven on all 65,536 pairs: sums of two that are scaled and rounded.
 
-    f(x, y) = floor(gain * clamp(x * m + y * n + c))
+    f(x, y) = floor(gain * relu6(x * m + y * n + c))
 
-as kernels round, one operation after the other; clamp and gain as in `tflq.numerics.float_requantize`. A table is
+as kernels round, one operation after the other; the gain as in `tflq.numerics.float_requantize`. A table is
 such a function if a plane climbs where it does: with levels 0 ... L, it is at least T(x, y) where that is not 0, and
 less than T(x, y) + 1 where that is not L. The plane that keeps the largest distance to all of these bounds is found by
 the ellipsoid method, beginning at the one of least squares; how products are rounded is chance, so several gains are
@@ -13,12 +13,12 @@ Source of the method: Grötschel, Lovász, Schrijver, Geometric Algorithms and C
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from tflq.light import NamedTuple
-from tflq.numerics.float_requantize import N1_TO_1, Clamp, gains
+from tflq.light import dataclass
+from tflq.numerics.float_requantize import RELU6, gains
 
 __all__ = ["FloatPlane", "fit_float_plane"]
 
@@ -28,10 +28,10 @@ _NEAR: Final = 1e-3  # levels, of pairs that rounding decides
 _TRIED: Final = 64
 
 
-class FloatPlane(NamedTuple):
-    """f(x, y) = floor(gain * clamp(x * m + y * n + c)), float32 numbers."""
+@dataclass(frozen=True, slots=True)
+class FloatPlane:
+    """f(x, y) = floor(gain * relu6(x * m + y * n + c)), float32 numbers."""
 
-    clamp: Clamp
     gain: np.float32
     m: np.float32
     n: np.float32
@@ -40,7 +40,7 @@ class FloatPlane(NamedTuple):
     def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """f of small whole numbers that broadcast, operation by operation in float32."""
         total = x.astype(np.float32) * self.m + y.astype(np.float32) * self.n
-        total = np.clip(total + self.c, np.float32(self.clamp.low), np.float32(self.clamp.high))
+        total = np.clip(total + self.c, np.float32(RELU6.low), np.float32(RELU6.high))
         return np.floor(total * self.gain)
 
 
@@ -59,11 +59,11 @@ class _Bounds(NamedTuple):
         return _Bounds(*(v[some] for v in self))
 
 
-def fit_float_plane(table: np.ndarray, x: np.ndarray, y: np.ndarray, clamp: Clamp) -> FloatPlane | None:
-    """f with f(x, y) + `clamp.middle` = table, whole numbers [256, 256] of which the least is 0, for consecutive whole
+def fit_float_plane(table: np.ndarray, x: np.ndarray, y: np.ndarray) -> FloatPlane | None:
+    """f with f(x, y) = table, whole numbers [256, 256] of which the least is 0, for consecutive whole
     numbers x and y, [256] each. None if there is none that is proven."""
     levels = int(table.max())
-    if levels == 0 or (clamp is N1_TO_1 and levels != 255):
+    if levels == 0:
         return None
     a, b = np.meshgrid(*((v - v.mean()) / 128 for v in (x, y)), indexing="ij")
     rows = np.stack([a.ravel(), b.ravel(), np.ones(a.size)], 1)
@@ -83,15 +83,15 @@ def fit_float_plane(table: np.ndarray, x: np.ndarray, y: np.ndarray, clamp: Clam
         near = np.nonzero(slack < slack.min() + 4 * radius)[0][::stride]
         plane = _widest(bounds.of(near), plane, radius, steps)
     m, n = plane[:2] / 128
-    c = plane[2] - m * x.mean() - n * y.mean() - clamp.middle
+    c = plane[2] - m * x.mean() - n * y.mean()
     close = np.abs(bounds.slack(plane)) < _NEAR
     near = np.unique(np.concatenate([np.nonzero(above)[0], np.nonzero(below)[0]])[close])
     i, j = np.divmod(near, y.size)
-    for gain, _ in zip(gains(clamp, levels), range(_TRIED), strict=False):
-        tried = FloatPlane(clamp, gain, *(np.float32(v / float(gain)) for v in (m, n, c)))
-        if not (tried(x[i], y[j]) + clamp.middle == flat[near]).all():
+    for gain, _ in zip(gains(RELU6, levels), range(_TRIED), strict=False):
+        tried = FloatPlane(gain, *(np.float32(v / float(gain)) for v in (m, n, c)))
+        if not (tried(x[i], y[j]) == flat[near]).all():
             continue
-        if (tried(x[:, None], y[None, :]) + clamp.middle == table).all():
+        if (tried(x[:, None], y[None, :]) == table).all():
             return tried
     return None
 

@@ -14,15 +14,16 @@ from typing import Final
 
 import numpy as np
 
-from tflq.light import NamedTuple
-from tflq.numerics.float_requantize import Clamp, FloatRequantization, fit_float_requantization, line_slope
+from tflq.light import dataclass
+from tflq.numerics.float_requantize import RELU6, FloatRequantization, fit_float_requantization, line_slope
 
 __all__ = ["FloatProduct", "Product", "fit_float_product", "product_of"]
 
 _COARSE: Final = 7  # every such place shows soon whether a table climbs
 
 
-class Product(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Product:
     """A table that climbs with (x - a) (y - b), of places x and y: thresholds T(1) ... T(L) of the product, int64 [L],
     the greatest products below them, its bounds, and about how many levels it climbs per unit."""
 
@@ -35,7 +36,8 @@ class Product(NamedTuple):
     slope: float
 
 
-class FloatProduct(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FloatProduct:
     """f(x, y) = g((x - a) (y - b)) for places x and y of a table."""
 
     a: int
@@ -90,13 +92,13 @@ def _climbing(table: np.ndarray, a: int, b: int) -> Product | None:
     return Product(a, b, thresholds, below, int(product[0]), int(product[-1]), slope)
 
 
-def fit_float_product(table: np.ndarray, product: Product, clamp: Clamp) -> FloatProduct | None:
-    """f with f(x, y) + `clamp.middle` = table for `product_of` it; None without a proof."""
+def fit_float_product(table: np.ndarray, product: Product) -> FloatProduct | None:
+    """f with f(x, y) = table for `product_of` it; None without a proof."""
     slope, low, high = (np.asarray([v]) for v in (product.slope, product.low, product.high))
     thresholds, below = product.thresholds[:, None], product.below[:, None]
-    g = fit_float_requantization(thresholds, slope, low, high, clamp, below=below)
+    g = fit_float_requantization(thresholds, slope, low, high, RELU6, below=below)
     if g is None:
         return None
     fit, places = FloatProduct(product.a, product.b, g), np.arange(256)
-    assert (fit(places[:, None], places) + clamp.middle == table).all()
+    assert (fit(places[:, None], places) == table).all()
     return fit

@@ -29,11 +29,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_lines import Lines, Steps, Tight, level_bounds
 from tflq.numerics.float_thresholds import float_steps, from_steps
@@ -67,7 +67,8 @@ _BLOCK: Final = 128  # channels whose thresholds stay in the cache
 _F32: TypeAlias = np.ndarray
 
 
-class Clamp(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Clamp:
     """A fused activation, its bounds, and what a result of 0 stands for as a level of 0 ... 255."""
 
     activation: Literal["RELU6", "RELU_N1_TO_1"]

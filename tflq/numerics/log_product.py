@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 __all__ = ["FRACTION_BITS", "MANTISSA_BITS", "ZERO", "LogTable", "log_table", "powers_of_two"]
 
@@ -24,7 +24,8 @@ FRACTION_BITS = 16
 MANTISSA_BITS = 29
 
 
-class LogTable(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LogTable:
     """Per stored value: log2 of its magnitude, int32; 1 if it is negative, `ZERO` if it is zero. Bits behind the point,
     and what the sum of all logarithms may be off."""
 

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.staircase import float_thresholds
 
 __all__ = ["LongProduct", "fit_long_product"]
@@ -24,7 +24,8 @@ _I31 = (1 << 31) - 1
 _CHUNK = 1 << 19  # thresholds looked at together: 4 MiB an array
 
 
-class LongProduct(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LongProduct:
     """The limbs int64 [C], k, the correction by sign, and the range int64 [C] that x is clamped to first."""
 
     high: np.ndarray

@@ -10,11 +10,10 @@ The operands are rounded to float32, as DEQUANTIZE does. Where f has no value, t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tflq.light import NamedTuple
 from tflq.numerics.tables import FloatFunction
 
 if TYPE_CHECKING:

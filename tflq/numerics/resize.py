@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 __all__ = [
     "FloatTaps",
@@ -181,7 +182,8 @@ def uint8_is_rational(
     return bool((exact | apart).all())
 
 
-class _Fractions(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Fractions:
     """Per output of one dim, how the float kernel's weights compare with the ratio's."""
 
     q: np.ndarray  # the denominator of the ratio's weights

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 __all__ = ["Term", "fit_terms"]
 
@@ -22,7 +22,8 @@ _MOST_BITS = 28
 _ROUGHLY = 2.0**-7
 
 
-class Term(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Term:
     """A term's multipliers, int64 of its ratios' shape, and the shift of its products."""
 
     multiplier: np.ndarray

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 
 __all__ = ["LIMB", "PART", "WideProduct", "fit_wide_product"]
 
@@ -29,7 +29,8 @@ _SHIFTED = 1 << 58  # of |x| shifted to the left
 _LEAST_SHIFT = 8
 
 
-class WideProduct(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WideProduct:
     """The bits to shift |x| by, the limbs of M, the range that x is clamped to first, int64 [C] each; F - 58."""
 
     left: np.ndarray

@@ -12,20 +12,22 @@ import numpy as np
 
 from tflq.ir.core import Value, constant
 from tflq.ir.types import i8, i16, ui8
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.select.lowering import Kernels
 
 __all__ = ["Digit", "Digits", "array_digits", "digits", "fills"]
 
 
-class Digit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Digit:
     """One int8 tensor and its weight in the sum."""
 
     coefficient: int
     value: Value
 
 
-class Digits(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Digits:
     """The digits of a tensor and what is added to their sum."""
 
     parts: tuple[Digit, ...]

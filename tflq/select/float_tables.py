@@ -1,9 +1,9 @@
 """Tables of 8 bits in float32 kernels, where an operand is there already, as a float twin.
 
 ext.table_2d that is a plane, rounded (`tflq.numerics.float_plane`): ADD, SUB
-    MUL, MUL, ADD, ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        1 ns per element, where the table takes 4
+    MUL, MUL, ADD, ADD with RELU6, MUL, FLOOR        1 ns per element, where the table takes 4
 tosa.table that climbs like a line (`tflq.numerics.float_requantize`): QUANTIZE, RELU and its kin
-    MUL, ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR                  .5 ns, where the table takes 3.5
+    MUL, ADD with RELU6, MUL, FLOOR                  .5 ns, where the table takes 3.5
 any other tosa.table
     CAST, GATHER of floats
 """
@@ -20,7 +20,7 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import f32, i32
 from tflq.numerics.float_plane import fit_float_plane
 from tflq.numerics.float_product import FloatProduct, fit_float_product, product_of
-from tflq.numerics.float_requantize import N1_TO_1, RELU6, Clamp, fit_float_requantization, line_slope
+from tflq.numerics.float_requantize import RELU6, fit_float_requantization, line_slope
 from tflq.select.lowering import Kernels
 from tflq.select.rescale.floats import stepped
 from tflq.select.twins import Twin, centred, integers_of, twin_of
@@ -37,24 +37,21 @@ def float_table_2d(op: Table2D, k: Kernels) -> Value | None:
     entries = op.table.array.reshape(256, 256).astype(np.int64)
     least = int(entries.min())
     product = product_of(entries - least)
-    for clamp in (RELU6, N1_TO_1):
-        if product is None:
-            made = _sum(k, x, y, entries - least, clamp)
-        else:
-            made = _product(k, x, y, fit_float_product(entries - least, product, clamp))
-        if made is not None:
-            return integers_of(k, Twin(made, least + clamp.middle), op.result.type.storage)
-    return None
+    if product is None:
+        made = _sum(k, x, y, entries - least)
+    else:
+        made = _product(k, x, y, fit_float_product(entries - least, product))
+    return None if made is None else integers_of(k, Twin(made, least), op.result.type.storage)
 
 
-def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray, clamp: Clamp) -> Value | None:
+def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
     twins = [twin_of(k, v) or Twin(k.cast(v, f32), 0) for v in (x, y)]
     first, second = (_numbers(v, twin) for v, twin in zip((x, y), twins, strict=True))
-    fit = fit_float_plane(table, first, second, clamp)
+    fit = fit_float_plane(table, first, second)
     if fit is None:
         return None
     total = k.add(_times(k, twins[0].value, fit.m), _times(k, twins[1].value, fit.n))
-    total = k.add(total, k.constant(fit.c, f32), fit.clamp.activation)
+    total = k.add(total, k.constant(fit.c, f32), RELU6.activation)
     total = k.mul(total, k.constant(fit.gain, f32))
     return k.emit(Floor, [total])
 
@@ -91,11 +88,10 @@ def _line(k: Kernels, twin: Twin, numbers: np.ndarray, entries: np.ndarray) -> T
     levels = np.arange(least + 1, most + 1)
     thresholds = numbers[np.searchsorted(entries, levels)].astype(np.int64)
     slope = line_slope(thresholds)
-    for clamp in (RELU6, N1_TO_1) if slope else ():
-        fit = fit_float_requantization(thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:], clamp)
-        if fit is not None:
-            return Twin(stepped(k, twin.value, fit), least + clamp.middle)
-    return None
+    if not slope:
+        return None
+    fit = fit_float_requantization(thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:], RELU6)
+    return None if fit is None else Twin(stepped(k, twin.value, fit), least)
 
 
 def _numbers(x: Value, twin: Twin) -> np.ndarray:

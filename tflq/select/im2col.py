@@ -15,13 +15,14 @@ import numpy as np
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.select.lowering import Kernels
 
 __all__ = ["Geometry", "pad_spatial", "patches", "tap_sum"]
 
 
-class Geometry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Geometry:
     """Filter size, padding (top, bottom, left, right), stride and dilation (y, x)."""
 
     kernel: tuple[int, ...]

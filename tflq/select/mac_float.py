@@ -19,7 +19,7 @@ from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.unary import Floor
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, f32, i16, i32, ui8
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.convolution import window
 from tflq.numerics.exact_sums import ProductBounds
 from tflq.select.im2col import Geometry, pad_spatial
@@ -42,7 +42,8 @@ __all__ = [
 _FEW_ROWS = 4
 
 
-class _Part(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Part:
     """An input, or a byte of it, as integer-valued float32, and its weight in the sum."""
 
     coefficient: int

@@ -28,7 +28,7 @@ from tflq.dialects.traits.elements import Tabulable
 from tflq.dialects.traits.types import Elementwise
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType
-from tflq.light import NamedTuple, dataclass
+from tflq.light import dataclass
 from tflq.numerics.resize import steps_of
 
 __all__ = ["SplitRows"]
@@ -42,7 +42,8 @@ _DEPTHWISE, _ELEMENTWISE = 24, 12
 """About so many bytes for each element does a depthwise convolution take, and any other arithmetic."""
 
 
-class _Rows(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Rows:
     """Rows of a tensor, from one up to another."""
 
     begin: int

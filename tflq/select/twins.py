@@ -9,13 +9,12 @@ twin, and the integers, which are cast from it. A lowering reads the one it need
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, f32, i32
-from tflq.light import NamedTuple
 
 if TYPE_CHECKING:
     from tflq.select.lowering import Kernels

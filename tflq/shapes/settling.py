@@ -30,7 +30,7 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.quant_constraints import axis_problem
 from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
-from tflq.light import NamedTuple, dataclass
+from tflq.light import dataclass
 from tflq.shapes.filling import SHAPE_INFO, reason, set_shape
 from tflq.shapes.inference import Inference, is_complete
 from tflq.shapes.site import stored_shape
@@ -43,7 +43,8 @@ _FACTOR = 3
 _Row = tuple[Shape, Mapping[str, Any]]
 
 
-class Stated(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Stated:
     """What a file says of the shapes of each entry's inputs and results: by function, in order."""
 
     rows: Mapping[int, tuple[_Row, ...]]

@@ -36,13 +36,16 @@ Caller: TypeAlias = Callable[
 class Site(Stated):
     """What is known where one operator stands."""
 
-    shape: Callable[[Value], Shape]  # type: ignore[assignment]
+    inferred: Callable[[Value], Shape]
     known: Callable[[Value], Known | None]
     call: Caller
     accesses: Callable[[Value], Sequence[Access]] | None = None
     """What is done with the variables of a handle; None if their shapes may change."""
     results: Sequence[Known | None] = ()
     """Known elements of the results, where `infer` finds them on its way."""
+
+    def shape(self, value: Value) -> Shape:
+        return self.inferred(value)
 
     def array(self, value: Value) -> np.ndarray | None:
         known = self.known(value)

@@ -9,7 +9,7 @@ from functools import cache
 from tflq.errors import OptionError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import SCALARS, ScalarType
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.resources import resource
 from tflq.toml import read_toml
 
@@ -19,7 +19,8 @@ _ANY = "any"
 """The variable that need not be the same type wherever it occurs."""
 
 
-class _Signature(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Signature:
     """Types of the operands and results in order; a variable stands for one of `choices`."""
 
     operands: tuple[str, ...]

@@ -17,7 +17,7 @@ from tflq.dialects.declare import Slot
 from tflq.dialects.tfl import op_name
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import op_class
-from tflq.light import NamedTuple, dataclass
+from tflq.light import dataclass
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.port import Kind, Port, is_port, kind_of, parse_port
 
@@ -26,7 +26,8 @@ __all__ = ["Kinds", "Possible", "Signature", "kinds_of", "parse_signature"]
 _REST: Final = "..."
 
 
-class _Slot(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Slot:
     """A place of a signature."""
 
     port: Port
@@ -85,7 +86,8 @@ class Signature:
         return _misfit("operand", operands, declared.operand_slots) or _misfit("result", results, declared.result_slots)
 
 
-class Possible(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Possible:
     """A signature for ops on tensors of some kinds. `asked`: operands and results of the alternatives that are left."""
 
     signature: Signature

@@ -19,7 +19,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, i8
 from tflq.legalize.reference.generic.accumulate import Sums, Terms
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.convolution import window
 
 __all__ = ["conv_3d_sums", "conv_3d_transpose_sums"]
@@ -47,7 +47,8 @@ def conv_3d_sums(op: Conv3D, b: RuleBuilder, terms: Terms) -> Sums:
     return Sums(_convolved(b, x, moved, terms, made, pad, stride, dilation))
 
 
-class _Dim(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Dim:
     """One dim of a transposed convolution: taps per output, padding around the input, cells, outputs to skip."""
 
     taps: int

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,6 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, u
 from tflq.legalize.reference.generic.movement import move
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import scaled
-from tflq.light import NamedTuple
 from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.numerics.reduction import mean_multiplier, product_bounds, product_scale, sum_multiplier
 

@@ -11,7 +11,7 @@ rounds once and only beyond 2^24, where the result is at its end already; more t
 from __future__ import annotations
 
 import functools
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.convolution import Convolution
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, f32, i32
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.exact_sums import ProductBounds
 from tflq.select.im2col import Geometry
 from tflq.select.lowering import Kernels
@@ -146,7 +146,8 @@ class _Sums(NamedTuple):
         return bounds.runs(self.biased(offset)[live])
 
 
-class _Operand(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Operand:
     """What the float kernel reads, how much less than x - zero_point it is, and the runs of its channels."""
 
     twin: Twin

@@ -12,6 +12,8 @@ The result is the float twin of the stored integers.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleF64
@@ -21,7 +23,7 @@ from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i32
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.float_falling import FallingRequantization, falling_arrays
 from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, of_arrays, requantization_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
@@ -32,7 +34,8 @@ from tflq.select.twins import Twin, integers_of
 __all__ = ["FloatRescale", "float_rescale", "stepped"]
 
 
-class FloatRescale(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FloatRescale:
     """A RESCALE, with the clamp that is part of it, in float32; the result is a whole number, `offset` less than the
     stored one."""
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32, i64
-from tflq.light import NamedTuple
 from tflq.numerics.division_fit import Division, fit_division, rescale_divisions
 from tflq.numerics.staircase import Staircase, rescale_staircase
 from tflq.select.highword import high_part, restore

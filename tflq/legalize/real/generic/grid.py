@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,6 @@ from tflq.ir.types import (
 )
 from tflq.legalize.real.generic.requantization import real_requantized
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.light import NamedTuple
 from tflq.numerics.activation import BOUNDS, real_range
 from tflq.numerics.fixed_point import quantize_multipliers
 

@@ -37,7 +37,7 @@ from tflq.legalize.reference.convolution.transpose_conv import transpose_conv_su
 from tflq.legalize.reference.generic.accumulate import Sums, Terms, scales_of
 from tflq.legalize.reference.matmul.fully_connected import fully_connected_sums
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.convolution import double_scales
 
 __all__: list[str] = []
@@ -63,7 +63,8 @@ _SUMS: Final[Mapping[type[_Operator], tuple[int, Callable[[Any, RuleBuilder, Ter
 """Which dim of the weights counts the channels, and what sums the products."""
 
 
-class _Bias(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Bias:
     """The bias in counts of the sum: known, float64 [1 or C], or a tensor of the accumulator's type."""
 
     known: np.ndarray

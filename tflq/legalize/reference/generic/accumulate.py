@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from tflq.dialects.tfl.matmul import FullyConnected
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i16, i32, i64
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.convolution import exact_channel_bounds
 
 __all__ = [
@@ -81,7 +81,8 @@ class Bounds(NamedTuple):
         return (int(self.low.min()), int(self.high.max())) if self.low.size else (0, 0)
 
 
-class Terms(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Terms:
     """What an operator sums: products with `weights`, less zero points, and `bias`, both in the integer form."""
 
     weights: Value
@@ -95,7 +96,8 @@ def _itself(_: RuleBuilder, x: Value) -> Value:
     return x
 
 
-class Sums(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sums:
     """An accumulator whose last dim holds the channels, `repeats` times in a row; `finish` makes the operator's result
     of it once it is scaled."""
 

@@ -45,7 +45,7 @@ from tflq.legalize.reference.generic.accumulate import (
 from tflq.legalize.reference.generic.rescaled import fixed, real
 from tflq.legalize.reference.matmul.fully_connected import HALVED_BIAS, bias_as_read, fully_connected_sums
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 __all__: list[str] = []
@@ -65,7 +65,8 @@ _PAST_END = "the kernel reads '{}', of {}, as {}, past its end"
 _NO_SCALE = "the weights are quantized per axis: the kernel reads their scale as 0, and the result is its zero point"
 
 
-class _Reading(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Reading:
     """The types that a kernel reads input and weights as, and the types of weights that it unpacks before."""
 
     x: ScalarType
@@ -120,7 +121,8 @@ def _is_shuffled(op: _Operator) -> bool:
     return isinstance(op, FullyConnected) and op.weights_format != "DEFAULT"
 
 
-class _Bias(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Bias:
     """A bias in the type that the kernel sums in, and whether it is read as another one than it is."""
 
     value: Value

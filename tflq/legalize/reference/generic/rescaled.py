@@ -25,7 +25,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i32, i64
 from tflq.legalize.reference.generic.accumulate import Bounds
 from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.activation import activation_range
 from tflq.numerics.fixed_point import multiply, quantize_multipliers
 from tflq.numerics.wide_product import fit_wide_product
@@ -44,7 +44,8 @@ _NOT_ITS_OWN = "sums of more than 52 bits are not scaled as the kernel scales th
 _WRAPS = "the scaled sum can leave the 32 bits that the kernel has for it, where {}: results are up to {} counts off"
 
 
-class Rescaled(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rescaled:
     """A result, and what is to be warned of."""
 
     value: Value

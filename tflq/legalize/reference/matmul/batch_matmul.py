@@ -33,7 +33,7 @@ from tflq.legalize.reference.generic.accumulate import Bounds, bounds_of, unused
 from tflq.legalize.reference.generic.rescaled import fixed
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, symmetric
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.numerics.convolution import legacy_scale
 
 __all__ = ["product", "sizes_of"]
@@ -50,7 +50,8 @@ _SCALE_OF_NOTHING = (
 _IGNORED_ZERO_POINTS = "a zero point is not 0: the kernel disregards it where the result is int32"
 
 
-class Sizes(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sizes:
     """The result's shape, and how many products there are in a sum, if that is known."""
 
     shape: Shape
