@@ -111,8 +111,14 @@ def _edges(function: Function, bounds: dict[Value, tuple[int, int]]) -> Iterator
     for value in function.inputs:
         if value in bounds:
             low, high = bounds[value]
-            yield f"input '{value.name}' is taken to hold integers from {low} to {high}: a file has no place for bounds"
+            yield (
+                f"input '{value.name}' is taken to hold integers from {low} to {high}, which a file cannot state; give "
+                "it no others"
+            )
     for value in function.outputs:
         if value in bounds and value not in function.inputs:
             low, high = bounds[value]
-            yield f"output '{value.name}' holds integers from {low} to {high}: a file has no place for bounds"
+            yield (
+                f"output '{value.name}' holds integers from {low} to {high}, which a file cannot state; tell whoever "
+                "reads it"
+            )

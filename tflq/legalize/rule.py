@@ -222,5 +222,5 @@ def rule(*kinds: type[Op], order: int = 0) -> Callable[[R], R]:
     return declare
 
 
-AS_STATED: Final = "the result is what the parameters say"
+AS_STATED: Final = "here the result is what the parameters say"
 """How an answer differs from a kernel that disregards them."""

@@ -87,10 +87,16 @@ def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
         signature = Signature(RESET, len(module.functions) - 1, [], [])
         module.signatures = [*(module.signatures or ()), signature]
     else:
-        module.warnings.append(f"no state was lowered into variables: there is no signature '{RESET}' to add")
+        module.warnings.append(
+            f"no state was lowered into variables, so there is no signature '{RESET}' to add; leave --reset-signature "
+            "out, or lower the state with --state variables"
+        )
     if needed and own:
         names = ", ".join(f"'{name}'" for name in own)
-        module.warnings.append(f"signature '{RESET}' leaves the model's own variables as they are: {names}")
+        module.warnings.append(
+            f"signature '{RESET}' does not reset the model's own variables {names}; create the interpreter anew to "
+            "reset these, too"
+        )
 
 
 @lowering(VariableRead)

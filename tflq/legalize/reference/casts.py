@@ -23,7 +23,7 @@ from tflq.numerics.quantize import requantize_multiplier
 
 __all__: list[str] = []
 
-_CAST = "CAST converts the stored integers, whatever scale and zero point they have"
+_CAST = "the kernel converts the stored integers and ignores scales and zero points"
 
 _REQUANTIZED: dict[ScalarType, tuple[ScalarType, ...]] = {
     i8: (i8, ui8, i16),

@@ -52,7 +52,7 @@ def _sources(op: Op, b: RuleBuilder, values: list[Value], kernel: bool) -> tuple
 
 def _not_copied(reason: str, warning: str) -> NotApplicable:
     """Where the kernel copies integers that come under other parameters, and no rule here does."""
-    raise NotApplicable(reason, f"{warning}: {AS_STATED}" if warning else "")
+    raise NotApplicable(reason, f"{warning}; {AS_STATED}" if warning else "")
 
 
 def _refused(op: Op) -> Refused:

@@ -34,7 +34,7 @@ _COMBINES: Final[Mapping[type[Op], str]] = {
 }
 """What the one operator of a body stands for."""
 
-_RAW = "STABLEHLO_REDUCE_WINDOW reduces the stored integers, whatever they stand for"
+_RAW = "the kernel reduces the stored integers and ignores scales and zero points"
 
 
 @rule(StablehloReduceWindow)

@@ -90,7 +90,7 @@ class _Reader:
         if major != _VERSION[0] or minor < 0:
             raise UnsupportedError(f"the file is of TOSA {text}; 1.0 is read, and what is compatible with it")
         if (major, minor) != _VERSION or version["_draft"]:
-            self.warnings.append(f"written for TOSA {text}, read as TOSA 1.0")
+            self.warnings.append(f"written for TOSA {text}, read as TOSA 1.0; verify what it is converted to")
         if features := (self.graph["compatibility"] or {}).get("features"):
             names = TOSA.enum("CompatibilityFeature").names
             asked = [names.get(bit, f"number {bit}") for bit in range(64) if features >> bit & 1]

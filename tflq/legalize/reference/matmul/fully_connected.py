@@ -51,7 +51,8 @@ from tflq.numerics.convolution import double_scales, legacy_scale
 __all__ = ["HALVED_BIAS", "bias_as_read", "fully_connected_sums"]
 
 HALVED_BIAS = (
-    "the kernel reads the int64 bias as int32, unless input and result are int16 and quantized_bias_type INT64"
+    "the kernel reads the int64 bias as int32: it takes int64 only if input and result are int16 and "
+    "quantized_bias_type is INT64"
 )
 
 
