@@ -113,7 +113,9 @@ def _cut(module: Module, function: Function, values: Sequence[Value], behind: se
     outputs = [v for v in function.outputs if v not in lost]
     outputs += [v for v in values if v not in outputs]
     if not outputs:
-        raise UnsupportedError("the model cannot be cut:", [Reason("no output would be left", module.source)])
+        raise UnsupportedError(
+            "the model cannot be cut:", [Reason("no output would be left", module.source, remedy="cut further back")]
+        )
     dead = unneeded(function.ops, outputs, lambda op: is_pure(op) or (op in behind and not _stores(op, behind)))
     _check_state(module, dead)
     function.outputs = outputs

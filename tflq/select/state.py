@@ -16,7 +16,7 @@ from tflq.dialects.forms import Form
 from tflq.dialects.tfl.control import CallOnce
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
-from tflq.errors import UnsupportedError
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, i32
 from tflq.light import dataclass
@@ -82,7 +82,8 @@ def _retype_handles(module: Module) -> bool:
 def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
     """Makes the last function the signature, if there is something to reset; warns of what it does not reset."""
     if any(signature.key == RESET for signature in module.signatures or ()):
-        raise UnsupportedError(f"the model has a signature '{RESET}' already; convert it without a reset signature")
+        what, remedy = f"the model has a signature '{RESET}' already", "convert it without a reset signature"
+        raise UnsupportedError(Reason(what, remedy=remedy))
     if needed:
         signature = Signature(RESET, len(module.functions) - 1, [], [])
         module.signatures = [*(module.signatures or ()), signature]

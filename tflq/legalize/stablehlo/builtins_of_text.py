@@ -58,7 +58,8 @@ def to_builtins(module: Module, *, keep_weights: bool) -> None:
         if any(map(stands_apart, function.ops)):
             _function(function, index, keep_weights, refused)
     if refused:
-        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused)
+        remedy = "write it in TFLite's operators, or dequantize its operands before it"
+        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused, remedy=remedy)
 
 
 def _function(function: Function, index: int, keep_weights: bool, refused: list[Reason]) -> None:
@@ -105,7 +106,8 @@ def _of(op: Op, b: _Floats) -> Value | None:
     if type(op) in _ELEMENTWISE:
         name, attributes = _ELEMENTWISE[type(op)]
         return b.op(name, op.operands, [op.result.type], dict(attributes)).result
-    raise Refused("no builtin stands for it; write it in TFLite's operators, or take the model from a .tflite file")
+    remedy = "write it in TFLite's operators, or take the model from a .tflite file"
+    raise Refused("no builtin stands for it", remedy)
 
 
 class _Floats(Contractions):

@@ -243,8 +243,8 @@ def by_rules(op: Op, b: RuleBuilder) -> Rewritten:
 
 def _rejected(op: Op) -> Refused:
     raise Refused(
-        f"{kernel_name(op)} on quantized tensors has no form on builtins; lower it to TFLite's builtins, or dequantize"
-        " its operands, before converting"
+        f"{kernel_name(op)} on quantized tensors has no form on builtins",
+        "lower it to TFLite's builtins, or dequantize its operands, before converting",
     )
 
 

@@ -57,8 +57,8 @@ def _not_copied(reason: str, warning: str) -> NotApplicable:
 
 def _refused(op: Op) -> Refused:
     raise Refused(
-        f"{kernel_name(op)} has a form on builtins only where parameters are per layer and dims are known; lower it to "
-        "TFLite's builtins, or dequantize its operands, before converting"
+        f"{kernel_name(op)} has a form on builtins only where parameters are per layer and dims are known",
+        "lower it to TFLite's builtins, or dequantize its operands, before converting",
     )
 
 

@@ -47,7 +47,8 @@ def reduce_window(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
     if function is None or len(operands) != 2 or b.real or not operands[0].type.is_static:
         raise Refused(
             "STABLEHLO_REDUCE_WINDOW on quantized tensors has a form for one tensor of known shape, reduced by one "
-            "ADD, MUL, MINIMUM or MAXIMUM of stored integers; lower it to TFLite's builtins, or dequantize its operands"
+            "ADD, MUL, MINIMUM or MAXIMUM of stored integers",
+            "lower it to TFLite's builtins, or dequantize its operands",
         )
     x, init = operands
     if {x.type.storage, init.type.storage} != {storage} or storage not in (i8, ui8, i16, i32):

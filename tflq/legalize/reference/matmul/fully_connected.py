@@ -61,7 +61,7 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     """tosa.reshape, tosa.conv2d 1x1, ext.rescale_f64 or tosa.rescale, tosa.clamp, tosa.reshape."""
     x, weights, bias, result = op.input, op.weights, op.bias, op.result
     if op.weights_format != "DEFAULT":
-        raise Refused(f"weights '{weights.name}' are stored in the shuffled format; store them in the default format")
+        raise Refused(f"weights '{weights.name}' are stored in the shuffled format", "store them in the default format")
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         raise NotApplicable("the input or the result is not quantized per layer")
