@@ -142,7 +142,10 @@ def test_a_kernel_that_rounds_activations_is_named() -> None:
     scale = np.float32(0.01)
 
     def model(held: Value) -> bytes:
-        return chain(value("x", f32, shape), [("tfl.fully_connected", [held, None], value("y", f32, shape), {}, 4)])
+        return chain(
+            value("x", f32, shape),
+            [("tfl.fully_connected", [held, const(np.zeros(24), f32)], value("y", f32, shape), {}, 4)],
+        )
 
     hybrid = model(const(weights, UniformQuantizedType.of(i8, float(scale))))
     made = tflq.convert(hybrid, format="tosa")

@@ -48,7 +48,7 @@ EXCEPTIONS: dict[str, Caveat] = {
     "unsettled": Caveat(
         "the kernel's result is undefined in C++, and interpreters differ",
         reproduced=False,
-        remedy="use this result, and do not compare it with an interpreter's",
+        remedy="use it, but do not compare it with an interpreter's result",
     ),
     "inexact": Caveat(
         "no integer arithmetic here gives what the kernel does",
@@ -58,7 +58,7 @@ EXCEPTIONS: dict[str, Caveat] = {
     "broken": Caveat(
         "the kernel's result says nothing of the model",
         reproduced=False,
-        remedy="use this result, and do not compare it with the reference kernels'",
+        remedy="use it, but do not compare it with the result of the reference kernels",
     ),
     "state": Caveat(
         "the state outlives reset_all_variables()",

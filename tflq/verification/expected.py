@@ -30,7 +30,7 @@ _NOT_REPRODUCED: Final = frozenset({"broken", "inexact", "unsettled"})
 
 _SUM: Final = "the reference kernel of SUM reads {type} as uint8; the optimized kernel computes in float32"
 
-_SEVERAL: Final = "the kernel finds no scale where '{}' has several, and its result says nothing of the model"
+_SEVERAL: Final = "the kernel finds no scale in '{}', which has several"
 
 _ONE_SCALE: Final = frozenset(
     "ABS BATCH_MATMUL DIV ELU EXP GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC MEAN MUL NEG PRELU QUANTIZE REDUCE_MAX "
