@@ -25,8 +25,8 @@ HEAD = """# Exceptions
 
 A converted model gives what the interpreter's reference kernels give, bit for bit, and that is what the quantization
 parameters say, but for rounding. This page lists the cases in which one of the two does not hold. In each of them the
-conversion warns: the field `exception` of the report's row has the name of a section below, and `warning` the words in
-its table, to which it can add how far off results are. Search the page for them.
+conversion warns: the field `exception` of the report's row has the name of a section below, `warning` the words in its
+table, to which it can add how far off results are, and `remedy` what to do. Search the page for them.
 
 Two things can be wanted, and `--semantics` says which:
 
@@ -117,7 +117,8 @@ def page() -> str:
     trials = [measure(case) for make in CASES for case in make()]
     for name, caveat in EXCEPTIONS.items():
         rows = sorted(set(map(_line, (trial for trial in trials if trial.exception == name))))
-        lines += [f"## {name}", "", f"*{caveat.text[0].upper()}{caveat.text[1:]}.*", "", WORDS[name], ""]
+        about = f"*{caveat.text[0].upper()}{caveat.text[1:]}.* Its remedy: {caveat.remedy}."
+        lines += [f"## {name}", "", about, "", WORDS[name], ""]
         lines += [f"{TITLE}{'|---' * 5}|", *rows, ""]
         if name == "broken":
             lines += [MISREAD, *_misread(), ""]

@@ -41,6 +41,7 @@ def test_each_exception_has_a_section_with_cases() -> None:
     )
     assert list(sections) == list(EXCEPTIONS)
     for name, section in sections.items():
+        assert f"Its remedy: {EXCEPTIONS[name].remedy}." in section
         lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
         apart = [cells[3] for cells in lines[1:] if len(cells) == 5]
         assert apart, name

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-__all__ = ["collected_rarely"]
+__all__ = ["RARELY", "collected_rarely"]
 
-_RARE: Final = (50_000, 2, 3)
-"""Objects to be made, less those freed, before a collection; the usual number is below a thousand. The older objects
-are looked through after fewer of them than usual."""
+RARELY: Final = 50_000
+"""Objects to be made, less those freed, before a collection. Python's number is below a thousand: it searches a hundred
+times while modules are imported or a model is converted, and finds nothing."""
+_RARE: Final = (RARELY, 2, 3)
+"""The older objects are looked through after fewer collections than usual."""
 
 _LOCK = threading.Lock()
 _running = 0

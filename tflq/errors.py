@@ -189,6 +189,7 @@ class TflqError(Exception):
     Attributes:
         reasons: What is wrong: one `Reason` for each problem.
         message: The line above the reasons, or the only reason.
+        remedy: What can be done about reasons that have no `remedy` of their own. Empty if nothing general can be said.
 
     Example:
         ```python
@@ -199,7 +200,11 @@ class TflqError(Exception):
         ```
     """
 
-    def __init__(self, message: str | Reason, reasons: Iterable[str | Reason] = ()) -> None:
+    remedy = ""
+
+    def __init__(self, message: str | Reason, reasons: Iterable[str | Reason] = (), *, remedy: str = "") -> None:
+        if remedy:
+            self.remedy = remedy
         listed = tuple(r if isinstance(r, Reason) else Reason(r) for r in reasons)
         self.reasons: tuple[Reason, ...] = listed or (message if isinstance(message, Reason) else Reason(message),)
         self.message = str(message)

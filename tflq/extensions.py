@@ -48,6 +48,9 @@ class Extension:
 
     Example:
         ```python
+        def threshold(op, b: tflq.RuleBuilder):
+            return b.clamp(b.value(op.operand(0)), 0, 127)
+
         EXTENSION = tflq.Extension(rules={"Threshold": [threshold]})
         tflq.convert("in.tflite", "out.tflite", rules=[EXTENSION])
         ```

@@ -19,6 +19,7 @@ class Decision:
     reason: str = ""
     warning: str = ""
     exception: str = ""  # which of `tflq.legalize.exceptions` the warning is of
+    remedy: str = ""  # what to do about the warning
     made: list[Op] = field(default_factory=list)
     rule: Callable[..., object] | None = None  # that answered, where one did
     not_kernel: str = ""  # why none of the kernels that the target lists for it was taken

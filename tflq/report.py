@@ -61,6 +61,7 @@ class Row:
         custom_code: The name of a custom operator, whose opcode is "CUSTOM".
         not_kernel: Why none of the kernels that the target lists for the operator could be used. Empty if it lists
             none.
+        remedy: What you can do about the warning.
 
     Example:
         ```python
@@ -84,6 +85,12 @@ class Row:
     exception: str = ""
     custom_code: str = ""
     not_kernel: str = ""
+    remedy: str = ""
+
+    @property
+    def advice(self) -> str:
+        """The warning, and what you can do about it. Empty if there is no warning."""
+        return _joined(self.warning, self.remedy)
 
     @property
     def name(self) -> str:
@@ -176,7 +183,7 @@ class Report:
         """Defects that reading the model found, followed by what the conversion of its operators warns of."""
         warned = self._notes or any(decision.warning for decision in self._decisions)
         rows = self.rows if warned else ()
-        return [*self._module.warnings, *(f"{row.place}: {row.warning}" for row in rows if row.warning)]
+        return [*self._module.warnings, *(f"{row.place}: {row.advice}" for row in rows if row.warning)]
 
     def to_json(self) -> dict[str, Any]:
         """The report in a versioned JSON form, as `tflq convert --report` writes it: docs/json.md."""
@@ -198,8 +205,8 @@ def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Not
     location = op.location or Location("", 0, 0, op.name, "")
     integer = decision.path == "integer"
     notes = [note.text for note in found if not note.exception]
-    warnings = [w for w in (decision.warning, *(note.text for note in found if note.exception)) if w]
-    exceptions = (decision.exception, *(note.exception for note in found))
+    warned = [note for note in found if note.exception]
+    exceptions = (decision.exception, *(note.exception for note in warned))
     return Row(
         location.function,
         location.operator,
@@ -210,9 +217,15 @@ def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Not
         decision.path,
         "" if integer else decision.reason,
         "; ".join((decision.reason, *notes) if integer and decision.reason else notes),
-        "; ".join(warnings),
+        _joined(decision.warning, *(note.text for note in warned)),
         made[op.location],
         next(filter(None, exceptions), ""),
         op.code if isinstance(op, Custom) else "",
         decision.not_kernel,
+        _joined(decision.remedy, *(note.remedy for note in warned)),
     )
+
+
+def _joined(*parts: str) -> str:
+    """Those that say something, each once."""
+    return "; ".join(dict.fromkeys(filter(None, parts)))

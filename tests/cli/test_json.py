@@ -16,7 +16,7 @@ from tflq.cli.output import size
 from tflq.errors import Reason
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, i8
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f64, i8
 from tflq.plain_numbers import plain_numbers
 from tflq.summary import Summary
 
@@ -68,6 +68,20 @@ def test_an_error_names_the_operator_and_the_remedy(
     assert reason == caught.value.reason.to_json()
     assert (reason["path"], reason["operator"], reason["opcode"]) == (str(model), 0, "ATAN2")
     assert reason["remedy"]
+
+
+@pytest.mark.parametrize(("rows", "sizes"), [(2, False), (None, True)])
+def test_a_refusal_of_tosa_says_what_else_there_is(
+    rows: int | None, sizes: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x, y = argument((rows, 3), f64), argument((rows, 3), f64, "y")
+    path = tmp_path / "m.tflite"
+    path.write_bytes(bytes(write(Module([Function("main", [x], [y], [Op("tfl.sin", [x], [y], {})])]))))
+    code, told = document(capsys, "convert", path, tmp_path / "m.tosa")
+    assert code == 4
+    (reason,) = told["reasons"]
+    assert reason["remedy"].endswith("convert to a .tflite file, or only the part before it (--cut)")
+    assert reason["remedy"].startswith("state the sizes of the inputs (--batch, --shape)") == sizes
 
 
 def test_a_bug_is_a_document(models: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,7 @@ WARNINGS: list[tuple[str, str, int, Callable[[Tree], Any], str]] = [
     ("cnn_int8", "fixed result", 20, lambda q: q.update(scale=(0.01,)), "where kernels expect 0.00390625 and -128"),
     ("pad", "same scale", 2, lambda q: q.update(scale=(0.06,)), "differ in scale or zero point"),
     ("cnn_int16x8", "int16 zero point", 0, lambda q: q.update(zero_point=(1,)), "int16 with zero point 1"),
-    ("arg_min", "scale of an int64", 2, lambda q: q.update(scale=(-1.0,), zero_point=(0,)), "disregarded"),
+    ("arg_min", "scale of an int64", 2, lambda q: q.update(scale=(-1.0,), zero_point=(0,)), "ignored"),
 ]
 
 

@@ -111,7 +111,7 @@ def spare(kind: str, shape: tuple[int, ...], data: np.ndarray, *, used: bool = F
 def test_an_unused_tensor_of_odd_data_is_a_warning() -> None:
     module = read(encode(spare("INT8", (3,), np.zeros(7, np.uint8))))
     reason = "3 elements of type i8, shape [3], take 3 bytes, but its buffer has 7"
-    assert module.warnings == [f"subgraph 0, tensor 3 'spare': {reason}; no operator uses it"]
+    assert module.warnings == [f"subgraph 0, tensor 3 'spare': {reason}, but no operator uses it; remove the tensor"]
 
 
 def test_zero_size_tensor() -> None:

@@ -62,8 +62,8 @@ def test_results_keep_to_their_bounds(pattern: str, target: str, real: bool) -> 
         zero = np.asarray([0, 2, 0] if pattern is PER_AXIS else 3 if pattern is PER_LAYER else 0)
         np.testing.assert_array_equal(z, np.clip(np.maximum(y, zero), 0, 30))
     assert report.warnings[:2] == [
-        "output 'y' holds integers from -20 to 50: a file has no place for bounds",
-        "output 'z' holds integers from 0 to 30: a file has no place for bounds",
+        "output 'y' holds integers from -20 to 50, which a file cannot state; tell whoever reads it",
+        "output 'z' holds integers from 0 to 30, which a file cannot state; tell whoever reads it",
     ]
     assert [v.type for v in bounded.main.outputs] == [v.type for v in plain.main.outputs]
 
@@ -71,7 +71,9 @@ def test_results_keep_to_their_bounds(pattern: str, target: str, real: bool) -> 
 def test_inputs_are_taken_to_keep_to_theirs() -> None:
     free, narrow = PER_LAYER.format(""), PER_LAYER.format("<-8:7>")
     _, report = converted(two_ops(free, free, narrow))
-    assert report.warnings == ["input 'x' is taken to hold integers from -8 to 7: a file has no place for bounds"]
+    assert report.warnings == [
+        "input 'x' is taken to hold integers from -8 to 7, which a file cannot state; give it no others"
+    ]
 
 
 def test_whole_bounds_say_nothing() -> None:

@@ -96,9 +96,8 @@ def test_parameters_that_differ_are_disregarded_with_a_warning() -> None:
     conversion = convert_and_compare(model, BATCHES)
     _assert_plain(conversion)
     (warning,) = [row.warning for row in conversion.report.rows if row.opcode == "IF"]
-    assert warning == (
-        "'x' has other quantization parameters than 'ax' of subgraph 1: the kernel copies the integers as they are"
-    )
+    sides = "'x' and 'ax' of subgraph 1"
+    assert warning == f"the kernel copies the stored integers, though {sides} have different quantization parameters"
 
 
 def test_parameters_hold_under_real_semantics() -> None:

@@ -102,9 +102,10 @@ def test_blockwise_weights_of_which_the_kernel_finds_no_scale_are_kept_or_become
     weights = blockwise((3, 8), 4)
     x, y = argument((2, 8), f32, "x"), argument((2, 3), f32, "y")
     model = one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 1)
-    words = "'w' has a scale per block, which the kernel takes for 0; to have them, convert with --semantics real"
+    words = "the kernel reads the scales of 'w', one per block, as 0"
     (row,) = convert_and_compare(model, edge_inputs([x])).report.rows
     assert (row.path, row.warning) == ("kept", words)
+    assert row.remedy.endswith("convert with --semantics real")
     conversion = tflq.convert(model, semantics="real")
     (row,) = conversion.report.rows
     assert (row.path, row.reason) == ("float", words)
@@ -118,8 +119,8 @@ def test_blockwise_weights_of_which_the_kernel_finds_no_scale_are_kept_or_become
 @pytest.mark.parametrize(
     ("element", "words"),
     [
-        (UniformQuantizedType.of(i8, 0.25, 3), "the zero points of 'w' are not 0"),
-        (UniformQuantizedType.of(ui8, 0.25, 128), "'w' is uint8: the kernel reads it as int8"),
+        (UniformQuantizedType.of(i8, 0.25, 3), "ignores the zero points of 'w'"),
+        (UniformQuantizedType.of(ui8, 0.25, 128), "reads 'w', which is uint8, as int8"),
     ],
     ids=["int8", "uint8"],
 )

@@ -83,7 +83,7 @@ def test_other_parameters(storage: ScalarType) -> None:
     given = np.asarray([[-9, 0, 3], [5, 20, 120]]).astype(storage.dtype)
     raw = convert(model)
     np.testing.assert_array_equal(interpret(raw.data, [[given]])[0][0], interpret(model, [[given]])[0][0])
-    assert ["copies the integers as they are" in row.warning for row in raw.report.rows].count(True) == 1
+    assert ["copies the stored integers" in row.warning for row in raw.report.rows].count(True) == 1
     real = convert(model, semantics="real")
     halves = (given.astype(np.int64) - zero) / 2
     wanted = (np.sign(halves) * np.floor(np.abs(halves) + 0.5)).astype(np.int64) + zero

@@ -51,6 +51,12 @@ def two_heads(*, custom: bool = True) -> Module:
     return Module([Function("main", [x], [c, d], ops)], signatures)
 
 
+def dropped(signature: str, output: str) -> str:
+    """The warning for a signature of which an output is gone."""
+    why = f"because '{output}' is behind the cut"
+    return f"signature '{signature}' is dropped, {why}; run the model by its inputs and outputs"
+
+
 def names(model: bytes) -> list[str]:
     return [v.name for v in tflq.read(model).main.outputs]
 
@@ -62,7 +68,7 @@ def test_the_cut_tensor_is_an_output_with_its_quantization_and_value(options: di
     (out,) = tflq.read(made.data).main.outputs
     assert out.name == ADD
     assert out.type == next(v.type for op in tflq.read(source).ops() for v in op.results if v.name == ADD)
-    assert made.report.warnings == ["signature 'serving_default' is dropped: 'output_0' is behind the cut"]
+    assert made.report.warnings == [dropped("serving_default", "output_0")]
     assert len(made.data) < len(tflq.convert(source, **options).data)  # type: ignore[arg-type]
     for (image,) in edge_inputs(tflq.read(source).main.inputs):
         want, got = (in_child(tensors, model, [ADD], image) for model in (source, made.data))
@@ -87,14 +93,16 @@ def test_before_custom_operators() -> None:
     conversion = tflq.convert(bytes(write(two_heads())), cut_before_custom=True)
     assert names(conversion.data) == ["d", "a"]
     assert all(op.name != "tfl.custom" for op in conversion.module.ops())
-    assert conversion.report.warnings == ["signature 'all' is dropped: 'c' is behind the cut"]
+    assert conversion.report.warnings == [dropped("all", "c")]
 
 
 def test_without_custom_operators_nothing_is_cut_and_a_warning_says_so() -> None:
     model = bytes(write(two_heads(custom=False)))
     conversion = tflq.convert(model, cut_before_custom=True)
     assert conversion.data == tflq.convert(model).data
-    assert conversion.report.warnings == ["nothing is cut off: the model has no custom operator"]
+    assert conversion.report.warnings == [
+        "nothing is cut off, because the model has no custom operator; leave --cut-before-custom out"
+    ]
 
 
 def test_of_one_of_several_signatures() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.effects import is_pure
-from tflq.errors import TflqError, VerificationError
+from tflq.errors import OptionError, TflqError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
@@ -280,7 +280,7 @@ class Breaks(Pass):
 
 def test_a_failure_names_the_pass() -> None:
     text = 'func.func @f(%x: f32) -> f32 {\n  %0 = "tfl.abs"(%x) : (f32) -> f32\n  return %0 : f32\n}'
-    with pytest.raises(VerificationError, match="pass 'breaks' left invalid IR: function 0 'f': output 0"):
+    with pytest.raises(OptionError, match="the pass 'breaks' makes invalid IR: function 0 'f': output 0"):
         Pipeline([Breaks()]).run(parse_module(text))
 
 

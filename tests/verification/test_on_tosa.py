@@ -135,6 +135,30 @@ def test_floats_may_differ_by_what_tosa_leaves_open(tmp_path: Path, capsys: pyte
     assert (result.verdict, result.to_json()["tolerance"]["ulps"]) == ("accepted", ulps)
 
 
+def test_a_kernel_that_rounds_activations_is_named() -> None:
+    """TOSA has no such kernel: the file is the network of float weights, and equals that."""
+    rng, shape = np.random.default_rng(2), (3, 24)
+    weights = rng.integers(-127, 128, (24, 24)).astype(np.int8)
+    scale = np.float32(0.01)
+
+    def model(held: Value) -> bytes:
+        return chain(
+            value("x", f32, shape),
+            [("tfl.fully_connected", [held, const(np.zeros(24), f32)], value("y", f32, shape), {}, 4)],
+        )
+
+    hybrid = model(const(weights, UniformQuantizedType.of(i8, float(scale))))
+    made = tflq.convert(hybrid, format="tosa")
+    result = tflq.verify(hybrid, made.data)
+    assert result.verdict == "differs"
+    assert result.notes[0].startswith("FULLY_CONNECTED (operator 0): the interpreter rounds activations to 8 bits")
+    reported = tflq.verify(hybrid, made.data, report=made.report)
+    assert (reported.verdict, reported.notes) == ("accepted", [])
+    twin = tflq.verify(model(const(weights.astype(np.float32) * scale, f32)), made.data)
+    assert twin.passed
+    assert twin.notes == []
+
+
 def test_floats_that_are_wrong_differ() -> None:
     for changed, verdict in ((1e-3, "differs"), (0.0, "accepted")):
         result = tflq.verify(dense(), tflq.convert(dense(changed), format="tosa").data)

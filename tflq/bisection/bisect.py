@@ -226,7 +226,12 @@ class _Search:
         if decision is None:
             return found
         return replace(
-            found, path=decision.path, reason=decision.reason, warning=decision.warning, rule=_rule(decision)
+            found,
+            path=decision.path,
+            reason=decision.reason,
+            warning=decision.warning,
+            remedy=decision.remedy,
+            rule=_rule(decision),
         )
 
 

@@ -38,6 +38,7 @@ class Finding:
         path: How the operator was converted: see `Row.path`.
         reason: Why: see `Row.reason`.
         warning: What the report warns of: see `Row.warning`.
+        remedy: What you can do about the warning: see `Row.remedy`.
         rule: The legalization function that lowered the operator.
         before: The operator before the pass.
         after: What the pass turned it into.
@@ -55,6 +56,7 @@ class Finding:
     path: str = ""
     reason: str = ""
     warning: str = ""
+    remedy: str = ""
     rule: str = ""
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()

@@ -88,4 +88,4 @@ def _print_finding(found: Finding) -> None:
     if found.path:
         output.field("converted", found.path + (f": {found.reason}" if found.reason else ""))
     if found.warning:
-        output.field("warning", found.warning)
+        output.field("warning", "; ".join(filter(None, (found.warning, found.remedy))))

@@ -53,7 +53,9 @@ class Failure:
             code = next((code for kind, code in _CODES if isinstance(error, kind)), USAGE)
             message = "\n  ".join([str(error), *getattr(error, "__notes__", ())])
             kind = "InternalError" if code == BUG else type(error).__name__
-            found = cls(kind, code, message, tuple(_with_remedy(kind, reason) for reason in error.reasons))
+            found = cls(
+                kind, code, message, tuple(_with_remedy(kind, reason, error.remedy) for reason in error.reasons)
+            )
             return found if code != BUG else found._reported(error)
         if isinstance(error, OSError):
             return cls._of("FileError", USAGE, Reason(error.strerror or str(error), str(error.filename or "")))
@@ -110,10 +112,10 @@ _REMEDIES: Final = {
 """What can be done where an error itself does not say it."""
 
 
-def _with_remedy(kind: str, reason: Reason) -> dict[str, Any]:
-    """A reason in the form of JSON, always with a remedy."""
+def _with_remedy(kind: str, reason: Reason, general: str = "") -> dict[str, Any]:
+    """A reason in the form of JSON, always with a remedy: its own, the error's, or that of its class."""
     found = reason.to_json()
-    return found if found["remedy"] else {**found, "remedy": _REMEDIES.get(kind, "see the message")}
+    return found if found["remedy"] else {**found, "remedy": general or _REMEDIES.get(kind, "see the message")}
 
 
 def _usage(error: click.ClickException) -> Reason:

@@ -23,6 +23,7 @@ from tflq.cli import talk
 from tflq.cli.failures import USAGE, Failure, Stopped
 from tflq.cli.help import GROUPS, with_examples
 from tflq.cli.streams import Undelivered, open_standard_streams
+from tflq.collector import RARELY
 from tflq.errors import OptionError, Reason
 
 __all__ = ["COMMANDS", "group", "main"]
@@ -40,9 +41,6 @@ COMMANDS: Final = {
 
 CLOSED: Final = 141
 """The exit code where what reads standard output ends early, as that of a process that SIGPIPE ends."""
-COLLECTED_AFTER: Final = 50_000
-"""How many more objects than at the last collection of garbage begin one. Python's 700 have it run a hundred times
-while modules are imported, and find nothing."""
 
 
 class _SystemError(Exception):
@@ -101,7 +99,7 @@ def group() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits. A signal to stop is an exception, so that no half-written file stays."""
-    gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
+    gc.set_threshold(RARELY, *gc.get_threshold()[1:])
     stop_by_exception()
     open_standard_streams()
     code = run(arguments)

@@ -122,7 +122,7 @@ def warnings(report: Report) -> list[str]:
     by_text: dict[str, list[Row]] = {}
     for row in report.rows:
         if row.warning:
-            by_text.setdefault(row.warning, []).append(row)
+            by_text.setdefault(row.advice, []).append(row)
     of_rows = sum(map(len, by_text.values()))
     of_model = report.warnings[: len(report.warnings) - of_rows]
     return [*dict.fromkeys(of_model), *(f"{_places(rows)}: {text}" for text, rows in by_text.items())]

@@ -149,7 +149,8 @@ def _print_runs(result: Verification) -> None:
     for run in result.runs:
         if run.skipped:
             where = f"signature '{run.entry}', " if run.entry else ""
-            output.warnings([f"{where}inputs '{run.inputs}': the original does not run: {run.skipped}"])
+            what = f"{where}inputs '{run.inputs}': the original does not run: {run.skipped}"
+            output.warnings([f"{what}; give it others with --inputs"])
     if result.tolerance.ulps and any(found.unit == "absolute" for found in result.outputs.values()):
         far = f"{result.tolerance.ulps:g} float32 ulps of their tensor's largest value"
         output.field("tolerance", f"floats up to {far}: TOSA does not say them to the last bit")

@@ -86,7 +86,7 @@ def _of_report(rows: tuple[Row, ...]) -> _Known:
                 "tflq: path": row.path,
                 "tflq: reason": row.reason,
                 "tflq: note": row.note,
-                "tflq: warning": row.warning,
+                "tflq: warning": row.advice,
                 "tflq: operators made": str(row.made),
             },
             COLOURS[row.path],

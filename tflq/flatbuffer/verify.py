@@ -36,7 +36,8 @@ def verify_module(module: Module) -> list[str]:
     if not module.functions:
         notes.fail("Model.subgraphs", "there is no subgraph")
     if module.buffers and module.buffers[0].data.size:
-        notes.warn("Model.buffers[0]", "holds data, but stands for no buffer; no tensor can use them")
+        what = "holds data, but stands for no buffer, and no tensor can use them"
+        notes.warn("Model.buffers[0]", what, remedy="leave it empty")
     verify_graph.verify_operator_codes(module, notes)
     verify_shapes.verify_external(module, notes)
     for index, function in enumerate(module.functions):
@@ -60,7 +61,7 @@ def _verify_tensors(function: Function, index: int, notes: Notes) -> None:
         try:
             _verify_tensor(value, where, notes)
         except InvalidModelError as error:
-            notes.warn(error.where, f"{error.reason.what}; no operator uses it")
+            notes.warn(error.where, f"{error.reason.what}, but no operator uses it", remedy="remove the tensor")
 
 
 def _verify_tensor(value: Value, where: str, notes: Notes) -> None:
@@ -91,4 +92,4 @@ def _verify_options(op: Operator, notes: Notes) -> None:
     if given is not None:
         notes.fail_op(op, f"has {given} where {expected or 'no options'} belongs")
     if expected is not None and table(expected).fields and not op.has(Undescribed):
-        notes.warn_op(op, f"has no {expected}; its attributes are taken to be 0")
+        notes.warn_op(op, f"has no {expected}, so its attributes are taken to be 0", remedy=f"write its {expected}")

@@ -53,7 +53,7 @@ def verify_flow(function: Function, index: int, notes: Notes) -> None:
     where = f"subgraph {index}"
     inputs = set(function.inputs)
     if len(inputs) != len(function.inputs):
-        notes.warn(where, "one tensor is listed twice as an input")
+        notes.warn(where, "one tensor is listed twice as an input", remedy="list it once")
     known = inputs.copy()
     for op in function.ops:
         for slot, value in enumerate(op.operands):
@@ -63,7 +63,8 @@ def verify_flow(function: Function, index: int, notes: Notes) -> None:
                 notes.fail_op(op, f"operand {slot}, '{value.name}', is read before it is written")
             if (value.info.get("quantization") or {}).get("details") is None:
                 notes.fail_op(op, f"operand {slot}, '{value.name}', is never written")
-            notes.warn_op(op, f"operand {slot}, '{value.name}', has quantization details and no data")
+            what = f"operand {slot}, '{value.name}', has quantization details and no data"
+            notes.warn_op(op, what, remedy="store its data as a constant")
         for slot, value in enumerate(op.results):
             if value in known:
                 kind = "an input of the subgraph" if value in inputs else "written twice"
@@ -105,7 +106,8 @@ def verify_signatures(module: Module, notes: Notes) -> None:
             known = set(values)
             for name, value in pairs or ():
                 if value not in known:
-                    notes.warn(where, f"{kind} '{name}' is no {kind} of subgraph {signature.function}")
+                    what = f"{kind} '{name}' is not an {kind} of subgraph {signature.function}"
+                    notes.warn(where, what, remedy="name one, or leave it out")
 
 
 def verify_calls(module: Module, notes: Notes) -> None:

@@ -33,7 +33,8 @@ def verify_parameters(value: Value, where: str, notes: Notes) -> None:
     if raw is None:
         return
     if raw.get("details") is not None:
-        notes.warn(where, f"has quantization details of type {raw['details'][0]}, kept as they are")
+        what = f"has quantization details of type {raw['details'][0]}, which stay as they are"
+        notes.warn(where, what, remedy="state scales and zero points to have it converted")
         return
     if not value.type.storage.is_integer:
         return
@@ -42,7 +43,7 @@ def verify_parameters(value: Value, where: str, notes: Notes) -> None:
     except ValueError as error:
         if value.type.storage.bits <= NARROW:
             notes.fail(f"{where}.quantization", str(error))
-        notes.warn(f"{where}.quantization", f"{error}; disregarded")
+        notes.warn(f"{where}.quantization", f"{error}, so it is ignored", remedy="leave the quantization out")
 
 
 def _verify_axis(value: Value, element: UniformQuantizedPerAxisType, where: str, notes: Notes) -> None:
@@ -54,7 +55,8 @@ def _verify_axis(value: Value, element: UniformQuantizedPerAxisType, where: str,
         described = f"quantized_dimension {axis} is not a dim of a tensor of rank {len(shape)}"
         if element.axis:
             notes.fail(f"{where}.quantization", described)
-        notes.warn(f"{where}.quantization", f"{described}; read as 0, the only dim, and so written by a conversion")
+        what = f"{described}; it is read as 0, the only dim, and a conversion writes 0"
+        notes.warn(f"{where}.quantization", what, remedy="write 0")
         return
     dim = shape[element.axis]
     if dim is not None and dim != count:

@@ -70,9 +70,8 @@ def _verify_signature(value: Value, where: str, notes: Notes) -> None:
         if sign < -1:
             notes.fail(where, f"shape_signature has the dim {sign}")
         if sign not in (-1, dim) and dim is not None:
-            notes.warn(
-                where, f"shape_signature {_brief(tuple(signature))} contradicts shape {_brief(shape)}, which is used"
-            )
+            what = f"shape_signature {_brief(tuple(signature))} contradicts shape {_brief(shape)}, which is used"
+            notes.warn(where, what, remedy="write the same sizes in both")
 
 
 def _verify_data(value: Value, where: str, notes: Notes) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["COPIED", "Notes", "place"]
 
 COPIED = "the kernel copies values as they are"
-"""How a warning of parameters that differ ends; a conversion says of each such operator what it makes of it."""
+"""What a warning of parameters that differ says; a conversion says of each such operator what it makes of it."""
 
 _MOST = 200
 """Warnings kept of one model."""
@@ -32,15 +32,16 @@ class Notes:
     def fail_op(self, op: Op, reason: str, *, hint: str = "") -> NoReturn:
         raise InvalidModelError(op.location or op.name, reason, hint=hint)
 
-    def warn(self, where: str, reason: str) -> None:
-        sentence = f"{where}: {reason}"
+    def warn(self, where: str, reason: str, *, remedy: str) -> None:
+        """Notes a harmless defect; `remedy`: what the user can do about it."""
+        sentence = f"{where}: {reason}; {remedy}"
         if len(self.warnings) >= _MOST:
             self.left_out += 1
         elif sentence not in self.warnings:
             self.warnings.append(sentence)
 
-    def warn_op(self, op: Op, reason: str) -> None:
-        self.warn(place(op), reason)
+    def warn_op(self, op: Op, reason: str, *, remedy: str) -> None:
+        self.warn(place(op), reason, remedy=remedy)
 
     def finish(self) -> list[str]:
         """The warnings, with a last line for those left out."""

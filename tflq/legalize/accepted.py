@@ -31,6 +31,7 @@ __all__ = ["Accepted", "accept"]
 
 _ANY = "its type is !quant.any, and nothing says its parameters; state them (!quant.uniform)"
 _EXPRESSED = "it expresses {}, and kernels compute with what expresses f32; state its scales as those of f32"
+_FILES = "state types that a TFLite file has"
 _STATE = "nothing keeps the state of an operator within the bounds <{}:{}>; leave them out"
 
 
@@ -56,7 +57,7 @@ def accept(module: Module) -> Accepted:
             if problem := _take(value, found, held=is_variable(value) or value in scratch):
                 refused.append(f"subgraph {index}, {value.label}: {problem}")
     if refused:
-        raise UnsupportedError(f"{len(refused)} tensor(s) have types that cannot be converted:", refused)
+        raise UnsupportedError(f"{len(refused)} tensor(s) have types that cannot be converted:", refused, remedy=_FILES)
     if found.bounds:
         entries = [module.functions[index] for index in entry_functions(module)]
         found.warnings.extend(w for function in entries for w in _edges(function, found.bounds))
@@ -111,8 +112,14 @@ def _edges(function: Function, bounds: dict[Value, tuple[int, int]]) -> Iterator
     for value in function.inputs:
         if value in bounds:
             low, high = bounds[value]
-            yield f"input '{value.name}' is taken to hold integers from {low} to {high}: a file has no place for bounds"
+            yield (
+                f"input '{value.name}' is taken to hold integers from {low} to {high}, which a file cannot state; give "
+                "it no others"
+            )
     for value in function.outputs:
         if value in bounds and value not in function.inputs:
             low, high = bounds[value]
-            yield f"output '{value.name}' holds integers from {low} to {high}: a file has no place for bounds"
+            yield (
+                f"output '{value.name}' holds integers from {low} to {high}, which a file cannot state; tell whoever "
+                "reads it"
+            )

@@ -23,7 +23,7 @@ from tflq.light import dataclass
 
 __all__ = ["Calls", "Interface", "copied", "is_call", "plain_value"]
 
-_DIFFERS = "{} has other quantization parameters than {}: the kernel copies the integers as they are"
+_DIFFERS = "the kernel copies the stored integers, though {} and {} have different quantization parameters"
 
 
 def is_call(op: Op) -> bool:

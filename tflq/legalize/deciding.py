@@ -27,7 +27,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.decision import MARK, Decision, kept
-from tflq.legalize.exceptions import inexact, settled
+from tflq.legalize.exceptions import inexact, remedies, settled
 from tflq.legalize.hybrid import disregarded, without_kernel
 from tflq.legalize.in_place import Memory
 from tflq.legalize.misread import misread
@@ -44,10 +44,7 @@ __all__ = ["Decider", "Policy", "Semantics", "State"]
 Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "variables", "lowered"]
 
-_OUTLIVES = (
-    "its state is in resource variables, which reset_all_variables() does not reset: for a new sequence create the "
-    "interpreter anew, or convert with --reset-signature and call get_signature_runner('tflq_reset')()"
-)
+_OUTLIVES = "its state is in resource variables, which reset_all_variables() does not reset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +65,8 @@ class Policy:
 @dataclass(slots=True)
 class _Case:
     """An operator on its way. `missing`: why no kernel of TFLite computes it as it is; `reasons`: why not by the paths
-    tried so far; `not_kernel`: why not by a kernel that the target lists; `inexact`: how far from a kernel that
-    computes it what takes these paths' place can be."""
+    tried so far; `not_kernel`: why not by a kernel that the target lists; `warnings`: such as
+    how far what takes these paths' place can be from a kernel that computes it; each with its exception."""
 
     op: Op
     recurrent: bool
@@ -77,7 +74,7 @@ class _Case:
     missing: str
     narrow: str
     reasons: list[str]
-    inexact: dict[str, str]
+    warnings: dict[str, str]
     not_kernel: str = ""
 
 
@@ -105,7 +102,7 @@ class Decider:
         decision = decision or self._in_float(case)
         decision.not_kernel = case.not_kernel
         if decision.exception != "broken" and all(0 in (v.type.shape or ()) for v in op.results):
-            decision.warning = decision.exception = ""  # no value shows it
+            decision.warning = decision.exception = decision.remedy = ""  # no value shows it
         return decision
 
     def keep(self, op: Op) -> None:
@@ -214,14 +211,14 @@ class Decider:
                 del self.b.ops[start:]
                 case.reasons += [str(why_not)] if str(why_not) else []
                 if not self.b.real:
-                    case.inexact.update(inexact(rule, case.op, why_not))
+                    case.warnings.update(inexact(rule, case.op, why_not))
                 continue
             self._name_results(case.op, answer.results, start)
-            outlives = _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""
-            words = _joined(*case.inexact, answer.warning, outlives)
-            of_answer = answer.exception if answer.warning else "state" if outlives else ""
-            exception = next(iter(case.inexact.values()), of_answer)
-            return Decision(case.op, "integer", answer.note, words, exception, rule=rule)
+            if answer.warning:
+                case.warnings.setdefault(answer.warning, answer.exception)
+            if case.recurrent and self._policy.state == "variables":
+                case.warnings[_OUTLIVES] = "state"
+            return self._warned(Decision(case.op, "integer", answer.note, rule=rule), case)
         return None
 
     def _answer(self, rule: Rule, op: Op) -> Rewritten:
@@ -247,9 +244,16 @@ class Decider:
         except NotApplicable as why_not:
             raise Refused(f"{reason}; {why_not}") from None
         self._name_results(op, answer, start)
-        if (beyond := beyond_floats(op)) and not case.inexact:
-            case.inexact[beyond] = "inexact"
-        return Decision(op, "float", reason, _joined(*case.inexact), next(iter(case.inexact.values()), ""))
+        if (beyond := beyond_floats(op)) and not case.warnings:
+            case.warnings[beyond] = "inexact"
+        return self._warned(Decision(op, "float", reason), case)
+
+    def _warned(self, decision: Decision, case: _Case) -> Decision:
+        """A decision with what is to be warned of."""
+        decision.warning = _joined(*case.warnings)
+        decision.exception = next(iter(case.warnings.values()), "")
+        decision.remedy = remedies(case.warnings.values())
+        return decision
 
     def _pass_through(self, op: Op) -> None:
         operands = [None if v is None else self.b.typed(v) for v in op.operands]

@@ -144,7 +144,7 @@ def legalize(
         info=module.info,
         source=module.source,
     )
-    result.warnings = [w for w in module.warnings if not w.endswith(COPIED)] + accepted.warnings
+    result.warnings = [w for w in module.warnings if COPIED not in w] + accepted.warnings
     return result, decisions
 
 

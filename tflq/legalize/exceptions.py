@@ -7,47 +7,79 @@ the name of one. Rules state what parameters kernels disregard, and note what C+
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from tflq.dialects.declare import trait_of
 from tflq.dialects.traits.kernels import Interpolates
 from tflq.ir.core import Op
 from tflq.ir.types import UniformQuantizedType, i1, i16
-from tflq.legalize.rule import NotApplicable, Rewritten, Rule
+from tflq.legalize.rule import AS_STATED, NotApplicable, Rewritten, Rule
 from tflq.light import dataclass, replace
 
 if TYPE_CHECKING:
     from tflq.legalize.probing import Distance
 
-__all__ = ["EXCEPTIONS", "Caveat", "inexact", "settled"]
+__all__ = ["EXCEPTIONS", "Caveat", "inexact", "remedies", "settled"]
 
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
     """What a user should know of a result. `reproduced`: it is the interpreter's, which is not what the parameters say;
-    else it is what the parameters say, and the interpreter's is not, or is not the same everywhere."""
+    else it is what the parameters say, and the interpreter's is not, or is not the same everywhere. `remedy`: what the
+    user can do, after each warning."""
 
     text: str
     reproduced: bool
+    remedy: str
 
+
+_QUANTIZED_AGAIN = "quantize the model again with scales closer to each other, or convert with --semantics real"
 
 EXCEPTIONS: dict[str, Caveat] = {
-    "disregarded": Caveat("the kernel disregards parameters that the model states", reproduced=True),
-    "undefined": Caveat("the kernel comes to something that C++ leaves undefined", reproduced=True),
-    "range": Caveat("the kernel's arithmetic leaves the range of its types", reproduced=True),
-    "unsettled": Caveat("the kernel's result is undefined in C++, and interpreters differ", reproduced=False),
-    "inexact": Caveat("no integer arithmetic here gives what the kernel does", reproduced=False),
-    "broken": Caveat("the kernel's result says nothing of the model", reproduced=False),
-    "state": Caveat("the state outlives reset_all_variables()", reproduced=True),
+    "disregarded": Caveat(
+        "the kernel ignores parameters that the model states",
+        reproduced=True,
+        remedy="keep it if the model was tested in the interpreter, else convert with --semantics real",
+    ),
+    "undefined": Caveat(
+        "the kernel comes to something that C++ leaves undefined", reproduced=True, remedy=_QUANTIZED_AGAIN
+    ),
+    "range": Caveat("the kernel's arithmetic leaves the range of its types", reproduced=True, remedy=_QUANTIZED_AGAIN),
+    "unsettled": Caveat(
+        "the kernel's result is undefined in C++, and interpreters differ",
+        reproduced=False,
+        remedy="use it, but do not compare it with an interpreter's result",
+    ),
+    "inexact": Caveat(
+        "no integer arithmetic here gives what the kernel does",
+        reproduced=False,
+        remedy="state sizes that are open (--batch, --shape), else allow for the difference",
+    ),
+    "broken": Caveat(
+        "the kernel's result says nothing of the model",
+        reproduced=False,
+        remedy="use it, but do not compare it with the result of the reference kernels",
+    ),
+    "state": Caveat(
+        "the state outlives reset_all_variables()",
+        reproduced=True,
+        remedy="for a new sequence create the interpreter anew, or convert with --reset-signature and call "
+        "get_signature_runner('tflq_reset')()",
+    ),
 }
 """By name."""
 
-_UNDEFINED = "{what}, which C++ leaves undefined; what kernels compiled for x86-64 give is reproduced{far}"
-_UNSETTLED = "{what}, which C++ leaves undefined, and interpreters differ{far}; computed as the parameters say"
-_RANGE = "at these scales the kernel's arithmetic leaves the range of its types; its result is reproduced{far}"
+_UNDEFINED = "{what}, which C++ leaves undefined; the result is what kernels compiled for x86-64 give{far}"
+_UNSETTLED = "{what}, which C++ leaves undefined, and interpreters differ{far}; " + AS_STATED
+_RANGE = "at these scales the kernel's sums or products exceed its types; the result is the kernel's{far}"
 _USUAL = (1e-12, 1e6)
 """Scales between these do not take the kernels' float32 multipliers out of range."""
+
+
+def remedies(exceptions: Iterable[str]) -> str:
+    """What a user can do about warnings of these exceptions; empty if there are none, or none is named."""
+    return "; ".join(dict.fromkeys(EXCEPTIONS[name].remedy for name in exceptions if name))
 
 
 def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> Rewritten:

@@ -41,20 +41,17 @@ def disregarded(op: Op) -> str:
         if value is None or not value.type.quantized or kept_reason(op) is not None:
             continue
         if value.type.storage == ui8:
-            return f"'{value.name}' is uint8: the kernel reads it as int8, without a zero point"
+            return f"the kernel reads '{value.name}', which is uint8, as int8 without a zero point"
         blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
         if blocks and value.type.storage in _kernel(op).scaleless:
-            return (
-                f"'{value.name}' has a scale per block, which the kernel takes for 0; to have them, convert with "
-                "--semantics real"
-            )
+            return f"the kernel reads the scales of '{value.name}', one per block, as 0"
         if blocks and isinstance(op, FullyConnected):
             return (
-                f"'{value.name}' has a scale per block: the reference kernels ignore these, the optimized ones a fused "
-                "activation; to have both, convert with --semantics real"
+                f"the reference kernels ignore the scales per block of '{value.name}', the optimized ones a fused "
+                "activation"
             )
         if _zero_points(value).any():
-            return f"the zero points of '{value.name}' are not 0: the kernel disregards them"
+            return f"the kernel ignores the zero points of '{value.name}', which are not 0"
     return ""
 
 

@@ -41,7 +41,7 @@ __all__ = ["misread"]
 def misread(op: Op) -> dict[str, str]:
     """A warning, and the exception that it is, if a kernel runs the op and misreads a tensor of it; else nothing."""
     why = _why(op)
-    return {f"{why}: {AS_STATED}": "broken"} if why else {}
+    return {f"{why}; {AS_STATED}": "broken"} if why else {}
 
 
 def _why(op: Op) -> str:
@@ -55,16 +55,16 @@ def _why(op: Op) -> str:
     if "floats" in kinds and (isinstance(op, FakeQuant) or not op.result.type.quantized):
         return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
     if "scales" in kinds and (several := _of_several_scales(op)) is not None:
-        return f"the kernel finds no scale where '{several.name}' has several, and its result says nothing of the model"
+        return f"the kernel finds no scale in '{several.name}', which has several"
     pool = isinstance(op, (AveragePool2D, MaxPool2D)) and op.fused_activation_function != "NONE"
     if pool and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
-        return f"the kernel finds no scale for the fused activation, where '{op.result.name}' has several"
+        return f"the kernel finds no scale for the fused activation in '{op.result.name}', which has several"
     if "packed" in kinds and (packed := next((v for v in quantized if v.type.storage == i4), None)) is not None:
-        return f"the kernel reads '{packed.name}' of packed int4 as int8"
+        return f"the kernel reads '{packed.name}', which is packed int4, as int8"
     if "copied" in kinds and any(v.type.storage == i4 for v in quantized) and parameters_differ(op):
         return f"the kernel copies packed int4 to '{op.result.name}', which has other quantization parameters"
     if isinstance(op, Dequantize) and op.output.type.storage != f32:
-        return f"the kernel makes '{op.output.name}' of f32"
+        return f"the kernel writes f32 into '{op.output.name}', which is {op.output.type.storage}"
     return _of_operand(op) if "result type" in kinds else ""
 
 
@@ -85,7 +85,7 @@ def _of_operand(op: Op) -> str:
     if isinstance(op, Softmax) and (source.type.storage != i16 or any(seen_by_kernel(v)[1] for v in (source, result))):
         return ""  # SOFTMAX makes int16 of 8 bits, and refuses int16 with zero points
     stored, stated = element_storage(source.type.element), element_storage(result.type.element)
-    return f"the kernel takes '{result.name}' of {stated} for {stored}, the type of '{source.name}'"
+    return f"the kernel takes '{result.name}', which is {stated}, for {stored} like '{source.name}'"
 
 
 def _in_blocks(op: BatchMatMul) -> Value | None:
@@ -103,7 +103,7 @@ def _past_the_end(op: Op) -> str:
         weights, shape = op.filter, op.filter.type.shape or ()
         single = isinstance(weights.type.element, UniformQuantizedType) and shape[-1:] != (1,)
         single = single and weights.type.storage == i8 and not op.input.type.quantized
-        return f"the kernel reads a scale per channel of '{weights.name}', which has one" if single else ""
+        return f"the kernel reads a scale per channel of '{weights.name}', which has only one" if single else ""
     return "the kernel reads past its state" if is_recurrent(op) and _reads_past_state(op) else ""
 
 

@@ -109,6 +109,8 @@ class RuleBuilder(Builder):
 
     Example:
         ```python
+        from tflq.ir.types import i8
+
         def negative(op, b: tflq.RuleBuilder):
             x = b.value(op.operand(0))  # its stored integers
             return b.sub(b.constant(0, i8), x)
@@ -241,5 +243,5 @@ def rules_of(kind: type[Op]) -> Iterator[Rule]:
             yield function
 
 
-AS_STATED: Final = "the result is what the parameters say"
+AS_STATED: Final = "here the result is what the parameters say"
 """How an answer differs from a kernel that disregards them."""

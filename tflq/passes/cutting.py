@@ -58,13 +58,18 @@ def cut_before_custom(module: Module) -> Module:
             continue
         found = True
         if index not in entries:
-            module.warnings.append(f"subgraph {index}: its custom operators are not cut off: another operator runs it")
+            module.warnings.append(
+                f"subgraph {index}: its custom operators are not cut off, because another operator runs it; cut before "
+                "that one (--cut TENSOR)"
+            )
             continue
         behind = _behind(function, [v for op in customs for v in op.results], customs)
         read = (v for op in customs for v in op.operands if v is not None and v.producer is not None)
         _cut(module, function, list(dict.fromkeys(v for v in read if v.producer not in behind)), behind)
     if not found:
-        module.warnings.append("nothing is cut off: the model has no custom operator")
+        module.warnings.append(
+            "nothing is cut off, because the model has no custom operator; leave --cut-before-custom out"
+        )
     return keep(module, entries)
 
 
@@ -108,7 +113,9 @@ def _cut(module: Module, function: Function, values: Sequence[Value], behind: se
     outputs = [v for v in function.outputs if v not in lost]
     outputs += [v for v in values if v not in outputs]
     if not outputs:
-        raise UnsupportedError("the model cannot be cut:", [Reason("no output would be left", module.source)])
+        raise UnsupportedError(
+            "the model cannot be cut:", [Reason("no output would be left", module.source, remedy="cut further back")]
+        )
     dead = unneeded(function.ops, outputs, lambda op: is_pure(op) or (op in behind and not _stores(op, behind)))
     _check_state(module, dead)
     function.outputs = outputs
@@ -148,4 +155,7 @@ def _drop_signatures(module: Module, lost: set[Value]) -> None:
         if names and module.signatures is not None:
             module.signatures.remove(signature)
             listed = ", ".join(f"'{name}'" for name in names)
-            module.warnings.append(f"signature '{signature.key or ''}' is dropped: {listed} is behind the cut")
+            module.warnings.append(
+                f"signature '{signature.key or ''}' is dropped, because {listed} is behind the cut; run the model by "
+                "its inputs and outputs"
+            )

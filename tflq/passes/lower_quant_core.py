@@ -109,7 +109,7 @@ def _uniform(op: Op, type: TensorType) -> QuantizedType:
     assert isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
     if not element.expressed.numpy and element.expressed is not bf16:
         what = f"lower-quant-ops cannot write constants of the expressed type {element.expressed}"
-        raise UnsupportedError(Reason.at(op.location, what))
+        raise UnsupportedError(Reason.at(op.location, what, remedy="express it in f32"))
     return element
 
 
@@ -127,7 +127,9 @@ def _applied(b: Emitter, x: Value, element: QuantizedType, result: TensorType, s
             return _per_layer(b, x, element, step)
         return _with_maps(b, x, element, result, step)
     if isinstance(element, UniformQuantizedSubChannelType):
-        raise UnsupportedError("lower-quant-ops needs a ranked tensor for sub-channel quantization")
+        raise UnsupportedError(
+            Reason("lower-quant-ops needs a ranked tensor for sub-channel quantization", remedy="state its rank")
+        )
     shape = b.emit(ShapeOf, [x], TensorType((None,), index))
     if isinstance(element, UniformQuantizedType):
         flat = _reshaped(b, x, [b.emit(NumElements, [shape], INDEX)], (None,))

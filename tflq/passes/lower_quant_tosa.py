@@ -164,7 +164,8 @@ def _uniform(type: TensorType) -> QuantizedType:
 
 def _expressed(element: QuantizedType) -> ScalarType:
     if not element.expressed.numpy:
-        raise UnsupportedError(f"lower-quant-ops cannot write constants of the expressed type {element.expressed}")
+        what = f"lower-quant-ops cannot write constants of the expressed type {element.expressed}"
+        raise UnsupportedError(Reason(what, remedy="express it in f32"))
     return element.expressed
 
 
@@ -204,7 +205,9 @@ def _flatten(b: Builder, x: Value, element: QuantizedType) -> _Work:
 
 def _split_blocks(b: Builder, x: Value, element: UniformQuantizedSubChannelType) -> _Work:
     if not x.type.is_static:
-        raise UnsupportedError("lower-quant-ops needs a static shape for sub-channel quantization")
+        raise UnsupportedError(
+            Reason("lower-quant-ops needs a static shape for sub-channel quantization", remedy="state its dims")
+        )
     sizes = dict(zip(element.axes, element.block_sizes, strict=True))
     dims: list[int] = []
     groups: list[list[int]] = []

@@ -77,7 +77,7 @@ def _rounded(b: Builder, op: Rescale) -> Value:
     multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
     if x.type.storage.bits > 32:
         what = f"RESCALE of 48 bits has no {op.rounding}, only half_up"
-        raise UnsupportedError(Reason.at(op.location, what, value=op.rounding))
+        raise UnsupportedError(Reason.at(op.location, what, value=op.rounding, remedy="use half_up"))
     v = b.cast(x, i32)
     if op.input_zp:
         v = b.sub(v, b.constant(op.input_zp))
@@ -106,7 +106,7 @@ def _limited(
     largest = max(min(reach, n) * abs(int(m)) >> int(s) for n, m, s in zip(beyond, multiplier, shift, strict=True))
     if largest >= (1 << 31) - 1:
         what = f"RESCALE that rounds {op.rounding} leaves int32"
-        raise UnsupportedError(Reason.at(op.location, what, value=op.rounding))
+        raise UnsupportedError(Reason.at(op.location, what, value=op.rounding, remedy="use half_up"))
     if (limit < reach).any():
         v = b.minimum(b.maximum(v, _row(b, -limit)), _row(b, np.minimum(limit, (1 << 31) - 1)))
     return v

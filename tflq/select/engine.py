@@ -52,7 +52,8 @@ def select(module: Module, *, mac: Mac = "integer", proofs: ProofCache | None = 
             missing.setdefault(op.location, set()).add(op.name)
     if missing:
         reasons = [Reason.at(place, f"no kernel for {', '.join(sorted(names))}") for place, names in missing.items()]
-        raise UnsupportedError(f"{len(missing)} operator(s) have no form on this target's kernels:", reasons)
+        what = f"{len(missing)} operator(s) have no form on this target's kernels:"
+        raise UnsupportedError(what, reasons, remedy="convert only the part before it (--cut)")
     made: dict[Value, Value] = {}
     for function in module.functions:
         before = list(function.outputs)

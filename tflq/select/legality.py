@@ -57,7 +57,8 @@ def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", t
         for reason in (*_unlisted(function, paths, target), *_illegal(function, paths, mac))
     ]
     if illegal:
-        raise UnsupportedError(f"{len(illegal)} operator(s) of the result are not legal:", illegal)
+        remedy = "list these kernels in the target file, or convert for another target"
+        raise UnsupportedError(f"{len(illegal)} operator(s) of the result are not legal:", illegal, remedy=remedy)
 
 
 class _Paths:

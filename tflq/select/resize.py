@@ -30,7 +30,8 @@ __all__: list[str] = []
 def resize(op: Resize, k: Kernels) -> Value:
     x, source, result = k.value(op.input), op.input.type, op.output.type
     if source.shape is None or result.shape is None or None in source.shape[1:3] or None in result.shape[1:3]:
-        raise UnsupportedError(Reason.at(op.location, f"{op.name} with sizes that are not known"))
+        remedy = "state the sizes of the model's inputs (--batch, --shape)"
+        raise UnsupportedError(Reason.at(op.location, f"{op.name} with sizes that are not known", remedy=remedy))
     dims = [
         _Dim(axis, source.shape[axis] or 0, result.shape[axis] or 0, steps)
         for axis, steps in zip((1, 2), steps_of(op.scale, op.offset), strict=True)

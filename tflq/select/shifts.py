@@ -37,7 +37,7 @@ def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
         rows, amount = (None, shape[-1]), k.reshape(amount, (None, 1))
     else:
         what = f"RIGHT_SHIFT broadcasts {_BROADCAST_DIMS} dims at most, not {by} to {shape}"
-        raise UnsupportedError(Reason.at(k.location, what))
+        raise UnsupportedError(Reason.at(k.location, what, remedy="reshape its operands before it"))
     if not flat(shape):
         raise UnsupportedError(Reason.at(k.location, f"a tensor of shape {shape} cannot be flattened for RIGHT_SHIFT"))
     return restore(k, k.right_shift(k.reshape(x, rows), amount), shape)

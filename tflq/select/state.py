@@ -16,7 +16,7 @@ from tflq.dialects.forms import Form
 from tflq.dialects.tfl.control import CallOnce
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
-from tflq.errors import UnsupportedError
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, i32
 from tflq.light import dataclass
@@ -82,15 +82,22 @@ def _retype_handles(module: Module) -> bool:
 def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
     """Makes the last function the signature, if there is something to reset; warns of what it does not reset."""
     if any(signature.key == RESET for signature in module.signatures or ()):
-        raise UnsupportedError(f"the model has a signature '{RESET}' already; convert it without a reset signature")
+        what, remedy = f"the model has a signature '{RESET}' already", "convert it without a reset signature"
+        raise UnsupportedError(Reason(what, remedy=remedy))
     if needed:
         signature = Signature(RESET, len(module.functions) - 1, [], [])
         module.signatures = [*(module.signatures or ()), signature]
     else:
-        module.warnings.append(f"no state was lowered into variables: there is no signature '{RESET}' to add")
+        module.warnings.append(
+            f"no state was lowered into variables, so there is no signature '{RESET}' to add; leave --reset-signature "
+            "out, or lower the state with --state variables"
+        )
     if needed and own:
         names = ", ".join(f"'{name}'" for name in own)
-        module.warnings.append(f"signature '{RESET}' leaves the model's own variables as they are: {names}")
+        module.warnings.append(
+            f"signature '{RESET}' does not reset the model's own variables {names}; create the interpreter anew to "
+            "reset these, too"
+        )
 
 
 @lowering(VariableRead)

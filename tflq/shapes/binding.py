@@ -76,7 +76,9 @@ def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence
         inference = Inference(module, bound, accesses)
     missing = _missing(module, inference)
     if missing:
-        raise UnsupportedError(f"the model cannot be {what}: {len(missing)} operator(s) keep it from that:", missing)
+        remedy = "state these sizes in the model, or cut before what computes them (--cut)"
+        told = f"the model cannot be {what}: {len(missing)} operator(s) keep it from that:"
+        raise UnsupportedError(told, missing, remedy=remedy)
     for value, shape in inference.shapes.items():
         set_shape(value, shape)
     fold_sizes(module, inference.known)

@@ -125,7 +125,7 @@ def settle(module: Module, *, resizable: bool = True) -> Stated:
     _refuse(module, {op: why for op in module.ops() if (why := _unfit(op.results, "result"))})
     wrong = [why for function in module.functions if (why := _unfit(function.inputs, "input"))]
     if wrong:
-        raise UnsupportedError("inputs have shapes that do not fit:", wrong)
+        raise UnsupportedError("inputs have shapes that do not fit:", wrong, remedy="state as many scales as dims have")
     return stated
 
 
@@ -137,7 +137,8 @@ def _refuse(module: Module, reasons: Mapping[Op, str]) -> None:
         if op in reasons
     ]
     if wrong:
-        raise UnsupportedError(f"{len(wrong)} operator(s) have operands or results whose shapes do not fit:", wrong)
+        what = f"{len(wrong)} operator(s) have operands or results whose shapes do not fit:"
+        raise UnsupportedError(what, wrong, remedy="write the model again, with shapes that fit, or give --shape")
 
 
 def _unfit(values: Sequence[Value], what: str) -> str:

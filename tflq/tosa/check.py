@@ -51,7 +51,10 @@ def check(module: Module, target: Target, *, static: bool = False) -> Requiremen
     checking = _Check(module, target, static)
     found = list(dict.fromkeys(checking.run()))
     if found:
-        raise UnsupportedError(f"the result is not valid TOSA {target.specification} on this target:", found)
+        what = f"the result is not valid TOSA {target.specification} on this target:"
+        raise UnsupportedError(
+            what, found, remedy="state a target that has these (--target FILE.toml), or smaller sizes"
+        )
     return requirements(module, target, checking.signatures)
 
 

@@ -54,7 +54,8 @@ def raise_module(module: Module) -> Module:
     """The module in the integer form, changed in place. UnsupportedError lists every operator that has none."""
     reasons = [reason for op in module.ops() if (reason := _refusal(op)) is not None]
     if reasons:
-        raise UnsupportedError(f"{len(reasons)} operator(s) have no form on TFLite's builtins:", reasons)
+        what = f"{len(reasons)} operator(s) have no form on TFLite's builtins:"
+        raise UnsupportedError(what, reasons, remedy="write these in other operators of TOSA, or keep the TOSA file")
     _forget_names(module)
     for op in module.ops():
         _rewrite(op)

@@ -3,14 +3,14 @@ follows an operator of which a difference is expected has the same operands in b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tflq.verification.expected import Expectation, broken
+from tflq.verification.expected import Expectation, broken, rounding
 from tflq.verification.file_runner import FileRunner
 from tflq.verification.layers import AnyRunner, Named
-from tflq.verification.model_file import entry_of
+from tflq.verification.model_file import Graph, entry_of
 from tflq.verification.outcome import Apart
 from tflq.verification.runner import Resolver
 from tflq.verification.tflite_runner import OTHER, Division, TfliteRunner
@@ -51,6 +51,8 @@ def divide(
             op = graph.operators[i]
             for tensor in (graph.tensor(t).name for t in op.outputs if t >= 0):
                 found.expected[tensor] = Named(i, op.opcode, tensor), why
+        if isinstance(b, FileRunner):
+            _note_rounding(found, graph, [i for i in rounding(graph) if i not in expected])
     cuts: list[dict[str, int]] = [{}, {}]
     if found.expected:
         reason = _unfit(a, b, key, found.expected)
@@ -76,6 +78,17 @@ def divide(
             if isinstance(runner, FileRunner):
                 runner.divide(())
     return found
+
+
+def _note_rounding(found: Divided, graph: Graph, operators: Sequence[int]) -> None:
+    """Says of which operators results differ, whatever the conversion does, and how to compare in spite of it."""
+    if operators:
+        listed = ", ".join(dict.fromkeys(graph.operators[i].opcode for i in operators))
+        more = f" and {len(operators) - 1} more" if len(operators) > 1 else ""
+        found.notes.append(
+            f"{listed} (operator {operators[0]}{more}): the interpreter rounds activations to 8 bits, and TOSA does "
+            "not: results differ; give the conversion's report (--report FILE) to compare the rest"
+        )
 
 
 def _unfit(a: AnyRunner, b: AnyRunner, key: str, expected: Mapping[str, object]) -> str:

@@ -20,7 +20,7 @@ from tflq.verification.model_file import Graph, Operator
 if TYPE_CHECKING:
     from tflq.report import Report
 
-__all__ = ["Expectation", "ReportLike", "broken", "reported"]
+__all__ = ["Expectation", "ReportLike", "broken", "reported", "rounding"]
 
 ReportLike: TypeAlias = "Report | Mapping[str, Any] | str | os.PathLike[str]"
 """The report of a conversion, its JSON form, or a file of that."""
@@ -30,13 +30,18 @@ _NOT_REPRODUCED: Final = frozenset({"broken", "inexact", "unsettled"})
 
 _SUM: Final = "the reference kernel of SUM reads {type} as uint8; the optimized kernel computes in float32"
 
-_SEVERAL: Final = "the kernel finds no scale where '{}' has several, and its result says nothing of the model"
+_SEVERAL: Final = "the kernel finds no scale in '{}', which has several"
 
 _ONE_SCALE: Final = frozenset(
     "ABS BATCH_MATMUL DIV ELU EXP GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC MEAN MUL NEG PRELU QUANTIZE REDUCE_MAX "
     "REDUCE_MIN REDUCE_PROD RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 RSQRT SQRT SUB SUM TANH".split()
 )
 """Operators whose kernels run on tensors of several scales, and ask them for their one."""
+
+_HYBRID: Final = frozenset(
+    "BATCH_MATMUL CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED RNN SVDF UNIDIRECTIONAL_SEQUENCE_RNN".split()
+)
+"""Operators with kernels for float activations and quantized weights, their second operand."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,19 @@ def _wrong(graph: Graph, index: int) -> Iterator[Expectation]:
     operand = graph.tensor(op.inputs[0]) if op.inputs and op.inputs[0] >= 0 else None
     if op.opcode == "SUM" and operand is not None and operand.type in ("int8", "int16") and operand.scales.size:
         yield Expectation(_SUM.format(type=operand.type), within=1, apart=True)
+
+
+def rounding(graph: Graph) -> list[int]:
+    """The operators of a graph whose kernels round float activations to 8 bits as they run, by index: hybrid ones, on
+    quantized weights."""
+    return [i for i, op in enumerate(graph.operators) if _rounds(graph, op)]
+
+
+def _rounds(graph: Graph, op: Operator) -> bool:
+    if op.opcode not in _HYBRID or min(op.inputs[:2], default=-1) < 0:
+        return False
+    x, weights = (graph.tensor(t) for t in op.inputs[:2])
+    return x.type == "float32" and weights.type.endswith(("int8", "int4", "int2")) and weights.scales.size > 0
 
 
 def _several_scales(graph: Graph, op: Operator) -> Iterator[str]:

@@ -100,6 +100,13 @@ def test_scalars_and_indices_at_the_edges() -> None:
     assert [a.tolist() for a in found] == [7.0, 42, 7]
 
 
+@pytest.mark.parametrize("kind", ["f32", "i8", "i32"])
+def test_a_number_returned_as_a_whole_tensor(kind: str) -> None:
+    type = f"tensor<4x3x{kind}>"
+    text = f"func.func @f(%a: {kind}) -> {type} {{\n  %0 = tensor.splat %a : {type}\n  return %0 : {type}\n}}"
+    compare(text, np.asarray(3, {"f32": np.float32, "i8": np.int8, "i32": np.int32}[kind]))
+
+
 def test_tensors_and_their_parts() -> None:
     text = """func.func @f(%x: tensor<4x6xi8>, %i: index)
         -> (tensor<24xi8>, tensor<4x2x3xi8>, tensor<2x3xi8>, tensor<8x6xi8>, i8, tensor<2xi8>, tensor<4xi8>) {

@@ -64,8 +64,8 @@ def test_a_kernel_without_a_tanh_for_the_cell_state_is_kept_with_a_warning(expon
     conversion = convert(file)
     (row,) = conversion.report.rows
     assert row.path == "kept"
-    assert row.warning.startswith("the scale of 'c' is not one of 2^-15 to 2^-9")
-    assert row.warning.endswith("it multiplies the output gate by the input gate instead")
+    assert "has a tanh only for cell states of scale 2^-15 to 2^-9, and 'c' has another" in row.warning
+    assert row.warning.endswith("the output gate is multiplied by the input gate instead")
     batches = [[np.random.default_rng(n).integers(-128, 128, (2, 3, 5)).astype(np.int8)] for n in range(3)]
     want = interpret(file, batches)
     for data in (conversion.data, convert(file, state="variables").data):
@@ -75,7 +75,7 @@ def test_a_kernel_without_a_tanh_for_the_cell_state_is_kept_with_a_warning(expon
 @pytest.mark.parametrize(
     ("given", "options", "reason"),
     [
-        ({"cell_exponent": -16}, {"semantics": "real"}, "multiplies the output gate by the input gate instead"),
+        ({"cell_exponent": -16}, {"semantics": "real"}, "the output gate is multiplied by the input gate instead"),
         ({"cell_exponent": -16, "cifg": True}, {"state": "variables"}, "by whatever its memory holds instead"),
         ({"cell_exponent": -31}, {}, "the scale of 'c' is not one of 2^-30 to 2^1, as the kernel asks"),
         ({"cell_exponent": -8, "name": "lstm"}, {}, "the scale of 'c' is not one of 2^-30 to 2^-9, as the kernel asks"),
@@ -100,7 +100,7 @@ def test_several_scales_are_kept_with_a_warning() -> None:
     (row,) = conversion.report.rows
     assert (row.path, row.warning) == (
         "kept",
-        "UNIDIRECTIONAL_SEQUENCE_LSTM's kernel reads one scale of 'w1', which has several",
+        "UNIDIRECTIONAL_SEQUENCE_LSTM's kernel reads only one of the several scales of 'w1'",
     )
     batches = [[np.random.default_rng(0).integers(-128, 128, (2, 3, 5)).astype(np.int8)]]
     np.testing.assert_array_equal(interpret(conversion.data, batches), interpret(file, batches))

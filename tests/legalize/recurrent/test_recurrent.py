@@ -12,11 +12,9 @@ from support.harness import interpret
 from support.recurrent import lstm_model, svdf_model
 
 import tflq
+from tflq.legalize.exceptions import EXCEPTIONS
 
-OUTLIVES = (
-    "its state is in resource variables, which reset_all_variables() does not reset: for a new sequence create the "
-    "interpreter anew, or convert with --reset-signature and call get_signature_runner('tflq_reset')()"
-)
+OUTLIVES = "its state is in resource variables, which reset_all_variables() does not reset"
 DEVICE = '[target]\nname = "device"\n[kernels]\nadd = "qi8 qi8 -> qi8"\n'
 Model = Callable[..., bytes]
 
@@ -43,7 +41,8 @@ def test_state_in_resource_variables(model: Model) -> None:
     file = model(np.random.default_rng(0))
     conversion = tflq.convert(file, state="variables")
     (row,) = conversion.report.rows
-    assert (row.path, row.warning) == ("integer", OUTLIVES)
+    assert (row.path, row.warning, row.exception) == ("integer", OUTLIVES, "state")
+    assert row.remedy == EXCEPTIONS["state"].remedy
     assert tflq.verify(file, conversion.data).verdict == "equal"
     assert not any(v.type.quantized for op in conversion.module.ops() for v in op.tensors if v.name not in ("x", "y"))
     _assert_same(file, conversion.data)

@@ -73,7 +73,7 @@ def test_parameters_of_the_result_are_disregarded_with_a_warning(name: str) -> N
     x, y = argument((1, 4, 4, 2), quantized(i8)), argument((1, 2, 2, 2), quantized(i8, 0.2, -7), "y")
     model = one_op(name, [x], [y], options((2, 2), (2, 2), "VALID", "RELU6"))
     conversion = convert_and_compare(model, edge_inputs([x]))
-    assert "other quantization parameters" in conversion.report.rows[0].warning
+    assert "different quantization parameters" in conversion.report.rows[0].warning
 
 
 @pytest.mark.parametrize("name", POOLS)

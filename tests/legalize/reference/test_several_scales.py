@@ -44,7 +44,7 @@ def test_windows(name: str, elements: tuple[Any, Any]) -> None:
     pools = name.endswith("2d")
     x, y = argument((1, 4, 5, 3), elements[0]), argument((1, 3, 4, 3) if pools else (1, 7, 8, 3), elements[1], "y")
     operands = [x] if pools else [x, _size(7, 8)]
-    _compared(one_op(f"tfl.{name}", operands, [y], POOL if pools else RESIZE, 3), "the integers as they are")
+    _compared(one_op(f"tfl.{name}", operands, [y], POOL if pools else RESIZE, 3), "the stored integers")
 
 
 @pytest.mark.parametrize("axis", [1, 3])
@@ -56,7 +56,7 @@ def test_order(name: str, axis: int) -> None:
     model = one_op(
         f"tfl.{name}", [argument(shape, SEVERAL), const(np.asarray(axis), i32)], [y], {"output_type": "INT32"}, 2
     )
-    _compared(model, "compares the integers as they are" if axis == 3 else "")
+    _compared(model, "compares the stored integers" if axis == 3 else "")
 
 
 def test_a_pool_with_an_activation_is_real() -> None:
@@ -76,12 +76,12 @@ def test_rows_of_length_one() -> None:
     model = one_op(
         "tfl.l2_normalization", [argument((1, 4, 5, 3), SEVERAL)], [y], {"fused_activation_function": "NONE"}
     )
-    _compared(model, "the operand has several scales")
+    _compared(model, "several scales")
 
 
 @pytest.mark.parametrize(
     ("element", "warning"),
-    [(ONE, "zeros are stored"), (UniformQuantizedType.of(i8, 0.3, -5), "copies"), (SEVERAL, "copies")],
+    [(ONE, "stores the integer 0"), (UniformQuantizedType.of(i8, 0.3, -5), "copies"), (SEVERAL, "copies")],
 )
 def test_rows_that_keys_find(element: Any, warning: str) -> None:
     keys, wanted = (const(np.asarray(v), i32, n) for v, n in (([1, 4], "keys"), ([4, 3, 1], "wanted")))

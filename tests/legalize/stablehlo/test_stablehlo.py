@@ -17,7 +17,7 @@ def test_a_kernel_takes_stored_integers_and_real_semantics_do_not() -> None:
     operands = [argument((4,), ELEMENT), argument((4,), ELEMENT, "z")]
     model = one_op("tfl.stablehlo_add", operands, [argument((4,), ELEMENT, "y")], {})
     conversion = convert_and_compare(model, edge_inputs(operands), fallback="error")
-    assert "whatever they stand for" in conversion.report.rows[0].warning
+    assert "takes the stored integers" in conversion.report.rows[0].warning
     real = tflq.convert(model, semantics="real", fallback="error")
     ten = np.full(4, 10, np.int8)
     assert interpret(real.data, [[ten, ten]])[0][0].tolist() == [17] * 4

@@ -126,7 +126,9 @@ def test_variable_operators_by_their_own_name() -> None:
 def test_a_later_minor_version() -> None:
     tree = tree_of("tile")
     tree["version"] |= {"_minor": 1, "_draft": True}
-    assert read_tosa(encode(tree, schema=TOSA)).warnings == ["written for TOSA 1.1.0 (draft), read as TOSA 1.0"]
+    assert read_tosa(encode(tree, schema=TOSA)).warnings == [
+        "written for TOSA 1.1.0 (draft), read as TOSA 1.0; verify what it is converted to"
+    ]
 
 
 def test_accumulators_of_half_floats() -> None:

@@ -32,7 +32,7 @@ def check_attribute(attribute: Attribute, op: Op, notes: Notes) -> None:
     if attribute.positive and value > _MOST:
         notes.fail_op(op, f"{name} is {value}, more than a kernel can count with")
     if attribute.unread and value <= 0:
-        notes.warn_op(op, f"{name} is {value}; interpreters disregard it and count channels")
+        notes.warn_op(op, f"{name} is {value}, and interpreters count channels instead", remedy=f"state {name}")
 
 
 class Exclusive(Trait):

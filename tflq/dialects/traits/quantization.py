@@ -92,7 +92,7 @@ class Int16Symmetric(OfSlots):
                 element = value.type.element
                 if value.type.storage.bits == 16 and isinstance(element, UniformQuantizedType) and element.zero_point:
                     stated = f"{slot.name} '{value.name}' is int16 with zero point {element.zero_point}"
-                    notes.warn_op(op, f"{stated}; kernels need 0")
+                    notes.warn_op(op, f"{stated}, and kernels need 0", remedy="quantize it with zero point 0")
 
 
 class SameScale(OfSlots):
@@ -114,7 +114,8 @@ class SameScale(OfSlots):
                     assert isinstance(one, UniformQuantizedType)
                     left = f"'{first.name}' ({one.scale}, {one.zero_point})"
                     right = f"'{value.name}' ({element.scale}, {element.zero_point})"
-                    notes.warn_op(op, f"{left} and {right} differ in scale or zero point; {COPIED}")
+                    what = f"{left} and {right} differ in scale or zero point; {COPIED}"
+                    notes.warn_op(op, what, remedy="give both the same")
                     return
 
 
@@ -149,7 +150,8 @@ class FixedScale(Trait):
         scale, zero_point = fixed
         if abs(element.scale - scale) > scale / 1000 or element.zero_point != zero_point:
             stated = f"scale {element.scale} and zero point {element.zero_point}"
-            notes.warn_op(op, f"result '{result.name}' has {stated}, where kernels expect {scale} and {zero_point}")
+            what = f"result '{result.name}' has {stated}, where kernels expect {scale} and {zero_point}"
+            notes.warn_op(op, what, remedy="quantize it with these")
 
 
 class MultiplyAccumulate(Trait):
@@ -180,7 +182,7 @@ class MultiplyAccumulate(Trait):
             scales = np.array([element.scale], np.float64)
             if element.storage.signed and element.zero_point and not self.takes_zero_point:
                 stated = f"filter '{weights.name}' has zero point {element.zero_point}"
-                notes.warn_op(op, f"{stated}, which kernels disregard")
+                notes.warn_op(op, f"{stated}, which kernels ignore", remedy="quantize it with zero point 0")
         elif isinstance(element, UniformQuantizedPerAxisType):
             scales = element.scales.astype(np.float64)
             self._check_axis(op, notes, weights, element)
@@ -199,7 +201,7 @@ class MultiplyAccumulate(Trait):
             stated = f"filter '{weights.name}' is per-axis with zero points other than 0"
             if element.storage.signed:
                 notes.fail_op(op, stated)
-            notes.warn_op(op, f"{stated}, which no kernel supports")
+            notes.warn_op(op, f"{stated}, which no kernel supports", remedy="quantize it with zero points of 0")
 
     def _check_bias(self, op: Operator, notes: Notes, weights: Value, scales: np.ndarray, output_scale: float) -> None:
         """Kernels add a bias to the accumulator as it is: its scale must be the accumulator's, its zero point 0."""
@@ -223,7 +225,8 @@ class MultiplyAccumulate(Trait):
             notes.fail_op(op, f"bias '{bias.name}' has a scale far from input × filter ({stated[0]}, {scales[0]})")
         other = (apart > 0.01 * scales) & (stated != scales.astype(np.float32))
         if other.any() and not (bias.is_constant and _unseen(np.where(other, apart, 0), bias.array, output_scale)):
-            notes.warn_op(op, f"bias '{bias.name}' has a scale other than input × filter, which is used instead")
+            what = f"bias '{bias.name}' has a scale other than input × filter, which is used instead"
+            notes.warn_op(op, what, remedy="quantize it with that scale")
 
     def _check_accumulator(self, op: Operator, notes: Notes, data: Value, weights: Value) -> None:
         shape = weights.type.shape
@@ -234,7 +237,8 @@ class MultiplyAccumulate(Trait):
             terms *= (dim or 0) if index != self.axis else 1
         span, largest = 255, 127 if weights.type.storage.signed else 255
         if data.type.storage.bits <= 8 and terms * span * largest >= 1 << 31:
-            notes.warn_op(op, f"{terms} products per output may overflow an int32 accumulator")
+            what = f"{terms} products per output may overflow an int32 accumulator"
+            notes.warn_op(op, what, remedy="use a smaller filter, or make sure that sums of real inputs fit")
 
 
 def _unseen(apart: np.ndarray, bias: np.ndarray, output_scale: float) -> bool:

@@ -33,7 +33,8 @@ def lower_core(module: Module) -> None:
         function = module.functions[index]
         made |= Translation(function, index, copies, refused, module.source).run()
     if refused:
-        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused)
+        remedy = "write it in the ops that docs/core.md lists"
+        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused, remedy=remedy)
     numbers = {old: new for new, old in enumerate(kept)}
     module.functions = [module.functions[index] for index in kept]
     for op in module.ops():

@@ -16,6 +16,7 @@ from tflq.dialects.forms import CORE
 from tflq.dialects.func.calls import Call, CallIndirect, Constant
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.movement import BroadcastTo
+from tflq.dialects.tfl.runtime import state_version
 from tflq.errors import Reason, Refused
 from tflq.evaluate import evaluate_op, held_array
 from tflq.ir.core import Buffer, Function, Location, Op, Value
@@ -79,6 +80,9 @@ class Translation:
                     self._refused.append(refusal.within(label, self._source))
         function.outputs = [made[value] for value in function.outputs]
         function.ops = self.b.ops
+        for op in function.ops:
+            if isinstance(op, BroadcastTo):
+                state_version(op)  # no interpreter has version 1
         function.tensors = []
         return made
 

@@ -99,7 +99,7 @@ def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
     if problem or not real:
         return problem
     unused = (v for role, v in _roles(op) if (v.is_constant or role == "c") and unused_zero_point(v))
-    return next((f"{name}'s kernel disregards the zero point of '{v.name}'" for v in unused), repeated(op))
+    return next((f"{name}'s kernel ignores the zero point of '{v.name}'" for v in unused), repeated(op))
 
 
 def repeated(op: Op) -> str:
@@ -126,8 +126,8 @@ def _tanh_of_cell(op: Op) -> str:
     least, most = CELLS_WITH_TANH[0], CELLS_WITH_TANH[-1]
     without = "whatever its memory holds" if _is_coupled(op) else "the input gate"
     return (
-        f"the scale of '{_cell(op).name}' is not one of 2^{least} to 2^{most}, for which {kernel_name(op)}'s "
-        f"kernel has a tanh: it multiplies the output gate by {without} instead"
+        f"{kernel_name(op)}'s kernel has a tanh only for cell states of scale 2^{least} to 2^{most}, and "
+        f"'{_cell(op).name}' has another: the output gate is multiplied by {without} instead"
     )
 
 
@@ -136,7 +136,7 @@ def _wrong_type(op: Op) -> str:
     name, expected = kernel_name(op), _expected(op)
     for role, value in _roles(op):
         if value.type.quantized and not isinstance(value.type.element, UniformQuantizedType):
-            return f"{name}'s kernel reads one scale of '{value.name}', which has several"
+            return f"{name}'s kernel reads only one of the several scales of '{value.name}'"
         if expected is not None and value.type.storage != expected[role]:
             return f"{name}'s kernel reads '{value.name}', which is {value.type.storage}, as {expected[role]}"
     return ""
@@ -208,7 +208,7 @@ def unset(op: Op) -> str:
         return ""
     if _wrong_type(op) or not (problem := _parameters(op)):
         return ""
-    return f"the kernel leaves its parameters unset, and its result says nothing of the model: {problem}"
+    return f"the kernel runs without having set its parameters, since {problem}"
 
 
 def _cell(op: LSTM | UnidirectionalSequenceLSTM) -> Value:

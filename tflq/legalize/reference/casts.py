@@ -23,7 +23,7 @@ from tflq.numerics.quantize import requantize_multiplier
 
 __all__: list[str] = []
 
-_CAST = "CAST converts the stored integers, whatever scale and zero point they have"
+_CAST = "the kernel converts the stored integers and ignores scales and zero points"
 
 _REQUANTIZED: dict[ScalarType, tuple[ScalarType, ...]] = {
     i8: (i8, ui8, i16),
@@ -40,7 +40,7 @@ def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     source, result = op.input, op.result
     if source.type.storage.is_float:
         if source.type.storage != f32:
-            raise Refused(f"no kernel quantizes '{source.name}' of {source.type.storage}; cast it to f32 first")
+            raise Refused(f"no kernel quantizes '{source.name}' of {source.type.storage}", "cast it to f32 first")
         cast = b.qcast(b.value(source), result.type)
         return b.scast(cast, cast.type.stripped())
     first, output = per_layer(op)
@@ -59,7 +59,7 @@ def dequantize(op: Dequantize, b: RuleBuilder) -> Answer:
     """Integer to float32, which is cast where the model states floats of another width."""
     kind = op.result.type.storage
     if kind not in (f32, f16):
-        raise Refused(f"no kernel makes '{op.result.name}' of {kind}; make it f32 and cast it")
+        raise Refused(f"no kernel makes '{op.result.name}' of {kind}", "make it f32 and cast it")
     made = b.dcast(b.typed(op.input))
     return made if kind == f32 else b.emit(Cast, [made], made.type.with_element(kind))
 

@@ -38,7 +38,7 @@ from tflq.numerics.comparison import LEFT_SHIFT, compared, compared_one_by_one, 
 
 __all__ = ["outcome"]
 
-_RAW = "the kernel compares the stored integers, and the operands' quantization parameters differ"
+_RAW = "the kernel compares the stored integers, though the operands have different quantization parameters"
 _PAIRS = 1 << 16
 """Of values that are tried."""
 _FUNCTIONS: Final[Mapping[type[Comparison], Callable[..., np.ndarray]]] = {
@@ -157,7 +157,7 @@ def where(op: Where, b: RuleBuilder) -> Answer:
     elif plain.type.storage.bits == 16:
         plain = b.cast(plain, i32)
     found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
-    raw = "WHERE takes the stored integers, whatever they stand for"
+    raw = "the kernel takes the stored integers and ignores scales and zero points"
     return Rewritten(found, warning=raw if zero != 0 and not b.real else "")
 
 

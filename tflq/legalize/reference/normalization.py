@@ -22,7 +22,7 @@ from tflq.legalize.scaling import per_layer, rounding_shift
 
 __all__ = ["inverse_square_root"]
 
-_RAW = "the operand has several scales: the kernel disregards them, and their zero points"
+_RAW = "the kernel ignores the operand's several scales and their zero points"
 _BITS = 7
 """The result's scale is 2^-7."""
 _GREATEST = (1 << 31) - 1

@@ -32,9 +32,9 @@ COMBINE: Mapping[str, Combine] = {
     "MAXIMUM": lambda b, x, y: b.maximum(x, y),
 }
 _EXTREMES = ("MINIMUM", "MAXIMUM")
-_REDUCED = "REDUCE_WINDOW reduces the stored integers, whatever they stand for"
-_UNLIMITED = "a bound of {} leaves int32, which the kernel disregards: what it reads instead is left over in memory"
-_RAW = "the result has other quantization parameters than its source: the kernel pools the integers as they are"
+_REDUCED = "the kernel reduces the stored integers and ignores scales and zero points"
+_UNLIMITED = "a bound of {} is outside of int32, which the kernel does not check: it uses whatever its memory holds"
+_RAW = "the kernel pools the stored integers, though source and result have different quantization parameters"
 
 
 @rule(AveragePool2D, MaxPool2D)
@@ -80,7 +80,7 @@ def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
     if x.type.storage != storage or storage not in (i8, ui8, i16, i32) or function not in COMBINE:
         raise NotApplicable(f"no form reduces {x.type.storage} to {storage} by {function}")
     if not x.type.is_static or not all(v.is_constant for v in numbers):
-        raise NotApplicable(f"the shape of '{x.name}' or of the windows is not known", f"{_REDUCED}: {AS_STATED}")
+        raise NotApplicable(f"the shape of '{x.name}' or of the windows is not known", f"{_REDUCED}; {AS_STATED}")
     extreme = function in _EXTREMES
     wide = storage if extreme else i32
     y = b.cast(b.value(x), wide)

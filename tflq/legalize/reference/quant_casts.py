@@ -24,7 +24,7 @@ def qcast(op: Qcast, b: RuleBuilder) -> Answer:
     """clamp(round(x / scale) + zero_point)"""
     if op.sum_rounding is not None:
         what = "quant.qcast that rounds the sum with the zero point has no form of its own"
-        raise Refused(f"{what}; write it out first: tflq opt -p lower-quant-ops")
+        raise Refused(what, "write it out first: tflq opt -p lower-quant-ops")
     made = b.qcast(b.value(op.input), op.result.type, op.rounding or "half_even")
     return b.scast(made, made.type.stripped())
 

@@ -49,14 +49,14 @@ __all__: list[str] = []
 _FACTORS = 64
 """REDUCE_PROD of more factors than this is left to the fallback: each is ten kernels."""
 
-_WIDE_PRODUCT = "the scaled product can leave the 32 bits that the kernel has for it"
+_WIDE_PRODUCT = "the scaled product can exceed the 32 bits that the kernel has for it"
 _MOST_SHIFT = 29
 """A sum of n offsets of k bits is below 2^(k + 1) n; the mean's shift to the left is log2(n), rounded down, less."""
 
 _BATCHES = 1 << 20
 """How many times as long as stated a batch may be, of which all sums are 0."""
 
-_MISREAD = "the reference kernel reads the operand as uint8: the sum is computed as the parameters say"
+_MISREAD = "the reference kernel reads the operand as uint8: the result is what the parameters say"
 
 
 @rule(Mean, Sum)
@@ -72,7 +72,8 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
             raise NotApplicable(reason, _MISREAD)
         zero = target.zero_point
         raise NotApplicable(
-            reason, f"{reason}: the kernel stores 0, whatever the zero point is: {AS_STATED}" if zero else ""
+            reason,
+            f"{reason}: the kernel stores the integer 0, though the zero point is not 0; {AS_STATED}" if zero else "",
         )
     averaged, scales = isinstance(op, Mean), (source.scale, target.scale)
     unread = averaged or source.storage == ui8 or b.real or 0 in (op.result.type.shape or ())
@@ -157,14 +158,14 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
         raise NotApplicable("the kernel takes no uint8, or sizes are not known")
     if 0 in shape:
         reason = "there are no elements, and the kernel multiplies none"
-        raise NotApplicable(reason, f"{reason}: its result is what memory held: {AS_STATED}")
+        raise NotApplicable(reason, f"{reason}: its result is what memory held; {AS_STATED}")
     count = prod(d for d in sizes if d is not None)
     if count > _FACTORS:
         raise NotApplicable(f"{count} factors are more than {_FACTORS}")
     scale = product_scale(source.scale, target.scale, count)
     bounds = product_bounds(max(abs(v) for v in _offsets(source, 1)), scale, count)
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
-        raise NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}: {AS_STATED}")
+        raise NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}; {AS_STATED}")
     multiplier = quantize_multiplier(scale)
     offsets = b.sub(b.cast(b.value(x), i32), b.constant(np.asarray(source.zero_point), i32))
     factors = b.reshape(b.transpose(offsets, (*axes, *kept)), (count, *(shape[a] for a in kept)))
@@ -219,7 +220,7 @@ def _offsets(source: UniformQuantizedType, count: int) -> tuple[int, int]:
     return count * (source.storage.minimum - source.zero_point), count * (source.storage.maximum - source.zero_point)
 
 
-_RAW = "the operand has several scales along the axis: the kernel compares the integers as they are"
+_RAW = "the kernel compares the stored integers, though the operand has several scales along the axis"
 
 
 @rule(ArgMax, ArgMin)

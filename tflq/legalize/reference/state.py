@@ -51,6 +51,6 @@ def read(op: ReadVariable, b: RuleBuilder) -> Answer:
 
 def _rejected(value: Value, done: str) -> Refused:
     return Refused(
-        f"'{value.name}' is {done} under other parameters than its variable has, and not per layer in 8 or 16 bits; "
-        "give both the same parameters, or convert with semantics 'interpreter', which copies the integers"
+        f"'{value.name}' is {done} under other parameters than its variable has, and not per layer in 8 or 16 bits",
+        "give both the same parameters, or convert with semantics 'interpreter', which copies the integers",
     )

@@ -27,7 +27,7 @@ from tflq.numerics.tables import FloatFunction, table_8bit, table_16bit
 
 __all__: list[str] = []
 
-_ZEROS = "zeros are stored, whatever the zero point"
+_ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
 
 _Table: TypeAlias = Exp | Log | Elu | Gelu | Rsqrt
 _Unary: TypeAlias = _Table | Sqrt | Abs | Neg
@@ -69,7 +69,7 @@ def lookup(op: _Table, b: RuleBuilder) -> Answer:
     if source.storage is i16 and name != "GELU":
         symmetric(op, source, output)
     if source.storage is i16 and source.scale > _MOST_SCALE:
-        raise NotApplicable(_BEYOND, f"{_BEYOND}: {AS_STATED}")
+        raise NotApplicable(_BEYOND, f"{_BEYOND}; {AS_STATED}")
     if name == "RSQRT" and source.storage is i8:
         table = unary.rsqrt_table(source.scale, source.zero_point, output.scale, output.zero_point)
         return b.table(b.value(op.input), table)
@@ -114,7 +114,7 @@ def negate(op: Neg, b: RuleBuilder) -> Answer:
     source, output = _forms(op, i8, i16, i32)
     result = b.cast(b.sub(b.constant(np.asarray(0)), b.cast(b.value(op.input), i32)), output.storage)
     plain = source.scale == output.scale and source.zero_point == output.zero_point == 0
-    return Rewritten([result], warning="" if plain else "the kernel disregards scales and zero points")
+    return Rewritten([result], warning="" if plain else "the kernel ignores scales and zero points")
 
 
 @rule(ZerosLike)

@@ -36,7 +36,8 @@ def to_builtins(module: Module, *, keep_weights: bool) -> None:
         if any(map(stands_apart, function.ops)):
             _function(function, index, keep_weights, refused)
     if refused:
-        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused)
+        remedy = "write it in TFLite's operators, or dequantize its operands before it"
+        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused, remedy=remedy)
 
 
 def _function(function: Function, index: int, keep_weights: bool, refused: list[Reason]) -> None:
@@ -80,7 +81,8 @@ def _of(op: Op, b: Emitter, products: _Floats) -> Value | None:
         return None
     same = as_builtin(op)
     if same is None:
-        raise Refused("no builtin stands for it; write it in TFLite's operators, or take the model from a .tflite file")
+        remedy = "write it in TFLite's operators, or take the model from a .tflite file"
+        raise Refused("no builtin stands for it", remedy)
     return b.op(same.name, same.operands, [op.result.type], same.attributes).result
 
 

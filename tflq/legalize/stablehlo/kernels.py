@@ -73,8 +73,8 @@ _NOTE = "no kernel computes it; the real function, rounded"
 _AT_ONCE = 8
 """Elements from which on kernels shift several at once."""
 _SHIFTS = (
-    "amounts that are negative or above 31 shift as C++ leaves undefined, and as interpreters differ on; here they are "
-    "taken modulo 32"
+    "shifts by negative amounts or by more than 31, which C++ leaves undefined, and interpreters differ; the result is "
+    "that of the amounts modulo 32"
 )
 
 
@@ -92,7 +92,7 @@ def stored(op: StablehloBinary, b: RuleBuilder) -> Answer:
     wide = storage if extreme else i32
     combined = COMBINE[builtin_name(type(op))](b, b.cast(b.value(x), wide), b.cast(b.value(y), wide))
     same = extreme and len({v.type.element for v in op.tensors}) == 1
-    warning = "" if same else f"{kernel_name(op)} takes the stored integers, whatever they stand for"
+    warning = "" if same else "the kernel takes the stored integers and ignores scales and zero points"
     return Rewritten([b.cast(combined, storage)], warning=warning)
 
 
@@ -201,8 +201,8 @@ def by_rules(op: Op, b: RuleBuilder) -> Rewritten:
 
 def _rejected(op: Op) -> Refused:
     raise Refused(
-        f"{kernel_name(op)} on quantized tensors has no form on builtins; lower it to TFLite's builtins, or dequantize"
-        " its operands, before converting"
+        f"{kernel_name(op)} on quantized tensors has no form on builtins",
+        "lower it to TFLite's builtins, or dequantize its operands, before converting",
     )
 
 

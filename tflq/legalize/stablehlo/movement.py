@@ -52,13 +52,13 @@ def _sources(op: Op, b: RuleBuilder, values: list[Value], kernel: bool) -> tuple
 
 def _not_copied(reason: str, warning: str) -> NotApplicable:
     """Where the kernel copies integers that come under other parameters, and no rule here does."""
-    raise NotApplicable(reason, f"{warning}: {AS_STATED}" if warning else "")
+    raise NotApplicable(reason, f"{warning}; {AS_STATED}" if warning else "")
 
 
 def _refused(op: Op) -> Refused:
     raise Refused(
-        f"{kernel_name(op)} has a form on builtins only where parameters are per layer and dims are known; lower it to "
-        "TFLite's builtins, or dequantize its operands, before converting"
+        f"{kernel_name(op)} has a form on builtins only where parameters are per layer and dims are known",
+        "lower it to TFLite's builtins, or dequantize its operands, before converting",
     )
 
 

@@ -114,8 +114,8 @@ def _spread(b: RuleBuilder, x: Value, fill: Value, axis: int, dilation: int) -> 
 def select_and_scatter(op: SelectAndScatter, b: RuleBuilder) -> Answer:
     """Never: which place a window selects depends on the values."""
     raise Refused(
-        "stablehlo.select_and_scatter scatters to places that its values decide, which no integer form has; it is "
-        "evaluated (tflq opt -p fold, on constants)"
+        "stablehlo.select_and_scatter scatters to places that its values decide, which no integer form has",
+        "give it constants, and fold it (tflq opt -p fold)",
     )
 
 
@@ -132,7 +132,7 @@ def _plan(op: Reduce | ReduceWindow, count: int) -> _Plan:
     if not all(isinstance(kind.element, UniformQuantizedType) and kind.storage in _STORAGE for kind in kinds):
         raise Refused("only values of one scale, stored in i8, u8, i16 or i32, are reduced in integers")
     if isinstance(body, Add) and (reason := leaves_bounds(op, 0, body.result.type, count)) is not None:
-        raise Refused(f"{reason}: the result would depend on the order; accumulate in i32, by input_conversion")
+        raise Refused(f"{reason}: the result would depend on the order", "accumulate in i32, by input_conversion")
     return _Plan(functions, body, source, body.result.type, target)
 
 

@@ -17,7 +17,7 @@ from tflq.legalize.stablehlo.movement import padded
 
 __all__: list[str] = []
 
-_RAW = "STABLEHLO_REDUCE_WINDOW reduces the stored integers, whatever they stand for"
+_RAW = "the kernel reduces the stored integers and ignores scales and zero points"
 
 
 @rule(StablehloReduceWindow)
@@ -30,7 +30,8 @@ def reduce_window(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
     if function not in COMBINE or len(operands) != 2 or b.real or not operands[0].type.is_static:
         raise Refused(
             "STABLEHLO_REDUCE_WINDOW on quantized tensors has a form for one tensor of known shape, reduced by one "
-            "ADD, MUL, MINIMUM or MAXIMUM of stored integers; lower it to TFLite's builtins, or dequantize its operands"
+            "ADD, MUL, MINIMUM or MAXIMUM of stored integers",
+            "lower it to TFLite's builtins, or dequantize its operands",
         )
     x, init = operands
     if {x.type.storage, init.type.storage} != {storage} or storage not in (i8, ui8, i16, i32):

@@ -62,7 +62,9 @@ def _product(
     wide = fit_wide_product(scale, *levels, *bounds)
     if wide is None:
         what = f"64 bits do not hold the product with a scale of {float(scale.max())!r}"
-        raise UnsupportedError(Reason.at(op.location, what, value=float(scale.max())))
+        raise UnsupportedError(
+            Reason.at(op.location, what, value=float(scale.max()), remedy="quantize it with a smaller scale")
+        )
     reach = max(-levels[0], levels[1]) + beyond + 2
     return _wide_product(k, k.cast(x, i64), wide, *bounds), (-reach, reach)
 

@@ -23,12 +23,14 @@ from tflq.ir.types import ScalarType, bf16, element_storage
 from tflq.tosa.files.dtypes import dtype
 from tflq.tosa.operands import accumulator, is_unsigned
 
-__all__ = ["GRAPHS", "MODES", "attribute_table", "member", "read_attributes"]
+__all__ = ["AS_1_0", "GRAPHS", "MODES", "attribute_table", "member", "read_attributes"]
 
 GRAPHS: Final = frozenset(
     a.key for kind in (CondIf, WhileLoop) for t in kind.traits if isinstance(t, Calls) for a in t.attributes
 )
 """Attributes that name a region in a file, a function by its index in the IR."""
+AS_1_0: Final = "write it as TOSA 1.0 has it"
+"""The remedy for what a file has that the tosa form cannot hold."""
 MODES: Final = {"NEAREST_NEIGHBOR": "NEAREST", "BILINEAR": "BILINEAR"}
 
 _MADE: Final[Mapping[str, Callable[[Any], Any]]] = {

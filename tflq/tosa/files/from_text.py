@@ -17,7 +17,7 @@ from tflq.ir.attributes import Opaque, TypedFloat, TypedInt
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.registry import op_class
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i64, named_scalar, ui8, ui16
-from tflq.tosa.files.attributes import MODES
+from tflq.tosa.files.attributes import AS_1_0, MODES
 from tflq.tosa.operands import Slot, attribute, constant_type, signless, slots
 
 __all__ = ["to_tosa_form", "with_attributes"]
@@ -49,7 +49,8 @@ def to_tosa_form(module: Module) -> None:
         _function(function, reasons)
         _place(module, index, function)
     if reasons:
-        raise UnsupportedError(f"{len(reasons)} operator(s) of the text cannot be read:", reasons)
+        what = f"{len(reasons)} operator(s) of the text cannot be read:"
+        raise UnsupportedError(what, reasons, remedy=AS_1_0)
 
 
 def with_attributes(module: Module) -> None:

@@ -25,6 +25,7 @@ from tflq.flatbuffer.structure import check
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import i1
 from tflq.ir.verifier import verify
+from tflq.tosa.files.attributes import AS_1_0
 from tflq.tosa.files.blocks import Block
 from tflq.tosa.files.constants import Constants
 
@@ -69,7 +70,8 @@ class _Reader:
             block.fill()
             self.reasons += block.reasons
         if self.reasons:
-            raise UnsupportedError(f"{len(self.reasons)} thing(s) in the file cannot be read:", self.reasons)
+            what = f"{len(self.reasons)} thing(s) in the file cannot be read:"
+            raise UnsupportedError(what, self.reasons, remedy=AS_1_0)
         functions = [block.function for block in blocks]
         declared = [
             Op(Variable.op_name, [initial], [], {"name": name}, Location(self.source, 0, i, "VARIABLE", name))
@@ -88,13 +90,14 @@ class _Reader:
         major, minor = version["_major"], version["_minor"]
         text = f"{major}.{minor}.{version['_patch']}" + (" (draft)" if version["_draft"] else "")
         if major != _VERSION[0] or minor < 0:
-            raise UnsupportedError(f"the file is of TOSA {text}; 1.0 is read, and what is compatible with it")
+            what = f"the file is of TOSA {text}; 1.0 is read, and what is compatible with it"
+            raise UnsupportedError(what, remedy=AS_1_0)
         if (major, minor) != _VERSION or version["_draft"]:
-            self.warnings.append(f"written for TOSA {text}, read as TOSA 1.0")
+            self.warnings.append(f"written for TOSA {text}, read as TOSA 1.0; verify what it is converted to")
         if features := (self.graph["compatibility"] or {}).get("features"):
             names = TOSA.enum("CompatibilityFeature").names
             asked = [names.get(bit, f"number {bit}") for bit in range(64) if features >> bit & 1]
-            raise UnsupportedError(f"the file needs a reader that knows {', '.join(asked)}")
+            raise UnsupportedError(f"the file needs a reader that knows {', '.join(asked)}", remedy=AS_1_0)
 
     def _blocks(self) -> list[Block]:
         blocks: list[Block] = []

@@ -95,10 +95,10 @@ class Tosa(TosaBuilder):
         """Adds to what the report says of the operator being lowered."""
         self._report(Note(self.location, text))
 
-    def warn(self, text: str, exception: str) -> None:
+    def warn(self, text: str, exception: str, remedy: str) -> None:
         """Adds to what the report warns of: where the result is not the interpreter's. `exception`: which of those that
-        `tflq.legalize.exceptions` names."""
-        self._report(Note(self.location, text, exception))
+        `tflq.legalize.exceptions` names; `remedy`: what the user can do."""
+        self._report(Note(self.location, text, exception, remedy))
 
     def need(self, name: str, reason: str) -> None:
         """Refused unless the target has a profile or an extension; `reason` says what needs it."""

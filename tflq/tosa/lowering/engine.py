@@ -61,11 +61,17 @@ def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
     _check_inputs(walk)
     lowered = walk.run()
     if walk.refused:
-        raise UnsupportedError(
-            f"{len(walk.refused)} operator(s) have no form in TOSA on this target:", list(walk.refused)
-        )
+        what = f"{len(walk.refused)} operator(s) have no form in TOSA on this target:"
+        raise UnsupportedError(what, list(walk.refused), remedy=_remedy(walk))
     lowered.warnings = list(module.warnings)
     return lowered, walk.notes
+
+
+def _remedy(walk: _Module) -> str:
+    """What can be done about operators that have no form, where the reasons say nothing of their own."""
+    inputs = [v for index in walk.entries for v in walk.module.functions[index].inputs]
+    sizes = "" if all(v.type.is_static for v in inputs) else "state the sizes of the inputs (--batch, --shape), or "
+    return f"{sizes}convert to a .tflite file, or only the part before it (--cut)"
 
 
 def _check_inputs(walk: _Module) -> None:

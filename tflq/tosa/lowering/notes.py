@@ -12,11 +12,13 @@ __all__ = ["Note", "Notes"]
 
 
 class Note(NamedTuple):
-    """A sentence on the operator at a location; a warning, if it names one of `tflq.legalize.exceptions`."""
+    """A sentence on the operator at a location; a warning, if it names one of `tflq.legalize.exceptions`;
+    then `remedy` is what the user can do."""
 
     location: Location | None
     text: str
     exception: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

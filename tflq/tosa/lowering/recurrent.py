@@ -84,7 +84,7 @@ def _steps_of(op: _Network, x: Value) -> tuple[int, int, int]:
         return 1, outer[0], 0
     axis = 1 if isinstance(op, RNN) or not op.time_major else 0
     if outer[axis] > _MOST_STEPS:
-        raise Refused(f"{outer[axis]} steps would be written out, more than {_MOST_STEPS}; shorten the sequence")
+        raise Refused(f"{outer[axis]} steps would be written out, more than {_MOST_STEPS}", "shorten the sequence")
     return outer[axis], outer[1 - axis], axis
 
 

@@ -93,20 +93,20 @@ def _assert_as_read(model: bytes, *words: str) -> None:
 @pytest.mark.parametrize("w", [ui8, i16, i32])
 def test_int16_convolution_reads_bytes_as_int8(w: ScalarType, constant: bool) -> None:
     model = _convolution(i16, w, 0, constant=constant)
-    _assert_as_read(model, f"'w' is {w}: the kernel reads its bytes as i8")
+    _assert_as_read(model, f"the kernel reads the bytes of 'w', which is {w}, as i8")
 
 
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("w", [i8, i16, i32])
 def test_uint8_convolution_reads_bytes_as_uint8(w: ScalarType, constant: bool) -> None:
     model = _convolution(ui8, w, 0, constant=constant)
-    _assert_as_read(model, f"'w' is {w}: the kernel reads its bytes as ui8")
+    _assert_as_read(model, f"the kernel reads the bytes of 'w', which is {w}, as ui8")
 
 
 def test_uint8_convolution_reads_unpacked_int4_as_uint8() -> None:
     model = _convolution(ui8, i4, 0, constant=True)
     conversion = convert_and_compare(model, _batches(model))
-    assert "the kernel reads its bytes as ui8" in conversion.report.rows[0].warning
+    assert "the kernel reads the bytes of 'w', which is i4, as ui8" in conversion.report.rows[0].warning
 
 
 @pytest.mark.parametrize(("w", "zero"), [(i8, -100), (i16, 400), (i16, -3000)])
@@ -118,7 +118,7 @@ def test_zero_point_beyond_what_is_read(w: ScalarType, zero: int) -> None:
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("w", [ui8, i16, i32])
 def test_int16_depthwise_reads_bytes_as_int8(w: ScalarType, constant: bool) -> None:
-    _assert_as_read(_depthwise(i16, w, constant=constant), f"'w' is {w}: the kernel reads its bytes as i8")
+    _assert_as_read(_depthwise(i16, w, constant=constant), f"the kernel reads the bytes of 'w', which is {w}, as i8")
 
 
 @pytest.mark.parametrize("constant", [True, False])
@@ -130,7 +130,7 @@ def test_int16_depthwise_reads_bytes_as_int8(w: ScalarType, constant: bool) -> N
     ],
 )
 def test_fully_connected_reads_by_its_result(x: ScalarType, w: ScalarType, y: ScalarType, constant: bool) -> None:
-    _assert_as_read(_connected(x, w, y, 2, constant=constant), "the kernel reads its bytes as")
+    _assert_as_read(_connected(x, w, y, 2, constant=constant), "the kernel reads the bytes of")
     if w == ui8 and y != ui8:
         _assert_as_read(_connected(x, w, y, 200, constant=constant))
 
@@ -138,7 +138,7 @@ def test_fully_connected_reads_by_its_result(x: ScalarType, w: ScalarType, y: Sc
 @pytest.mark.parametrize("y", [ui8, i16])
 def test_fully_connected_finds_no_scale_per_axis(y: ScalarType) -> None:
     model = _connected(i8, i8, y, 0, constant=True, axis=0)
-    _assert_as_read(model, "the kernel reads their scale as 0")
+    _assert_as_read(model, "the kernel reads the scale of weights that are quantized per axis as 0")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_zeros_are_stored_or_real_as_the_semantics_say() -> None:
     model = one_op("tfl.scatter_nd", operands, [argument((2,), element, "y")], {})
     update = np.asarray([-4], np.int8)
     conversion = convert_and_compare(model, [[update]])
-    assert "zeros are stored" in conversion.report.rows[0].warning
+    assert "stores the integer 0" in conversion.report.rows[0].warning
     real = tflq.convert(model, semantics="real")
     assert interpret(real.data, [[update]])[0][0].tolist() == [9, -4]
 

@@ -30,8 +30,8 @@ def test_weights_of_the_other_sign(x: ScalarType, w: ScalarType, zero: int) -> N
     model = one_op("tfl.fully_connected", operands, [argument((3, 4), target, "y")], OPTIONS, 9)
     batches = edge_inputs(tflq.read(model).main.inputs)
     (row,) = convert_and_compare(model, batches).report.rows
-    read = f"'weights' is {w}: the kernel reads its bytes as {ui8 if x == ui8 else i8}"
-    assert (row.path, row.warning) == ("integer", f"{read}, and the result is not what the parameters say")
+    read = f"the kernel reads the bytes of 'weights', which is {w}, as {ui8 if x == ui8 else i8}"
+    assert (row.path, row.warning) == ("integer", read)
     (row,) = tflq.convert(model, semantics="real").report.rows
     assert not row.warning
 

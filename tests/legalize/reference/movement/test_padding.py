@@ -15,7 +15,7 @@ AROUND = const(np.asarray([[1, 0]]), i32)
 def test_pad_copies_the_integers_and_writes_the_zero_point_of_the_result() -> None:
     x = argument((3,), X)
     conversion = convert_and_compare(one_op("tfl.pad", [x, AROUND], [argument((4,), Y, "y")], {}), edge_inputs([x]))
-    assert "copies the integers" in conversion.report.rows[0].warning
+    assert "copies the stored integers" in conversion.report.rows[0].warning
     real = tflq.convert(one_op("tfl.pad", [x, AROUND], [argument((4,), Y, "y")], {}), semantics="real")
     assert interpret(real.data, [[np.asarray([3, 5, 127], np.int8)]])[0][0].tolist() == [-7, -7, -6, 55]
 

@@ -142,7 +142,7 @@ def test_parameters_of_the_result_are_disregarded_with_a_warning() -> None:
     conversion = convert_and_compare(
         resize("resize_bilinear", i8, (1, 4, 4), (8, 8), (False, False), 0.3), inputs(i8, (1, 4, 4, 3))
     )
-    assert "other quantization parameters" in conversion.report.rows[0].warning
+    assert "different quantization parameters" in conversion.report.rows[0].warning
 
 
 @pytest.mark.parametrize("name", ["resize_bilinear", "resize_nearest_neighbor"])

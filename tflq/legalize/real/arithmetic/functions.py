@@ -30,7 +30,7 @@ from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO, Stored, real_table_
 
 __all__: list[str] = []
 
-_RAW = "the kernel adds the stored integers, whatever their scales"
+_RAW = "the kernel adds the stored integers and ignores their scales"
 _FRACTION = 20
 
 

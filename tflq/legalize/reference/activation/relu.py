@@ -95,7 +95,7 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     if weight.storage not in (i8, ui8, i16):
         raise NotApplicable(f"PRELU on {source.storage} has no form for an alpha of {weight.storage}")
     if not op.alpha.type.is_static:
-        raise NotApplicable("the shape of alpha is not known", misread and f"{misread}: {AS_STATED}")
+        raise NotApplicable("the shape of alpha is not known", misread and f"{misread}; {AS_STATED}")
     identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
     bound = 1 << source.storage.bits
     x, zero = centred(b, op.input, source), b.constant(np.asarray(0))

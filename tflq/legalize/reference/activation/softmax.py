@@ -39,7 +39,7 @@ def softmax(op: Softmax, b: RuleBuilder) -> Answer:
             return _softmax_16bit(op, b, numerics.multiplier_16bit(op.beta, source.scale))
         made = _softmax_8bit(op, b, numerics.difference_table(op.beta, source.scale), output.storage)
         other = output.storage is ui8 and (output.scale, output.zero_point) != (1 / 256, 0)
-        return Rewritten([made], warning="the kernel disregards the result's parameters" if other else "")
+        return Rewritten([made], warning="the kernel ignores the result's scale and zero point" if other else "")
     except ValueError as error:
         raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
 

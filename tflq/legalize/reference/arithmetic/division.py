@@ -97,7 +97,7 @@ def floor_division(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
         raise NotApplicable("FLOOR_DIV has no kernel for i64")
     operands = [b.value(op.lhs), b.value(op.rhs)]
     made = b.op(op.name, operands, [op.result.type.stripped()], op.attributes, version_info(op))
-    return Rewritten(made.results, warning="the kernel disregards quantization parameters")
+    return Rewritten(made.results, warning="the kernel ignores scales and zero points")
 
 
 def _floor_division_table(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:

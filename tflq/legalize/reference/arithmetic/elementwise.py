@@ -42,7 +42,7 @@ def _answer(op: _Activated, result: Value, disregarded: str = "") -> Rewritten:
     """The result, with a warning where the kernel disregards something the model says."""
     activation = op.fused_activation_function
     if activation != "NONE" and activation not in BOUNDS:
-        disregarded = f"the kernel disregards the fused activation {activation}"
+        disregarded = f"the kernel ignores the fused activation {activation}"
     return Rewritten([result], warning=disregarded)
 
 
@@ -63,7 +63,7 @@ def _integers(op: _Activated, b: RuleBuilder) -> Answer | None:
     x, y = b.value(op.lhs), b.value(op.rhs)
     result = b.add(x, y) if isinstance(op, Add) else b.sub(x, y) if isinstance(op, Sub) else b.mul(x, y)
     result = b.clamp(result, *integer_activation_range(op.fused_activation_function, storage.minimum, storage.maximum))
-    return _answer(op, result, f"the kernel disregards quantization parameters on {storage}")
+    return _answer(op, result, f"the kernel ignores scales and zero points of {storage}")
 
 
 @rule(Add, Sub)
@@ -224,7 +224,7 @@ def _mul_fractions(op: Mul, b: RuleBuilder, output: UniformQuantizedType) -> Ans
     if zero_point:
         product = b.add(product, b.constant(np.asarray(zero_point)))
     return _answer(
-        op, b.cast(product, storage), "the kernel disregards the operands' parameters and the result's scale"
+        op, b.cast(product, storage), "the kernel ignores the operands' scales and zero points and the result's scale"
     )
 
 

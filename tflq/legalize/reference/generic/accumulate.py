@@ -43,7 +43,7 @@ _EXACT_BOUNDS = 1 << 22
 _FAR = 2.0**61
 """A bias from which bounds may leave int64."""
 
-IGNORED_ZERO_POINT = "the weights' zero point is not 0: the kernel disregards it"
+IGNORED_ZERO_POINT = "the kernel ignores the weights' zero point, which is not 0"
 
 
 MultiplyAdd: TypeAlias = Conv2D | DepthwiseConv2D | TransposeConv | FullyConnected

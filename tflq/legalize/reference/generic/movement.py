@@ -47,7 +47,7 @@ from tflq.legalize.scaling import per_layer, requantized, requantized_if_plain
 
 __all__ = ["COPIED", "under"]
 
-COPIED = "the result has other quantization parameters than its source: the kernel copies the integers as they are"
+COPIED = "the kernel copies the stored integers, though source and result have different quantization parameters"
 
 _WIDENED: Final[Mapping[type[Op], frozenset[ScalarType]]] = {
     Tile: frozenset({i16}),

@@ -60,9 +60,9 @@ _SUMS: Final[Mapping[type[_Operator], tuple[_OfSums, int, tuple[int, ...]]]] = {
 }
 """How the sums are written; the weights' dim of the channels, and those that are summed over."""
 _MOST_FILLS = 256
-_MISREAD = "'{}' is {}: the kernel reads its bytes as {}, and the result is not what the parameters say"
+_MISREAD = "the kernel reads the bytes of '{}', which is {}, as {}"
 _PAST_END = "the kernel reads '{}', of {}, as {}, past its end"
-_NO_SCALE = "the weights are quantized per axis: the kernel reads their scale as 0, and the result is its zero point"
+_NO_SCALE = "the kernel reads the scale of weights that are quantized per axis as 0: the result is its zero point"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
     bias_read = _bias_as_read(op, b, reading)
     stored, weights_stored = as_read(b, x, reading.x), as_read(b, weights, reading.weights)
     if stored is None or weights_stored is None:
-        raise NotApplicable("", warning="no integer form takes the bytes apart that the kernel reads as another type")
+        raise NotApplicable("", warning="the kernel reads bytes as another type, and no integer form does")
     lost = connected and scales.size > 1 and reading.weights == ui8
     taken = scales.size == 1 and (connected or source.storage == ui8)
     zeros = (source.zero_point, weight_zero_point(weights) if taken else 0)
@@ -218,11 +218,11 @@ def _summed(
     near, fills = _split(x.type.storage, zeros[0], within[0])
     weight_near, weight_fills = _split(weights.type.storage, zeros[1], 0 if x.type.storage == i16 else within[1])
     if max(len(fills), len(weight_fills)) > _MOST_FILLS:
-        raise NotApplicable("", warning="a zero point is far beyond what the type holds that the kernel reads")
+        raise NotApplicable("", warning="a zero point is far outside of the type that the kernel reads")
     if fills or weight_fills:
         rows = _rows_of(op, b, x, (weights.type.shape or ())[-1] or 0)
         if rows is None:
-            raise NotApplicable("", warning="a zero point is beyond what the type holds that the kernel reads")
+            raise NotApplicable("", warning="a zero point is outside of the type that the kernel reads")
         parts = [(rows, weights), *((rows, _filled(b, weights, v)) for v in weight_fills)]
         parts += [
             (_filled(b, rows, u), w) for u in fills for w in (weights, *(_filled(b, weights, v) for v in weight_fills))

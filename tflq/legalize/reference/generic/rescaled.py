@@ -40,8 +40,8 @@ _WIDEST = 1 << 47
 _FAR_APART = 2.0**20
 """The ratio of scales up to which one product serves all channels without a look."""
 _TOO_WIDE = "the result tells apart sums of more than 52 bits"
-_NOT_ITS_OWN = "sums of more than 52 bits are not scaled as the kernel scales them: results can be up to {} counts off"
-_WRAPS = "the scaled sum can leave the 32 bits that the kernel has for it, where {}: results are up to {} counts off"
+_NOT_ITS_OWN = "sums of more than 52 bits are not scaled as in the kernel: results can be up to {} counts off"
+_WRAPS = "the scaled sum can exceed the 32 bits that the kernel has for it, where {}: results are up to {} counts off"
 
 
 @dataclass(frozen=True, slots=True)

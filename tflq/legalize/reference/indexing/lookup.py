@@ -34,7 +34,7 @@ from tflq.legalize.scaling import per_layer, zero_point_of
 
 __all__: list[str] = []
 
-_ZEROS = "zeros are stored, whatever the zero point"
+_ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
 _OTHER_STORAGE = "no kernel copies {} to {}"
 
 
@@ -133,7 +133,7 @@ def matrix_set_diag(op: MatrixSetDiag, b: RuleBuilder) -> Answer:
         raise NotApplicable(_OTHER_STORAGE.format(diagonal.type.storage, op.result.type.storage))
     shape, inner = list(x.type.shape or ()), list(diagonal.type.shape or ())
     if len(shape) < 2 or None in shape[-2:] or inner.count(None) > 1:
-        differ = f"{COPIED}: {AS_STATED}" if parameters_differ(op) else ""
+        differ = f"{COPIED}; {AS_STATED}" if parameters_differ(op) else ""
         raise NotApplicable(f"the shape of '{x.name}' is not known", differ)
     rows, columns = shape[-2] or 0, shape[-1] or 0
     place = [*inner[:-1], rows, 1] if rows <= columns else [*inner[:-1], 1, columns]

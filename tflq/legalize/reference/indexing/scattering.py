@@ -25,7 +25,7 @@ from tflq.numerics.fixed_point import quotient
 
 __all__ = ["sum_bounds"]
 
-_ZEROS = "zeros are stored, whatever the zero point"
+_ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
 
 
 @rule(ScatterND)

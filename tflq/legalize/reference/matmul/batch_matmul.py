@@ -44,10 +44,9 @@ _WRITTEN = {(i8, i8): i32, (i16, i16): i16, (i16, i8): i16}
 """What it writes into a result of any other type."""
 
 _SCALE_OF_NOTHING = (
-    "an operand is quantized per axis: the kernel reads its scale as 0, and the result is its zero point everywhere; "
-    "semantics 'real' computes the product"
+    "the kernel reads the scale of an operand that is quantized per axis as 0: the result is its zero point everywhere"
 )
-_IGNORED_ZERO_POINTS = "a zero point is not 0: the kernel disregards it where the result is int32"
+_IGNORED_ZERO_POINTS = "the kernel ignores zero points where the result is int32, and one is not 0"
 
 
 @dataclass(frozen=True, slots=True)

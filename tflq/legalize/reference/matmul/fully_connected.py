@@ -51,7 +51,8 @@ from tflq.numerics.convolution import double_scales, legacy_scale
 __all__ = ["HALVED_BIAS", "bias_as_read", "fully_connected_sums"]
 
 HALVED_BIAS = (
-    "the kernel reads the int64 bias as int32, unless input and result are int16 and quantized_bias_type INT64"
+    "the kernel reads the int64 bias as int32: it takes int64 only if input and result are int16 and "
+    "quantized_bias_type is INT64"
 )
 
 
@@ -60,7 +61,7 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     """tosa.reshape, tosa.conv2d 1x1, ext.rescale_f64 or tosa.rescale, tosa.clamp, tosa.reshape."""
     x, weights, bias, result = op.input, op.weights, op.bias, op.result
     if op.weights_format != "DEFAULT":
-        raise Refused(f"weights '{weights.name}' are stored in the shuffled format; store them in the default format")
+        raise Refused(f"weights '{weights.name}' are stored in the shuffled format", "store them in the default format")
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         raise NotApplicable("the input or the result is not quantized per layer")

@@ -35,7 +35,7 @@ from tflq.numerics.resize import (
 
 __all__: list[str] = []
 
-_RAW = "the result has other quantization parameters than its source: the kernel resizes the integers as they are"
+_RAW = "the kernel resizes the stored integers, though source and result have different quantization parameters"
 _FLOAT = "computed in float32 as the kernel does: at these sizes no integer form is proven equal"
 
 

@@ -32,7 +32,7 @@ def halves(weights: Value, what: str) -> tuple[np.ndarray, np.ndarray]:
     """a and b. Refused where they do not fit int8; `what` names the operator."""
     found = fit_halves(weights)
     if found is None:
-        raise Refused(f"TOSA has no {what} by weights of int16; store them in 8 bits")
+        raise Refused(f"TOSA has no {what} by weights of int16", "store them in 8 bits")
     return found
 
 

@@ -29,9 +29,10 @@ __all__ = ["factor", "real"]
 _HALF_STEP = 1 / 254
 _STEP = 1 / 127
 _ROUNDED = (
-    "the interpreter's kernel rounds the activations that meet '{}' to 8 bits as it runs, TOSA's operators do not: the "
-    "products with it are up to {:.3g} times the largest activation apart"
+    "the interpreter's kernel rounds the activations that meet '{}' to 8 bits as it runs, but TOSA's operators do not: "
+    "their products are up to {:.3g} times the largest activation apart"
 )
+_QUANTIZED = "allow for the difference, or quantize the activations as well, which makes both exact"
 _BLOCKS = (
     "the interpreter's reference kernel finds no scale of '{}' and gives only the bias; others, and this, take the "
     "scale per block"
@@ -63,8 +64,8 @@ def factor(op: Op, t: Tosa, operand: Value, axis: int) -> Value:
     if isinstance(operand.type.element, UniformQuantizedSubChannelType):
         if not (isinstance(op, FullyConnected) and operand.type.storage == i4):
             return constant(np.zeros_like(found.array))  # the kernel finds no scale, and says so
-        t.warn(_BLOCKS.format(operand.name), "inexact")
+        t.warn(_BLOCKS.format(operand.name), "inexact", "do not compare this with the reference kernels")
     sums = np.abs(found.array).sum(tuple(a for a in range(found.array.ndim) if a != axis % found.array.ndim))
     step = _STEP if getattr(op, "asymmetric_quantize_inputs", False) else _HALF_STEP
-    t.warn(_ROUNDED.format(operand.name, float(sums.max(initial=0)) * step), "inexact")
+    t.warn(_ROUNDED.format(operand.name, float(sums.max(initial=0)) * step), "inexact", _QUANTIZED)
     return found
