@@ -4,7 +4,7 @@ with each form.
     python benchmarks/smaller_forms.py MODEL.tflite ... [--mac integer|float32] [--repeat N]
 
     tables     elementwise arithmetic of one or two 8-bit tensors is a table (`passes/tabulate.py`)
-    division   RESCALE is a division in int32 where that is proven (`select/rescale/integer.py`)
+    division   RESCALE is a division in int32 where that is proven (`select/rescale.py`)
     clamps     bounds by SUB with RELU instead of MAXIMUM and MINIMUM
     words      the high word of int64 by TRANSPOSE and GATHER of a row instead of GATHER along the last dim
     sharing    equal ops, one CAST of many users among them, are one
@@ -29,11 +29,11 @@ from run_time import interpreter
 import tflq
 from tflq.contract import PassResult
 from tflq.ir.core import Module, Value
-from tflq.passes.cse import CommonSubexpressionElimination
+from tflq.passes.canonicalize import CommonSubexpressionElimination
 from tflq.passes.tabulate import Tabulate
-from tflq.select import highword
+from tflq.select import rescale as requantize
+from tflq.select import shifts as highword
 from tflq.select.lowering import Kernels
-from tflq.select.rescale import integer as requantize
 
 FORMS = ("tables", "division", "clamps", "words", "sharing")
 

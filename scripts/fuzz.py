@@ -38,8 +38,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tflq.errors import InvalidModelError, UnsupportedError  # noqa: E402
-from tflq.flatbuffer.codec import decode  # noqa: E402
-from tflq.flatbuffer.encoder import encode  # noqa: E402
+from tflq.flatbuffer.codec import (  # noqa: E402
+    decode,
+    encode,
+)
 from tflq.flatbuffer.layout import TFLITE, TOSA, Schema  # noqa: E402
 from tflq.flatbuffer.reader import read  # noqa: E402
 from tflq.flatbuffer.writer import write  # noqa: E402

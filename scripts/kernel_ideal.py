@@ -10,17 +10,17 @@ from support.harness import interpret
 import tflq
 from scripts.kernel_trials import Trial, bias_of, quantized_op, unit_of
 from tflq.dialects.declare import Operator, Trait, trait_of
-from tflq.dialects.traits.kernels import Unbounded
+from tflq.dialects.traits.quantization import Unbounded
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.registry import op_names
 from tflq.ir.types import UniformQuantizedPerAxisType
 from tflq.legalize import fallback
 from tflq.options import Options
 from tflq.pipelines import lower
-from tflq.targets import Target
 from tflq.targets.signature import parse_signature
+from tflq.targets.target import Target
 
 __all__ = ["Results", "agrees", "run"]
 

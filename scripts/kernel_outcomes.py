@@ -12,14 +12,14 @@ from scripts.kernel_ideal import agrees, run
 from scripts.kernel_table import Key, Sample, holds, signature_of
 from scripts.kernel_trials import WEIGHTS, Trial, quantized_op, trials
 from tflq.dialects.declare import Operator
-from tflq.dialects.hybrid import is_hybrid
+from tflq.dialects.effects import is_hybrid
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, ui8
 from tflq.options import Options
 from tflq.pipelines import lower
-from tflq.targets import Target, Verdict
+from tflq.targets.target import Target, Verdict
 
 __all__ = ["Outcome", "measure"]
 

@@ -17,12 +17,12 @@ from support.harness import edge_inputs
 
 import tflq
 from tflq.coverage.samples import operators, samples_of
-from tflq.coverage.samples.entry import stored
+from tflq.coverage.samples_of_layers import stored
 from tflq.dialects.declare import Operator
 from tflq.dialects.forms import kept_reason
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Module, Value
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import (
     ElementType,
     TensorType,

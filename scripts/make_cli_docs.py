@@ -15,8 +15,13 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tflq.cli.help import COMPLETION, EXAMPLES, GROUPS, SectionedCommand  # noqa: E402
-from tflq.cli.main import group  # noqa: E402
+from tflq.cli.main import (  # noqa: E402
+    COMPLETION,
+    EXAMPLES,
+    GROUPS,
+    SectionedCommand,
+    group,
+)
 
 PAGE = ROOT / "docs" / "cli.md"
 HEAD = """# The command line

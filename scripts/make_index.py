@@ -1,4 +1,4 @@
-"""Writes tflq/index.py: the module that declares each op, and those that say what each stage does with it.
+"""Writes tflq/index.py: the module that declares each op, those that say what each stage does with it, and the passes.
 
     python scripts/make_index.py
 
@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 INDEX = ROOT / "tflq" / "index.py"
-STAGES = ("evaluate", "legalize", "select", "tosa")
+ROOMS = ("dialects", "evaluate", "legalize", "passes", "select", "shapes", "tosa")
 ORDER = ("tfl", "tosa", "quant", "ext", "stablehlo", "arith", "math", "tensor", "linalg", "shape", "func")
-TEXT = '''"""Which module declares each op, and which says what a stage does with it. Made by scripts/make_index.py.
+TEXT = '''"""Which module declares each op, which says what a stage does with it, which has a pass. Made by `make index`.
 
 A module of a dialect or of a stage is imported when the first op is met that it is needed for.
 """
@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ANY", "DIALECTS", "ROOMS"]
+__all__ = ["ANY", "DIALECTS", "PASSES", "ROOMS"]
 
 ANY: Final = "*"
 """Stands for ops from outside: the modules that have a function for a trait."""
@@ -45,15 +45,20 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {{
 ROOMS: Final[dict[str, dict[str, str]]] = {{
 {rooms}}}
 """By package: the ops that each module has a function for. Rules of legalization are tried in this order."""
+
+PASSES: Final[dict[str, str]] = {{
+{passes}}}
+"""The passes of each module."""
 '''
 
 
 def import_everything() -> None:
     """Imports all modules that declare ops or say what a stage does with them."""
-    for room in ("dialects", *STAGES):
+    for room in ROOMS:
         package: ModuleType = import_module(f"tflq.{room}")
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             import_module(found.name)
+    import_module("tflq.named_passes")
 
 
 def dialects() -> dict[str, dict[str, str]]:
@@ -119,17 +124,32 @@ def rules() -> dict[str, str]:
     return _joined({m: sorted(n for n, places in orders.items() if any(m == o for _, o in places)) for m in modules})
 
 
+def passes() -> dict[str, str]:
+    """The modules that have passes, with their names."""
+    from tflq.contract import Pass
+
+    found: dict[str, set[str]] = {}
+    kinds = [Pass]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        if kind.__module__.startswith("tflq.") and "name" in vars(kind) and not kind.__abstractmethods__:
+            found.setdefault(kind.__module__.removeprefix("tflq."), set()).add(kind.name)
+    return _joined({module: sorted(found[module]) for module in sorted(found)})
+
+
 def _entries(table: Mapping[str, Mapping[str, str]]) -> str:
+    """The rows of a table of tables."""
+    return "".join(f"    {name!r}: {{\n{_rows(modules)}}},\n" for name, modules in table.items())
+
+
+def _rows(modules: Mapping[str, str]) -> str:
     """The rows of a table, in lines of at most 110 columns."""
     lines = []
-    for name, modules in table.items():
-        lines.append(f"    {name!r}: {{")
-        for module, ops in modules.items():
-            rows = textwrap.wrap(ops, 90, break_long_words=False)
-            parts = [f'"{row}{" " * (row is not rows[-1])}"' for row in rows]
-            short = len(rows) == 1 and len(module) + len(ops) < 90
-            lines += [f'"{module}": {parts[0]},'] if short else [f'"{module}": (', *parts, "),"]
-        lines.append("},")
+    for module, names in modules.items():
+        rows = textwrap.wrap(names, 90, break_long_words=False, break_on_hyphens=False)
+        parts = [f'"{row}{" " * (row is not rows[-1])}"' for row in rows]
+        short = len(rows) == 1 and len(module) + len(names) < 90
+        lines += [f'"{module}": {parts[0]},'] if short else [f'"{module}": (', *parts, "),"]
     return "\n".join(lines) + "\n"
 
 
@@ -137,7 +157,7 @@ def written() -> str:
     """The text of the index."""
     import_everything()
     rooms = dict(sorted({**stages(), "tflq.legalize": rules()}.items()))
-    text = TEXT.format(dialects=_entries(dialects()), rooms=_entries(rooms))
+    text = TEXT.format(dialects=_entries(dialects()), rooms=_entries(rooms), passes=_rows(passes()))
     command = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", str(INDEX), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 

@@ -17,9 +17,11 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.short_text import shortened  # noqa: E402
 from tflq.backends import backend  # noqa: E402
-from tflq.contract import Pipeline  # noqa: E402
-from tflq.dump import Dump  # noqa: E402
-from tflq.evaluate import evaluate_function  # noqa: E402
+from tflq.contract import (  # noqa: E402
+    Dump,
+    Pipeline,
+)
+from tflq.evaluate.registry import evaluate_function  # noqa: E402
 from tflq.flatbuffer.writer import write  # noqa: E402
 from tflq.formats import read, read_any_form  # noqa: E402
 from tflq.ir.core import Function, Module, Op, Value  # noqa: E402

@@ -27,12 +27,11 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, UniformQuantizedPerAxisType
-from tflq.passes.dce import DeadCodeElimination
+from tflq.passes.canonicalize import DeadCodeElimination
 from tflq.passes.regions.fusion import KernelFusion
+from tflq.passes.regions.lookup import Port, is_fully_quantized, is_quantizable, ports, regions_of, report
 from tflq.passes.regions.materialize import QuantMaterialize
-from tflq.passes.regions.ports import Port, is_quantizable, ports, regions_of
 from tflq.passes.regions.propagate import QuantPropagate
-from tflq.passes.regions.questions import is_fully_quantized, report
 
 __all__ = ["PAIRS", "TARGET", "Twin", "found", "rebuilt"]
 

@@ -36,10 +36,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import tflq  # noqa: E402
-from tflq.dialects.calls import entry_functions  # noqa: E402
-from tflq.flatbuffer.codec import decode  # noqa: E402
-from tflq.flatbuffer.encoder import encode  # noqa: E402
-from tflq.shapes import Inference  # noqa: E402
+from tflq.dialects.effects import entry_functions  # noqa: E402
+from tflq.flatbuffer.codec import (  # noqa: E402
+    decode,
+    encode,
+)
+from tflq.shapes.inference import Inference  # noqa: E402
 from tflq.shapes.site import stored_shape  # noqa: E402
 
 SECONDS = 15

@@ -9,13 +9,11 @@ from support.one_op import arg
 from tflq.builder import Builder, Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.comparison import SelectV2
-from tflq.dialects.tosa.arithmetic import Add, IntDiv
-from tflq.dialects.tosa.bits import BitwiseXor, LogicalNot
-from tflq.dialects.tosa.comparison import Equal, Select
-from tflq.dialects.tosa.reduction import ArgMax
+from tflq.dialects.tosa.elementwise import Add, BitwiseXor, Equal, IntDiv, LogicalNot, Select
+from tflq.dialects.tosa.movement import ArgMax
 from tflq.ir.types import ScalarType, f32, i1, i8, i32, i64
-from tflq.select.kernels import KernelBuilder
-from tflq.tosa.lowering.builder import TosaBuilder
+from tflq.select.lowering import KernelBuilder
+from tflq.tosa.lowering.context import TosaBuilder
 
 
 @pytest.mark.parametrize(

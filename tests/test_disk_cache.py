@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tflq import disk_cache
-from tflq.disk_cache import DiskCache
+from tflq import caches as disk_cache
+from tflq.caches import DiskCache
 
 SIZE = 32 + 30
 """Bytes of an entry of 30."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tflq.legalize.exceptions import EXCEPTIONS
+from tflq.legalize.fallback import EXCEPTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "exceptions.md"

@@ -18,10 +18,9 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.registry import dialect, op_class
 from tflq.named_passes import named_passes
-from tflq.passes.cse import CommonSubexpressionElimination
-from tflq.passes.dce import DeadCodeElimination
-from tflq.passes.lower_quant_ops import LowerQuantOps
-from tflq.passes.strip_func_quant_types import StripFuncQuantTypes
+from tflq.passes.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
+from tflq.passes.lower_quant_tosa import LowerQuantOps
+from tflq.passes.quant_types import StripFuncQuantTypes
 
 FILE = """
 from dataclasses import dataclass

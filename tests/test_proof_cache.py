@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq import proof_cache
-from tflq.proof_cache import ProofCache
+from tflq import caches as proof_cache
+from tflq.caches import ProofCache
 
 MODEL = Path(__file__).parents[1] / "models" / "cnn_int8.tflite"
 CALLS: list[int] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tflq.errors import TflqError
-from tflq.rules_file import RulesFile
+from tflq.targets.target import RulesFile
 
 TEXT = """# a comment
 top = 1

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tflq.resources import content
-from tflq.toml import _plain, read_toml
+from tflq.files import _plain, content, read_toml
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path.relative_to(ROOT).as_posix() for folder in ("schema", "rules") for path in ROOT.glob(f"{folder}/*"))

@@ -15,11 +15,11 @@ from tflq.contract import Pass
 from tflq.dialects.quant.casts import Scast
 from tflq.extensions import extension_of
 from tflq.ir.core import Module, walk
-from tflq.ir.equal import difference
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
+from tflq.ir.rewriting import difference
 from tflq.named_passes import parse_pipeline
-from tflq.numerics.rounding import Rounding, round_float
+from tflq.numerics.fixed_point import Rounding, round_float
 
 ROUNDINGS: list[Rounding | None] = [None, "half_even", "half_away", "half_up", "toward_zero"]
 

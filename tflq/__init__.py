@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
-    from tflq.bisection.bisect import bisect
-    from tflq.bisection.outcome import Bisection
+    from tflq.bisection import Bisection, bisect
     from tflq.conversion import Conversion, convert
     from tflq.cost import Cost
     from tflq.errors import (
@@ -41,10 +40,13 @@ if TYPE_CHECKING:
     from tflq.inspection import Inspection, inspect
     from tflq.ir.core import Module
     from tflq.legalize.rule import NotApplicable, RuleBuilder
-    from tflq.reduction.reduce import Reduction, reduce
+    from tflq.reduction import Reduction, reduce
     from tflq.report import Report, Row
-    from tflq.sweep.call import run_sweep
-    from tflq.verification import Difference, Run, RunTime, Verification, verify
+    from tflq.sweep.sweeping import run_sweep
+    from tflq.verification.comparison import verify
+    from tflq.verification.difference import Difference
+    from tflq.verification.layers import RunTime
+    from tflq.verification.outcome import Run, Verification
 
 __version__ = "2.0.0"
 
@@ -53,7 +55,7 @@ _HOME = {
     "Bisection": "tflq.bisection",
     "Conversion": "tflq.conversion",
     "Cost": "tflq.cost",
-    "Difference": "tflq.verification",
+    "Difference": "tflq.verification.difference",
     "Extension": "tflq.extensions",
     "FileError": "tflq.errors",
     "Inspection": "tflq.inspection",
@@ -66,19 +68,19 @@ _HOME = {
     "Report": "tflq.report",
     "Row": "tflq.report",
     "RuleBuilder": "tflq.legalize.rule",
-    "Run": "tflq.verification",
-    "RunTime": "tflq.verification",
+    "Run": "tflq.verification.outcome",
+    "RunTime": "tflq.verification.layers",
     "TflqError": "tflq.errors",
     "UnsupportedError": "tflq.errors",
-    "Verification": "tflq.verification",
+    "Verification": "tflq.verification.outcome",
     "VerificationError": "tflq.errors",
     "bisect": "tflq.bisection",
     "convert": "tflq.conversion",
     "inspect": "tflq.inspection",
     "read": "tflq.formats",
     "reduce": "tflq.reduction",
-    "run_sweep": "tflq.sweep",
-    "verify": "tflq.verification",
+    "run_sweep": "tflq.sweep.sweeping",
+    "verify": "tflq.verification.comparison",
     "write": "tflq.formats",
 }
 

@@ -8,35 +8,52 @@ weights. `ext` holds the few numerics that TFLite has and TOSA lacks. The classe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.ext.casts import Truncate
-from tflq.dialects.ext.tables import Table16Bit
+from tflq.dialects.ext import Table16Bit, Truncate
 from tflq.dialects.inference import STATED, Misfit, NotInferred
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.dialects.tosa.activation import Clamp
-from tflq.dialects.tosa.arithmetic import Add, Maximum, Minimum, Mul, Sub
-from tflq.dialects.tosa.bits import ArithmeticRightShift, Clz, LogicalLeftShift
-from tflq.dialects.tosa.casts import Cast, Rescale
-from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
-from tflq.dialects.tosa.indexing import Table
-from tflq.dialects.tosa.movement import Concat, Identity, Reshape, Slice, Transpose
-from tflq.dialects.tosa.reduction import ReduceMax, ReduceMin, ReduceSum
+from tflq.dialects.tosa.elementwise import (
+    Add,
+    ArithmeticRightShift,
+    Clamp,
+    Clz,
+    Equal,
+    Greater,
+    GreaterEqual,
+    LogicalLeftShift,
+    Maximum,
+    Minimum,
+    Mul,
+    Select,
+    Sub,
+)
+from tflq.dialects.tosa.movement import (
+    Cast,
+    Concat,
+    Identity,
+    ReduceMax,
+    ReduceMin,
+    ReduceSum,
+    Rescale,
+    Reshape,
+    Slice,
+    Table,
+    Transpose,
+)
 from tflq.dialects.traits.types import SameElementType
 from tflq.ir.core import Location, Op, Value, constant
-from tflq.ir.types import SCALARS, ElementType, FunctionType, ScalarType, Shape, TensorType, i16, i32
-from tflq.numerics.fixed_point import Multiplier
-from tflq.numerics.rounding import Rounding
+from tflq.ir.types import SCALARS, ElementType, FunctionType, QuantizedType, ScalarType, Shape, TensorType, i16, i32
+from tflq.numerics.fixed_point import Multiplier, Rounding
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Builder", "Emitter", "Kind", "refined"]
 
 Kind: TypeAlias = type[Operator] | str
 """The class of an op; the name of one that no class declares (`arith.addi`)."""
@@ -373,3 +390,38 @@ class Builder(Emitter):
     def reduce(self, kind: Literal["sum", "max", "min"], x: Value, axis: int) -> Value:
         """tosa.reduce_sum / _max / _min over one axis, which stays with size 1."""
         return self.emit(_REDUCTIONS[kind], [x], axis=axis)
+
+
+# The reusable fallback: an op on quantized tensors as casts around what computes it in floats.
+#
+# The structure is the `quant` dialect's specification's ("overcoming limited quantization support"): what an integer
+# algorithm does not cover dequantizes its operands, takes the pattern for floats, and quantizes the results. What the
+# casts are is the stage's to say: `quant.dcast` and `quant.qcast` between ops of any dialect, those of the integer
+# form in legalization.
+
+
+Pattern: TypeAlias = Callable[[Sequence[Value | None], Sequence[TensorType]], Sequence[Value]]
+"""Emits what computes an op of its operands in floats; the types are those of the results. Its results, one each."""
+
+
+class Casts(Protocol):
+    """How values go into floats and back; those without quantization as they are."""
+
+    def real(self, value: Value) -> Value:
+        """An operand, in float if it is quantized."""
+
+    def stored(self, made: Value, result: Value) -> Value:
+        """What stands for a result of the op, of what was computed for it in float."""
+
+
+def through_floats(op: Op, casts: Casts, pattern: Pattern) -> list[Value]:
+    """What an op results in, computed by a pattern for floats."""
+    operands = [None if value is None else casts.real(value) for value in op.operands]
+    made = pattern(operands, [expressed(value.type) for value in op.results])
+    return [casts.stored(new, old) for old, new in zip(op.results, made, strict=True)]
+
+
+def expressed(type: TensorType) -> TensorType:
+    """The type of what the values of a quantized type express; any other as it is."""
+    element: QuantizedType = type.element  # type: ignore[assignment]
+    return type.with_element(element.expressed) if type.quantized else type

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tflq.arguments import check_flags, check_path
 from tflq.backends import backend, named_by, suffixes
-from tflq.collector import collected_rarely
-from tflq.contract import Pipeline, Step
+from tflq.contract import INFO, WARNING, LargeTables, Pipeline, Step, log, stage
 from tflq.dialects.tfl.control import Custom
-from tflq.errors import FileError, OptionError, Reason, TflqError
+from tflq.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
 from tflq.files import check_outputs, replace_files, tidy
 from tflq.formats import Source, held, read, size_of
 from tflq.ir.core import Module
 from tflq.light import dataclass, replace
-from tflq.logs import INFO, WARNING, log, stage
 from tflq.options import Fallback, Options, Prefer, Semantics, State, asked, check_for_source_of_tosa
 from tflq.pipelines import form_of, lowering, narrowing, report_of
-from tflq.records import LargeTables
 from tflq.report import Report
 from tflq.select.lowering import Mac
 
@@ -32,10 +31,48 @@ if TYPE_CHECKING:
     from tflq.dialects.forms import Form
     from tflq.extensions import Extension
 
+
+# Python's collector of cycles, made rare while objects are made by the hundred thousand and few of them are garbage.
+#
+# It is not turned off: where threads convert without end, one is always converting, and nothing would ever be
+# collected. With these thresholds the conversion of a network of some thousand operators ends before the first
+# collection.
+
+
+RARELY: Final = 50_000
+"""Objects to be made, less those freed, before a collection. Python's number is below a thousand: it searches a hundred
+times while modules are imported or a model is converted, and finds nothing."""
+_RARE: Final = (RARELY, 2, 3)
+"""The older objects are looked through after fewer collections than usual."""
+
+_LOCK = threading.Lock()
+_running = 0
+_before: tuple[int, ...] = ()
+
+
+@contextmanager
+def collected_rarely() -> Iterator[None]:
+    """Meanwhile cycles are looked for rarely, or as rarely as they were; afterwards as before. Threads may do so at the
+    same time: the last one to end sets it back, unless the program has set something else."""
+    global _running, _before
+    with _LOCK:
+        if not _running:
+            _before = gc.get_threshold()
+            if 0 < _before[0] < _RARE[0]:  # 0: never
+                gc.set_threshold(*_RARE)
+        _running += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _running -= 1
+            if not _running and gc.get_threshold()[0] == _RARE[0]:
+                gc.set_threshold(*_before)
+
+
+if TYPE_CHECKING:
     _OfSource = tuple[int, Arena | None, str, str]
     """Of the cost: `bytes_in`, `arena_in`, `slower` and `instead`."""
-
-__all__ = ["Conversion", "Timing", "convert"]
 
 SMALL, MOST_GROWTH = 100_000, 20
 """A result is at most so many times as large as a source of fewer bytes than that, where tables decide it."""
@@ -318,7 +355,7 @@ def observed(
     **asked_for: Any,
 ) -> Conversion:
     """As `convert`. dump_ir: a folder for the text of the model as it was read, and after each pass that changed
-    something (`00-read.mlir`, `03-legalize.mlir`, ...); see `tflq.dump`."""
+    something (`00-read.mlir`, `03-legalize.mlir`, ...); see `tflq.contract`."""
     check_path("destination", destination)
     check_flags(force=force)
     format = _format(format, destination)
@@ -331,7 +368,7 @@ def observed(
     inputs = source, target, *rules
     check_outputs([("the destination", path)], inputs=inputs, force=force)
     if dump_ir is not None:
-        from tflq.dump import check_folder
+        from tflq.contract import check_folder
 
         check_folder(dump_ir, beside=[path], inputs=inputs, force=force)
     source = held(source)
@@ -369,7 +406,7 @@ def _lowered(
     """A module as it was read, converted."""
     dump = None
     if dump_ir is not None:
-        from tflq.dump import Dump
+        from tflq.contract import Dump
 
         dump = Dump(dump_ir, module)
     timings = []

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from tflq.analysis.arena import Arena, arena_of
-from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
-from tflq.dialects.tfl.matmul import FullyConnected
+from tflq.contract import Decisions, SourceFunctions
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, ui8
 from tflq.light import dataclass
 from tflq.options import Options
-from tflq.records import Decisions, SourceFunctions
 from tflq.report import Row
 
 __all__ = ["Cost", "slower_than_source", "source_arena", "total"]
@@ -134,7 +133,7 @@ def _had_kernels(lowered: Iterable[Op], options: Options) -> bool:
         return True
     if not ops:
         return False
-    from tflq.targets import load_target
+    from tflq.targets.load import load_target
 
     kernels = load_target("kernels")
     return any(kernels.judge(op).kept for op in ops)

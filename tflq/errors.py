@@ -14,29 +14,35 @@ pickled and copied.
 
 from __future__ import annotations
 
+import math
+import operator
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tflq.light import dataclass
-from tflq.plain_numbers import plain_numbers
-
-__all__ = [
-    "FileError",
-    "InvalidModelError",
-    "OptionError",
-    "ParseError",
-    "Reason",
-    "Refused",
-    "TflqError",
-    "UnsupportedError",
-    "VerificationError",
-    "to_install",
-]
-
 
 if TYPE_CHECKING:
     from typing import Protocol
+
+
+# Numbers in JSON documents: finite ones as they are, with all their digits; JSON has no others, these are strings.
+
+
+def plain_numbers(document: Any) -> Any:
+    """A document whose floats are all finite: "NaN", "Infinity" and "-Infinity", which `float()` reads, stand for the
+    others; tuples become lists."""
+    if isinstance(document, dict):
+        return {key: plain_numbers(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [plain_numbers(value) for value in document]
+    if isinstance(document, float) and not math.isfinite(document):
+        return "NaN" if math.isnan(document) else "Infinity" if document > 0 else "-Infinity"
+    return document
+
+
+if TYPE_CHECKING:
 
     class _Location(Protocol):
         """Where an operator comes from, as `tflq.ir.core.Location` says it."""
@@ -319,3 +325,115 @@ class ParseError(InvalidModelError):
         self.excerpt = excerpt
         self.message = f"{file}:{line}:{column}: {reason}\n{excerpt}"
         self.args = (self.message,)
+
+
+# Arguments of a call: what is not of the kind that it takes is an `OptionError` that says what is expected.
+
+
+_ARGUMENTS_SHORT = 60
+_MANY = 32
+
+
+def not_expected(name: str, value: object, expected: str, *, remedy: str = "") -> OptionError:
+    """The error of an argument that is of another kind than expected."""
+    text = repr(value)
+    shown = text if len(text) <= _ARGUMENTS_SHORT else f"<{type(value).__name__}>"
+    return OptionError(Reason(f"{name}={shown}: expected {expected}", value=value, remedy=remedy))
+
+
+def choices(value: object, known: Iterable[str]) -> str:
+    """The remedy for a word that is not known: the nearest one, and all that are unless they are many."""
+    words = list(known)
+    listed = f"known are {', '.join(words)}" if 0 < len(words) <= _MANY else ""
+    return " ".join(filter(None, (nearest(value, words), listed)))
+
+
+def nearest(value: object, known: Iterable[str]) -> str:
+    """The question after the nearest of some words; empty if none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(value, list(known), n=1) if isinstance(value, str) else []
+    return f"did you mean '{near[0]}'?" if near else ""
+
+
+def check_choice(name: str, value: object, known: Sequence[str], *, optional: bool = False) -> None:
+    """One of some words, or None if it is optional."""
+    if value is None and optional:
+        return
+    if not isinstance(value, str) or value not in known:
+        raise OptionError(Reason(f"{name}={value!r} is not known", value=value, remedy=choices(value, known)))
+
+
+def check_flags(**flags: object) -> None:
+    """True or False each."""
+    for name, value in flags.items():
+        if value is None or not hasattr(value, "__bool__"):
+            raise not_expected(name, value, "True or False")
+
+
+def check_number(name: str, value: Any, least: float, *, whole: bool = False, optional: bool = False) -> None:
+    """A number that is at least so large, or None if it is optional."""
+    if value is None and optional:
+        return
+    try:
+        number = operator.index(value) if whole else float(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or isinstance(value, (bool, str)):
+        what = "a whole number" if whole else "a number"
+        raise not_expected(name, value, f"{what}, {least:g} or more")
+    if math.isnan(number) or number < least:
+        raise OptionError(Reason(f"{name}={number:g} makes no sense", value=value, remedy=f"give {least:g} or more"))
+
+
+def check_numbers(least: float, *, whole: bool = False, **numbers: Any) -> None:
+    """Numbers that are at least so large."""
+    for name, value in numbers.items():
+        check_number(name, value, least, whole=whole)
+
+
+def check_path(name: str, value: object, *, optional: bool = True) -> None:
+    """A path, or None if it is optional."""
+    if not (isinstance(value, (str, os.PathLike)) or (value is None and optional)):
+        raise not_expected(name, value, "a path")
+
+
+def check_source(name: str, source: object) -> None:
+    """A model: a path, bytes or a file object."""
+    if not (isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(source, "read")):
+        raise not_expected(name, source, "a model: a path, bytes, or a file opened for reading bytes")
+
+
+def check_text(name: str, value: object, what: str) -> None:
+    """A text, or None."""
+    if not (value is None or isinstance(value, str)):
+        raise not_expected(name, value, what)
+
+
+def check_shapes(shapes: object) -> None:
+    """Whole shapes of inputs by name, or None."""
+    if shapes is None:
+        return
+    example = "{'image': (1, 224, 224, 3)}"
+    if not isinstance(shapes, Mapping):
+        raise not_expected("shapes", shapes, f"shapes by input name, such as {example}")
+    for name, shape in shapes.items():
+        if isinstance(shape, (str, bytes)) or not hasattr(shape, "__iter__"):
+            raise not_expected(f"shapes[{name!r}]", shape, f"a sequence of whole numbers, as in {example}")
+        for size in shape:
+            check_number(f"shapes[{name!r}]", size, 0, whole=True)
+
+
+def items(name: str, value: Any, kinds: tuple[type, ...], what: str) -> tuple[Any, ...]:
+    """The items of a sequence, each of one of these kinds; a single one instead of the sequence is an error that says
+    how to write it."""
+    if isinstance(value, kinds):
+        shown = repr(value) if isinstance(value, str) else "..."
+        raise not_expected(name, value, f"a list of {what}", remedy=f"write {name}=[{shown}]")
+    if value is None or not hasattr(value, "__iter__"):
+        raise not_expected(name, value, f"a list of {what}", remedy="leave it out for none" if value is None else "")
+    found = tuple(value)
+    for i, item in enumerate(found):
+        if not isinstance(item, kinds):
+            raise not_expected(f"{name}[{i}]", item, f"a list of {what}")
+    return found

@@ -17,12 +17,11 @@ from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING
 
-from tflq.arguments import items
+from tflq.contract import fault_of_file
 from tflq.dialects.tfl.control import Custom
-from tflq.errors import OptionError, Reason, TflqError
+from tflq.errors import OptionError, Reason, TflqError, items
 from tflq.files import file_errors
 from tflq.ir.core import Module, Op
-from tflq.users_code import fault_of_file
 
 if TYPE_CHECKING:
     from tflq.contract import Pass

@@ -7,15 +7,15 @@ is ever replaced, no other file without `force`, and on an error what was there 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from io import IOBase
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tflq.errors import FileError, OptionError, Reason
-
-__all__ = ["Output", "Pieces", "Place", "check_outputs", "file_errors", "replace_file", "replace_files", "tidy"]
 
 Place: TypeAlias = str | os.PathLike[str] | int
 """A path, or the number of an open stream: 0 is standard input, 1 standard output."""
@@ -163,3 +163,70 @@ def tidy(path: str | os.PathLike[str]) -> str:
     """A path without "." and doubled slashes, as `pathlib` writes it; ".." stays, as it may lead out of a link."""
     text = os.fspath(path)
     return text if ".." in text else os.path.normpath(text)
+
+
+# TOML files. Most of the library's own are sections of plain lines, each a text or a number; these are read here, ten
+# times as fast as by `tomllib`, which reads all others.
+
+
+_NO_CONTROLS: Final = r"\x00-\x08\x0a-\x1f\x7f"
+_LINE: Final = re.compile(
+    r'(?:\[(?P<section>\w+)\]|(?P<quote>"?)(?P<key>[\w.]+)(?P=quote) = '
+    rf"""(?:"(?P<text>[^"\\{_NO_CONTROLS}]*)"|'(?P<literal>[^'{_NO_CONTROLS}]*)'"""
+    rf"|(?P<number>(?:0|[1-9][0-9]*)\.[0-9]+)))? *(?:#[^{_NO_CONTROLS}]*)?\n",
+    re.ASCII,
+)
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The content of a file. ValueError, a `tomllib.TOMLDecodeError`, if it is not TOML."""
+    content = _plain(text)
+    if content is not None:
+        return content
+    import tomllib
+
+    return tomllib.loads(text)
+
+
+def _plain(text: str) -> dict[str, Any] | None:
+    """The content of sections of plain lines, in which nothing is said twice; None for any other file."""
+    content: dict[str, Any] = {}
+    section = content
+    end = 0
+    while end < len(text):
+        line = _LINE.match(text, end)
+        if line is None:
+            return None
+        end = line.end()
+        name, quote, key, string, literal, number = line.groups()
+        if key is not None:
+            if key in section or ("." in key and not quote):
+                return None
+            section[key] = float(number) if string is literal else literal if string is None else string
+        elif name is not None:
+            if name in content:
+                return None
+            section = content[name] = {}
+    return content
+
+
+# Where the data files are: `schema/` and `rules/`, inside the package in a wheel, beside it in a checkout.
+
+
+PACKAGE = os.path.dirname(os.path.realpath(__file__))
+
+
+@cache
+def resource(name: str) -> str:
+    """The path of a data file or folder, such as `schema/tflite.toml`. FileNotFoundError if it is in neither place."""
+    beside = os.path.dirname(PACKAGE)
+    for root in (PACKAGE, beside):
+        if os.path.exists(path := os.path.join(root, name)):
+            return path
+    raise FileNotFoundError(f"{name} is neither in {PACKAGE} nor in {beside}: the installation is incomplete")
+
+
+def content(name: str) -> dict[str, Any]:
+    """What a TOML file among them says."""
+    with open(resource(name), encoding="utf-8") as file:
+        return read_toml(file.read())

@@ -1,24 +1,98 @@
 """The formats of model files: TFLite flatbuffers, TOSA flatbuffers and MLIR text of TOSA; the text form of a module is
-read, too."""
+read, too.
+"""
 
 from __future__ import annotations
 
 import io
 import os
-from typing import IO, TypeAlias
+from typing import IO, Literal, TypeAlias
 
-from tflq.arguments import check_source, not_expected
 from tflq.backends import backend, named_by
 from tflq.dialects.forms import CORE
-from tflq.errors import OptionError, Reason
-from tflq.files import replace_file
+from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
+from tflq.files import file_errors, replace_file
 from tflq.flatbuffer import reader
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
-from tflq.ir.core import Module
-from tflq.text_form import check_form, is_text, read_text
+from tflq.ir.core import Module, Value
+from tflq.ir.types import ScalarType, UniformQuantizedSubChannelType
 
-__all__ = ["Source", "held", "is_tosa", "read", "read_any_form", "size_of", "write"]
+# The text form as a source: what is one, what it holds, and whether a file could hold that.
+
+
+Given: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
+
+_BEGINNINGS = (b"module", b"func.func", b"!", b"#", b"//")
+_HEAD = 4096
+
+
+def is_text(given: Given) -> bool:
+    """Whether what is no flatbuffer is text: by the suffix of its path, or by how such texts begin."""
+    if isinstance(given, (str, os.PathLike)) and os.path.splitext(given)[1] == ".mlir":
+        return True
+    return _bytes(given, _HEAD).lstrip().startswith(_BEGINNINGS)
+
+
+def read_text(given: Given, name: str) -> Module:
+    """The module of a text, as `tflq opt` prints it, in whatever form. InvalidModelError if it is none; `name`: what
+    messages call it."""
+    from tflq.ir.parser import parse_module
+    from tflq.ir.verifier import verify, verify_casts
+
+    try:
+        module = parse_module(_bytes(given).decode("utf-8"), name or "<text>")
+    except UnicodeDecodeError as error:
+        what = f"byte {error.start} is neither text nor of a model"
+        raise InvalidModelError("", what, path=name) from error
+    try:
+        verify(module)
+        verify_casts(module)
+    except VerificationError as error:
+        raise InvalidModelError("", str(error), path=name) from error
+    return module
+
+
+def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
+    """InvalidModelError if a module that came as text is not in the form, or is one that no file could hold. Types that
+    files have no place for are for the conversion to judge."""
+    from tflq.dialects.forms import verify_form
+    from tflq.flatbuffer import reader, writer
+
+    if all(function.info.get("declaration") for function in module.functions):
+        raise InvalidModelError("", "there is no function with a body", path=name)
+    try:
+        verify_form(module, form)
+        if form == "tfl" and not _is_beyond_files(module):
+            reader.read(b"".join(writer.pieces(module)))
+    except (VerificationError, InvalidModelError) as error:
+        raise InvalidModelError("", str(error), path=name) from error
+
+
+def _is_beyond_files(module: Module) -> bool:
+    """Whether a module has ops or types that the text form alone has."""
+    return any(not op.name.startswith("tfl.") for op in module.ops()) or any(
+        _beyond_files(value) for function in module.functions for value in function.values()
+    )
+
+
+def _beyond_files(value: Value) -> bool:
+    """Whether a tensor's type is one that the text form alone has: files name blocks' scales as tensors."""
+    from tflq.flatbuffer.tensors import without_fields
+
+    element = value.type.element
+    if isinstance(element, UniformQuantizedSubChannelType):
+        return not value.info.get("quantization")
+    return not isinstance(element, ScalarType) and bool(without_fields(element))
+
+
+def _bytes(given: Given, count: int = -1) -> bytes:
+    """The first bytes, or all."""
+    if isinstance(given, (str, os.PathLike)):
+        with file_errors(given), open(given, "rb") as file:
+            return file.read(count)
+    return bytes(memoryview(given).cast("B")[: count if count >= 0 else None])
+
 
 _NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in CORE))
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
@@ -51,11 +125,11 @@ def read(source: Source) -> Module:
     if text is not None:
         module.source = module.source or text
         if is_tosa(module):
-            from tflq.tosa.files.from_text import to_tosa_form
+            from tflq.tosa.files.text import to_tosa_form
 
             to_tosa_form(module)
         elif any(op.name.startswith("tosa.") for op in module.ops()):
-            from tflq.tosa.files.from_text import with_attributes
+            from tflq.tosa.files.text import with_attributes
 
             with_attributes(module)
         check_form(module, "tosa" if is_tosa(module) else "tfl", text)

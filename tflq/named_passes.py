@@ -1,40 +1,31 @@
 """Every pass by its name, and pipelines written as text: `canonicalize{semantics=interpreter},cse,dce`.
 
-A pass has its name on its class, so a module is all that is listed here. Passes of packages and files of a user are
-added to tflq's own.
+A pass has its name on its class; `tflq/index.py` lists the modules. Passes of packages and files of a user are added to
+tflq's own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Literal
 
-from tflq.arguments import nearest
-from tflq.contract import Pass, Pipeline
-from tflq.errors import OptionError, Reason
+from tflq.contract import Pass, PassResult, Pipeline
+from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, nearest
 from tflq.extensions import extension_of, installed
+from tflq.index import PASSES
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import ElementType
+from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination
+from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
+from tflq.passes.regions.merged_rescales import merge_rescales
 from tflq.select import cost
-from tflq.targets import load_target as load_kernels
-from tflq.tosa.lowering import cost as tosa_cost
-from tflq.tosa.target import load_target as load_tosa
-
-__all__ = ["READERS", "described", "named_passes", "parse_pipeline"]
-
-_MODULES: Final = (
-    *("code_generation", "legalize.engine", "select.edges", "select.engine", "select.equal_tables", "select.legality"),
-    *("select.naming", "select.sharing", "select.state", "select.strips", "shapes.binding", "shapes.settling"),
-    *("shapes.stating", "tosa.check", "tosa.lowering.engine", "tosa.raising", "tosa_pipeline"),
-    *("passes.canonicalize", "passes.cse", "passes.dce", "passes.fold", "passes.lower_quant_ops"),
-    *("passes.lower_rounding", "passes.normalize_quant_types", "passes.regions.fusion", "passes.regions.inline"),
-    *("passes.regions.materialize", "passes.regions.propagate", "passes.row_updates", "passes.runtime"),
-    *("passes.source", "passes.spectra", "passes.stablehlo_conversions", "passes.stablehlo_hybrid"),
-    *("passes.strip_func_quant_types", "passes.tabulate", "passes.through_floats"),
-)
-"""The modules of tflq that have passes."""
+from tflq.targets.load import load_target as load_kernels
+from tflq.tosa.lowering import engine as tosa_cost
+from tflq.tosa.operands import load_target as load_tosa
 
 _ITEM = re.compile(r"\s*([\w-]+)\s*(?:\{([^{}]*)\})?\s*(,|$)")
 _OPTION = re.compile(r"([\w-]+)=(\S+)")
@@ -42,7 +33,7 @@ _OPTION = re.compile(r"([\w-]+)=(\S+)")
 
 def named_passes(*files: Path) -> Mapping[str, type[Pass]]:
     """Every pass by its name: those of tflq, of installed packages and of files. OptionError if two have one name."""
-    own = [item for module in _MODULES for item in _passes_of(f"tflq.{module}")]
+    own = [item for module in PASSES for item in _passes_of(f"tflq.{module}")]
     others = [item for extension in (*installed(), *map(extension_of, files)) for item in extension.passes]
     passes: dict[str, type[Pass]] = {}
     for item in (*own, *others):
@@ -150,3 +141,131 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "tabulate.worth": _worth,
 }
 """How an option is read from text, by pass and option, where it is not a word, a number or a truth value."""
+
+
+# tfl-to-tosa-pipeline: a module of TFLite's operators → TOSA's, in one pass.
+#
+# Function headers keep their quantized types, which `tosa.rescale` reads and writes as they are; elsewhere a
+# `quant.scast` stands between them and the stored integers. `target-compilation-backend=true` leaves the storage
+# types alone, as a backend takes them: all that the types say stands in attributes by then.
+
+
+@dataclass(frozen=True)
+class TflToTosa(Pass):
+    """Lowers operators of TFLite to TOSA. `fallback`: by way of floats where no integer algorithm covers one.
+    `semantics`: what the parameters say (real), or what TFLite's kernels compute where they disregard some
+    (interpreter). UnsupportedError lists every operator refused."""
+
+    name: ClassVar[str] = "tfl-to-tosa-pipeline"
+    makes: ClassVar[Literal["any"]] = "any"
+    fallback: bool = True
+    target_compilation_backend: bool = False
+    semantics: Literal["real", "interpreter"] = "real"
+
+    def run(self, module: Module) -> PassResult:
+        from tflq.backends.tosa import Tosa
+        from tflq.dialects.forms import verify_form
+        from tflq.options import Options
+        from tflq.pipelines import to_integer_form, to_tosa
+        from tflq.tosa.operands import Target
+
+        try:
+            verify_form(module, "tfl")
+        except VerificationError as error:
+            raise InvalidModelError("", str(error), path=module.source) from error
+        options = Options(Tosa(), target=Target(), fallback=self.fallback, semantics=self.semantics)
+        passes = [*to_integer_form(options, "tfl"), *to_tosa(options)]
+        lowered = Pipeline(passes, "tfl").run(module).module
+        for function in lowered.functions:
+            if self.target_compilation_backend:
+                _forget(function)
+            else:
+                _restate(lowered, function)
+        return PassResult(lowered, True)
+
+
+def _stated(value: Value) -> ElementType | None:
+    """The quantized type that a tensor had, if it is known."""
+    found: ElementType | None = value.info.get("quantized")
+    return found
+
+
+def _without(value: Value) -> None:
+    value.info = {key: item for key, item in value.info.items() if key != "quantized"}
+
+
+def _forget(function: Function) -> None:
+    for value in (*function.values(), *function.tensors):
+        if _stated(value) is not None:
+            _without(value)
+
+
+def _restate(module: Module, function: Function) -> None:
+    """Quantized types in the header."""
+    users = function.users()
+    before: list[Op] = []
+    for value in dict.fromkeys(function.inputs):
+        element = _stated(value)
+        if element is None:
+            continue
+        if _of_rescales(users.get(value, ())) and value not in function.outputs:
+            value.type = value.type.with_element(element)
+        elif value.type.storage.kind != "uint":
+            inner = Value(value.type)
+            function.replace({value: inner})
+            value.type = value.type.with_element(element)
+            before.append(Op("quant.scast", [value], [inner]))
+        else:
+            continue
+        _without(value)
+    function.ops = [*before, *function.ops]
+    replacements: dict[Value, Value] = {}
+    for value in dict.fromkeys(function.outputs):
+        element = _stated(value)
+        if element is None or value.producer is None or value.type.element == element:
+            continue
+        if value.producer.name == "tosa.rescale" and value not in users:
+            value.type = value.type.with_element(element)
+        elif value.type.storage.kind != "uint":
+            outer = Value(value.type.with_element(element), value.name)
+            value.name = ""
+            function.ops.append(Op("quant.scast", [value], [outer]))
+            replacements[value] = outer
+        else:
+            continue
+        _without(value)
+    function.outputs = [replacements.get(value, value) for value in function.outputs]
+    module.signatures = module.signatures and [s.with_outputs(replacements) for s in module.signatures]
+
+
+def _of_rescales(users: Sequence[Op]) -> bool:
+    return bool(users) and all(op.name == "tosa.rescale" for op in users)
+
+
+# quant-codegen: regions become ops on integers, the parameters of their ports multiplications and shifts.
+#
+# Each region whose ports all have parameters is inlined as quantized operators (`quant-materialize`), which are
+# lowered to the integer form: what a parameter means is `tosa.rescale`, a multiplication and a shift. Casts between
+# reals and integers stay at the ends. What has no parameters stays in floats. Then rescales are pushed forward and
+# merged, one for each output (`tflq.passes.regions.merged_rescales`).
+
+
+@dataclass(frozen=True)
+class QuantCodegen(Pass):
+    """Lowers regions to integers. `target`: only the kernels that a target's file lists; without one all. `rescales`:
+    which are merged: none (`kernel`), where the results stay what the kernel makes (`exact`), or also where they are
+    one step off at most (`merged`). Errors as of `quant-materialize` and `tfl-to-tosa-pipeline`."""
+
+    name: ClassVar[str] = "quant-codegen"
+    target: str = ""
+    rescales: Literal["kernel", "exact", "merged"] = "exact"
+
+    def run(self, module: Module) -> PassResult:
+        for item in (QuantMaterialize(self.target), Canonicalize(), DeadCodeElimination()):
+            module = item.run(module).module
+        of_tflite(module)
+        module = TflToTosa().run(module).module
+        if self.rescales != "kernel":
+            for function in module.functions:
+                merge_rescales(function, step=self.rescales == "merged")
+        return PassResult(module, True)

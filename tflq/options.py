@@ -6,7 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tflq.arguments import (
+from tflq.backends import Backend, backend
+from tflq.errors import (
+    OptionError,
+    Reason,
     check_choice,
     check_flags,
     check_number,
@@ -16,12 +19,10 @@ from tflq.arguments import (
     items,
     not_expected,
 )
-from tflq.backends import Backend, backend
-from tflq.errors import OptionError, Reason
 from tflq.light import dataclass, field
 from tflq.select.lowering import Mac
-from tflq.targets import INTEGER
-from tflq.targets import Target as Kernels
+from tflq.targets.target import INTEGER
+from tflq.targets.target import Target as Kernels
 
 if TYPE_CHECKING:
     from tflq.ir.core import Op

@@ -12,18 +12,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tflq.contract import Pass, Pipeline
+from tflq.contract import Decisions, Pass, Pipeline
 from tflq.dialects.forms import Form
 from tflq.formats import is_tosa
 from tflq.ir.core import Module
 from tflq.options import Options
-from tflq.passes.canonicalize import Canonicalize
-from tflq.passes.cse import CommonSubexpressionElimination
-from tflq.passes.dce import DeadCodeElimination
-from tflq.passes.fold import Fold
+from tflq.passes.canonicalize import Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, Fold
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.passes.source import Cut, CutBeforeCustom, ExtractSignature
-from tflq.records import Decisions
 from tflq.report import Report
 
 __all__ = [
@@ -49,8 +45,7 @@ def narrowing(options: Options, form: Form) -> list[Pass]:
     if form == "tosa":
         return passes
     if not options.backend.builtins:
-        from tflq.passes.row_updates import RowUpdates
-        from tflq.passes.spectra import Spectra
+        from tflq.passes.row_updates import RowUpdates, Spectra
 
         passes += [RowUpdates(), Spectra()]
     if options.batch is not None or options.shapes or options.backend.static:
@@ -110,18 +105,15 @@ def _simplification(semantics: Literal["interpreter", "real"]) -> list[Pass]:
 
 
 def to_kernels(options: Options, form: Form) -> list[Pass]:
-    from tflq.passes.runtime import StateRuntime
+    from tflq.passes.source import StateRuntime
     from tflq.passes.tabulate import Tabulate
     from tflq.select.cost import table_pays
-    from tflq.select.edges import TrimEdges
-    from tflq.select.engine import Select
-    from tflq.select.equal_tables import ShareTables
-    from tflq.select.legality import CheckLegality
-    from tflq.select.naming import NameTensors
-    from tflq.select.sharing import KeepApart, MergeViews
-    from tflq.select.state import DeclareVariables
+    from tflq.select.engine import CheckLegality, Select
+    from tflq.select.movement import DeclareVariables
+    from tflq.select.naming import KeepApart, MergeViews, NameTensors, TrimEdges
+    from tflq.select.tables import ShareTables
+    from tflq.shapes.inference import StateShapes
     from tflq.shapes.settling import RestateResults
-    from tflq.shapes.stating import StateShapes
 
     return [
         *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),
@@ -144,8 +136,7 @@ def _strips(options: Options) -> list[Pass]:
 
 def to_tosa(options: Options) -> list[Pass]:
     from tflq.passes.tabulate import Tabulate
-    from tflq.tosa.lowering.cost import table_pays
-    from tflq.tosa.lowering.engine import LowerToTosa
+    from tflq.tosa.lowering.engine import LowerToTosa, table_pays
 
     return [
         *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), LowerToTosa(options.target)),

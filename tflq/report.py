@@ -18,9 +18,9 @@ from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChanne
 from tflq.light import dataclass
 
 if TYPE_CHECKING:
-    from tflq.records import Decision
+    from tflq.contract import Decision
     from tflq.tosa.check import Requirements
-    from tflq.tosa.lowering.notes import Note
+    from tflq.tosa.lowering.context import Note
 
 __all__ = ["JSON_VERSION", "PATHS", "Outcome", "Report", "Row", "short_type"]
 

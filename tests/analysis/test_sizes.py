@@ -6,7 +6,7 @@ import numpy as np
 from support.harness import argument, const, interpret
 
 import tflq
-from tflq.analysis.sizes import known_elements
+from tflq.analysis.known import known_elements
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 

@@ -17,7 +17,7 @@ from tflq.contract import Pass, PassResult
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.legalize.reference.arithmetic import elementwise
+from tflq.legalize import arithmetic as elementwise
 from tflq.legalize.rule import RuleBuilder, rules_of
 from tflq.select import engine
 from tflq.select.engine import Select

@@ -13,8 +13,8 @@ import click
 import pytest
 
 from tflq.cli import main
-from tflq.cli.help import EXAMPLES, GROUPS
-from tflq.resources import resource
+from tflq.cli.main import EXAMPLES, GROUPS
+from tflq.files import resource
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = [(command, line) for command, examples in EXAMPLES.items() for _, line in examples]

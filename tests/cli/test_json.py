@@ -13,12 +13,11 @@ from support.harness import argument
 import tflq
 from tflq.cli import main
 from tflq.cli.output import size
-from tflq.errors import Reason
+from tflq.errors import Reason, plain_numbers
 from tflq.flatbuffer.writer import write
+from tflq.inspection import Summary
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f64, i8
-from tflq.plain_numbers import plain_numbers
-from tflq.summary import Summary
 
 FIELDS = {"what", "path", "subgraph", "operator", "opcode", "tensor", "place", "value", "remedy"}
 

@@ -186,7 +186,7 @@ def test_inspect(cli: Cli, models: Path) -> None:
 def test_inspect_json(cli: Cli, models: Path) -> None:
     code, out, _ = cli("inspect", models / "two_signatures.tflite", "--json")
     document = json.loads(out)
-    assert (code, document["format"], document["version"]) == (0, "tflq.summary", 2)
+    assert (code, document["format"], document["version"]) == (0, "tflq.inspection", 2)
     assert [s["key"] for s in document["signatures"]] == ["classify", "embed"]
     (tensor,) = document["functions"][0]["inputs"]
     assert tensor["shape"] == [None, 16, 16, 1]

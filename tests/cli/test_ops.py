@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tflq.cli import main
-from tflq.resources import resource
+from tflq.files import resource
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

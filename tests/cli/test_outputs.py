@@ -21,8 +21,9 @@ import pytest
 
 import tflq
 from tflq import files
-from tflq.cli import main, streams
-from tflq.cli.help import GROUPS
+from tflq.cli import main
+from tflq.cli import output as streams
+from tflq.cli.main import GROUPS
 
 resource = pytest.importorskip("resource", reason="needs limits of file size")
 

@@ -21,12 +21,11 @@ from support.real_twin import float_twin, largest_difference, real_values
 from support.stablehlo_real import REAL, Real
 
 import tflq
-from tflq.coverage.rows import PATHS, SHIPPED, CoverageRow
 from tflq.coverage.samples import operators, samples_of, unquantized
-from tflq.coverage.table import converted
+from tflq.coverage.table import PATHS, SHIPPED, CoverageRow, converted
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
-from tflq.targets import load_target
+from tflq.targets.load import load_target
 
 WITHOUT_REFERENCE = {"CEIL", "ELU", "ROUND", "SEGMENT_SUM", "SUM"}
 """Operators that the reference resolver lacks, and SUM, whose reference kernel gives a constant."""

@@ -16,8 +16,8 @@ from tflq.coverage.samples import operators, samples_of, unquantized
 from tflq.coverage.table import converted
 from tflq.flatbuffer.writer import write
 from tflq.ir.types import i64
-from tflq.targets import INTEGER
-from tflq.tosa.target import load_target
+from tflq.targets.target import INTEGER
+from tflq.tosa.operands import load_target
 
 EXACT = ("integer", "table")
 

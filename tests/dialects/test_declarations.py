@@ -10,9 +10,9 @@ import pytest
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.tfl.convolution import Conv2D
 from tflq.dialects.tfl.movement import Concatenation
-from tflq.dialects.tosa.state import VariableRead
+from tflq.dialects.tosa.movement import VariableRead
 from tflq.dialects.traits.quantization import MultiplyAccumulate, SameScale
-from tflq.evaluate import evaluator, running
+from tflq.evaluate.registry import evaluator, running
 from tflq.flatbuffer.layout import enum, options_of, table
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import dialect, op_class, op_names

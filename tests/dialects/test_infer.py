@@ -17,17 +17,29 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.inference import STATED, Misfit, broadcast
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tosa import movement as moving
-from tflq.dialects.tosa.activation import Clamp
-from tflq.dialects.tosa.arithmetic import Add
-from tflq.dialects.tosa.bits import BitwiseNot
-from tflq.dialects.tosa.comparison import Greater, Select
-from tflq.dialects.tosa.control import CondIf, WhileLoop
-from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
-from tflq.dialects.tosa.indexing import Gather, Scatter
-from tflq.dialects.tosa.matmul import MatMul
-from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D
-from tflq.dialects.tosa.reduction import ArgMax, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceSum
-from tflq.dialects.tosa.resize import Resize
+from tflq.dialects.tosa.convolution import (
+    AvgPool2D,
+    Conv2D,
+    Conv3D,
+    DepthwiseConv2D,
+    MatMul,
+    MaxPool2D,
+    TransposeConv2D,
+)
+from tflq.dialects.tosa.elementwise import Add, BitwiseNot, Clamp, Greater, Select
+from tflq.dialects.tosa.movement import (
+    ArgMax,
+    CondIf,
+    Gather,
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    ReduceSum,
+    Resize,
+    Scatter,
+    WhileLoop,
+)
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.registry import dialect
 from tflq.ir.types import ScalarType, Shape, TensorType, i1, i8, i32

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tflq.errors import InvalidModelError
-from tflq.text_form import read_text
+from tflq.formats import read_text
 
 Q = "!quant.uniform<i8:f32, 0.5>"
 Q3 = "!quant.uniform<i8:f32, 0.5:3>"

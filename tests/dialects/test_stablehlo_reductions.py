@@ -6,10 +6,10 @@ import pytest
 from support.reductions import reduction
 
 from tflq.errors import InvalidModelError
+from tflq.formats import read_text
 from tflq.ir.core import Module
 from tflq.ir.printer import print_module
 from tflq.named_passes import parse_pipeline
-from tflq.text_form import read_text
 
 U8 = "!quant.uniform<u8:f32, 0.5:10>"
 I8 = "!quant.uniform<i8:f32, 0.5>"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tflq.builder import Builder
-from tflq.evaluate import evaluate_op
+from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Value, constant
 from tflq.ir.types import TensorType, i8, i32
 

@@ -5,8 +5,8 @@ import random
 import numpy as np
 from support.mlir_oracle import evaluated, needs_mlir
 
-from tflq.evaluate import evaluate_function
-from tflq.text_form import read_text
+from tflq.evaluate.registry import evaluate_function
+from tflq.formats import read_text
 
 
 def _drawn(r: random.Random, name: str, shape: list[int], kind: str = "f32") -> tuple[str, str]:

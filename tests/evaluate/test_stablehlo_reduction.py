@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from support.reductions import reduction
 
-from tflq.evaluate import Run, evaluate_function
-from tflq.evaluate.stablehlo.order import order_dependence
-from tflq.evaluate.stablehlo.schedule import BODY, INIT, left_to_right, random_schedule
-from tflq.text_form import read_text
+from tflq.evaluate.registry import Run, evaluate_function
+from tflq.evaluate.stablehlo_reduction import BODY, INIT, left_to_right, order_dependence, random_schedule
+from tflq.formats import read_text
 
 U8 = "!quant.uniform<u8:f32, 0.5:10>"
 COARSE = "!quant.uniform<u8:f32, 2.5:5>"

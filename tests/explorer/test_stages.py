@@ -10,9 +10,7 @@ import pytest
 from support.harness import argument, const, one_op
 
 import tflq
-from tflq.explorer import explore
-from tflq.explorer.graph import graphs
-from tflq.explorer.stages import COLOURS
+from tflq.explorer import COLOURS, explore, graphs
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedSubChannelType, f32, i1, i4, i32
 

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import LONG_VECTOR, decode
-from tflq.flatbuffer.compare import structural_difference
-from tflq.flatbuffer.encoder import encode
+from tflq.flatbuffer.codec import LONG_VECTOR, decode, encode
 from tflq.flatbuffer.layout import table
+from tflq.flatbuffer.reader import structural_difference
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 

@@ -14,10 +14,9 @@ import flatbuffers
 import pytest
 import tflite
 
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.encoder import encode
+from tflq.files import resource
+from tflq.flatbuffer.codec import decode, encode
 from tflq.flatbuffer.layout import Field, enum, options_of, table, union
-from tflq.resources import resource
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {

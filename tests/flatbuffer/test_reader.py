@@ -11,10 +11,8 @@ import pytest
 from support.handmade import FEATURES, PAIR, operator
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.compare import structural_difference
-from tflq.flatbuffer.encoder import encode
-from tflq.flatbuffer.reader import read
+from tflq.flatbuffer.codec import decode, encode
+from tflq.flatbuffer.reader import read, structural_difference
 from tflq.flatbuffer.writer import write
 from tflq.ir.types import (
     TensorType,

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from support.handmade import FEATURES
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.compare import structural_difference
-from tflq.flatbuffer.reader import read
+from tflq.flatbuffer.reader import read, structural_difference
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import constant
 

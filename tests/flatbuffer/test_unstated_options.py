@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.encoder import encode
-from tflq.flatbuffer.layout import enum, options_of, table
-from tflq.flatbuffer.operators import unstated_attributes
+from tflq.flatbuffer.codec import decode, encode
+from tflq.flatbuffer.layout import enum, options_of, table, unstated_attributes
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.encoder import encode
+from tflq.flatbuffer.codec import decode, encode
 from tflq.flatbuffer.reader import read
 
 MODELS = Path(__file__).resolve().parents[2] / "models"

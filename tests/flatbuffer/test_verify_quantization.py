@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.encoder import encode
+from tflq.flatbuffer.codec import decode, encode
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 

@@ -14,8 +14,7 @@ from support.handmade import FEATURES, Fields, new_module
 from tflq.errors import InvalidModelError, VerificationError
 from tflq.flatbuffer import writer
 from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.compare import structural_difference
-from tflq.flatbuffer.reader import read
+from tflq.flatbuffer.reader import read, structural_difference
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import NO_DATA, Buffer, Function, Op, Value
 from tflq.ir.types import (

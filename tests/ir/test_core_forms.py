@@ -6,9 +6,9 @@ import pytest
 from support.mlir_oracle import needs_mlir, run
 
 from tflq.errors import ParseError
-from tflq.ir.equal import difference
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
+from tflq.ir.rewriting import difference
 from tflq.ir.verifier import verify
 
 X = "tensor<2x3x4xf32>"

@@ -6,9 +6,9 @@ import pytest
 
 from tflq.errors import ParseError, VerificationError
 from tflq.ir.core import Module
-from tflq.ir.equal import difference
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
+from tflq.ir.rewriting import difference
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
 

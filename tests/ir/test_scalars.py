@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from tflq.ir.scalars import SCALARS, ScalarType, i8, named_scalar
+from tflq.ir.types import SCALARS, ScalarType, i8, named_scalar
 
 
 @pytest.mark.parametrize("scalar", SCALARS.values(), ids=str)

@@ -15,10 +15,10 @@ from hypothesis.extra import numpy as arrays
 
 from tflq.errors import ParseError
 from tflq.ir.core import Buffer, Function, Location, Metadata, Module, Op, Signature, Value, constant
-from tflq.ir.equal import difference
 from tflq.ir.parser import parse_module
 from tflq.ir.print_types import type_text
 from tflq.ir.printer import print_module
+from tflq.ir.rewriting import difference
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,

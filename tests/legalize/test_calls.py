@@ -12,7 +12,7 @@ from support.recurrent import per_layer
 
 from tflq import UnsupportedError
 from tflq.conversion import Conversion, convert
-from tflq.dialects.calls import callees, entry_functions
+from tflq.dialects.effects import callees, entry_functions
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value

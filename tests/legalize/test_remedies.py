@@ -13,9 +13,9 @@ from support.recurrent import svdf_model
 import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
-from tflq.ir.notes import Notes
+from tflq.ir.record import Notes
 from tflq.ir.types import UniformQuantizedType, f32, i8, i16
-from tflq.legalize.exceptions import EXCEPTIONS, remedies
+from tflq.legalize.fallback import EXCEPTIONS, remedies
 
 Q = UniformQuantizedType.of(i8, 0.05, 3)
 

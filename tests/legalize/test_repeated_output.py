@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tflq import convert
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.encoder import encode
+from tflq.flatbuffer.codec import decode, encode
 
 MODEL = Path(__file__).resolve().parents[2] / "models" / "split.tflite"
 

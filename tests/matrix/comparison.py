@@ -13,7 +13,7 @@ from tflq.ir.types import i1, i8, i16, i32, ui8
 __all__: list[str] = []
 
 _SHIFTED = {8: 2.0**16, 16: 2.0**8, 32: 1e30}
-"""Scales from which on the kernels shift by amounts that C++ leaves undefined (`tflq.numerics.comparison`)."""
+"""Scales from which on the kernels shift by amounts that C++ leaves undefined (`tflq.numerics.elementwise`)."""
 
 
 @generator("comparison")

@@ -16,7 +16,7 @@ from matrix.draw import Case, Draw, describe, generator, ints, out_size
 from matrix.exact_sums import convolved, depthwise, transposed
 from matrix.weighted import int4
 from tflq.ir.core import Value, constant
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -14,7 +14,7 @@ from matrix import movement, pooling, rows, stored
 from matrix.draw import GENERATORS, Case, Draw, generator, single
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import (
     QuantizedType,
     ScalarType,
@@ -27,7 +27,7 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.reference.generic.moved_parameters import seen_by_kernel
+from tflq.legalize.movement import seen_by_kernel
 
 __all__: list[str] = []
 

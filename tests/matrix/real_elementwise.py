@@ -15,7 +15,7 @@ from support.harness import argument, const, edge_inputs, one_op
 from matrix.draw import Case, Draw, describe, generator, ints, known
 from matrix.elementwise import broadcast_shapes
 from tflq.ir.core import Value
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, ui8
 
 __all__ = ["parametrized", "real_case"]

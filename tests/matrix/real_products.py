@@ -12,7 +12,7 @@ from matrix.exact_sums import requantized
 from matrix.hybrid import blockwise
 from matrix.real_sums import centred, scales_of, target
 from matrix.weighted import int4
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import (
     ElementType,
     UniformQuantizedPerAxisType,

@@ -11,7 +11,7 @@ from support.harness import argument, const, edge_inputs
 from matrix.draw import Case, Draw, describe, generator
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -10,11 +10,11 @@ from support.harness import edge_inputs, interpret
 
 import tflq
 from matrix.draw import GENERATORS, Case, Draw
-from tflq.dialects.calls import callees, entry_functions
+from tflq.dialects.effects import callees, entry_functions
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Value
-from tflq.ir.parameters import parameters
-from tflq.passes.entry import extract
+from tflq.ir.record import parameters
+from tflq.passes.source import extract
 
 __all__ = ["Outcome", "alone", "case_of", "results_of", "run"]
 

@@ -16,7 +16,7 @@ import tflq
 from matrix.draw import Case
 from matrix.run import Outcome, alone, results_of
 from tflq.conversion import Conversion
-from tflq.dialects.calls import entry_functions
+from tflq.dialects.effects import entry_functions
 from tflq.ir.core import Value
 from tflq.legalize.deciding import Semantics
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tflq.numerics.activation import relu_range
-from tflq.numerics.x86 import as_int32, wrapped
+from tflq.numerics.elementwise import relu_range
+from tflq.numerics.fixed_point import as_int32, wrapped
 
 
 @given(st.floats(2.0**-149, 2.0**100, width=32), st.integers(-128, 127))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics.arrays import distinct
+from tflq.numerics.tables import distinct
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 1000])

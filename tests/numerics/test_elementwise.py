@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.numerics.activation import activation_range, leaky_multipliers
-from tflq.numerics.elementwise import addition, checked_log2, multiplication, power_of_two_shifts
+from tflq.numerics.elementwise import (
+    activation_range,
+    addition,
+    checked_log2,
+    leaky_multipliers,
+    multiplication,
+    power_of_two_shifts,
+)
 from tflq.numerics.fixed_point import Multiplier
 
 HALF = Multiplier(1 << 30, 0)

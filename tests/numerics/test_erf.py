@@ -6,7 +6,7 @@ from math import erf
 
 import numpy as np
 
-from tflq.numerics.erf import LIMIT, inner, outer
+from tflq.numerics.unary import LIMIT, inner, outer
 
 
 def horner(x: np.ndarray, coefficients: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.numerics.exact_sums import EXACT, ProductBounds
+from tflq.numerics.float_lines import EXACT, ProductBounds
 
 
 @given(seed=st.integers(0, 2**32 - 1), low=st.integers(-255, 0), span=st.integers(0, 255))

@@ -7,7 +7,7 @@ import pytest
 from support.harness import argument, interpret, one_op
 
 from tflq.ir.types import f32
-from tflq.numerics.fake_quant import fake_quant
+from tflq.numerics.tables import fake_quant
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8, 16])

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.fixed_point import quantize_multipliers, rescale
-from tflq.numerics.float_falling import FallingRequantization, fit_falling
+from tflq.numerics.float_lines import EXACT, FallingRequantization, fit_falling
 from tflq.numerics.staircase import rescale_thresholds
 
 

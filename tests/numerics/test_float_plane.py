@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.numerics.float_plane import fit_float_plane
+from tflq.numerics.float_product import fit_float_plane
 
 NUMBERS = np.arange(-128, 128)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflq.numerics.fixed_point import half_away
 from tflq.numerics.float_thresholds import float_steps, from_steps, quantize_thresholds
-from tflq.numerics.rounding import half_away
 
 RNG = np.random.default_rng(0)
 SCALES = np.concatenate(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflq.numerics.fractions import comparing_factors
+from tflq.numerics.signless import comparing_factors
 
 SCALES = st.floats(2.0**-40, 2.0**40, width=32)
 

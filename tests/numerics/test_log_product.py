@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflq.numerics.log_product import FRACTION_BITS, MANTISSA_BITS, ZERO, log_table, powers_of_two
+from tflq.numerics.float_product import FRACTION_BITS, MANTISSA_BITS, ZERO, log_table, powers_of_two
 
 
 @given(st.integers(1, 40), st.integers(0, 1 << 30), st.floats(2.0**-8, 2.0**-6))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.numerics.long_product import LongProduct, fit_long_product
 from tflq.numerics.staircase import float_thresholds
+from tflq.numerics.wide_product import LongProduct, fit_long_product
 
 
 def _reference(x: np.ndarray, scale: np.ndarray, lows: int, highs: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tflq.numerics.pooling import (
+from tflq.numerics.convolution import (
     average_is_exact,
     average_pool,
     max_pool,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics.recurrent import clip_bound, hidden_scale, peephole_scale, power_of_two, product_scale
+from tflq.numerics.convolution import clip_bound, hidden_scale, peephole_scale, power_of_two
+from tflq.numerics.convolution import product_scale_recurrent as product_scale
 
 
 def test_scales_are_of_float32() -> None:

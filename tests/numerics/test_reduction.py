@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflq.numerics.reduction import mean_multiplier, sum_multiplier
+from tflq.numerics.convolution import mean_multiplier, sum_multiplier
 
 scales = st.floats(2.0**-19, 2.0**10, width=32)  # whose ratios need no left shift beyond int32
 

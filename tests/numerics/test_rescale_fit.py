@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from tflq.numerics.rescale_fit import RescaleFit, fit_rescale, told_apart
+from tflq.numerics.division_fit import RescaleFit, fit_rescale, told_apart
 from tflq.numerics.staircase import float_thresholds
 
 

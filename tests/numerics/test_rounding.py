@@ -9,9 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tflq.numerics.fixed_point import rescale
+from tflq.numerics.fixed_point import LIMB, ROUNDINGS, Rounding, limbs, rescale, rescale_rounded, round_float, saturated
 from tflq.numerics.float_thresholds import quantize_thresholds
-from tflq.numerics.rounding import LIMB, ROUNDINGS, Rounding, limbs, rescale_rounded, round_float, saturated
 
 EXACT: dict[str, Callable[[Fraction], int]] = {
     "half_away": lambda q: math.floor(abs(q) + Fraction(1, 2)) * (1 if q >= 0 else -1),

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tflq.numerics.scaled_sum import fit_terms
+from tflq.numerics.division_fit import fit_terms
 
 RATIOS = st.floats(2.0**-12, 2.0**8)
 

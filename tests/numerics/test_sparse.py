@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.numerics.sparse import densified
+from tflq.numerics.convolution import densified
 
 
 def _dense(size: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tflq.numerics.square_thresholds import quotient_thresholds, response_thresholds, root_thresholds
+from tflq.numerics.staircase import quotient_thresholds, response_thresholds, root_thresholds
 
 
 @pytest.mark.parametrize(("ratio", "count"), [(Fraction(1), 4), (Fraction(3, 7), 9), (Fraction(5, 2), 1)])

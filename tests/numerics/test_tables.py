@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics.softmax import difference_table, exponentials
 from tflq.numerics.tables import sigmoid_input_scaling, sigmoid_table, table_8bit, table_16bit
+from tflq.numerics.unary import difference_table, exponentials
 
 
 def test_exponentials_are_within_a_millionth() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics.staircase import float_thresholds
-from tflq.numerics.threshold_line import ThresholdLine, fit_threshold_line
+from tflq.numerics.staircase import ThresholdLine, fit_threshold_line, float_thresholds
 
 
 def result(line: ThresholdLine, x: np.ndarray) -> np.ndarray:

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tflq.numerics.fixed_point import quantize_multipliers, reduce_to_16_bits
-from tflq.numerics.wrapping import leaves_float, leaves_int32, leaves_wide, rescale_i64, wide_multipliers
+from tflq.numerics.fixed_point import (
+    leaves_float,
+    leaves_int32,
+    leaves_wide,
+    quantize_multipliers,
+    reduce_to_16_bits,
+    rescale_i64,
+    wide_multipliers,
+)
 
 _I31, _I63 = 1 << 31, 1 << 63
 _INT64 = st.integers(-_I63, _I63 - 1)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tflq.numerics.x86 import as_int32, divide_by_pot, left_shift, wrapped
+from tflq.numerics.fixed_point import as_int32, divide_by_pot, left_shift, wrapped
 
 
 def signed(value: int) -> int:

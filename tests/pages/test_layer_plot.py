@@ -7,10 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tflq.pages.layer_plot import axis_for, plots
-from tflq.pages.layers import Row
-from tflq.verification import Difference
-from tflq.verification.difference import difference
+from tflq.pages.layers import Row, axis_for, plots
+from tflq.verification.difference import Difference, difference
 
 
 def row(operator: int, found: Difference | None, entry: str = "") -> Row:

@@ -13,7 +13,7 @@ from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import f32
-from tflq.passes.entry import entries, extract
+from tflq.passes.source import entries, extract
 
 
 def function(*callees: int) -> Function:

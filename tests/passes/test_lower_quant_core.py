@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflq.errors import OptionError, UnsupportedError
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, walk
-from tflq.ir.equal import difference
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
+from tflq.ir.rewriting import difference
 from tflq.ir.verifier import verify, verify_casts
 from tflq.named_passes import parse_pipeline
 

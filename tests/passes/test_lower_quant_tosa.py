@@ -13,13 +13,13 @@ from support.harness import interpret
 
 import tflq
 from tflq.errors import UnsupportedError
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.numerics.rounding import ROUNDINGS, Rounding, round_float
+from tflq.numerics.fixed_point import ROUNDINGS, Rounding, round_float
 
 
 def qcast(shape: str, quantized: str) -> str:

@@ -9,18 +9,18 @@ from support.running import reference
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
-from tflq.numerics.rounding import ROUNDINGS, Rounding
-from tflq.passes.lower_quant_ops import LowerQuantOps
+from tflq.numerics.fixed_point import ROUNDINGS, Rounding
+from tflq.passes.lower_quant_tosa import LowerQuantOps
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.select.engine import select
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.target import Target
+from tflq.tosa.operands import Target
 
 FORMS = [(i8, i8), (ui8, i8), (i16, i16), (i16, i8), (i32, i8), (i32, i16), (i32, i32)]
 

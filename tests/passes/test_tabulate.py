@@ -9,11 +9,11 @@ import pytest
 from support.harness import argument
 
 from tflq.builder import Builder
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import Multiplier
-from tflq.passes.dce import DeadCodeElimination
+from tflq.passes.canonicalize import DeadCodeElimination
 from tflq.passes.tabulate import Tabulate
 from tflq.select.cost import table_pays
 

@@ -16,10 +16,7 @@ import tflq
 from tflq.cli import main
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, f32, i1, i8, resource
-from tflq.reduction import Conversion, reduce
-from tflq.reduction.candidate import build
-from tflq.reduction.recording import input_sets, record
-from tflq.reduction.running import Inputs, Interpreter
+from tflq.reduction import Conversion, Inputs, Interpreter, build, input_sets, record, reduce
 from tflq.verification.runner import Runner
 
 needs_interpreter = pytest.mark.skipif(

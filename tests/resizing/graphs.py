@@ -16,7 +16,7 @@ from resizing.sketch import NONE, Sketch
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, resource, ui8
-from tflq.shapes import Inference
+from tflq.shapes.inference import Inference
 
 __all__ = ["Drawn", "drawn"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.lowered import assert_lowered, draw
 
-from tflq.dialects.tosa.arithmetic import IntDiv
+from tflq.dialects.tosa.elementwise import IntDiv
 from tflq.ir.types import ScalarType, i8, i16, i32, i64
 
 SHAPE = (2, 3, 5, 7)

@@ -11,7 +11,7 @@ from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import Shape, TensorType, i32

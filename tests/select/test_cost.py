@@ -9,10 +9,10 @@ from support.harness import argument
 
 import tflq
 from tflq.builder import Builder
-from tflq.dialects.tosa.arithmetic import Add
+from tflq.dialects.tosa.elementwise import Add
+from tflq.files import resource
 from tflq.ir.types import i8, i32
 from tflq.numerics.fixed_point import Multiplier
-from tflq.resources import resource
 from tflq.select.cost import arithmetic, costs, load_costs, table_pays
 
 HALF = Multiplier(1 << 30, 0)

@@ -8,8 +8,8 @@ from support.harness import argument
 
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
-from tflq.select.edges import TrimEdges
-from tflq.select.kernels import KernelBuilder
+from tflq.select.lowering import KernelBuilder
+from tflq.select.naming import TrimEdges
 
 QUANTIZED = UniformQuantizedType.of(i8, 0.5, 3)
 SHAPE = (2, 4, 6)

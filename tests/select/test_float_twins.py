@@ -11,19 +11,16 @@ from support.lowered import RESOLVERS, draw
 
 from tflq.builder import Builder
 from tflq.contract import Pipeline
-from tflq.dialects.ext.tables import Table2D
-from tflq.dialects.tosa.movement import Pad, Slice
-from tflq.dialects.tosa.pooling import MaxPool2D
-from tflq.dialects.tosa.resize import Resize
-from tflq.evaluate import evaluate_function
+from tflq.dialects.ext import Table2D
+from tflq.dialects.tosa.convolution import MaxPool2D
+from tflq.dialects.tosa.movement import Pad, Resize, Slice
+from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
-from tflq.passes.cse import CommonSubexpressionElimination
-from tflq.passes.dce import DeadCodeElimination
-from tflq.select.engine import Select
-from tflq.select.legality import CheckLegality
+from tflq.passes.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
+from tflq.select.engine import CheckLegality, Select
 
 SHAPE = (2, 6, 5, 4)
 NUMBERS = np.arange(-128, 128)

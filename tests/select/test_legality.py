@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from support.harness import argument
 
+from tflq.contract import Decision
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import Reshape
-from tflq.dialects.tosa import arithmetic as tosa
+from tflq.dialects.tosa import elementwise as tosa
 from tflq.errors import TflqError, UnsupportedError
+from tflq.files import resource
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import SCALARS, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
-from tflq.legalize.decision import Decision
-from tflq.resources import resource
-from tflq.select.kernels import KernelBuilder
-from tflq.select.legality import check
-from tflq.targets.kernel_rules import load_rules
+from tflq.select.engine import check
+from tflq.select.lowering import KernelBuilder
+from tflq.targets.target import load_rules
 
 QUANTIZED = UniformQuantizedType.of(i8, 0.5, 3)
 SHAPE = (2, 3)

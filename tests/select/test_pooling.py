@@ -6,7 +6,7 @@ import pytest
 from support.lowered import assert_lowered, draw
 
 from tflq.builder import Builder
-from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D, Pool
+from tflq.dialects.tosa.convolution import AvgPool2D, MaxPool2D, Pool
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, ui8
 

@@ -7,8 +7,8 @@ import pytest
 from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
-from tflq.dialects.tosa.bits import BitwiseNot
-from tflq.dialects.tosa.reduction import ArgMax
+from tflq.dialects.tosa.elementwise import BitwiseNot
+from tflq.dialects.tosa.movement import ArgMax
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 

@@ -12,7 +12,7 @@ import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i32, resource, ui8
-from tflq.select.sharing import KeepApart, MergeViews
+from tflq.select.naming import KeepApart, MergeViews
 
 SHAPE = (2, 3, 4)
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")

@@ -14,9 +14,8 @@ import tflq
 from tflq.builder import Builder
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import Concatenation
-from tflq.dialects.tosa.movement import Concat
-from tflq.dialects.tosa.resize import Resize
-from tflq.evaluate import evaluate_function
+from tflq.dialects.tosa.movement import Concat, Resize
+from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 from tflq.ir.verifier import verify

@@ -7,9 +7,9 @@ import pytest
 from support.lowered import assert_lowered, draw
 
 from tflq.builder import Builder
-from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.ext import Table2D
 from tflq.dialects.inference import broadcast
-from tflq.dialects.tosa.indexing import Table
+from tflq.dialects.tosa.movement import Table
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, ui8
 

@@ -17,7 +17,8 @@ from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import Shape, TensorType, f32, i1, i32
-from tflq.shapes import bind_batch, contradictions, infer
+from tflq.shapes.binding import bind_batch
+from tflq.shapes.inference import contradictions, infer
 
 MASKS = {f"{name}_mask": 0 for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")} | {"offset": False}
 

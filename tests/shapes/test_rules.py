@@ -12,12 +12,12 @@ from matrix.run import case_of
 from support.harness import argument, const, interpret, one_op
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl.state import VarHandle
+from tflq.dialects.tfl.recurrent import VarHandle
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.registry import dialect
 from tflq.ir.types import SCALARS, Shape, TensorType, f32, i1, i16, i32, i64
-from tflq.shapes import Inference
+from tflq.shapes.inference import Inference
 
 COUNT = 12
 

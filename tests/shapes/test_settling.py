@@ -21,7 +21,7 @@ from tflq.ir.types import (
     i8,
     i32,
 )
-from tflq.shapes import settle
+from tflq.shapes.settling import settle
 
 Q = UniformQuantizedType.of(i8, 0.5, 3)
 PER_AXIS = UniformQuantizedPerAxisType.of(i8, 1, [0.5, 0.25, 0.125])

@@ -8,7 +8,7 @@ import numpy as np
 
 from support.harness import argument, interpret
 from tflq.builder import Builder
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ui8
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.target import Target
+from tflq.tosa.operands import Target
 
 __all__ = ["assert_gives", "assert_same", "lowered_op", "run"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tflq.sweep import Model
-from tflq.sweep.result import Result, new_result
+from tflq.sweep.result import Model, Result, new_result
 
 __all__ = ["differing", "made", "passing", "refused"]
 

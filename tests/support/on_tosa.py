@@ -9,14 +9,14 @@ import numpy as np
 from support.harness import argument, interpret
 from support.running import reference
 from tflq.builder import Builder
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ElementType, Shape
 from tflq.legalize.engine import legalize
 from tflq.tosa.check import check
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.target import Target
+from tflq.tosa.operands import Target
 
 __all__ = ["INTEGER", "Emit", "assert_exact", "assert_near_kernel", "emitted", "lowered_names"]
 

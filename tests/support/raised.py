@@ -9,7 +9,7 @@ import numpy as np
 
 from support.harness import argument, interpret
 from support.running import reference
-from tflq.evaluate import Run, evaluate_function
+from tflq.evaluate.registry import Run, evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i64

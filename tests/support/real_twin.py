@@ -11,10 +11,9 @@ from tflq.builder import Emitter
 from tflq.dialects.tfl.stablehlo import StablehloConvolution
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Value, constant
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import QuantizedType, TensorType, f32
-from tflq.legalize.stablehlo.contracting import spread
-from tflq.legalize.stablehlo.contractions import Contractions
+from tflq.legalize.stablehlo_contractions import Contractions, spread
 
 __all__ = ["float_twin", "largest_difference", "quantized", "real_values"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from support.harness import argument, const, interpret
 from support.running import reference
 from tflq.conversion import convert
-from tflq.evaluate import Run, evaluate_function
+from tflq.evaluate.registry import Run, evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.harness import argument, interpret
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module, Op
 from tflq.ir.types import ElementType

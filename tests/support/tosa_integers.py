@@ -11,11 +11,11 @@ import pytest
 from support.running import reference
 from tflq.builder import Builder
 from tflq.dialects.forms import verify_form
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, TensorType, element_storage
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.target import Target
+from tflq.tosa.operands import Target
 
 __all__ = ["Body", "check", "lowered_outputs", "single"]
 

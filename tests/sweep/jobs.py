@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tflq.legalize.reference.convolution import convolution
+from tflq.legalize import convolution
 from tflq.sweep.measure import measure
 
 NAME = "double_scales"

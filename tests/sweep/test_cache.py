@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tflq.sweep import Plan, cache, read_results, sweep
-from tflq.sweep.cache import Cache, Originals
+from tflq.sweep import task as cache
 from tflq.sweep.result import Result
+from tflq.sweep.store import read_results
+from tflq.sweep.sweeping import Plan, sweep
+from tflq.sweep.task import Cache, Originals
 from tflq.verification.comparison import compare_models
-from tflq.verification.options import Options
+from tflq.verification.inputs import Options
 
 INPUTS: list[np.ndarray] = [np.arange(6, dtype=np.int8).reshape(2, 3), np.array(2.5, np.float32)]
 OUTPUTS: list[np.ndarray] = [

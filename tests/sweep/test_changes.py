@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-import tflq.sweep.changes as changes_module
+import tflq.sweep.baseline as changes_module
 from tflq.cli.main import run
 from tflq.errors import OptionError
-from tflq.sweep import Limits, Plan, Selection, Settings, comparing, read_results, sweep, sweeping
-from tflq.sweep.baseline import Entry, entry_of, read_entries, write_baseline
-from tflq.sweep.changes import compare, failing, is_slower
-from tflq.sweep.comparing import slower, suspects
-from tflq.sweep.executor import Ended, Event
-from tflq.sweep.merging import merge
+from tflq.sweep import driver as comparing
+from tflq.sweep import sweeping
+from tflq.sweep.baseline import Entry, compare, entry_of, failing, is_slower, merge, read_entries, write_baseline
+from tflq.sweep.driver import slower, suspects
 from tflq.sweep.result import cause_of, key_of
-from tflq.sweep.task import Ending, Task
+from tflq.sweep.server import Ended, Event
+from tflq.sweep.store import Selection, read_results
+from tflq.sweep.sweeping import Plan, sweep
+from tflq.sweep.task import Ending, Limits, Settings, Task
 
 OK = Entry("net", "integer", "ok", True, "", "", "a" * 64, 10, 100, "c" * 64, (), {"ADD": {"integer": 2}}, True, 1.0)
 OFF = replace(

@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 
 from tflq.errors import OptionError
-from tflq.sweep import Limits, Plan, Settings, read_results, sweep
 from tflq.sweep.result import Key, key_of, stable
+from tflq.sweep.store import read_results
+from tflq.sweep.sweeping import Plan, sweep
+from tflq.sweep.task import Limits, Settings
 
 pytest.importorskip("distributed", reason="THE CLUSTER IS NOT TESTED: pip install 'dask[distributed]'")
 
 from tflq.sweep.cluster import ClusterExecutor
-from tflq.sweep.executor import Ended
+from tflq.sweep.server import Ended
 from tflq.sweep.task import Task
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from tflq.processes import resident_bytes
-from tflq.sweep import Limits, Plan, read_results, sweep
-from tflq.sweep.executor import LocalExecutor
 from tflq.sweep.result import Result
+from tflq.sweep.server import LocalExecutor
+from tflq.sweep.store import read_results
+from tflq.sweep.sweeping import Plan, sweep
+from tflq.sweep.task import Limits
 
 FOLDER = Path(__file__).parent
 KINDS = ("abort", "allocate", "exit", "fine", "flaky", "hang", "raise", "realtime")
@@ -84,7 +86,7 @@ def _is_sleeper(group: int) -> bool:
 
 
 def test_a_server_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tflq.sweep.executor import Ended
+    from tflq.sweep.server import Ended
     from tflq.sweep.task import Task
 
     monkeypatch.setenv("PYTHONPATH", str(FOLDER))

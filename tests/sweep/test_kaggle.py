@@ -13,8 +13,9 @@ import pytest
 from sweep.kaggle_server import TOKEN, Kaggle, serving
 
 from tflq.cli.main import run
-from tflq.sweep import Model, UnavailableError, read_results
-from tflq.sweep.kaggle import KaggleFetcher
+from tflq.sweep.fetching import KaggleFetcher, UnavailableError
+from tflq.sweep.result import Model
+from tflq.sweep.store import read_results
 
 pytest.importorskip("kagglehub", reason="KAGGLE IS NOT TESTED: pip install kagglehub")
 
@@ -199,7 +200,7 @@ def test_a_sweep_pins_what_it_fetched(
 @pytest.mark.parametrize("text", ["model = [{ kaggle = 'a/b/tfLite/c/1' }]", "[['model']]\nkaggle = 'a/b/tfLite/c/1'"])
 def test_a_manifest_that_is_not_plain_stays_as_it_is(text: str, tmp_path: Path) -> None:
     from tflq.errors import FileError
-    from tflq.sweep.pinning import pin
+    from tflq.sweep.manifest import pin
 
     path = tmp_path / "m.toml"
     path.write_text(text)

@@ -9,8 +9,8 @@ from urllib.parse import urlparse
 import pytest
 
 from tflq.errors import InvalidModelError
-from tflq.sweep import Model
 from tflq.sweep.manifest import read_manifest
+from tflq.sweep.result import Model
 
 KINDS = {"audio", "classification", "detection", "image", "pose", "segmentation", "text", "video"}
 QUANTIZED = ("int8", "uint8", "quant", "metadata")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.sweep.verifying import layers_of
-from tflq.verification import Verification
+from tflq.sweep.measure import layers_of
 from tflq.verification.difference import difference
-from tflq.verification.outcome import Divergence, Layers
+from tflq.verification.outcome import Divergence, Layers, Verification
 
 
 def test_a_layer_compared_at_several_shapes_counts_once() -> None:

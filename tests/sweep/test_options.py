@@ -19,11 +19,11 @@ from tflq.errors import OptionError
 from tflq.ir.types import UniformQuantizedType, i8
 from tflq.options import Fallback, Prefer, Semantics, State, asked, changed
 from tflq.select.lowering import Mac
-from tflq.sweep import read_results, run_sweep
 from tflq.sweep.baseline import options_of
-from tflq.sweep.fingerprint import by_content
 from tflq.sweep.result import Result, stable
-from tflq.sweep.task import Settings, Task
+from tflq.sweep.store import read_results
+from tflq.sweep.sweeping import run_sweep
+from tflq.sweep.task import Settings, Task, by_content
 
 MODELS = Path(__file__).parents[2] / "models"
 RESULT = {*(asked.__kwdefaults__ or {}), "rules"} - {"cache", *OF_ONE_MODEL}

@@ -14,10 +14,9 @@ from support.made_results import differing, made, passing, refused
 
 from tflq.cli.main import run
 from tflq.sweep import page
-from tflq.sweep.baseline import entry_of, write_baseline
-from tflq.sweep.changes import compare
+from tflq.sweep.baseline import compare, entry_of, write_baseline
+from tflq.sweep.page import Summary
 from tflq.sweep.result import Result
-from tflq.sweep.summary import Summary
 
 
 def written(results: Iterable[Result], path: Path, **more: Any) -> str:

@@ -14,9 +14,10 @@ import pytest
 
 from tflq.cli.main import run
 from tflq.errors import OptionError
-from tflq.sweep import Limits, Plan, Settings, read_results, sweep
 from tflq.sweep.result import key_of, stable
-from tflq.sweep.store import Store
+from tflq.sweep.store import Store, read_results
+from tflq.sweep.sweeping import Plan, sweep
+from tflq.sweep.task import Limits, Settings
 
 ROOT = Path(__file__).parents[2]
 

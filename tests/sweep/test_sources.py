@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tflq.errors import FileError, InvalidModelError, OptionError
-from tflq.sweep import Plan, Selection, find_models, read_results, sweep
-from tflq.sweep.manifest import read_manifest
-from tflq.sweep.models import expectation_for
-from tflq.sweep.selection import jobs_of, read_shard
+from tflq.sweep.manifest import find_models, read_manifest
+from tflq.sweep.result import expectation_for
+from tflq.sweep.store import Selection, jobs_of, read_results, read_shard
+from tflq.sweep.sweeping import Plan, sweep
 
 
 def touch(*paths: Path) -> None:

@@ -9,13 +9,13 @@ import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 
 import tflq
+from tflq.contract import Decision
 from tflq.errors import UnsupportedError
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i16, i32, ui8
-from tflq.legalize.decision import Decision
-from tflq.select.legality import check
-from tflq.targets import load_target
+from tflq.select.engine import check
+from tflq.targets.load import load_target
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 TARGETS = {

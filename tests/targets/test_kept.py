@@ -9,10 +9,10 @@ import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 
 import tflq
+from tflq.files import resource
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i32, ui8
-from tflq.resources import resource
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 NPU = str(resource("rules/npu_example.toml"))

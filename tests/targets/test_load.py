@@ -10,6 +10,7 @@ from support.harness import argument, const
 
 import tflq
 from tflq.errors import FileError, OptionError, TflqError
+from tflq.files import resource
 from tflq.ir.core import Op
 from tflq.ir.types import (
     ElementType,
@@ -21,9 +22,9 @@ from tflq.ir.types import (
     i32,
     ui8,
 )
-from tflq.resources import resource
-from tflq.targets import INTEGER, Target, constraint, load_target
-from tflq.targets.constraints import CONSTRAINTS
+from tflq.targets.constraints import CONSTRAINTS, constraint
+from tflq.targets.load import load_target
+from tflq.targets.target import INTEGER, Target
 
 
 def load(text: str, folder: Path) -> Target:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tflq.targets import load_target
+from tflq.targets.load import load_target
 
 ROOT = Path(__file__).resolve().parents[2]
 

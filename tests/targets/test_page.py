@@ -9,8 +9,8 @@ from support.harness import argument
 
 from tflq.ir.core import Op
 from tflq.ir.types import ElementType, UniformQuantizedType, i8, i16
-from tflq.targets import load_target
 from tflq.targets.constraints import CONSTRAINTS
+from tflq.targets.load import load_target
 from tflq.targets.signature import parse_signature
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "targets.md").read_text(encoding="utf-8")

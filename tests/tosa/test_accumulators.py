@@ -13,7 +13,7 @@ from support.raised import assert_same, outputs_of
 
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64
-from tflq.tosa.accumulators import note_bounds
+from tflq.tosa.operands import note_bounds
 
 ONE = {"stride": (1, 1), "dilation": (1, 1), "input_zp": -3, "weight_zp": 0}
 

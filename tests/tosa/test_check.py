@@ -11,17 +11,16 @@ import pytest
 from support.one_op import CASES, arg, module
 from support.validity import valid
 
-from tflq.dialects.tosa.activation import Ceil
-from tflq.dialects.tosa.bits import LogicalNot
+from tflq.dialects.tosa.elementwise import Ceil, LogicalNot
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.registry import op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
 from tflq.tosa.check import Requirements, check
 from tflq.tosa.files.text import mlir_text
-from tflq.tosa.laws import law
-from tflq.tosa.lowering.builder import TosaBuilder
-from tflq.tosa.target import Target
+from tflq.tosa.laws.registry import law
+from tflq.tosa.lowering.context import TosaBuilder
+from tflq.tosa.operands import Target
 
 ALL = Target()
 f32 = SCALARS["f32"]

@@ -12,7 +12,7 @@ from support.running import reference, validate
 from support.streaming import frames, streaming, streaming_module
 
 import tflq
-from tflq.evaluate import Run
+from tflq.evaluate.registry import Run
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op
 from tflq.ir.types import Shape

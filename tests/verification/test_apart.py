@@ -13,13 +13,13 @@ from verification.chains import Step, chain
 
 import tflq
 from tflq.dialects.tfl import builtin_of
-from tflq.dialects.traits.kernels import Misreads
+from tflq.dialects.traits.quantization import Misreads
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import dialect
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
-from tflq.verification.expected import _ONE_SCALE
+from tflq.verification.inputs import _ONE_SCALE
 from tflq.verification.model_file import ModelFile
-from tflq.verification.parts import indivisible
+from tflq.verification.tflite_runner import indivisible
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

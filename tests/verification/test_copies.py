@@ -12,9 +12,8 @@ from support.harness import interpret
 import tflq
 from tflq.errors import InvalidModelError
 from tflq.verification import layers
-from tflq.verification.model_copy import ModelCopy
-from tflq.verification.model_file import ModelFile
-from tflq.verification.parts import divided
+from tflq.verification.model_file import ModelCopy, ModelFile
+from tflq.verification.tflite_runner import divided
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

@@ -11,13 +11,13 @@ from support.harness import argument, const
 from verification.chains import Step, chain
 
 import tflq
+from tflq import reduction as predicates
 from tflq.cli import main
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
-from tflq.reduction import predicates
-from tflq.sweep import Plan, read_results, sweep
-from tflq.verification.difference import Tolerance, difference
-from tflq.verification.float_error import MOST, allowed_ulps
+from tflq.sweep.store import read_results
+from tflq.sweep.sweeping import Plan, sweep
+from tflq.verification.difference import MOST, Tolerance, allowed_ulps, difference
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")

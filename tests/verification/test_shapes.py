@@ -12,9 +12,9 @@ from verification.chains import chain
 
 import tflq
 from tflq.ir.types import UniformQuantizedType, f32, i8, i32
-from tflq.verification.cases import largest_window
+from tflq.verification.inputs import Shapes, bound, chosen, open_in_both
 from tflq.verification.model_file import ModelFile
-from tflq.verification.shapes import Shapes, bound, chosen, open_in_both
+from tflq.verification.outcome import largest_window
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

@@ -7,24 +7,30 @@ SHAPE of an open batch is [?, 224, 224, 3]; what moves such elements about, move
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.effects import callees, entry_functions, is_variable
 from tflq.dialects.inference import constant_array
+from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tfl.control import CallOnce, If
+from tflq.dialects.tfl.movement import Concatenation, Pack, Slice
+from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tfl.reduction import Reduction
 from tflq.dialects.tfl.shape import BroadcastArgs, Rank
 from tflq.dialects.tfl.shape import Shape as TflShape
-from tflq.dialects.traits.movement import MovesElements
+from tflq.dialects.tosa.elementwise import Add, ArithmeticRightShift, Clamp, Maximum, Minimum, Mul, Sub
+from tflq.dialects.tosa.movement import Cast, Rescale, Table
+from tflq.dialects.traits.operands import ComputedEarly, KeptIfConstant, MovesElements, SizedBy, WithinRange
 from tflq.dialects.traits.types import Broadcasts, Elementwise
-from tflq.evaluate import evaluate_op, evaluator
-from tflq.ir.core import Op, Value
-from tflq.ir.types import Shape
+from tflq.evaluate.registry import evaluate_op, evaluator
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import SCALARS, Shape, resource
 from tflq.light import dataclass
-
-__all__ = ["LIMIT", "Known", "constant_elements", "elements_of"]
 
 LIMIT: Final = 4096
 """Elements of a tensor that is still computed: shapes and indices are small."""
@@ -132,3 +138,312 @@ def _flags(op: Operator, operands: list[Known], compute: Callable[..., Any]) -> 
     if isinstance(op, Reduction) and operands[1].complete:
         return [np.any(operands[0].flags, tuple(operands[1].array.reshape(-1).tolist()), keepdims=op.keep_dims)]
     return None
+
+
+# What the interpreter knows of tensors before it runs: results that it computes while it prepares, and results whose
+# size follows from values that it computes only later ("dynamic").
+#
+# Source: SetTensorToPersistentRo and SetTensorToDynamic in tflite/kernels; the traits `SizedBy` and `ComputedEarly`.
+
+
+_UNSIZED: Final = (SCALARS["!tfl.string"], SCALARS["!tfl.variant"])
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Of one function: the results that are `computed` before it runs, those that are `kept` from the first run on, and
+    the first op whose result is `dynamic`."""
+
+    computed: frozenset[Value] = frozenset()
+    kept: frozenset[Value] = frozenset()
+    dynamic: Op | None = None
+
+
+def prepared(module: Module) -> list[Prepared]:
+    """What is known of each function. An op that runs a function with dynamic results has some itself."""
+    found: dict[int, Prepared] = {}
+    for index in range(len(module.functions)):
+        _prepare(module, index, found, ())
+    return [found[index] for index in range(len(module.functions))]
+
+
+def first_dynamic(module: Module, function: Function) -> Op | None:
+    """The first op whose result is dynamic, of a function that calls those of the module."""
+    return _look(module, function, {}, ()).dynamic
+
+
+def _prepare(module: Module, index: int, found: dict[int, Prepared], within: Sequence[int]) -> Prepared:
+    if index in found or index in within or index >= len(module.functions):
+        return found.get(index, Prepared())
+    found[index] = _look(module, module.functions[index], found, (*within, index))
+    return found[index]
+
+
+def _look(module: Module, function: Function, found: dict[int, Prepared], within: Sequence[int]) -> Prepared:
+    computed: set[Value] = set()
+    kept: set[Value] = set()
+    dynamic: Op | None = None
+    for op in function.ops:
+        early = trait_of(op, ComputedEarly)
+        if early is not None and (early.always or all(v is None or _is_known(v, computed) for v in op.operands)):
+            computed.update(op.results)
+        once = trait_of(op, KeptIfConstant)
+        if once is not None and all(_is_constant(slot.value(op)) for slot in once.slots):
+            kept.update(op.results)
+        if dynamic is None:
+            called = (_prepare(module, each, found, within) for each in callees(op))
+            if _is_dynamic(op, computed) or (op.results and any(each.dynamic is not None for each in called)):
+                dynamic = op
+    return Prepared(frozenset(computed), frozenset(kept), dynamic)
+
+
+def _is_dynamic(op: Op, computed: set[Value]) -> bool:
+    if any(v.type.storage in _UNSIZED for v in op.results):
+        return True
+    sized = trait_of(op, SizedBy)
+    if sized is None or (isinstance(op, Slice) and op.result.type.is_static):  # SLICE goes by the shape that is stated
+        return False
+    deciding = [slot.value(op) for slot in sized.slots]
+    return not all(v is None or _is_known(v, computed) for v in deciding)
+
+
+def _is_known(value: Value, computed: set[Value]) -> bool:
+    return value in computed or _is_constant(value)
+
+
+def _is_constant(value: Value | None) -> bool:
+    return value is not None and value.is_constant and not is_variable(value)
+
+
+# What is known of a tensor of sizes before the model runs.
+#
+# A model with an open batch computes the shapes that its operators take: PACK of the batch, cut out of SHAPE, and
+# constants. The constants are known all the same.
+
+
+def known_elements(value: Value) -> list[int | None] | None:
+    """The elements of a vector of integers, None for one that is not known; None if not even their number is."""
+    if value.is_constant:
+        return [int(v) for v in value.array.reshape(-1)]
+    if value.producer is None or not isinstance(value.producer, (Pack, Concatenation)):
+        return [None] * value.type.shape[0] if value.type.shape and value.type.shape[0] else None
+    known: list[int | None] = []
+    for operand in value.producer.operands:
+        part = (
+            None
+            if operand is None
+            else [None]
+            if operand.type.shape == () and not operand.is_constant
+            else known_elements(operand)
+        )
+        if part is None:
+            return None
+        known += part
+    return known
+
+
+# Bounds of integer values, by interval arithmetic over the ops that make them: what lets a cheaper kernel sequence be
+# proven.
+#
+# Bounds are those of the numbers before they wrap; where they leave the type, the type's own bounds hold.
+
+
+Range: TypeAlias = tuple[int, int]
+_Rule: TypeAlias = Callable[[Any, Callable[[Value], Range]], Range]
+
+_DEPTH = 12
+_UNKNOWN = (-(1 << 64), 1 << 64)
+"""Beyond every integer type."""
+_TWO_32 = 1 << 32
+_FEW = 4
+"""Channels up to which Python's own numbers are faster than numpy's."""
+
+
+def value_range(value: Value) -> Range:
+    """Least and greatest value that an integer tensor can hold; what a float makes is not followed."""
+    return Ranges().of(value)
+
+
+class Ranges:
+    """The ranges of values whose ops do not change meanwhile, each found once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Value, tuple[int, Range]] = {}
+
+    def of(self, value: Value, depth: int = _DEPTH) -> Range:
+        """As `value_range`; so many ops are followed at least."""
+        known = self._known.get(value)
+        if known is None or known[0] < depth:
+            known = self._known[value] = depth, _found(value, depth, self)
+        return known[1]
+
+
+def _found(value: Value, depth: int, ranges: Ranges) -> Range:
+    storage = value.type.storage
+    if storage.is_float:
+        return _UNKNOWN
+    whole = (storage.minimum, storage.maximum)
+    if value.is_constant:
+        array = value.array
+        return (int(array.min()), int(array.max())) if array.size else (0, 0)
+    op = value.producer
+    if op is None or depth == 0:
+        return whole
+    rule = _RULES.get(type(op))
+    if rule is None and trait_of(op, WithinRange):
+        rule = _moved
+    if rule is None:
+        return whole
+    low, high = rule(op, lambda operand: ranges.of(operand, depth - 1))
+    return (low, high) if whole[0] <= low and high <= whole[1] else whole
+
+
+def _corners(function: Callable[[int, int], int]) -> _Rule:
+    """The range of a function that is monotone in each operand."""
+
+    def rule(op: Add | Sub | Maximum | Minimum, of: Callable[[Value], Range]) -> Range:
+        values = [function(a, b) for a, b in product(of(op.input1), of(op.input2))]
+        return min(values), max(values)
+
+    return rule
+
+
+def _rescale(op: Rescale, of: Callable[[Value], Range]) -> Range:
+    """Both ends of all channels, two more than each to leave the rounding out of it, saturated to the type. What the
+    op says of its operand need not be followed."""
+    storage = op.output.type.storage
+    low, high = of(op.input) if op.input_range is None else op.input_range
+    ends: list[int] = []
+    several = op.multiplier.size > _FEW
+    for x in (int(low) - op.input_zp, int(high) - op.input_zp):
+        if several and -_TWO_32 < x < _TWO_32:  # the product fits int64, whose shift by 63 leaves the sign
+            scaled = (x * op.multiplier.astype(np.int64)) >> np.minimum(op.shift.astype(np.int64), 63)
+            made = [int(scaled.min()), int(scaled.max())]
+        else:
+            made = [x * int(m) >> int(s) for m, s in zip(op.multiplier, op.shift, strict=True)]
+        ends += made
+    return max(min(ends) + op.output_zp - 2, storage.minimum), min(max(ends) + op.output_zp + 2, storage.maximum)
+
+
+def _mul(op: Mul, of: Callable[[Value], Range]) -> Range:
+    values = [(a * b + (1 << op.shift >> 1)) >> op.shift for a, b in product(of(op.input1), of(op.input2))]
+    return min(values), max(values)
+
+
+def _shift_right(op: ArithmeticRightShift, of: Callable[[Value], Range]) -> Range:
+    values = [x >> max(n, 0) for x, n in product(of(op.input1), of(op.input2))]
+    return min(values), max(values) + 1
+
+
+def _table(op: Table, of: Callable[[Value], Range]) -> Range:
+    return of(op.table) if op.input.type.storage.bits == 8 else (-(1 << 22), 1 << 22)
+
+
+def _clamp(op: Clamp, of: Callable[[Value], Range]) -> Range:
+    low, high = of(op.input)
+    return min(max(low, op.min_val), op.max_val), min(max(high, op.min_val), op.max_val)
+
+
+def _cast(op: Cast | Scast, of: Callable[[Value], Range]) -> Range:
+    return of(op.input)
+
+
+def _moved(op: Operator, of: Callable[[Value], Range]) -> Range:
+    trait = op.trait(WithinRange)
+    ranges = [of(value) for slot in (trait.slots if trait else ()) for value in slot.values(op)]
+    return min(r[0] for r in ranges), max(r[1] for r in ranges)
+
+
+_RULES: Final[Mapping[type[Op], _Rule]] = {
+    Add: _corners(lambda a, b: a + b),
+    Sub: _corners(lambda a, b: a - b),
+    Mul: _mul,
+    Maximum: _corners(max),
+    Minimum: _corners(min),
+    Clamp: _clamp,
+    ArithmeticRightShift: _shift_right,
+    Rescale: _rescale,
+    Table: _table,
+    Cast: _cast,
+    Scast: _cast,
+}
+"""Of ops whose results are not elements of their operands."""
+
+
+# Resource variables: their names, and which operators read and write each.
+#
+# A handle is made by VAR_HANDLE, or passed to a function that an operator calls. A file does not say what a variable
+# holds; what it is initialized with, what is read from it and what is assigned to it does. Kernels: var_handle.cc,
+# read_variable.cc, assign_variable.cc, call_once.cc.
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """That an operator reads or assigns a variable. `once`: the function, by index, that CALL_ONCE runs to do so; None
+    in every run."""
+
+    name: str
+    op: ReadVariable | AssignVariable
+    once: int | None = None
+
+    @property
+    def value(self) -> Value:
+        """What is read or assigned."""
+        return self.op.value
+
+    @property
+    def written(self) -> bool:
+        return isinstance(self.op, AssignVariable)
+
+
+def is_handle(value: Value) -> bool:
+    return value.type.element == resource
+
+
+def variable_name(op: VarHandle) -> str:
+    """The name of the variable that a VAR_HANDLE is of."""
+    return "/".join(w for w in (op.container, op.shared_name) if w) or "variable"
+
+
+def accesses(
+    module: Module, index: int, handles: Sequence[str | None] = (), callers: tuple[int, ...] = ()
+) -> Iterator[Access]:
+    """What a function and those that it calls do with variables, in order. handles: the names of the variables that its
+    arguments are handles of. callers: the functions that are being followed."""
+    if index in callers or not 0 <= index < len(module.functions):
+        return
+    function = module.functions[index]
+    names = {v: name for v, name in zip(function.inputs, handles, strict=False) if name}
+    for op in function.ops:
+        if isinstance(op, VarHandle):
+            names[op.result] = variable_name(op)
+        elif isinstance(op, (ReadVariable, AssignVariable)):
+            if op.resource in names:
+                yield Access(names[op.resource], op)
+        elif called := callees(op):
+            passed = [None if v is None else names.get(v) for v in (op.inputs if isinstance(op, If) else op.operands)]
+            for other in called:
+                for access in accesses(module, other, passed, (*callers, index)):
+                    yield Access(access.name, access.op, other) if isinstance(op, CallOnce) else access
+            names.update({v: n for v, n in zip(op.results, passed, strict=False) if n and is_handle(v)})
+
+
+class Accesses:
+    """What a module does with variables, by name and by handle."""
+
+    def __init__(self, module: Module) -> None:
+        self._named: dict[str, dict[tuple[Value, int | None], Access]] = {}
+        self._names: dict[Value, dict[str, None]] = {}
+        for index in entry_functions(module):
+            for access in accesses(module, index):
+                self._named.setdefault(access.name, {})[access.value, access.once] = access
+                self._names.setdefault(access.op.resource, {})[access.name] = None
+
+    def named(self, name: str) -> list[Access]:
+        """Those of a variable: what it is initialized with, what is read from it, what is assigned to it."""
+        found = self._named.get(name, {}).values()
+        return sorted(found, key=lambda access: (access.once is None, access.written))
+
+    def of(self, handle: Value) -> list[Access]:
+        """Those of the variables that a value is a handle of."""
+        return [access for name in self._names.get(handle, ()) for access in self.named(name)]

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from tflq.arguments import check_choice
-from tflq.errors import OptionError, Reason
+from tflq.errors import OptionError, Reason, check_choice
 
 if TYPE_CHECKING:
     from tflq.contract import Pass
@@ -92,7 +91,7 @@ class Backend:
         return os.path.splitext(path)[1][1:] in self.suffixes
 
     def runner(self, path: str, timeout: float, resolver: Any) -> Any:
-        """What runs a file: a `FileRunner` of `tflq.verification.file_runner`, but for TFLite."""
+        """What runs a file: a `FileRunner` of `tflq.verification.runner`, but for TFLite."""
         raise OptionError(Reason(f"there is nothing that runs .{self.name} files", path))
 
 

@@ -21,7 +21,7 @@ class _Tflite(Backend):
     requires = (("ai_edge_litert", "tensorflow"), "ai-edge-litert", "verify")
 
     def target(self, asked: str | os.PathLike[str] | None) -> Any:
-        from tflq.targets import load_target
+        from tflq.targets.load import load_target
 
         return load_target(asked)
 

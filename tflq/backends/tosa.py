@@ -21,12 +21,12 @@ class Tosa(Backend):
     requires = (("tosa_reference_model",), "tosa-tools", "tosa")
 
     def owns(self, path: str) -> bool:
-        from tflq.targets import is_of_tosa
+        from tflq.targets.load import is_of_tosa
 
         return is_of_tosa(path)
 
     def target(self, asked: str | os.PathLike[str] | None) -> Any:
-        from tflq.tosa.target import load_target
+        from tflq.tosa.operands import load_target
 
         if asked in ("integer", "kernels"):
             what = f"target '{asked}' is for TFLite files"
@@ -62,8 +62,8 @@ class Tosa(Backend):
         return CheckTosa(options.target, static=self.static)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
-        from tflq.tosa.lowering.notes import Notes
-        from tflq.tosa.requirements import Requirements
+        from tflq.tosa.check import Requirements
+        from tflq.tosa.lowering.context import Notes
 
         noted = module.record.find(Notes) or Notes()
         real = options.semantics == "real"  # else notes say how far the result is from the interpreter's

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.cli import output, talk
+from tflq.cli import output
+from tflq.cli import output as talk
 from tflq.cli.conversion_options import complete_target, conversion_options
-from tflq.cli.failures import DIFFERS
-from tflq.cli.output import Cell
-from tflq.cli.streams import FILE
+from tflq.cli.main import DIFFERS
+from tflq.cli.output import FILE, Cell
 
 if TYPE_CHECKING:
     from tflq.bisection import Bisection, Finding
@@ -45,7 +45,7 @@ def command(model: Path, *, as_json: bool, **options: Any) -> None:
     """
     import tflq
 
-    with talk.progress(f"bisecting {model}", silent=as_json, total=0) as display:
+    with talk.progress_talk(f"bisecting {model}", silent=as_json, total=0) as display:
 
         def show(what: str) -> None:
             if display is not None:

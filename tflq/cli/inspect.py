@@ -9,13 +9,13 @@ import click
 
 from tflq.cli import output
 from tflq.cli.conversion_options import complete_target
-from tflq.cli.output import Cell
-from tflq.cli.streams import MODEL, name_of, source
-from tflq.cli.verdict import COLOURS, arena, print_verdict, types, warnings
+from tflq.cli.output import MODEL, Cell, name_of, source
+from tflq.cli.verify import VERDICT_COLOURS as COLOURS
+from tflq.cli.verify import arena, print_verdict, types, warnings
 
 if TYPE_CHECKING:
+    from tflq.inspection import FunctionSummary, Summary, TensorSummary
     from tflq.report import Report
-    from tflq.summary import FunctionSummary, Summary, TensorSummary
 
 __all__ = ["command"]
 

@@ -7,26 +7,274 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from types import FrameType
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import click
 
 import tflq
-from tflq.arguments import choices
-from tflq.cli import talk
-from tflq.cli.failures import USAGE, Failure, Stopped
-from tflq.cli.help import GROUPS, with_examples
-from tflq.cli.streams import Undelivered, open_standard_streams
-from tflq.collector import RARELY
-from tflq.errors import OptionError, Reason
+from tflq.cli import output
+from tflq.cli import output as talk
+from tflq.cli.output import Undelivered, open_standard_streams
+from tflq.conversion import RARELY
+from tflq.errors import (
+    InvalidModelError,
+    OptionError,
+    Reason,
+    TflqError,
+    UnsupportedError,
+    VerificationError,
+    choices,
+    nearest,
+)
+from tflq.light import dataclass
 
-__all__ = ["COMMANDS", "group", "main"]
+# What `--help` says beside what click makes of the commands: their order in groups, sections of options, examples.
+#
+# `docs/cli.md` has the same (`scripts/make_cli_docs.py`), and a test runs every example.
+
+
+GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Convert": {"convert": "Lower a model, or many, and write the result."},
+    "Look": {
+        "inspect": "Show what a model holds, and what a conversion would do.",
+        "ops": "Show what becomes of each operator, on each signature.",
+    },
+    "Check": {
+        "verify": "Run two models and compare them.",
+        "reduce": "Find the smallest part of a model whose conversion fails.",
+        "bisect": "Find the pass of a conversion that first changed a result.",
+        "sweep": "Convert and verify many models, and see what changed.",
+    },
+    "Work on the text form": {"opt": "Print a model as text, and run passes on it."},
+}
+"""The commands by what they are for, each in a line."""
+EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "convert": (
+        ("plain integers", "tflq convert model.tflite integer.tflite"),
+        ("keep the kernels that the interpreter gets right", "tflq convert model.tflite fast.tflite --target kernels"),
+        ("TOSA", "tflq convert model.tflite model.tosa"),
+        ("through pipes", "cat model.tflite | tflq convert - - --format mlir > model.mlir"),
+        ("refuse what has no integer form", "tflq convert model.tflite strict.tflite --fallback error"),
+        ("the same models again and again: proven once", "tflq convert models/*.tflite -o converted --cache proofs"),
+        ("what each pass does, and takes", "tflq convert model.tflite out.tflite --dump-ir passes --timings"),
+        ("many models, in four processes", "tflq convert models/*.tflite -o converted --workers 4"),
+    ),
+    "inspect": (
+        ("inputs, outputs, operators", "tflq inspect model.tflite"),
+        ("what a conversion does with each operator, and why", "tflq inspect model.tflite --why"),
+        ("the same for a target, for programs", "tflq inspect model.tflite --why --target kernels --json"),
+        ("as text, large constants left out", "tflq inspect model.tflite --ir | head -40"),
+    ),
+    "ops": (
+        ("what converts, and how", "tflq ops"),
+        ("one operator, for TOSA", "tflq ops --operator conv_2d --target tosa"),
+        ("for a device of your own", "tflq ops --target npu.toml"),
+    ),
+    "verify": (
+        ("are they equal?", "tflq verify model.tflite integer.tflite"),
+        ("where do they begin to differ?", "tflq verify model.tflite integer.tflite --layers"),
+    ),
+    "reduce": (("does its conversion fail, and where?", "tflq reduce model.tflite --target kernels"),),
+    "bisect": (
+        ("which pass changed a result?", "tflq bisect model.tflite"),
+        ("the same for TOSA, for programs", "tflq bisect model.tflite --target tosa --json"),
+    ),
+    "sweep": (
+        ("a folder of models, for two targets", "tflq sweep models -o after --target integer --target kernels"),
+        ("with options of `tflq convert`", "tflq sweep models -o floats --mac float32 --fallback error"),
+        ("go on with one that was interrupted", "tflq sweep models -o after --resume"),
+    ),
+    "opt": (
+        ("the whole model as text", "tflq opt model.tflite > model.mlir"),
+        ("some passes", "tflq opt model.mlir -p lower-quant-ops,canonicalize"),
+        ("a conversion up to the integer form", "tflq opt model.tflite -p settle-shapes,legalize,canonicalize,dce"),
+    ),
+}
+"""Per command: what for, and the line. They run in a folder with model.tflite, integer.tflite, models/ and npu.toml."""
+
+COMPLETION: Final = {
+    "bash, in ~/.bashrc": 'eval "$(_TFLQ_COMPLETE=bash_source tflq)"',
+    "zsh, in ~/.zshrc": 'eval "$(_TFLQ_COMPLETE=zsh_source tflq)"',
+    "fish, in ~/.config/fish/completions/tflq.fish": "_TFLQ_COMPLETE=fish_source tflq | source",
+}
+
+
+_ALL: Final = "tflq.help_all"
+
+
+class SectionedCommand(click.Command):
+    """A command whose options stand in sections: `sections` has the names of their parameters, and what is in none
+    comes last. most_used: those that `--help` shows; `--help-all`, and docs/cli.md, have all. Empty: `--help` has."""
+
+    sections: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    most_used: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        if self.most_used:
+            shown = "Show all options and exit."
+            flag = click.Option(
+                ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_help_all, help=shown
+            )
+            self.params.append(flag)
+
+    def by_section(self, context: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
+        """The heads of the sections, and their options."""
+        options = {p.name: p for p in self.get_params(context) if isinstance(p, click.Option) and not p.hidden}
+        for head, names in self.sections.items():
+            yield head, [options.pop(name) for name in names]
+        yield "Options", list(options.values())
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections = list(self.by_section(ctx))
+        if self.most_used and not ctx.meta.get(_ALL):
+            by_name = {option.name: option for _, options in sections for option in options}
+            sections = [("Options most used", [by_name[name] for name in (*self.most_used, "help_all")])]
+        for head, options in sections:
+            with formatter.section(head):
+                formatter.write_dl([record for o in options if (record := o.get_help_record(ctx)) is not None])
+
+
+def _help_all(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        context.meta[_ALL] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
+def with_examples(command: click.Command, name: str) -> click.Command:
+    """Gives a command its examples."""
+    lines = [f"# {what}\n{line}" for what, line in EXAMPLES[name]]
+    command.epilog = "\b\nExamples:\n" + "\n".join(lines).replace("\n", "\n  ").join(["  ", ""])
+    return command
+
+
+# What an error becomes: a message or a JSON document, and an exit code.
+
+
+USAGE, INVALID, UNSUPPORTED, DIFFERS, BUG = 2, 3, 4, 5, 70
+JSON_VERSION: Final = 3
+_CODES: Final = ((InvalidModelError, INVALID), (UnsupportedError, UNSUPPORTED), (VerificationError, BUG))
+
+
+class Stopped(BaseException):
+    """The process was told to end, by a signal."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error's class, its exit code and its message; the `reasons` in the form of JSON. Can be pickled, whatever the
+    error holds."""
+
+    kind: str
+    code: int
+    message: str
+    reasons: tuple[dict[str, Any], ...]
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """What an error becomes. What is none of the library's or the system's is a bug; its traceback goes to a
+        file."""
+        if isinstance(error, (click.Abort, KeyboardInterrupt)):
+            return cls._of("Interrupted", 130, Reason("interrupted"))
+        if isinstance(error, Stopped):
+            return cls._of("Stopped", 128 + error.signal, Reason(f"told to stop, by signal {error.signal}"))
+        if isinstance(error, click.ClickException):
+            return cls._of("OptionError", error.exit_code, _usage(error))
+        if isinstance(error, TflqError):
+            code = next((code for kind, code in _CODES if isinstance(error, kind)), USAGE)
+            message = "\n  ".join([str(error), *getattr(error, "__notes__", ())])
+            kind = "InternalError" if code == BUG else type(error).__name__
+            found = cls(
+                kind, code, message, tuple(_with_remedy(kind, reason, error.remedy) for reason in error.reasons)
+            )
+            return found if code != BUG else found._reported(error)
+        if isinstance(error, OSError):
+            return cls._of("FileError", USAGE, Reason(error.strerror or str(error), str(error.filename or "")))
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return cls._of("InternalError", BUG, Reason(what))._reported(error)
+
+    @classmethod
+    def _of(cls, kind: str, code: int, reason: Reason) -> Failure:
+        return cls(kind, code, str(reason), (_with_remedy(kind, reason),))
+
+    def _reported(self, error: BaseException) -> Failure:
+        """A bug: the message says what to report it with."""
+        import tempfile
+        import traceback
+
+        with tempfile.NamedTemporaryFile("w", prefix="tflq-bug-", suffix=".txt", delete=False) as file:
+            file.write(f"tflq {tflq.__version__}, Python {sys.version}, {sys.platform}\n{sys.argv}\n\n")
+            traceback.print_exception(error, file=file)
+        message = (
+            f"internal error: {self.message}\n"
+            f"This is a bug of tflq's own. Please report it with the model and the file {file.name}."
+        )
+        remedy = f"report it with the model and the file {file.name}"
+        return Failure(self.kind, BUG, message, tuple({**reason, "remedy": remedy} for reason in self.reasons))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": "tflq.error",
+            "version": JSON_VERSION,
+            "error": self.kind,
+            "exit_code": self.code,
+            "message": self.message,
+            "reasons": list(self.reasons),
+        }
+
+    def show(self, *, as_json: bool = False) -> int:
+        """Prints it, to stderr or as JSON to stdout; the exit code."""
+        if as_json:
+            output.print_json(self.to_json())
+        else:
+            output.line(("tflq: ", "bold red"), self.message, err=True)
+        return self.code
+
+
+_REMEDIES: Final = {
+    "FileError": "check the path, its permissions, and the space on the disk",
+    "Interrupted": "start it again: no file was left half-written",
+    "InvalidModelError": "write the model again, or tell whoever made it",
+    "OptionError": "see tflq COMMAND --help-all",
+    "ParseError": "mend the text at that place",
+    "Stopped": "start it again: no file was left half-written",
+    "UnsupportedError": "convert the part before it (--cut), or write a rule for it (--rules)",
+}
+"""What can be done where an error itself does not say it."""
+
+
+def _with_remedy(kind: str, reason: Reason, general: str = "") -> dict[str, Any]:
+    """A reason in the form of JSON, always with a remedy: its own, the error's, or that of its class."""
+    found = reason.to_json()
+    return found if found["remedy"] else {**found, "remedy": general or _REMEDIES.get(kind, "see the message")}
+
+
+def _usage(error: click.ClickException) -> Reason:
+    """What click has against a command line, in the words of our errors."""
+    context = getattr(error, "ctx", None)
+    remedy = f"see {context.command_path if context else 'tflq'} --help"
+    if isinstance(error, click.NoSuchOption):
+        known = [name for p in context.command.params for name in p.opts] if context else error.possibilities or []
+        remedy = nearest(error.option_name, known) or remedy
+        return Reason(f"there is no option {error.option_name}", value=error.option_name, remedy=remedy)
+    text = error.format_message().rstrip(".")
+    chosen = re.search(r"'([^']*)' is not one of (.*)", text)
+    if chosen:
+        remedy = nearest(chosen[1], re.findall("'([^']*)'", chosen[2])) or remedy
+    return Reason(text[:1].lower() + text[1:] if not text.startswith("IN ") else text, remedy=remedy)
+
 
 COMMANDS: Final = {
     "convert": "tflq.cli.convert",

@@ -13,11 +13,11 @@ import click
 from tflq.cli import output
 from tflq.cli.conversion_options import complete_target
 from tflq.cli.output import Cell
-from tflq.cli.verdict import types
+from tflq.cli.verify import types
 from tflq.errors import OptionError, Reason
 
 if TYPE_CHECKING:
-    from tflq.coverage.rows import CoverageRow
+    from tflq.coverage.table import CoverageRow
 
 __all__ = ["command"]
 
@@ -44,7 +44,7 @@ def command(target: str | None, operator: str | None, *, fresh: bool, as_json: b
 
     The engine is always asked for targets of your own, which takes some seconds.
     """
-    from tflq.coverage.rows import TARGETS, shipped_rows
+    from tflq.coverage.table import TARGETS, shipped_rows
 
     if target in (None, *TARGETS) and not fresh:
         name = target or TARGETS[0]
@@ -72,8 +72,8 @@ def command(target: str | None, operator: str | None, *, fresh: bool, as_json: b
 def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
     """A target's name, and its rows from the engine."""
     from tflq.coverage.table import coverage
-    from tflq.targets import load_target
-    from tflq.tosa.target import load_target as load_tosa
+    from tflq.targets.load import load_target
+    from tflq.tosa.operands import load_target as load_tosa
 
     chosen = load_tosa() if target == "tosa" else load_target(target)
     with output.progress("asking the engine", quiet=quiet):

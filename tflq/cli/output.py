@@ -6,25 +6,315 @@ its cells to fit; where nobody says a width, in a pipe, each row is one line, wh
 
 from __future__ import annotations
 
+import errno
+import io
+import logging
 import os
+import select
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.cli import talk
-from tflq.plain_numbers import plain_numbers
+from tflq.contract import DEBUG, INFO, logger
+from tflq.errors import FileError, OptionError, Reason, nearest, plain_numbers
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
     from rich.console import Console
+    from rich.progress import Progress, TaskID
 
-__all__ = [
-    *("Cell", "change", "field", "heading", "line", "print_json", "progress", "size", "table", "times", "warnings"),
-    "width",
-]
+
+# Standard input and output: `-` as a model, and what is printed, which is written whole, or an error says so.
+#
+# With PYTHONUNBUFFERED Python's own streams write once and drop the rest of what a pipe or a full disk does not take.
+
+
+STREAM = "-"
+
+
+class _Model(click.Path):
+    """The path of a model that is there: the errors are those of the library."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = os.fspath(value)
+        if self.allow_dash and is_stream(path):
+            return value
+        if os.path.isdir(path):
+            from tflq.flatbuffer.identify import folder_error
+
+            raise folder_error(path)
+        if not os.path.exists(path):
+            raise FileError(path, "there is no such file", remedy=_nearest_file(path), errno=errno.ENOENT)
+        return super().convert(value, param, ctx)
+
+
+def _nearest_file(path: str) -> str:
+    """What to do where a file is not there."""
+    folder, name = os.path.split(path)
+    try:
+        there = os.listdir(folder or os.curdir)
+    except OSError:
+        return f"there is no folder {folder} either"
+    return nearest(name, there) or "check the path"
+
+
+MODEL = _Model(dir_okay=False, allow_dash=True)
+"""The path of a model as text, in which `-` is standard input and `./-` a file of that name."""
+FILE = _Model(dir_okay=False, path_type=Path)
+"""The path of a model that is no stream."""
+
+
+class Undelivered(BaseException):
+    """A standard stream does not take what is printed. `closed`: what reads it has ended, such as `head`; else `error`
+    is for the user. It is no Exception, so that nothing between the printing and `main` handles it."""
+
+    def __init__(self, stream: str, cause: OSError) -> None:
+        super().__init__(stream, cause)
+        self.closed = isinstance(cause, BrokenPipeError)
+        self.error = FileError(stream, cause.strerror or str(cause), errno=cause.errno)
+
+
+class _Whole(io.RawIOBase):
+    """A standard stream whose writes loop until all is written. After an error it swallows what still comes."""
+
+    def __init__(self, number: int, name: str) -> None:
+        self._number = number
+        self._name = name
+        self._failed = False
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._number
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        left = memoryview(data).cast("B")
+        size = len(left)
+        while left and not self._failed:
+            try:
+                left = left[os.write(self._number, left) :]
+            except BlockingIOError:
+                select.select([], [self._number], [])
+            except OSError as error:
+                self._failed = True
+                raise Undelivered(self._name, error) from error
+        return size
+
+
+def open_standard_streams() -> None:
+    """Has standard output and error write all, or raise `Undelivered`; names of tensors that they cannot show are
+    escaped. Terminals, and streams that are no files, stay as they are.
+
+    The place of a stream that is closed is taken, lest the next file that is opened gets it, and what is printed.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)
+    sys.stdout = _whole(1, "standard output", sys.stdout)
+    sys.stderr = _whole(2, "standard error", sys.stderr) if sys.stderr is not None else sys.stderr
+
+
+def _whole(number: int, name: str, stream: Any) -> Any:
+    if stream is None:
+        return io.TextIOWrapper(io.BufferedWriter(_Whole(number, name)), "utf-8", "backslashreplace")
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    stream.reconfigure(errors="backslashreplace")
+    if stream.isatty() or stream.fileno() != number:
+        return stream
+    stream.flush()
+    buffer = io.BufferedWriter(_Whole(number, name))
+    buffered = bool(stream.line_buffering)
+    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, None, buffered, stream.write_through)
+
+
+class _Input(io.BytesIO):
+    """What standard input held."""
+
+    name = "<stdin>"
+
+
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    return os.fspath(path) == STREAM
+
+
+def stream_or_path(path: str, stream: int) -> str | int:
+    """What `tflq.files` checks: `-` as the number of its stream."""
+    return stream if is_stream(path) else path
+
+
+def name_of(path: str) -> str:
+    """What messages call the source."""
+    return "standard input" if is_stream(path) else path
+
+
+def source(path: str) -> str | _Input:
+    """What the library reads a model from: a path, or all of standard input."""
+    if not is_stream(path):
+        return path
+    if sys.stdin.isatty():
+        raise OptionError(Reason("standard input is a terminal", value=path, remedy="pipe a model in, or name a file"))
+    return _Input(sys.stdin.buffer.read())
+
+
+def size_of(given: str | _Input) -> int:
+    """Bytes of a source."""
+    return len(given.getbuffer()) if isinstance(given, _Input) else os.stat(given).st_size
+
+
+def check_output(*, text: bool) -> None:
+    """OptionError if standard output is a terminal: that gets no models but in the form of text."""
+    if sys.stdout.isatty() and not text:
+        raise OptionError(Reason("standard output is a terminal", value=STREAM, remedy="redirect it, or name a file"))
+
+
+def write_output(pieces: Iterable[Any]) -> None:
+    """Writes a model to standard output."""
+    sys.stdout.flush()
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+# What listens to the library's logger for the commands: lines on stderr, or the stage in a display.
+
+
+class Listening:
+    """A handler on the library's logger, until it is called."""
+
+    def __init__(self, handler: logging.Handler) -> None:
+        self._log = logger()
+        self._handler, self._before = handler, self._log.level
+        self._log.addHandler(handler)
+        self._log.setLevel(logging.DEBUG)
+
+    def __call__(self) -> None:
+        self._log.removeHandler(self._handler)
+        self._log.setLevel(self._before)
+
+
+def lines(level: int) -> Listening:
+    """Prints up to the level, without warnings: the commands print these themselves."""
+    handler = logging.StreamHandler()
+    handler.setLevel(level)
+    handler.setFormatter(logging.Formatter("tflq: %(message)s"))
+    handler.addFilter(lambda record: record.levelno < logging.WARNING)
+    return Listening(handler)
+
+
+def stages(display: Progress, task: TaskID, what: str) -> Listening:
+    """Shows the stage that has begun."""
+    return Listening(_Stages(display, task, what))
+
+
+class _Stages(logging.Handler):
+    def __init__(self, display: Progress, task: TaskID, what: str) -> None:
+        super().__init__(logging.DEBUG)
+        self._display, self._task, self._what = display, task, what
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if stage := getattr(record, "begins", ""):
+            self._display.update(self._task, description=f"{self._what}: {stage}")
+
+
+# How much the commands say beside their result: `-v`, `-q`, and progress on a terminal.
+
+
+_QUIET = "tflq.quiet"
+_VERBOSE = "tflq.verbose"
+
+
+def add_options(command: click.Command) -> click.Command:
+    """Gives a command, or each command of a group, `-v` and `-q`."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            add_options(each)
+    elif not any(parameter.name == "verbose" for parameter in command.params):
+        command.params += [
+            click.Option(
+                ["-v", "--verbose"],
+                count=True,
+                expose_value=False,
+                callback=_verbose,
+                help="Report each stage and its time on stderr; -vv reports each pass, too.",
+            ),
+            click.Option(
+                ["-q", "--quiet"],
+                is_flag=True,
+                expose_value=False,
+                callback=_quiet,
+                help="Print only the result of the command, and errors.",
+            ),
+        ]
+    return command
+
+
+def quiet() -> bool:
+    """Whether the user wants no more than results and errors."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_QUIET))
+
+
+def verbosity() -> int:
+    """How often `-v` was given."""
+    context = click.get_current_context(silent=True)
+    return 0 if context is None else int(context.meta.get(_VERBOSE, 0))
+
+
+@contextmanager
+def spoken(count: int) -> Iterator[None]:
+    """Has the library's logger say what `-v`, given so often, asks for."""
+    if not count:
+        yield
+        return
+
+    detach = lines(DEBUG if count > 1 else INFO)
+    try:
+        yield
+    finally:
+        detach()
+
+
+def _quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[_QUIET] = value
+
+
+def _verbose(context: click.Context, _: click.Parameter, count: int) -> None:
+    context.meta[_VERBOSE] = count
+    if count:
+        context.with_resource(spoken(count))
+
+
+@contextmanager
+def progress_talk(what: str, *, silent: bool = False, total: int | None = None) -> Iterator[Progress | None]:
+    """Shows what is going on, and for how long, where someone can see it: on a terminal, unless `silent`, `-q` or `-v`
+    is asked for. `total`: how many things there are to do, for a bar; the display's first task counts them."""
+    if silent or verbosity() or quiet() or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    counted = (BarColumn(), MofNCompleteColumn()) if total is not None else ()
+    columns = SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(escape(what), total=total)
+        detach = stages(display, task, escape(what)) if total is None else None
+        try:
+            yield display
+        finally:
+            if detach is not None:
+                detach()
+
 
 Cell = str | tuple[str, str]
 """A text, or a text and its style."""
@@ -61,7 +351,7 @@ def field(name: str, value: object, *, err: bool = False) -> None:
 
 def warnings(messages: Sequence[str], *, err: bool = False) -> None:
     """Each warning once; none with `-q`."""
-    for message in () if talk.quiet() else dict.fromkeys(messages):
+    for message in () if quiet() else dict.fromkeys(messages):
         line(("warning: ", "bold yellow"), message, err=err)
 
 
@@ -211,5 +501,5 @@ def _print(lines: Sequence[Sequence[Cell]], *, err: bool) -> None:
 @contextmanager
 def progress(what: str, *, quiet: bool) -> Iterator[None]:
     """Shows that work is going on, where someone can see it, and not with `--json`."""
-    with talk.progress(what, silent=quiet):
+    with progress_talk(what, silent=quiet):
         yield

@@ -10,7 +10,7 @@ import click
 
 from tflq.cli import output
 from tflq.cli.conversion_options import complete_target, conversion_options
-from tflq.cli.streams import FILE
+from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
     from tflq.reduction import Reduction

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import signal
+import sys
+import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import click
 
-from tflq.arguments import nearest
-from tflq.cli import output, talk
+from tflq.cli import output
+from tflq.cli import output as talk
 from tflq.cli.conversion_options import FORMS, OF_ONE_MODEL, PARTS, complete_target, conversion_options
-from tflq.cli.help import SectionedCommand
-from tflq.errors import OptionError, Reason
+from tflq.cli.main import SectionedCommand
+from tflq.errors import OptionError, Reason, nearest
 
 if TYPE_CHECKING:
-    from tflq.sweep import Change, Outcome
+    from tflq.sweep.baseline import Change
+    from tflq.sweep.result import Key
+    from tflq.sweep.sweeping import Outcome
 
-__all__ = ["command"]
 
 DIFFERS = 5
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -124,8 +129,8 @@ def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any
     A SOURCE is a folder, a pattern, a model, a URL or a manifest (.toml). Each model has a process of its own, with
     limits. Exit code 5 if a status is not as expected; with a baseline, if something got worse.
     """
-    from tflq.cli.sweep_progress import Display
-    from tflq.sweep import StoppedError, run_sweep
+    from tflq.sweep.driver import StoppedError
+    from tflq.sweep.sweeping import run_sweep
 
     with _stopping() as received, Display(quiet=as_json or talk.quiet()) as display:
         try:
@@ -148,8 +153,8 @@ def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None:
     """Put the sweeps of several parts (--shard) into one. Exit code 5 also if something is missing."""
-    from tflq.sweep.merging import merge
-    from tflq.sweep.outputs import write_outputs
+    from tflq.sweep.baseline import merge
+    from tflq.sweep.page import write_outputs
     from tflq.sweep.sweeping import Outcome
 
     merge(folders, into, force=force)
@@ -169,9 +174,8 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
 
     Times are not compared: only a sweep with --baseline runs again what seems slower.
     """
-    from tflq.sweep.baseline import options_of, read_entries
-    from tflq.sweep.changes import compare, failing
-    from tflq.sweep.same import other_options
+    from tflq.sweep.baseline import compare, failing, options_of, read_entries
+    from tflq.sweep.store import other_options
 
     changes = compare(read_entries(a), read_entries(b))
     options = other_options(options_of(a), options_of(b))
@@ -180,7 +184,7 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
         document |= {"options": options}
         output.print_json(document)
     elif as_markdown:
-        from tflq.sweep.markdown import markdown_changes
+        from tflq.sweep.page import markdown_changes
 
         click.echo("\n".join(markdown_changes(changes)))
     else:
@@ -198,10 +202,10 @@ def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
 
     It rewrites DIR/index.html. What changed since the first of them is listed.
     """
-    from tflq.sweep import page, read_results
-    from tflq.sweep.baseline import read_entries
-    from tflq.sweep.changes import compare
-    from tflq.sweep.outputs import summary_of
+    from tflq.sweep import page
+    from tflq.sweep.baseline import compare, read_entries
+    from tflq.sweep.page import summary_of
+    from tflq.sweep.store import read_results
 
     changes = compare(read_entries(earlier[0]), read_entries(folder)) if earlier else None
     page.write(read_results(folder), folder / "index.html", earlier, changes, summary_of(folder))
@@ -213,7 +217,7 @@ for _one in command.commands.values():
 
 
 def _kinds(given: str | None) -> tuple[str, ...]:
-    from tflq.sweep.changes import KINDS
+    from tflq.sweep.baseline import KINDS
 
     kinds = tuple(filter(None, (given or "").split(",")))
     for kind in kinds:
@@ -275,7 +279,7 @@ def print_outcome(outcome: Outcome, folder: Path) -> None:
 
 
 def print_changes(changes: Sequence[Change], fail_on: Sequence[str] = (), prefix: str = "") -> None:
-    from tflq.sweep.changes import failing
+    from tflq.sweep.baseline import failing
 
     worse = {id(change) for change in failing(changes, fail_on)}
     for change in changes:
@@ -285,3 +289,100 @@ def print_changes(changes: Sequence[Change], fail_on: Sequence[str] = (), prefix
             output.line(f"{'':<16}first: {change.layer}")
     if not changes:
         output.line("no change")
+
+
+# What runs now, how far the sweep is, and how long it will take: on a terminal live, else a line now and then.
+
+
+EVERY: Final = 30.0  # seconds between lines where there is no terminal
+
+
+class Display:
+    """An observer that shows on standard error."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._live: Any = None
+        self._bar: Any = None
+        self._running: dict[tuple[str, str], tuple[str, float]] = {}
+        self._counts: Counter[str] = Counter()
+        self._prefix = ""
+        self._total = self._done = self._before = 0
+        self._start = self._said = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+            left = TextColumn("{task.fields[left]}")
+            self._bar = Progress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), left)
+            self._task = self._bar.add_task("", total=None, left="")
+            self._live = Live(get_renderable=self._render, console=Console(stderr=True), transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def begin(self, jobs: Sequence[Key], done: int) -> None:
+        from tflq.sweep.result import shared_prefix
+
+        self._prefix = shared_prefix(id for id, _ in jobs)
+        self._total, self._done, self._before = len(jobs), done, done
+        if done and not self._quiet:
+            self._print(f"{done} of {len(jobs)} done")
+        self._start = self._said = time.monotonic()
+
+    def started(self, id: str, target: str) -> None:
+        self._running[id, target] = "start", time.monotonic()
+
+    def staged(self, id: str, target: str, stage: str) -> None:
+        self._running[id, target] = stage, self._running.get((id, target), ("", time.monotonic()))[1]
+
+    def finished(self, result: dict[str, Any]) -> None:
+        self._running.pop((result["id"], result["target"]), None)
+        self._done += 1
+        self._counts[result["status"]] += 1
+        if self._quiet:
+            return
+        if not result["expected"]:
+            line = f"{result['status']:<15} {self._shown(result['id'])} [{result['target']}] {result['why']}"
+            self._print(line[:300])
+        if self._live is None and time.monotonic() - self._said > EVERY:
+            self._said = time.monotonic()
+            self._print(f"{self._done} of {self._total} {self._left()}")
+
+    def _shown(self, id: str) -> str:
+        return id.removeprefix(self._prefix)
+
+    def _print(self, line: str) -> None:
+        if self._live is None:
+            click.echo(line, err=True)
+        else:
+            self._live.console.print(line, markup=False, highlight=False)
+
+    def _left(self) -> str:
+        """How long the rest takes if it goes on like this."""
+        done = self._done - self._before
+        if not done or self._done >= self._total:
+            return ""
+        seconds = (time.monotonic() - self._start) / done * (self._total - self._done)
+        return f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
+
+    def _render(self) -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        self._bar.update(self._task, total=self._total or None, completed=self._done, left=self._left())
+        now = time.monotonic()
+        counts = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
+        lines = [
+            f"  {stage:<9} {now - since:5.0f} s  {self._shown(id)} [{target}]"
+            for (id, target), (stage, since) in self._running.items()
+        ]
+        return Group(self._bar, Text(counts), *map(Text, lines))

@@ -6,20 +6,129 @@ A small model stands for each row: it is written, read and converted as any othe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
-from tflq.coverage.outcome import Outcome, outcome, refusal
-from tflq.coverage.rows import CoverageRow
+from tflq.backends import backend
 from tflq.coverage.samples import operators, samples_of, unquantized
-from tflq.dialects.tfl import op_name
+from tflq.dialects.tfl import builtin_of, op_name
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tosa.movement import Table
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
-from tflq.ir.core import Module
-from tflq.report import short_type
-from tflq.targets import INTEGER, Target
-from tflq.tosa.target import Target as TosaTarget
+from tflq.ir.core import Module, Op
+from tflq.options import Options
+from tflq.pipelines import lower
+from tflq.report import Report, Row, short_type
+from tflq.targets.target import INTEGER, Target
+from tflq.tosa.operands import Target as TosaTarget
 
-__all__ = ["converted", "coverage"]
+# What the engine makes of one operator's model, for TFLite and for TOSA.
+#
+# kept the target's own kernel integer plain integers, equal to the reference kernel bit for bit table likewise, as a
+# table of all values of an 8-bit operand float in float between casts, within one count of the real result refused
+# not converted: `reason`
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`needs`: the profiles and extensions of TOSA that the result, `module`, takes."""
+
+    path: str
+    reason: str = ""
+    warning: str = ""
+    needs: tuple[str, ...] = ()
+    module: Module | None = None
+
+
+def outcome(module: Module, op: Op, target: Target | TosaTarget) -> Outcome:
+    """What becomes of an operator of a module."""
+    try:
+        if isinstance(target, TosaTarget):
+            return _for_tosa(module, op, target)
+        return _for_tflite(module, op, target)
+    except TflqError as error:
+        return Outcome("refused", refusal(error))
+
+
+def refusal(error: TflqError) -> str:
+    """An error's reasons without the places, which the rows name."""
+    stated = [part for reason in error.reasons for part in (reason.what, reason.remedy) if part]
+    return "; ".join(dict.fromkeys(stated))
+
+
+def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:
+    converted, report = lower(module, Options(kernels=target))
+    row = _row(report, op)
+    table = row.path == "integer" and any(
+        isinstance(made, Gather) and made.input.is_constant for made in converted.ops()
+    )
+    return Outcome("table" if table else row.path, row.reason or row.note, row.warning, module=converted)
+
+
+def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
+    converted, report = lower(module, Options(backend("tosa"), target=target))
+    needed = report.requirements
+    assert needed is not None
+    row = _row(report, op)
+    table = row.path == "integer" and any(isinstance(made, Table) for made in converted.ops())
+    path = "table" if table else row.path
+    return Outcome(path, row.reason or row.note, row.warning, (*needed.profiles, *needed.extensions), converted)
+
+
+def _row(report: Report, op: Op) -> Row:
+    return next(row for row in report.rows if row.opcode == builtin_of(op.name))
+
+
+# The rows of the coverage table, and the table that comes with the package: made by `scripts/make_coverage.py`; a
+# test holds it to what the engine says.
+
+
+PATHS: Final = ("kept", "integer", "table", "float", "refused", "none")
+TARGETS: Final = ("integer", "kernels", "tosa")
+"""The targets that the table has."""
+SHIPPED: Final = Path(__file__).with_name("rows.json")
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRow:
+    """An operator on a signature: `operands` and `results` as the report writes types; `detail`: what else tells the
+    row from others, scales and options; `key`: its sample's name; `needs`: profiles and extensions of TOSA."""
+
+    operator: str
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    detail: str
+    path: str
+    reason: str
+    warning: str
+    needs: tuple[str, ...]
+    key: str
+
+
+def dump_rows(tables: Mapping[str, Sequence[CoverageRow]]) -> str:
+    """The tables of all targets as JSON, a line per row: what a row is, and behind it what becomes of it per target;
+    null where that is as for the target before."""
+    lines = []
+    for rows in zip(*(tables[name] for name in TARGETS), strict=True):
+        found = [[row.path, row.reason, row.warning, row.needs] for row in rows]
+        told = [now if now != before else None for before, now in zip([None, *found], found, strict=False)]
+        first = rows[0]
+        line = [first.operator, first.operands, first.results, first.detail, first.key, *told]
+        lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def shipped_rows(target: str, operator: str = "") -> Iterator[CoverageRow]:
+    """The rows of one of `TARGETS`, of the operators whose name contains `operator`."""
+    count = TARGETS.index(target) + 1
+    for name, operands, results, detail, key, *told in json.loads(SHIPPED.read_text(encoding="utf-8")):
+        if operator.lower() in name.lower():
+            path, reason, warning, needs = next(outcome for outcome in reversed(told[:count]) if outcome)
+            yield CoverageRow(name, tuple(operands), tuple(results), detail, path, reason, warning, tuple(needs), key)
 
 
 def coverage(target: Target | TosaTarget = INTEGER, operator: str = "") -> Iterator[CoverageRow]:

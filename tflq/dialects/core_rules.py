@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tflq.dialects.declare import FLOAT, Kind, Operator, Slot, Types
+from tflq.dialects.declare import FLOAT, Kind, OneOf, Operator, Slot, Types, attribute, operand
+from tflq.dialects.declare import result as result_
+from tflq.dialects.forms import declared
 from tflq.dialects.stablehlo.rules import agree
 from tflq.ir.attributes import Opaque
 from tflq.ir.core import Value
-from tflq.ir.op_checks import Check
 from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, i1, i2, i4, i8, i16, i32, i64, index
-
-__all__ = [
-    *("BOOLEAN", "FIXED", "FLAGS", "FLOATS", "INDEX", "SIGNLESS", "WORD"),
-    *("all_tensors", "elementwise", "one_shape", "scalars"),
-]
+from tflq.ir.verifier import Check
 
 FIXED: Final = Types(i1, i2, i4, i8, i16, i32, i64, widths=("int",), text="a signless integer")
 """Signless integers, of any width."""
@@ -77,3 +74,30 @@ def all_tensors(*names: str) -> Check:
         return None
 
     return check
+
+
+# What elementwise ops of floats share in arith and math: operands of one type, and flags.
+
+
+_ONE = OneOf(FLOATS)
+
+
+class OfFloat(Operator):
+    """Of one float."""
+
+    __slots__ = ()
+    input: Value = operand(_ONE)
+    result: Value = result_(_ONE)
+    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (declared, elementwise)
+
+
+class OfTwoFloats(Operator):
+    """Of two floats."""
+
+    __slots__ = ()
+    lhs: Value = operand(_ONE)
+    rhs: Value = operand(_ONE)
+    result: Value = result_(_ONE)
+    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (declared, elementwise)

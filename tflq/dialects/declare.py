@@ -25,7 +25,7 @@ import numpy as np
 from tflq.dialects.inference import NotInferred, Stated
 from tflq.ir.attributes import TypedFloat, TypedInt
 from tflq.ir.core import Op, Value
-from tflq.ir.notes import Notes
+from tflq.ir.record import Notes
 from tflq.ir.registry import register
 from tflq.ir.types import SCALARS, ElementType, ScalarType, Shape
 from tflq.light import dataclass
@@ -371,7 +371,7 @@ class Operator(Op):
     A class without a name is what operators share: slots, attributes, traits and constraints, which theirs begin with.
 
     newest: the newest version of a TFLite operator that the interpreter registers; versions: which one its types need
-    (`dialects.tfl.versions.Needs`), the first that holds.
+    (`dialects.tfl.Needs`), the first that holds.
     """
 
     __slots__ = ()

@@ -6,14 +6,15 @@ of ops that nobody declares nothing is known, but for those of MLIR's dialects o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.traits.effects import Atomic, Impure
-from tflq.ir.core import Block, Op, Value
-
-__all__ = ["PURE_DIALECTS", "inner_blocks", "is_pure", "is_variable", "own_blocks", "reachable"]
+from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tfl.indexing import EmbeddingLookup
+from tflq.dialects.traits.operands import Atomic, Calls, Impure
+from tflq.ir.core import Block, Function, Module, Op, Value
+from tflq.ir.types import f32
 
 PURE_DIALECTS = frozenset({"arith", "linalg", "math", "shape", "tensor"})
 """Dialects whose ops are pure without being declared."""
@@ -68,3 +69,52 @@ def reachable(ops: Iterable[Op]) -> Iterator[Op]:
 def is_variable(value: Value) -> bool:
     """Whether the value is a variable tensor: state that outlives a run."""
     return bool(value.info) and bool(value.info.get("is_variable"))
+
+
+# Which functions of its module an op runs: branches, bodies, decompositions, named by index in its attributes.
+
+
+def callees(op: Op) -> Sequence[int]:
+    """The indices of the functions that an op runs."""
+    calls = op.trait(Calls) if isinstance(op, Operator) else None
+    return () if calls is None else [index for _, index in calls.called(op) if index >= 0]
+
+
+def renumber(op: Op, numbers: Mapping[int, int]) -> None:
+    """Puts new indices in the place of those an op names."""
+    calls = op.trait(Calls) if isinstance(op, Operator) else None
+    for attribute in calls.attributes if calls is not None else ():
+        index = op.attributes.get(attribute.key)
+        if isinstance(index, int):
+            op.attributes[attribute.key] = numbers.get(index, index)
+        elif index is not None:
+            op.attributes[attribute.key] = [numbers.get(int(i), int(i)) for i in index]
+
+
+def called_functions(module: Module) -> list[Function]:
+    """The functions that some op runs, in order."""
+    called = {index for op in module.ops() for index in callees(op)}
+    return [function for index, function in enumerate(module.functions) if index in called]
+
+
+def entry_functions(module: Module) -> list[int]:
+    """The functions that a caller can run: the first, those of signatures, and those that no op runs."""
+    if len(module.functions) == 1:
+        return [0]
+    called = {index for op in module.ops() for index in callees(op)}
+    named = {signature.function for signature in module.signatures or ()}
+    return [i for i in range(len(module.functions)) if i == 0 or i in named or i not in called]
+
+
+# Hybrid operators: float activations, quantized constants.
+
+
+def is_hybrid(op: Op) -> bool:
+    """Whether an op computes in float on quantized constants."""
+    if isinstance(op, Dequantize) or any(v.type.quantized for v in op.results):
+        return False
+    quantized = [v for v in op.operands if v is not None and v.type.quantized]
+    activations = [v for v in op.operands if v is not None and not v.is_constant]
+    if isinstance(op, EmbeddingLookup):
+        return all(v.is_constant for v in quantized) and op.result.type.storage == f32
+    return all(v.is_constant for v in quantized) and any(v.type.storage.is_float for v in activations)

@@ -6,15 +6,28 @@ in i32. Floats are rounded once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
+from tflq.dialects.tfl import reduction as tfl
+from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
+from tflq.dialects.tosa import movement as tosa
+from tflq.dialects.tosa.convolution import (
+    AvgPool2D,
+    Conv2D,
+    Conv3D,
+    DepthwiseConv2D,
+    MatMul,
+    MaxPool2D,
+    TransposeConv2D,
+)
+from tflq.dialects.tosa.movement import Resize
 from tflq.evaluate.registry import evaluator
-
-__all__: list[str] = []
+from tflq.ir.core import Op
+from tflq.numerics.convolution import average_pool, max_pool, reciprocal_average_pool
+from tflq.numerics.resize import float_nearest_index, nearest_index, steps_of, taps
 
 _Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
 
@@ -85,3 +98,121 @@ def _transpose_conv2d(op: TransposeConv2D, x: np.ndarray, weights: np.ndarray, b
         for before, after, size in ((top, bottom, full.shape[1]), (left, right, full.shape[2]))
     ]
     return _sum(op, full[:, crop[0], crop[1]], bias)
+
+
+# Evaluator of the matrix product: numbers less their zero points, multiplied and summed.
+#
+# Products are summed in float64, exact for integers while the sum of their magnitudes stays below 2^53; the result
+# wraps in i32. Floats are rounded once.
+
+
+@evaluator(MatMul)
+def _matmul(op: MatMul, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    left, right = a.astype(np.float64) - op.a_zp, b.astype(np.float64) - op.b_zp
+    product, dtype = np.matmul(left, right), op.result.type.storage.dtype
+    return product.astype(dtype) if dtype.kind == "f" else product.astype(np.int64).astype(dtype)
+
+
+# Evaluators of pooling: tosa.avg_pool2d, tosa.max_pool2d.
+
+
+@evaluator(AvgPool2D)
+def _average(op: AvgPool2D, x: np.ndarray) -> np.ndarray:
+    """The average of x - input_zp, plus output_zp, saturated."""
+    if x.dtype.kind == "f":
+        return average_pool(x, op.kernel, op.stride, op.pad)
+    mean = reciprocal_average_pool(x.astype(np.int64) - op.input_zp, op.kernel, op.stride, op.pad)
+    storage = op.result.type.storage
+    return np.clip(mean + op.output_zp, storage.minimum, storage.maximum)
+
+
+@evaluator(MaxPool2D)
+def _maximum(op: MaxPool2D, x: np.ndarray) -> np.ndarray:
+    return max_pool(x, op.kernel, op.stride, op.pad)
+
+
+# Evaluators of reductions. TOSA's are over one axis, which stays with size 1; TFLite's over several.
+#
+# Sums of integers wrap; TOSA's sums and products of floats are computed in float64 and rounded once.
+
+
+_REDUCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
+    tosa.ReduceAll: np.all,
+    tosa.ReduceAny: np.any,
+    tosa.ReduceMax: np.max,
+    tosa.ReduceMin: np.min,
+    tfl.ReduceAll: np.all,
+    tfl.ReduceAny: np.any,
+    tfl.ReduceMax: np.max,
+    tfl.ReduceMin: np.min,
+    tfl.ReduceProd: np.prod,
+    tfl.Sum: np.sum,
+}
+
+
+@evaluator(tosa.ReduceAll, tosa.ReduceAny, tosa.ReduceMax, tosa.ReduceMin)
+def _reduce(op: tosa.ReduceAll | tosa.ReduceAny | tosa.ReduceMax | tosa.ReduceMin, x: np.ndarray) -> np.ndarray:
+    return np.asarray(_REDUCTIONS[type(op)](x, axis=op.axis, keepdims=True, **_start(op, x)))
+
+
+def _start(op: Op, x: np.ndarray) -> dict[str, Any]:
+    """What the greatest or least of no elements is: the end of the type that any other number replaces."""
+    if x.size or not isinstance(op, (tosa.ReduceMax, tosa.ReduceMin, tfl.ReduceMax, tfl.ReduceMin)):
+        return {}
+    ends = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
+    return {"initial": ends.min if isinstance(op, (tosa.ReduceMax, tfl.ReduceMax)) else ends.max}
+
+
+@evaluator(tfl.ReduceAll, tfl.ReduceAny, tfl.ReduceMax, tfl.ReduceMin, tfl.ReduceProd, tfl.Sum)
+def _reduce_axes(op: tfl.Reduction, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    along = tuple(int(a) % x.ndim for a in axes.reshape(-1))
+    return np.asarray(_REDUCTIONS[type(op)](x, axis=along, keepdims=op.keep_dims, **_start(op, x)))
+
+
+@evaluator(tosa.ReduceSum)
+def _reduction_sum(op: tosa.ReduceSum, x: np.ndarray) -> np.ndarray:
+    return x.sum(axis=op.axis, keepdims=True, dtype=_accumulator(x))
+
+
+@evaluator(tosa.ReduceProduct)
+def _product(op: tosa.ReduceProduct, x: np.ndarray) -> np.ndarray:
+    return x.prod(axis=op.axis, keepdims=True, dtype=_accumulator(x))
+
+
+def _accumulator(x: np.ndarray) -> np.dtype:
+    return np.dtype(np.float64) if x.dtype.kind == "f" else x.dtype
+
+
+@evaluator(tosa.ArgMax)
+def _argmax(op: tosa.ArgMax, x: np.ndarray) -> np.ndarray:
+    """The first of equals; of no elements 0."""
+    if x.shape[op.axis] == 0:
+        return np.zeros(np.delete(x.shape, op.axis), np.int32)
+    return np.asarray(x.argmax(op.axis))
+
+
+# Evaluators of resizing, on NHWC.
+
+
+@evaluator(Resize)
+def _resize(op: Resize, x: np.ndarray) -> np.ndarray:
+    """Both dims in turn; sums of floats are divided by both n."""
+    dtype = np.dtype(np.float64) if x.dtype.kind == "f" else np.dtype(np.int64)
+    shape = op.output.type.shape or ()
+    for axis, steps in zip((1, 2), steps_of(op.scale, op.offset), strict=True):
+        size, out = x.shape[axis], shape[axis] or 0
+        if op.mode == "NEAREST_NEIGHBOR":
+            x = x.take(nearest_index(steps, size, out), axis)
+        else:
+            lower, upper, fraction = taps(steps, size, out)
+            weight = fraction.astype(dtype).reshape(-1, *(1,) * (3 - axis))
+            x = x.take(lower, axis) * (steps.n - weight) + x.take(upper, axis) * weight
+            x = x / steps.n if dtype.kind == "f" else x
+    return x
+
+
+@evaluator(ResizeNearestNeighbor)
+def _nearest(op: ResizeNearestNeighbor, x: np.ndarray, size: np.ndarray) -> np.ndarray:
+    flags = op.align_corners, op.half_pixel_centers
+    rows, columns = (float_nearest_index(n, int(o), *flags) for n, o in zip(x.shape[1:3], size, strict=True))
+    return x.take(rows, 1).take(columns, 2)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl import indexing as tfl_indexing
 from tflq.dialects.tfl import movement as tfl
+from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Range, Rank, Shape
 from tflq.dialects.tosa import movement as tosa
-from tflq.evaluate.registry import evaluator, of_arrays
-
-__all__: list[str] = []
-
+from tflq.dialects.tosa.movement import CondIf, Gather, Scatter, Table, Variable, VariableRead, VariableWrite, WhileLoop
+from tflq.evaluate.registry import Run, evaluator, of_arrays, running
 
 evaluator(tosa.Identity)(of_arrays(np.asarray))
 
@@ -201,3 +201,112 @@ def _batch_to_space(op: tfl.BatchToSpaceND, x: np.ndarray, block: np.ndarray, cr
     whole = moved.reshape(batch, *(d * s for d, s in zip(x.shape[1:], sizes, strict=False)), *x.shape[1 + spatial :])
     ends = (slice(int(a), n - int(b)) for (a, b), n in zip(crops, whole.shape[1:], strict=False))
     return whole[(slice(None), *ends)]
+
+
+# Evaluators of what picks elements by index.
+#
+# TOSA's GATHER and SCATTER are of rows, per batch: values [N, K, C], indices [N, W], rows [N, W, C]. Sources of
+# TFLite's: kernels/gather.cc, gather_nd.cc.
+
+
+@evaluator(Table)
+def _table(op: Table, x: np.ndarray, table: np.ndarray) -> np.ndarray:
+    index = x.astype(np.int32) - op.input.type.storage.minimum
+    if op.input.type.storage.bits == 8:
+        return table[index]
+    base, wide = index >> 7, table.astype(np.int32)
+    return (wide[base] << 7) + (wide[base + 1] - wide[base]) * (index & 0x7F)
+
+
+@evaluator(Gather)
+def _gather(op: Gather, values: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    return values[np.arange(len(values))[:, None], indices]
+
+
+@evaluator(Scatter)
+def _scatter(op: Scatter, values: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    out = values.copy()
+    out[np.arange(len(out))[:, None], indices] = rows
+    return out
+
+
+@evaluator(tfl_indexing.Gather)
+def _gather_axis(op: tfl_indexing.Gather, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """x[batch, before axis, indices[batch, ...], after axis]."""
+    axis, batch = op.axis % x.ndim, op.batch_dims
+    if batch < 0:
+        batch += indices.ndim
+    if not batch:
+        return x.take(indices, axis)
+    rows = x.reshape(-1, *x.shape[batch:])
+    picks = indices.reshape(len(rows), *indices.shape[batch:])
+    taken = np.stack([row.take(pick, axis - batch) for row, pick in zip(rows, picks, strict=True)])
+    return taken.reshape(*x.shape[:batch], *taken.shape[1:])
+
+
+@evaluator(tfl_indexing.GatherND)
+def _gather_nd(op: tfl_indexing.GatherND, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    return x[tuple(np.moveaxis(indices, -1, 0))]
+
+
+# Evaluators of shapes, ranges, and tensors of one value.
+
+
+@evaluator(Shape)
+def _shape(op: Shape, x: np.ndarray) -> np.ndarray:
+    return np.asarray(x.shape)
+
+
+@evaluator(Rank)
+def _rank(op: Rank, x: np.ndarray) -> np.ndarray:
+    return np.asarray(x.ndim)
+
+
+@evaluator(Fill)
+def _fill(op: Fill, dims: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return np.full(dims.tolist(), value.reshape(()))
+
+
+@evaluator(Range)
+def _range(op: Range, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    return np.arange(start.item(), limit.item(), delta.item()).astype(start.dtype)
+
+
+@evaluator(BroadcastArgs)
+def _broadcast_args(op: BroadcastArgs, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.asarray(np.broadcast_shapes(tuple(a.tolist()), tuple(b.tolist())))
+
+
+# Evaluators of TOSA's control flow: COND_IF and WHILE_LOOP run functions of the module on all of their inputs.
+
+
+@running(CondIf)
+def _if(op: CondIf, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+    return run.call(op.then_graph if arrays[0].all() else op.else_graph, arrays[1:])
+
+
+@running(WhileLoop)
+def _while(op: WhileLoop, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+    while run.call(op.cond_graph, arrays)[0].all():
+        arrays = run.call(op.body_graph, arrays)
+    return arrays
+
+
+# Evaluators of TOSA's variables. Each has its initial value until it is written; the functions of a run share them.
+
+
+@running(Variable)
+def _variable(op: Variable, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+    run.variables.setdefault(op.variable, arrays[0])
+    return []
+
+
+@running(VariableRead)
+def _read(op: VariableRead, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+    return [run.variables[op.variable]]
+
+
+@running(VariableWrite)
+def _write(op: VariableWrite, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+    run.variables[op.variable] = arrays[0]
+    return []

@@ -15,12 +15,28 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.evaluate.held import held_array, held_dtype
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import FunctionType, TensorType, bf16
 from tflq.light import dataclass, field
 from tflq.registering import Registry
 
-__all__ = ["Run", "evaluate_function", "evaluate_one", "evaluate_op", "evaluator", "of_arrays", "running"]
+# How the evaluator holds elements in arrays: by their numpy type, bf16 by bits (uint16), functions by their names.
+
+
+def held_dtype(type: TensorType) -> np.dtype:
+    """The type of the arrays that hold values of a type. TypeError if there is none."""
+    if isinstance(type.element, FunctionType):
+        return np.dtype(object)
+    return np.dtype(np.uint16) if type.storage is bf16 else type.storage.dtype
+
+
+def held_array(value: Value) -> np.ndarray:
+    """The elements of a constant. TypeError if it is none."""
+    if value.type.storage is not bf16 or value.buffer is None or not value.type.is_static:
+        return value.array
+    shape = [dim or 0 for dim in value.type.shape or ()]
+    return value.buffer.data.view(np.uint16).reshape(shape)
+
 
 Evaluator: TypeAlias = Callable[..., Any]
 
@@ -29,7 +45,7 @@ Evaluator: TypeAlias = Callable[..., Any]
 class Run:
     """What the functions of a module share while they are evaluated: each other, and the variables by name. `others`
     evaluate ops that no dialect declares, by name. `schedule`: the order in which reductions of the `stablehlo` dialect
-    combine values (`evaluate.stablehlo.schedule`)."""
+    combine values (`evaluate.stablehlo_reduction`)."""
 
     module: Module | None = None
     variables: dict[str, np.ndarray] = field(default_factory=dict)

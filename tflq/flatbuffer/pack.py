@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.control import Custom
-from tflq.flatbuffer.encoder import Encoder, Template, string_bytes, template
-from tflq.flatbuffer.layout import enum, options_of, table, union
-from tflq.flatbuffer.operators import options_field, unstated_attributes
+from tflq.flatbuffer.codec import Encoder, Template, string_bytes, template
+from tflq.flatbuffer.layout import enum, options_field, options_of, table, union, unstated_attributes
 from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType

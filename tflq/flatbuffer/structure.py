@@ -20,7 +20,7 @@ import numpy as np
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.layout import SCALAR_SIZES, TFLITE, Field, Schema, TableLayout
-from tflq.numerics.arrays import distinct
+from tflq.numerics.tables import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def check(data: memoryview, schema: Schema = TFLITE) -> None:
     """InvalidModelError unless every reference in `data`, the bytes of a whole file, stays inside it and is aligned."""
     size = len(data)
     if (identifier := bytes(data[4:8])) != schema.identifier or size < _SMALLEST:
-        from tflq.flatbuffer.foreign import foreign_error
+        from tflq.flatbuffer.identify import foreign_error
 
         if identifier != schema.identifier and (error := foreign_error(data)) is not None:
             raise error

@@ -20,10 +20,9 @@ import numpy as np
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import VerificationError
 from tflq.files import replace_file
-from tflq.flatbuffer.appended import Archive, place_archive
-from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, template
-from tflq.flatbuffer.layout import table
-from tflq.flatbuffer.operators import OpcodeTable
+from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, template
+from tflq.flatbuffer.identify import Archive, place_archive
+from tflq.flatbuffer.layout import OpcodeTable, table
 from tflq.flatbuffer.pack import OperatorPacker, TensorPacker
 from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Signature, Value
 

@@ -18,7 +18,7 @@ from tflq.ir.record import Record
 from tflq.ir.registry import op_class
 from tflq.ir.types import ScalarType, TensorType, i8
 from tflq.light import dataclass, field, replace
-from tflq.numerics.sparse import densified
+from tflq.numerics.convolution import densified
 
 __all__ = [
     *("NO_DATA", "Block", "Buffer", "Function", "Location", "Metadata", "Module", "Op", "Region", "Signature", "Value"),
@@ -412,7 +412,7 @@ class Module:
 
     def __eq__(self, other: object) -> bool:
         """Structural: whether both hold the same model."""
-        from tflq.ir.equal import modules_equal
+        from tflq.ir.rewriting import modules_equal
 
         return self is other or (isinstance(other, Module) and modules_equal(self, other))
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from tflq.ir.attributes import AffineMap, Opaque, TypedFloat, TypedInt, TypedString
 from tflq.ir.core import Buffer
-from tflq.ir.parse_elements import ElementParser
-from tflq.ir.print_attributes import AttributePrinter
-from tflq.ir.print_types import TypePrinter, type_text
-from tflq.ir.syntax import Symbol
+from tflq.ir.lexer import Symbol
+from tflq.ir.parse_types import ElementParser
+from tflq.ir.print_types import AttributePrinter, TypePrinter, type_text
 from tflq.ir.types import ElementType, ScalarType, TensorType, f64, i64
 
 __all__ = ["AttributeParser", "Blob"]

@@ -15,8 +15,7 @@ import numpy as np
 
 from tflq.ir.attributes import AffineMap, Opaque, TypedArray
 from tflq.ir.core import Value
-from tflq.ir.parse_core import READERS
-from tflq.ir.parse_ops import Form, OpParser, Types
+from tflq.ir.parse_ops import READERS, Form, OpParser, Types
 from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, index
 
 __all__ = ["COMPARE_FLOAT", "COMPARE_INTEGER", "CustomParser", "Reader"]

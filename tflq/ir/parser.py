@@ -20,11 +20,262 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import NO_DATA, Buffer, Metadata, Module, Signature, Value
-from tflq.ir.parse_functions import ParsedFunction
-from tflq.ir.parse_generic import GenericParser
+from tflq.ir.core import NO_DATA, NO_INFO, Buffer, Function, Metadata, Module, Signature, Value
+from tflq.ir.parse_ops import LABEL, Scope, Types
+from tflq.ir.parse_stablehlo import StablehloParser
+from tflq.ir.types import FunctionType, TensorType
 
-__all__ = ["parse_module"]
+# Functions from text; the grammar is in `parser`.
+
+
+_RETURNS = ("return", "func.return")
+
+
+@dataclass
+class ParsedFunction:
+    """A function and the names its text gives to its values."""
+
+    function: Function
+    symbols: dict[str, Value | None]
+
+
+class FunctionParser(StablehloParser):
+    """A scanner that reads functions. A module's buffer table is the subclass's."""
+
+    def function(self) -> ParsedFunction:
+        if not self.accept_word("func.func"):
+            self.fail("expected 'func.func'")
+        self.scope = Scope()
+        info: dict[str, Any] = {}
+        if self.peek_word() in ("private", "public", "nested"):
+            info["visibility"] = self.word("a visibility")
+        self.expect("@")
+        symbol = self.name_or_string("the function's name")
+        inputs = self._arguments()
+        at = self.pos
+        types = self._result_types(info) if self.accept("->") else []
+        attributes = self.dictionary() if self.accept_word("attributes") else {}
+        name = self.function_info(attributes, info, symbol, at)
+        if not self.accept("{"):
+            info["declaration"] = True
+            self.location()
+            return ParsedFunction(Function(name, inputs, [Value(t) for t in types], [], info=info), {})
+        while (op_at := self.skip_to_op()) >= 0:
+            self.op(op_at)
+        function = Function(name, inputs, self._return(types, at), self.scope.ops, info=info or NO_INFO)
+        self.expect("}")
+        self.location()
+        function.tensors = self.table_of(at)
+        return ParsedFunction(function, self.scope.symbols)
+
+    def function_info(self, attributes: dict[str, Any], info: dict[str, Any], symbol: str, at: int) -> str | None:
+        """Puts what a function's attributes say into its info; its name."""
+        foreign = {key: item for key, item in attributes.items() if key not in ("tflq.info", "tflq.name")}
+        if foreign:
+            info["attributes"] = foreign
+        info |= self.entry(attributes, "tflq.info", dict, {}, at)
+        name: str | None = self.entry(attributes, "tflq.name", str, None if "tflq.name" in attributes else symbol, at)
+        return name
+
+    def skip_to_op(self) -> int:
+        if self.peek("}"):
+            self.fail("the function ends without a return")
+        if self.peek("^"):
+            self.fail("a function of several blocks is not supported: write its control flow as ops with regions")
+        return -1 if self.peek_word() in _RETURNS or self.peek('"func.return"') else self.pos
+
+    def _arguments(self) -> list[Value]:
+        """`(%arg0: type {attributes}, ...)`, or only types where there is no body."""
+        self.expect("(")
+        values: list[Value] = []
+        for _ in self.items(")"):
+            at = self.pos
+            name = self.ssa_or_none()
+            if name is not None:
+                self.expect(":")
+            kind = self.value_type()
+            value = self.argument(Value(kind), self.attributes(), at)
+            self.location()
+            if name is not None:
+                self.define(name, value, at)
+            values.append(value)
+        return values
+
+    def argument(self, value: Value, attributes: dict[str, Any], at: int) -> Value:
+        """Gives an argument what its attributes say."""
+        own = {k.removeprefix("tflq."): v for k, v in attributes.items() if k.startswith("tflq.")}
+        self.tensor(value, own, at)
+        foreign = {k: v for k, v in attributes.items() if not k.startswith("tflq.")}
+        if foreign:
+            value.info = {**value.info, "attributes": foreign}
+        return value
+
+    def _result_types(self, info: dict[str, Any]) -> list[TensorType]:
+        """`type`, or `(type {attributes}, ...)`"""
+        if not self.accept("("):
+            return [self.value_type()]
+        types: list[TensorType] = []
+        attributes: list[dict[str, Any]] = []
+        for _ in self.items(")"):
+            types.append(self.value_type())
+            attributes.append(self.attributes())
+            self.location()
+        if any(attributes):
+            info["result_attributes"] = attributes
+        return types
+
+    def table_of(self, at: int) -> list[Value]:
+        table = self.scope.table
+        for index in range(len(table)):
+            if index not in table:
+                self.fail(f"no tensor of this function has index {index}, but one has a higher index", at)
+        return [table[index] for index in range(len(table))]
+
+    def _return(self, types: list[TensorType], at: int) -> list[Value]:
+        values = self.returned()
+        if [value.type for value in values] != types:
+            self.fail("what the function returns is not of the types in its header", at)
+        return values
+
+    def returned(self) -> list[Value]:
+        """`return %x : type`, or `"func.return"(%x) : (type) -> ()`"""
+        generic = self.string_or_none() is not None
+        if generic:
+            self.expect("(")
+        else:
+            self.word("return")
+        here = self.pos
+        names = self.operand_names()
+        given: Types = []
+        if generic:
+            self.expect(")")
+            self.expect(":")
+            given = self.types()
+            self.arrow_types()
+        elif names:
+            self.expect(":")
+            given = self.listed_types()
+        values = self.use(names, given, here)
+        self.location()
+        return values
+
+
+# Modules and functions from text in MLIR's generic form, as `--mlir-print-op-generic` writes them:
+#
+# module ::= `"builtin.module"() ({` function* `})` dict? `: () -> ()` function ::= `"func.func"() <` dict `> ({`
+# (`^`label `(` arguments `)` `:`)? op* return `}) : () -> ()`
+
+
+class GenericParser(FunctionParser):
+    """A scanner that reads functions in the generic form, too."""
+
+    def any_function(self) -> ParsedFunction:
+        return self._generic_function() if self.peek('"func.func"') else self.function()
+
+    def generic_module(self) -> tuple[dict[str, Any], list[ParsedFunction]]:
+        """The module's attributes and functions."""
+        attributes = self._opening()
+        functions: list[ParsedFunction] = []
+        while not self.accept("}"):
+            functions.append(self.any_function())
+        return attributes | self._closing(), functions
+
+    def _opening(self) -> dict[str, Any]:
+        """`"name"() <dict>? ({`, and the dictionary."""
+        self.string_or_none()
+        self.expect("(")
+        self.expect(")")
+        attributes: dict[str, Any] = {}
+        if self.accept("<"):
+            attributes = self.dictionary()
+            self.expect(">")
+        self.expect("(")
+        self.expect("{")
+        return attributes
+
+    def _closing(self) -> dict[str, Any]:
+        """`) dict? : () -> ()`, and the dictionary."""
+        self.expect(")")
+        attributes = self.attributes()
+        self.expect(":")
+        if self.function_type() != FunctionType((), ()):
+            self.fail("this op has neither operands nor results")
+        self.location()
+        return attributes
+
+    def _generic_function(self) -> ParsedFunction:
+        self.scope = Scope()
+        at = self.pos
+        attributes = self._opening()
+        if self.accept("}"):
+            attributes |= self._closing()
+            kind, given, attributes = self._header(attributes, at)
+            inputs = [self.argument(Value(t), a, at) for t, a in zip(kind.inputs, given, strict=True)]
+            return self._made(attributes, inputs, [Value(t) for t in kind.results], at, declaration=True)
+        names = self._block_header()
+        while (op_at := self.skip_to_op()) >= 0:
+            self.op(op_at)
+        body, start = self.scope.ops, self.pos
+        returned = self.returned()
+        self.expect("}")
+        attributes |= self._closing()
+        kind, given, attributes = self._header(attributes, at)
+        inputs = [value for _, value in names]
+        if [value.type for value in inputs] != list(kind.inputs):
+            self.fail("the arguments are not of the types in function_type", at)
+        if [value.type for value in returned] != list(kind.results):
+            self.fail("what the function returns is not of the types in function_type", start)
+        for value, tensor in zip(inputs, given, strict=True):
+            self.argument(value, tensor, at)
+        parsed = self._made(attributes, inputs, returned, at, declaration=False)
+        parsed.function.ops = body
+        parsed.function.tensors = self.table_of(at)
+        return parsed
+
+    def _block_header(self) -> list[tuple[str, Value]]:
+        """`^bb0(%arg0: type, ...):`, or nothing."""
+        if not self.peek("^"):
+            return []
+        self.take(LABEL, "a block")
+        names: list[tuple[str, Value]] = []
+        if self.accept("("):
+            for _ in self.items(")"):
+                name = self.operand_name()
+                self.expect(":")
+                names.append((name, Value(self.value_type())))
+                self.location()
+        self.expect(":")
+        for name, value in names:
+            self.define(name, value, self.pos)
+        return names
+
+    def _header(self, attributes: dict[str, Any], at: int) -> tuple[FunctionType, list[dict[str, Any]], dict[str, Any]]:
+        """A function's type, the attributes of its arguments, and what else is said of it."""
+        others = dict(attributes)
+        kind = others.pop("function_type", None)
+        if not isinstance(kind, FunctionType):
+            self.fail("a function needs its 'function_type'", at)
+        given = others.pop("arg_attrs", None) or [{}] * len(kind.inputs)
+        if len(given) != len(kind.inputs) or not all(isinstance(each, dict) for each in given):
+            self.fail(f"'arg_attrs' must be {len(kind.inputs)} dictionaries", at)
+        return kind, given, others
+
+    def _made(
+        self, attributes: dict[str, Any], inputs: list[Value], outputs: list[Value], at: int, *, declaration: bool
+    ) -> ParsedFunction:
+        info: dict[str, Any] = {}
+        symbol = self.entry(attributes, "sym_name", str, "", at)
+        visibility = attributes.get("sym_visibility")
+        if visibility is not None:
+            info["visibility"] = visibility
+        results = attributes.get("res_attrs") or []
+        if any(results):
+            info["result_attributes"] = results
+        rest = {k: v for k, v in attributes.items() if k not in ("sym_name", "sym_visibility", "res_attrs")}
+        name = self.function_info(rest, info, symbol, at)
+        if declaration:
+            info["declaration"] = True
+        return ParsedFunction(Function(name, inputs, outputs, [], info=info), self.scope.symbols)
 
 
 def parse_module(text: str, file: str = "<text>") -> Module:

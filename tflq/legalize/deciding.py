@@ -17,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from tflq.builder import refined
+from tflq.contract import Decision
+from tflq.dialects.effects import is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
-from tflq.dialects.hybrid import is_hybrid
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.control import Custom
@@ -26,20 +27,28 @@ from tflq.errors import Refused, TflqError, VerificationError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
-from tflq.legalize.decision import MARK, Decision, kept
-from tflq.legalize.exceptions import inexact, remedies, settled
-from tflq.legalize.hybrid import disregarded, without_kernel
-from tflq.legalize.in_place import Memory
-from tflq.legalize.misread import misread
-from tflq.legalize.rule import NotApplicable, Rewritten, Rule, RuleBuilder, rewritten, rules_of
-from tflq.legalize.variables import Variables
+from tflq.legalize.calls import misread
+from tflq.legalize.fallback import disregarded, inexact, remedies, settled, without_kernel
+from tflq.legalize.rule import Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.light import dataclass
-from tflq.targets import Target
+from tflq.targets.target import Target
 
 if TYPE_CHECKING:
     from tflq.legalize.target_kernels import TargetKernels
 
-__all__ = ["Decider", "Policy", "Semantics", "State"]
+
+# What becomes of one operator.
+
+
+MARK = "kept"
+"""In the info of an op: it stays as it is."""
+
+
+def kept(op: Op, reason: str, warning: str) -> Decision:
+    """An operator that stays as it is. What there is to warn of is what its kernel ignores."""
+    exception = "disregarded" if warning else ""
+    return Decision(op, "kept", reason, warning, exception, remedies([exception]))
+
 
 Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "variables", "lowered"]
@@ -127,7 +136,7 @@ class Decider:
             except Refused:
                 raise
             except Exception as error:
-                from tflq.users_code import fault_of_rule, name_of
+                from tflq.contract import fault_of_rule, name_of
 
                 if isinstance(error, VerificationError) or not isinstance(error, TflqError):
                     raise fault_of_rule(error, rule, op) from error
@@ -153,7 +162,7 @@ class Decider:
         real, stateful, hybrid = self._policy.real, is_recurrent(op), is_hybrid(op)
         missing = ""
         if stateful:
-            from tflq.legalize.recurrent import signatures as recurrent
+            from tflq.legalize import recurrent
 
             leaves = ("lowered",) if hybrid else ("lowered", "variables")
             missing = recurrent.without_kernel(op, real=real, kept=self._policy.state not in leaves)
@@ -170,7 +179,7 @@ class Decider:
         self.keep(op)
         if not case.recurrent:
             return kept(op, reason, "")
-        from tflq.legalize.recurrent import signatures as recurrent
+        from tflq.legalize import recurrent
 
         return kept(op, reason, recurrent.misread(op))
 
@@ -180,7 +189,7 @@ class Decider:
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
             if case.recurrent:
-                from tflq.legalize.recurrent import signatures as recurrent
+                from tflq.legalize import recurrent
 
                 warning = _joined(recurrent.misread(case.op), recurrent.repeated(case.op))
             else:

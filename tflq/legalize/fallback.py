@@ -8,36 +8,51 @@ simplified away afterwards by canonicalization and CSE.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tflq.builder import through_floats
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
-from tflq.dialects.forms import is_recurrent
+from tflq.dialects.forms import is_recurrent, kept_reason
 from tflq.dialects.tfl.activation import Tanh
 from tflq.dialects.tfl.arithmetic import FloorDiv, FloorMod, Maximum, Minimum
-from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
 from tflq.dialects.tfl.casts import Cast, Quantize
-from tflq.dialects.tfl.comparison import Equal, Less, SelectV2
+from tflq.dialects.tfl.comparison import Bitcast, BitwiseXor, Equal, Less, RightShift, SelectV2
+from tflq.dialects.tfl.control import version_info
+from tflq.dialects.tfl.convolution import DepthwiseConv2D, FullyConnected
+from tflq.dialects.tfl.indexing import EmbeddingLookup
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.reduction import ReduceProd
-from tflq.dialects.tfl.runtime import version_info
-from tflq.dialects.traits.kernels import FloatKernel, Unbounded
+from tflq.dialects.traits.quantization import FloatKernel, HybridKernel, Interpolates, Unbounded
 from tflq.dialects.traits.types import SameElementType
 from tflq.errors import InvalidModelError
 from tflq.ir.core import Op, Value
-from tflq.ir.notes import Notes
+from tflq.ir.record import Notes
 from tflq.ir.registry import family
-from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
-from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
-from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.legalize.scaling import kernel_name
-from tflq.light import dataclass
-from tflq.through_floats import through_floats
+from tflq.ir.types import (
+    QuantizedType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    f32,
+    i1,
+    i4,
+    i16,
+    ui8,
+)
+from tflq.legalize.probing import kernel_name
+from tflq.legalize.recurrent import missing_state, reads_past_state
+from tflq.legalize.rule import AS_STATED, NotApplicable, Rewritten, Rule, RuleBuilder
+from tflq.light import dataclass, replace
 
-__all__ = ["beyond_floats", "fall_back"]
+if TYPE_CHECKING:
+    from tflq.legalize.probing import Distance
+
 
 _DISREGARDED = frozenset({"SIGN_BIT", "TANH"})
 """Fused activations that float kernels disregard, too, but for those of recurrent operators."""
@@ -49,7 +64,7 @@ _NEAR = 2.0**26
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
     """The op on float tensors. NotApplicable if it computes on bits, or no interpreter computes it in float."""
     if family(op.name) == "stablehlo":
-        from tflq.legalize.stablehlo.builtins import as_builtin
+        from tflq.legalize.stablehlo import as_builtin
 
         op = as_builtin(op) or op
     if isinstance(op, Bitcast) and op.input.type.storage == op.output.type.storage == i4:
@@ -155,8 +170,7 @@ def _of_one_type(made: Op) -> bool:
 def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:
     """A file's dot_general or convolution on dequantized operands; None of all else."""
     from tflq.errors import Refused
-    from tflq.legalize.stablehlo.contracting import Contraction, spread
-    from tflq.legalize.stablehlo.contractions import Contractions
+    from tflq.legalize.stablehlo_contractions import Contraction, Contractions, spread
 
     if not isinstance(op, Contraction):
         return None
@@ -236,3 +250,211 @@ def _merged(op: Op, b: RuleBuilder, operands: Sequence[Value | None], type: Tens
     types = [TensorType((*outer, width), f32) for width in widths]
     parts = b.op(op.name, operands, types, {**op.attributes, "merge_outputs": False}, {"version": 1}).results
     return b.emit(Concatenation, parts, type, axis=2, fused_activation_function="NONE")
+
+
+# Where a converted model gives something else than the parameters say, or than the interpreter does.
+#
+# `EXCEPTIONS` names the ways; `docs/exceptions.md` has for each what was measured. A row of the report with a warning
+# has the name of one. Rules state what parameters kernels disregard, and note what C++ leaves undefined
+# (`note_undefined`); `settled` finds out whether that shows in a result, and says how far it is from the real value.
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """What a user should know of a result. `reproduced`: it is the interpreter's, which is not what the parameters say;
+    else it is what the parameters say, and the interpreter's is not, or is not the same everywhere. `remedy`: what the
+    user can do, after each warning."""
+
+    text: str
+    reproduced: bool
+    remedy: str
+
+
+_QUANTIZED_AGAIN = "quantize the model again with scales closer to each other, or convert with --semantics real"
+
+EXCEPTIONS: dict[str, Caveat] = {
+    "disregarded": Caveat(
+        "the kernel ignores parameters that the model states",
+        reproduced=True,
+        remedy="keep it if the model was tested in the interpreter, else convert with --semantics real",
+    ),
+    "undefined": Caveat(
+        "the kernel comes to something that C++ leaves undefined", reproduced=True, remedy=_QUANTIZED_AGAIN
+    ),
+    "range": Caveat("the kernel's arithmetic leaves the range of its types", reproduced=True, remedy=_QUANTIZED_AGAIN),
+    "unsettled": Caveat(
+        "the kernel's result is undefined in C++, and interpreters differ",
+        reproduced=False,
+        remedy="use it, but do not compare it with an interpreter's result",
+    ),
+    "inexact": Caveat(
+        "no integer arithmetic here gives what the kernel does",
+        reproduced=False,
+        remedy="state sizes that are open (--batch, --shape), else allow for the difference",
+    ),
+    "broken": Caveat(
+        "the kernel's result says nothing of the model",
+        reproduced=False,
+        remedy="use it, but do not compare it with the result of the reference kernels",
+    ),
+    "state": Caveat(
+        "the state outlives reset_all_variables()",
+        reproduced=True,
+        remedy="for a new sequence create the interpreter anew, or convert with --reset-signature and call "
+        "get_signature_runner('tflq_reset')()",
+    ),
+}
+"""By name."""
+
+_UNDEFINED = "{what}, which C++ leaves undefined; the result is what kernels compiled for x86-64 give{far}"
+_UNSETTLED = "{what}, which C++ leaves undefined, and interpreters differ{far}; " + AS_STATED
+_RANGE = "at these scales the kernel's sums or products exceed its types; the result is the kernel's{far}"
+_USUAL = (1e-12, 1e6)
+"""Scales between these do not take the kernels' float32 multipliers out of range."""
+
+
+def remedies(exceptions: Iterable[str]) -> str:
+    """What a user can do about warnings of these exceptions; empty if there are none, or none is named."""
+    return "; ".join(dict.fromkeys(EXCEPTIONS[name].remedy for name in exceptions if name))
+
+
+def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> Rewritten:
+    """A rule's answer with the warnings that its results need: those that no value shows are left out."""
+    if answer.warning and not EXCEPTIONS[answer.exception].reproduced:
+        return answer
+    unusual = _unusual(op)
+    if not (undefined or answer.warning or unusual):
+        return answer
+    from tflq.legalize.probing import Distance, distance
+
+    far = distance(rule, op)
+    counts = [c for c in undefined.values() if c is not None]
+    if far is None and counts and len(counts) == len(undefined) and not answer.warning:
+        far = Distance(max(counts))
+    if far is not None and not far.shows:
+        return replace(answer, warning="")
+    if not answer.warning and not undefined and (far is None or not _plain(op, far)):
+        return answer
+    tail = "" if far is None else f", {far}"
+    if undefined:
+        words, name = _UNDEFINED.format(what=" and ".join(undefined), far=tail), "undefined"
+    elif answer.warning:
+        return answer
+    else:
+        words, name = _RANGE.format(far=tail), "range"
+    return replace(answer, warning="; ".join(w for w in (answer.warning, words) if w), exception=name)
+
+
+def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
+    """Warnings that a rule cannot give what the kernel does, and the exceptions that these are."""
+    found = {answer.warning: "inexact"} if answer.warning else {}
+    if answer.unsettled:
+        from tflq.legalize.probing import Distance, distance
+
+        far = distance(rule, op)  # of what one of them gives
+        words = _UNSETTLED.format(what=answer.unsettled, far="" if far in (None, Distance(0)) else f": {far}")
+        found[words] = "unsettled"
+    return found
+
+
+def _unusual(op: Op) -> bool:
+    low, high = _USUAL
+    for value in op.tensors:
+        element = value.type.element
+        if isinstance(element, UniformQuantizedType) and not low <= element.scale <= high:
+            return True
+    return False
+
+
+def _plain(op: Op, far: Distance) -> bool:
+    """Whether a distance is more than what a kernel's approximations are off. Comparisons round on purpose, and int16
+    tables interpolate."""
+    storage = op.result.type.storage
+    interpolated = storage is i16 and trait_of(op, Interpolates) is not None
+    return storage is not i1 and not interpolated and far.counts > 1 << max(storage.bits - 6, 0)
+
+
+# Operators that compute in float on quantized constants, and the kernels that take them (hybrid kernels).
+#
+# A hybrid kernel quantizes the activations as it runs, or dequantizes its weights, or rows of a table. Where there is
+# none for the weights at hand, the constants become float ones. None reads a zero point; some refuse one other than
+# 0.
+#
+# Sources: kernels/conv.cc, depthwise_conv.cc (whose hybrid kernel reads a scale per channel), transpose_conv.cc,
+# fully_connected.cc, batch_matmul.cc, embedding_lookup.cc.
+
+
+_SPARSE_BLOCK = 16
+_NONE = HybridKernel(())
+
+
+def _kernel(op: Op) -> HybridKernel:
+    """The operator's hybrid kernel; one for no weights, if it has none."""
+    return trait_of(op, HybridKernel) or _NONE
+
+
+def disregarded(op: Op) -> str:
+    """What the kernel of such an op disregards of its constants' parameters; empty if nothing."""
+    for value in op.operands:
+        if value is None or not value.type.quantized or kept_reason(op) is not None:
+            continue
+        if value.type.storage == ui8:
+            return f"the kernel reads '{value.name}', which is uint8, as int8 without a zero point"
+        blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
+        if blocks and value.type.storage in _kernel(op).scaleless:
+            return f"the kernel reads the scales of '{value.name}', one per block, as 0"
+        if blocks and isinstance(op, FullyConnected):
+            return (
+                f"the reference kernels ignore the scales per block of '{value.name}', the optimized ones a fused "
+                "activation"
+            )
+        if _zero_points(value).any():
+            return f"the kernel ignores the zero points of '{value.name}', which are not 0"
+    return ""
+
+
+def _in_blocks(op: Op, sparsity: Mapping[str, Any]) -> bool:
+    """Whether sparse weights are stored as the one hybrid kernel takes them that reads such."""
+    blocks, levels = sparsity["block_map"], sparsity["dim_metadata"]
+    whole = blocks is not None and len(blocks) == 1 and levels[-1]["dense_size"] == _SPARSE_BLOCK
+    return isinstance(op, FullyConnected) and whole
+
+
+def _zero_points(value: Value) -> np.ndarray:
+    element = value.type.element
+    return np.atleast_1d(getattr(element, "zero_points", getattr(element, "zero_point", 0)))
+
+
+def without_kernel(op: Op, *, real: bool = False) -> str:
+    """Why no kernel computes such an op on its constants as they are; empty if one does. `real`: what disregards
+    parameters does not."""
+    if kept_reason(op) is not None:
+        return ""
+    kernel, known = kernel_name(op), _kernel(op)
+    for place, value in enumerate(op.operands):
+        if value is None or not value.type.quantized:
+            continue
+        element, storage = value.type.element, value.type.storage
+        blocks = isinstance(element, UniformQuantizedSubChannelType)
+        if blocks and storage not in known.blockwise + known.scaleless:
+            return f"{kernel} has no kernel for float activations with {storage} blockwise constants"
+        if place != 1 or storage not in known.weights:
+            return f"{kernel} has no kernel for float activations with {storage} constants"
+        if "sparsity" in value.info and not _in_blocks(op, value.info["sparsity"]):
+            return (
+                f"{kernel} has no kernel for float activations with sparse constants but in blocks of {_SPARSE_BLOCK}"
+            )
+        one_scale = not isinstance(element, UniformQuantizedPerAxisType)
+        if isinstance(op, DepthwiseConv2D) and one_scale and value.type.shape and value.type.shape[-1] != 1:
+            return f"{kernel} on float activations reads a scale per channel, and there is one"
+        zeros = _zero_points(value).reshape(-1)
+        if (storage in known.symmetric and zeros.any()) or (isinstance(op, EmbeddingLookup) and zeros[0]):
+            return f"{kernel} takes no zero point of '{value.name}' but 0"
+        axis = getattr(element, "axis", 0)
+        if isinstance(op, EmbeddingLookup) and axis:
+            return f"{kernel} takes scales per row, and those of '{value.name}' are along dim {axis}"
+        last = (value.type.shape or (0,))[-1] or 0
+        shorter = isinstance(element, UniformQuantizedSubChannelType) and last % element.block_sizes[-1]
+        if storage in known.blockwise and shorter:
+            return f"{kernel} takes whole blocks, and the last of '{value.name}' is shorter"
+    return disregarded(op) if real else ""

@@ -14,33 +14,130 @@ new results, plain, one per result. Reasons are kept for the report and for `tfl
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from importlib import import_module
+from itertools import chain, count
 from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
+from tflq.analysis.known import variable_name
 from tflq.builder import Builder
+from tflq.dialects.declare import trait_of
+from tflq.dialects.effects import is_variable
 from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tfl.recurrent import AssignVariable, VarHandle
+from tflq.dialects.traits.operands import View
 from tflq.errors import Refused
-from tflq.ir.core import Buffer, Op, Value
-from tflq.ir.types import f32
-from tflq.legalize.in_place import Memory
-from tflq.legalize.variables import Variables
-from tflq.light import dataclass
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.types import ElementType, f32
+from tflq.light import dataclass, field
 from tflq.registering import modules_of
 
-__all__ = [
-    "AS_STATED",
-    "DECLARED",
-    "Answer",
-    "NotApplicable",
-    "Rewritten",
-    "Rule",
-    "RuleBuilder",
-    "rewritten",
-    "rule",
-    "rules_of",
-]
+# The variables of a module: names by handle or variable tensor, and under which parameters each is written.
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """names: of handles, and of variable tensors as they become variables. written: the element types of what is
+    assigned to each resource variable, without repetition."""
+
+    names: dict[Value, str] = field(default_factory=dict)
+    written: Mapping[str, Sequence[ElementType]] = field(default_factory=dict)
+
+    def name(self, tensor: Value) -> tuple[str, bool]:
+        """The name of the variable that a variable tensor becomes, and whether this is the first time."""
+        known = self.names.get(tensor)
+        if known is not None:
+            return known, False
+        base, taken = tensor.name or "state", set(self.names.values())
+        name = next(n for n in chain([base], (f"{base}_{i}" for i in count(1))) if n not in taken)
+        self.names[tensor] = name
+        return name, True
+
+    def elements(self, handle: Value) -> Sequence[ElementType]:
+        """What is written to the variable of a handle; nothing, if the handle is passed in."""
+        made = handle.producer
+        return self.written.get(variable_name(made), ()) if made is not None and isinstance(made, VarHandle) else ()
+
+
+def variables_of(module: Module) -> Variables:
+    """The resource variables of a module."""
+    handles = {op.result: variable_name(op) for op in module.ops() if isinstance(op, VarHandle)}
+    written: dict[str, list[ElementType]] = {}
+    for op in module.ops():
+        if isinstance(op, AssignVariable) and op.resource in handles:
+            of = written.setdefault(handles[op.resource], [])
+            if op.value.type.element not in of:
+                of.append(op.value.type.element)
+    return Variables(handles, written)
+
+
+# Whether the interpreter writes an operator's result over an operand, as its memory planner decides.
+#
+# That shows where a kernel's loop comes to something undefined: with separate memory for its result the loop runs in
+# vector registers, over an operand one by one (`tflq.numerics.fixed_point`). With
+# `experimental_preserve_all_tensors` nothing
+# is written over. Source: ArenaPlanner::IdentifyInPlaceTensors in tflite/arena_planner.cc, for operators with
+# kTfLiteInplaceOpInput0Shared and kTfLiteInplaceOpInput1Shared.
+
+
+_LEAST_BYTES = 4
+"""Tensors of so many bytes or less are not shared."""
+
+
+class Memory:
+    """The tensors of one function, as the planner counts their readers."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+
+    @cached_property
+    def _readers(self) -> dict[Value, int]:
+        counts = {value: len(ops) for value, ops in self._function.users().items()}
+        for value in self._function.outputs:
+            counts[value] = counts.get(value, 0) + 1
+        return counts
+
+    @cached_property
+    def _producers(self) -> dict[Value, Op]:
+        return {result: op for op in self._function.ops for result in op.results}
+
+    def writes_over(self, op: Op) -> bool:
+        """Whether the result of an op that computes in place is stored where its first or second operand was."""
+        if op.result in self._function.outputs:
+            return False
+        return any(v is not None and self._is_free(v, op.result) for v in op.operands[:2])
+
+    def _is_free(self, operand: Value, result: Value) -> bool:
+        shape, storage = result.type.shape, result.type.storage
+        if operand.is_constant or is_variable(operand) or operand in self._function.inputs or shape is None:
+            return False
+        size, own = (_elements(v.type.shape) for v in (result, operand))
+        if size != own or size * storage.bits // 8 <= _LEAST_BYTES:
+            return False
+        return self._readers.get(operand, 0) == 1 and self._readers.get(self._root(operand), 0) <= 1
+
+    def _root(self, value: Value) -> Value:
+        """The tensor in whose memory a view of it is."""
+        while (op := self._producers.get(value)) is not None and (view := trait_of(op, View)) is not None:
+            source = view.slots[0].value(op)
+            if (
+                source is None
+                or source.is_constant
+                or source in self._function.inputs
+                or value in self._function.outputs
+            ):
+                break
+            value = source
+        return value
+
+
+def _elements(shape: tuple[int | None, ...] | None) -> int:
+    count = 1
+    for dim in shape or ():
+        count *= 1 if dim is None else dim
+    return count
 
 
 class NotApplicable(Refused):
@@ -69,7 +166,7 @@ class NotApplicable(Refused):
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """New results, with what the report should say: a `note` (how), a `warning` (where the kernel disregards
-    parameters), and which `exception` that is (`tflq.legalize.exceptions`). Where parameters must hold
+    parameters), and which `exception` that is (`tflq.legalize.fallback`). Where parameters must hold
     (`RuleBuilder.real`), an answer with a warning is none."""
 
     results: Sequence[Value]

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tflq.dialects.tfl.matmul import FullyConnected
-from tflq.dialects.tfl.runtime import version_info
+from tflq.dialects.tfl.control import version_info
+from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import (
     ElementType,
@@ -28,11 +28,11 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.decision import MARK
-from tflq.legalize.reference.generic.accumulate import MultiplyAdd, accumulator
+from tflq.legalize.deciding import MARK
+from tflq.legalize.rescaled import MultiplyAdd, accumulator
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.light import replace
-from tflq.targets import Target, Verdict
+from tflq.targets.target import Target, Verdict
 
 __all__ = ["TargetKernels"]
 

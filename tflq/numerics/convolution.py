@@ -14,27 +14,18 @@ kernels/padding.h, kernels/internal/reference/fully_connected.h, integer_ops/ful
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tflq.light import dataclass
+from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quotient
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-__all__ = [
-    "Window",
-    "channel_sums",
-    "crude_bounds",
-    "double_scales",
-    "exact_bounds",
-    "exact_channel_bounds",
-    "exact_end",
-    "legacy_scale",
-    "window",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +119,225 @@ def crude_bounds(terms: int, weight: int, low: int, high: int, bias: npt.ArrayLi
     reach = terms * weight * max(-low, high)
     offset = np.asarray(bias, np.int64)
     return int(offset.min(initial=0)) - reach, int(offset.max(initial=0)) + reach
+
+
+# Pooling over windows of rows and columns.
+#
+#     average[y, x] = (sum ± count // 2) / count, truncated; + for a positive sum: the mean, half away from zero
+#     maximum[y, x] = the greatest element
+#
+# over the elements of the window that lie inside the input: padding is neither summed nor counted. Neither kernel
+# looks at scales or zero points, so both are the same on stored integers of any parameters.
+#
+# TOSA's AVG_POOL2D sums x - input_zp, multiplies by a reciprocal and adds output_zp:
+#
+#     (sum * m + 2^(s - 1)) >> s        m = ((2^30 + 1) << k) // count, s = 30 + k, k the bits of count - 1
+#
+# That is the mean, half away from zero, of every |sum| < 2^29. For m * count = 2^s + d with 0 < d <= 2^k, since
+# count <=
+# 2^k: the product is sum / count * (1 + d / 2^s), farther from zero, which takes both halves away from it. No other
+# quotient is closer than 1 / (2 count) to a half, and |sum| / count * 2^-30 is less than that.
+#
+# Sources: kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/pooling.h; TOSA 1.0
+# specification, AVG_POOL2D, reciprocal_scale.
+
+
+def reciprocal_scale(count: int) -> tuple[int, int]:
+    """TOSA's multiplier and shift for a division by `count`."""
+    k = (count - 1).bit_length()
+    return (((1 << 30) + 1) << k) // count, 30 + k
+
+
+def average_is_exact(kernel: Sequence[int], low: int, high: int, zero_point: int) -> bool:
+    """Whether TOSA's average of integers within [low, high] less their zero point is the mean, half away from zero."""
+    return kernel[0] * kernel[1] * max(high - zero_point, zero_point - low) < 1 << 29
+
+
+def average_pool(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
+    """AVERAGE_POOL_2D of NHWC integers, int64; `kernel` and `stride` are y, x, `pad` is top, bottom, left, right.
+
+    The quotient itself, float64, of floats.
+    """
+    total, count = _sums(x, kernel, stride, pad)
+    if x.dtype.kind == "f":
+        return total / count
+    return np.sign(total) * ((np.abs(total) + count // 2) // count)
+
+
+def reciprocal_average_pool(
+    x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]
+) -> np.ndarray:
+    """TOSA's AVG_POOL2D of NHWC integers less their zero point, int64; arguments as for `average_pool`."""
+    total, count = _sums(x, kernel, stride, pad)
+    counts, place = np.unique(count, return_inverse=True)
+    scales = np.asarray([reciprocal_scale(int(c)) for c in counts], np.int64)
+    multiplier, shift = scales[place.reshape(count.shape)].transpose(4, 0, 1, 2, 3)
+    return (total * multiplier + (np.int64(1) << (shift - 1))) >> shift
+
+
+def window_counts(sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
+    """The elements of each window that are not padding, for an input of `sizes` rows and columns: [OH, OW]."""
+    ones = np.ones((1, *sizes, 1), np.int64)
+    return _added(ones, kernel, stride, pad)[0, :, :, 0]
+
+
+def _sums(
+    x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of each window, in int64 or float64, and the number of its elements."""
+    wide = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
+    counts = window_counts(x.shape[1:3], kernel, stride, pad)
+    return _added(wide, kernel, stride, pad), counts[None, :, :, None]
+
+
+def _added(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
+    return functools.reduce(np.add, _shifted(x, kernel, stride, pad, 0))
+
+
+def max_pool(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
+    """MAX_POOL_2D of NHWC integers; arguments as for `average_pool`."""
+    shifted = _shifted(x, kernel, stride, pad, -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
+    out = next(shifted)
+    for other in shifted:
+        out = np.maximum(out, other)
+    return out
+
+
+def _shifted(
+    x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int], fill: float
+) -> Iterator[np.ndarray]:
+    """For each position in the window, the element there of every window."""
+    top, bottom, left, right = pad
+    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+    rows, columns = ((size - k) // s + 1 for size, k, s in zip(padded.shape[1:3], kernel, stride, strict=True))
+    for row in range(kernel[0]):
+        for column in range(kernel[1]):
+            yield padded[:, row :: stride[0], column :: stride[1]][:, :rows, :columns]
+
+
+# Sparse constants as dense arrays.
+#
+# A sparse tensor stores elements level by level, in the traversal order: a dense level has every index of its dim, a
+# compressed one those that its segments and indices list. Block dims come after the tensor's own, and count within a
+# dim. Source: `SparsityParameters` in schema.fbs, tools/optimize/sparsity/format_converter.cc.
+
+
+def densified(stored: np.ndarray, shape: Sequence[int], sparsity: Mapping[str, Any]) -> np.ndarray:
+    """The dense array of stored elements; what is not stored is 0."""
+    order, blocks = sparsity["traversal_order"], sparsity["block_map"]
+    coordinates: list[np.ndarray] = []
+    count = 1
+    for level in sparsity["dim_metadata"]:
+        if level["format"] == "DENSE":
+            size = level["dense_size"]
+            parents, indices = np.repeat(np.arange(count), size), np.tile(np.arange(size), count)
+        else:
+            segments, indices = (np.asarray(level[key][1]["values"], np.int64) for key in _COMPRESSED)
+            parents = np.repeat(np.arange(count), np.diff(segments))
+        coordinates = [c[parents] for c in coordinates] + [indices]
+        count = len(indices)
+    place = [coordinates[list(order).index(axis)] for axis in range(len(shape))]
+    for block, axis in enumerate(() if blocks is None else blocks):
+        level = list(order).index(len(shape) + block)
+        place[axis] = place[axis] * sparsity["dim_metadata"][level]["dense_size"] + coordinates[level]
+    dense = np.zeros(tuple(shape), stored.dtype)
+    dense[tuple(place)] = stored.reshape(-1)[:count]
+    return dense
+
+
+_COMPRESSED = ("array_segments", "array_indices")
+
+
+# The fixed-point multipliers of MEAN, SUM and REDUCE_PROD over quantized tensors.
+#
+# MEAN and SUM sum stored integers in int32 and apply one multiplier to `sum - zero_point_in * count`:
+#
+#     SUM    quantize_multiplier(double(scale_in) / double(scale_out))
+#     MEAN   the same, with 1 / count folded in: (M << s) / count, truncated, and s less in the left shift, where
+#            s = floor(log2(count)), but at most 32 and at most 31 + shift
+#
+# so that MEAN's mantissa has 30 or 31 significant bits. REDUCE_PROD multiplies element by element, and by
+# `quantize_multiplier(scale_in / scale_out^(1 / count))` after each, 64 bits to 32 (`multiply_int64`):
+#
+#     p = x[0], then multiply(p * x[i]) for the others in row-major order, then multiply(p)        x less zero_point_in
+#
+# Sources: kernels/reduce.cc (PrepareMeanOrSum, GetQuantProdScaling), kernels/internal/reference/reduce.h
+# (QuantizedMeanOrSum, QuantizedReduceProd).
+
+
+def sum_multiplier(scale_in: float, scale_out: float) -> Multiplier:
+    """What SUM multiplies by."""
+    return quantize_multiplier(quotient(scale_in, scale_out))
+
+
+def mean_multiplier(scale_in: float, scale_out: float, count: int) -> Multiplier:
+    """What MEAN over `count` elements multiplies their sum by. ValueError if the ratio of the scales is too large."""
+    return divided_multiplier(sum_multiplier(scale_in, scale_out), count)
+
+
+def divided_multiplier(multiplier: Multiplier, count: int) -> Multiplier:
+    """A multiplier with 1 / count folded in."""
+    mantissa, left = multiplier
+    folded = min(count.bit_length() - 1, 32, 31 + left)
+    return Multiplier((mantissa << folded) // count, left - folded)
+
+
+def product_scale(scale_in: float, scale_out: float, count: int) -> float:
+    """What REDUCE_PROD multiplies by after each of `count` factors; 0 for what is not finite, as its multiplier is."""
+    scale = quotient(scale_in, scale_out ** (1.0 / count))
+    return scale if math.isfinite(scale) else 0.0
+
+
+def product_bounds(reach: int, scale: float, count: int) -> list[int]:
+    """For factors within [-reach, reach]: bounds of what each multiplication by `scale` takes, and of the result."""
+    bounds, product = [], float(reach)
+    for _ in range(count - 1):
+        bounds.append(int(product * reach))
+        product = bounds[-1] * scale * (1 + 2.0**-14) + 1  # the multiplier is rounded to 15 bits
+    return [*bounds, int(product), int(product * scale * (1 + 2.0**-14) + 1)]
+
+
+# Numbers that the integer SVDF and LSTM kernels make of quantization parameters, in the float32 they use.
+#
+#     gate         w * x / 2^-12        Q3.12, or the scale of an intermediate tensor before a layer norm
+#     peephole     2^c * w / 2^-12      the product in double; 2^c the scale of the cell state
+#     hidden       2^-15 / h * 2^-15    of an output gate times a tanh, both in Q0.15; h the hidden state's scale
+#     projection   w * h / s            s the output state's scale
+#     SVDF         x * f / s, s * t / y
+#
+# Sources: kernels/unidirectional_sequence_lstm.cc and lstm.cc (PopulateQuantizedLstmParams8x8_16), kernels/svdf.cc
+# (Prepare), kernels/kernel_util.cc (CheckedLog2).
+
+
+GATE_SCALE = 2.0**-12
+
+
+def product_scale_recurrent(a: float, b: float, result: float) -> float:
+    """a * b / result."""
+    with np.errstate(all="ignore"):
+        return float(np.float32(a) * np.float32(b) / np.float32(result))
+
+
+def peephole_scale(cell_exponent: int, weights: float, gate: float = GATE_SCALE) -> float:
+    return float(np.float32(2.0**cell_exponent * float(np.float32(weights)) / float(np.float32(gate))))
+
+
+def hidden_scale(hidden: float) -> float:
+    return float(np.float32(2.0**-15 / float(np.float32(hidden)) * 2.0**-15))
+
+
+def power_of_two(scale: float) -> int:
+    """The exponent of a scale that is a power of two, or nearly. ValueError for another."""
+    logarithm = math.log(np.float32(scale)) if scale > 0 else -math.inf
+    exponent = float(np.float32(logarithm) * (np.float32(1) / np.float32(math.log(2.0))))
+    if not math.isfinite(exponent):
+        raise ValueError(f"a cell state's scale is a power of two, and {scale} is none")
+    rounded = round(exponent)
+    if abs(exponent - rounded) >= 1e-3:
+        raise ValueError(f"a cell state's scale is a power of two, and {scale} is none")
+    return rounded
+
+
+def clip_bound(clip: float, scale: float, most: int) -> int:
+    """What a clip is in stored integers, 0 for none."""
+    return int(min(np.float32(clip) / np.float32(scale), np.float32(most))) if clip > 0 else 0

@@ -18,14 +18,15 @@ integer lies between X(m) and Y(m). Three ways to see that, each for what the on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.numerics.staircase import Staircase, rescale_staircase
-
-__all__ = ["Division", "fit_division", "fit_divisions", "rescale_divisions"]
+from tflq.light import dataclass as light_dataclass
+from tflq.numerics.staircase import Staircase, float_thresholds, rescale_staircase
 
 _I31 = (1 << 31) - 1
 _BLOCK = 512  # channels whose distances stay in the cache, as 32 bits
@@ -285,3 +286,141 @@ def _turns(x: np.ndarray) -> np.ndarray:
 
 def _blocks(channels: int, at_once: int = _BLOCK) -> Iterator[slice]:
     return (slice(at, at + at_once) for at in range(0, channels, at_once))
+
+
+# round_half_away(double(x) * scale) as TOSA's RESCALE with one rounding: (x q M + 2^(s-1)) >> s.
+#
+# Both are staircases (`tflq.numerics.staircase`): they are equal on a range of x if they pass each level at the same
+# x. T(n) being the threshold of level n, x q M >= (2n - 1) 2^(s-1) has to hold at x = T(n) and not at T(n) - 1. Each
+# is a bound of M, so the multipliers that are right are the integers of one interval, which is found exactly. s makes
+# M as large as 31 bits allow. Where no integer is in the interval, an odd factor q of x makes the slopes M q / 2^s
+# denser: it is tried as far as q x fits int32.
+
+
+_RESCALE_FIT_FAR = 1 << 62  # beyond any product of 31 by 31 bits
+_LARGEST_FACTOR = 127
+_CHUNK = 1 << 18  # thresholds looked at together: 2 MiB an array
+
+
+@dataclass(frozen=True, slots=True)
+class RescaleFit:
+    """The factors q, multipliers M and shifts s, int64 [C] each."""
+
+    factor: np.ndarray
+    multiplier: np.ndarray
+    shift: np.ndarray
+
+
+def told_apart(scale: np.ndarray, lows: int, highs: int) -> tuple[int, int]:
+    """Bounds beyond which no x has another result than at them, the result being saturated to [lows, highs]."""
+    ends = float_thresholds(np.asarray([lows + 1, highs]), scale)
+    return int(ends[0].min()) - 1, int(ends[1].max())
+
+
+def fit_rescale(scale: np.ndarray, lows: int, highs: int, least: int, most: int) -> RescaleFit | None:
+    """The RESCALE by positive scales float64[C] for x in [least, most], saturated to [lows, highs].
+
+    None where a channel has none.
+    """
+    reach = max(-least, most, 1)
+    levels = np.arange(lows + 1, highs + 1)
+    if reach > _I31 + 1 or not levels.size:
+        return None
+    fit = RescaleFit(*(np.zeros(scale.size, np.int64) for _ in range(3)))
+    step = max(1, _CHUNK // levels.size)
+    for at in range(0, scale.size, step):
+        if not _fit_block(fit, np.arange(at, min(at + step, scale.size)), scale, levels, least, most):
+            return None
+    return fit
+
+
+def _fit_block(
+    fit: RescaleFit, channels: np.ndarray, scale: np.ndarray, levels: np.ndarray, least: int, most: int
+) -> bool:
+    """Fills in some channels; whether all of them have a multiplier."""
+    thresholds = float_thresholds(levels, scale[channels])
+    reach = max(-least, most, 1)
+    for factor in range(1, _LARGEST_FACTOR + 1, 2):
+        if factor > 1 and factor * reach > _I31:
+            return False
+        multiplier, shift, found = _multipliers(levels, thresholds, scale[channels], least, most, factor)
+        found &= factor * reach <= np.left_shift(np.int64(1), shift - 1)
+        done = channels[found]
+        fit.factor[done], fit.multiplier[done], fit.shift[done] = factor, multiplier[found], shift[found]
+        channels, thresholds = channels[~found], thresholds[:, ~found]
+        if not channels.size:
+            return True
+    return False
+
+
+def _multipliers(
+    levels: np.ndarray, thresholds: np.ndarray, scale: np.ndarray, least: int, most: int, factor: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The middle of each channel's interval of multipliers, the shift, and whether the interval has an integer."""
+    shift = np.clip(31 - np.frexp(scale / factor)[1], 2, 62).astype(np.int64)
+    odd = 2 * levels[:, None] - 1
+    far = np.abs(odd) > _RESCALE_FIT_FAR >> (shift - 1)
+    border = np.where(far, np.where(odd > 0, _RESCALE_FIT_FAR, -_RESCALE_FIT_FAR), np.where(far, 0, odd) << (shift - 1))
+    # x M >= border at the first x that reaches the level, x M <= border - 1 at the last that does not
+    low, high = _bounds(np.maximum(thresholds, least) * factor, border, thresholds <= most)
+    low_too, high_too = _bounds(-np.minimum(thresholds - 1, most) * factor, 1 - border, thresholds > least)
+    low, high = np.maximum(low, low_too), np.minimum(high, high_too)
+    return (low + high) >> 1, shift, low <= high
+
+
+def _bounds(x: np.ndarray, border: np.ndarray, holds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest M in 0 .. 2^31 - 1 with x M >= border where `holds`, per column; crossed if none."""
+    floor = border // np.where(x == 0, 1, x)
+    exact = floor * x == border
+    low = np.where(holds & (x > 0), np.where(exact, floor, floor + 1), 0).max(axis=0)
+    high = np.where(holds & (x < 0), floor, _I31).min(axis=0)
+    never = (holds & (x == 0) & (border > 0)).any(axis=0)
+    return np.where(never, _I31 + 1, np.maximum(low, 0)), high
+
+
+# Sums of scaled integers in int32: integer multipliers with as many bits behind the point as the sum leaves.
+#
+#     sum of x_i r_i  ~  (sum of (x_i M_i + 2^(s_i - 1)) >> s_i) / 2^f        M_i = round(r_i 2^(f + s_i))
+#
+# Each term is off by at most half a count of 2^-f for its shift, and by |x_i| 2^(-s_i - 1) of them for its
+# multiplier. With s_i as large as M_i < 2^31 allows, f is chosen so that the sum stays within 2^30.
+
+
+_BOUND = 30
+_MOST_BITS = 28
+_ROUGHLY = 2.0**-7
+
+
+@light_dataclass(frozen=True, slots=True)
+class Term:
+    """A term's multipliers, int64 of its ratios' shape, and the shift of its products."""
+
+    multiplier: np.ndarray
+    shift: int
+
+
+def fit_terms(
+    ratios: Sequence[np.ndarray],
+    reaches: Sequence[int],
+    count: int = 1,
+    most_bits: int = _MOST_BITS,
+    roughly: float = _ROUGHLY,
+) -> tuple[list[Term], int, float]:
+    """The terms x_i r_i for |x_i| <= reach_i, `count` of each summed; the bits behind the point, less than 0 if nothing
+    fits, as for infinite ratios; what the sum may be off before it is rounded, in counts. Terms that are off by no more
+    than `roughly` are products without a shift."""
+    if not all(np.isfinite(r).all() for r in ratios):
+        return [Term(np.zeros(r.shape, np.int64), 0) for r in ratios], -1, math.inf
+    most = count * sum(float(r.max()) * reach for r, reach in zip(ratios, reaches, strict=True))
+    bits = min(_BOUND - math.frexp(most)[1], most_bits)
+    plain = [Term(np.floor(np.ldexp(r, bits) + 0.5).astype(np.int64), 0) for r in ratios]
+    off = count * sum(reaches) * 0.5 * 2.0**-bits
+    if off <= roughly:
+        return plain, bits, off
+    terms, off = [], 0.0
+    for ratio, reach in zip(ratios, reaches, strict=True):
+        shift = min(max(31 - bits - math.frexp(float(ratio.max()))[1] - 1, 0), 46)
+        multiplier = np.floor(np.ldexp(ratio, bits + shift) + 0.5).astype(np.int64)
+        terms.append(Term(multiplier, shift))
+        off += count * (0.5 + reach * 2.0 ** (-shift - 1)) * 2.0**-bits
+    return terms, bits, off

@@ -21,30 +21,134 @@ Sources: kernels/internal/quantization_util.cc (QuantizeMultiplier), kernels/int
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-
-from tflq.numerics.x86 import divide_by_pot, left_shift
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = [
-    "Multiplier",
-    "left_shift",
-    "multiply",
-    "multiply_int64",
-    "quantize_multiplier",
-    "quantize_multipliers",
-    "quotient",
-    "reduce_to_16_bits",
-    "require_defined",
-    "rescale",
-    "round_half_away",
-    "rounding_divide_by_pot",
-    "saturating_rounding_doubling_high_mul",
-]
+
+# Ways of rounding to an integer, and RESCALE with each of them.
+#
+#     half_away     to nearest, halves away from zero      half_up       to nearest, halves up
+#     half_even     to nearest, halves to even             toward_zero   the integer part
+#
+# A rounding is floor, and 1 where these say so of the half bit h, the bits below it (sticky) and the sign:
+#
+#     half_up  h      half_away  h and (sticky or not negative)      half_even  h and (sticky or odd)
+#     toward_zero  negative and (h or sticky)
+#
+# The product of RESCALE, v * multiplier, has up to 63 bits; here it is in five limbs of 15 bits, the last one signed,
+# so that int32 holds every step.
+
+
+Rounding: TypeAlias = Literal["half_away", "half_up", "half_even", "toward_zero"]
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
+
+LIMB = 15
+"""Bits of a limb."""
+
+
+def limbs(multiplier: npt.ArrayLike) -> list[np.ndarray]:
+    """Three limbs of int32s, the lowest first; the last one is signed."""
+    m = np.asarray(multiplier, np.int64)
+    mask = (1 << LIMB) - 1
+    return [m & mask, m >> LIMB & mask, m >> 2 * LIMB]
+
+
+def rescale_rounded(x: np.ndarray, multiplier: npt.ArrayLike, shift: npt.ArrayLike, rounding: Rounding) -> np.ndarray:
+    """int64 x * multiplier / 2^shift of int32 values and multipliers (or 48-bit ones and 16-bit multipliers), rounded
+    once; shift from 1 to 62."""
+    s = np.asarray(shift, np.int64)
+    product = x.astype(np.int64) * np.asarray(multiplier, np.int64)
+    whole = product >> s
+    half = product >> (s - 1) & 1
+    sticky = (product & ((np.int64(1) << (s - 1)) - 1)) != 0
+    negative = product < 0
+    up = {
+        "half_up": half,
+        "half_away": half & (sticky | ~negative),
+        "half_even": half & (sticky | (whole & 1)),
+        "toward_zero": negative & (half | sticky),
+    }[rounding]
+    return whole + up
+
+
+def round_float(x: np.ndarray, rounding: Rounding) -> np.ndarray:
+    """Floats rounded to whole ones, in their precision."""
+    if rounding == "toward_zero":
+        return np.trunc(x)
+    if rounding == "half_away":
+        return half_away(x)
+    even = np.rint(x)
+    if rounding == "half_even":
+        return even
+    with np.errstate(invalid="ignore"):
+        up = x - even == 0.5  # the difference is exact
+    return even + np.where(up, x.dtype.type(1), 0)
+
+
+def half_away(x: np.ndarray) -> np.ndarray:
+    """Floats rounded to nearest, half away from zero, in their precision. Zeros keep their sign."""
+    whole = np.trunc(x)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
+
+
+def saturated(x: npt.ArrayLike, low: int, high: int) -> np.ndarray:
+    """Floats without their fractions, within bounds of up to 64 bits: int64, or uint64 if `high` is beyond that. NaN
+    is 0."""
+    whole = np.trunc(np.asarray(x, np.float64))
+    wide: type[np.int64 | np.uint64] = np.int64 if high < 1 << 63 else np.uint64
+    above = whole >= float(high + 1)
+    kept = np.where((whole >= low) & ~above, whole, 0).astype(wide)
+    return np.where(above, wide(high), np.where(whole < low, wide(low), kept))
+
+
+# What x86-64 makes of what C++ leaves undefined, where compiled kernels come to it.
+#
+#     shift of an int32 to the left by n    n modulo 32
+#         RoundingDivideByPOT by 2^n,           shifts by n modulo 32; the mask of the remainder has n modulo 64 bits,
+#     so that
+#         n < 0 or n > 31                   from 32 to 63 all of x is remainder, which adds one from 0 up
+#     a float as int32                      -2^31 where int32 does not hold it, and for what is not a number
+#     sums and products in int32            the low 32 bits
+#
+# Measured on the wheels of ai-edge-litert 2.1.6 and 2.3.0 and of tensorflow-cpu 2.20 and 2.21, which agree
+# (docs/exceptions.md).
+
+
+LANES = 4
+"""Elements that a loop over int32 handles at once; what is left over at its end is handled one by one."""
+
+
+def left_shift(shift: npt.ArrayLike) -> np.ndarray:
+    """The bits that an int32 is shifted to the left by, for left shifts; 0 for right ones."""
+    return np.maximum(np.asarray(shift, np.int64), 0) & 31
+
+
+def divide_by_pot(x: np.ndarray, exponent: npt.ArrayLike) -> np.ndarray:
+    """RoundingDivideByPOT of integers within int32 by any exponent, element by element; the dtype stays. From 0 to 31:
+    round(x / 2^exponent), half away from zero."""
+    wide, e = x.astype(np.int64), np.asarray(exponent, np.int64) & 63
+    bits = e & 31
+    half = np.where(bits > 0, np.int64(1) << np.maximum(bits - 1, 0), 0)
+    rounded = (wide + half - ((wide < 0) & (bits > 0))) >> bits
+    return np.where(e & 32, (wide >> bits) + (wide >= 0), rounded).astype(x.dtype)
+
+
+def as_int32(x: npt.ArrayLike) -> np.ndarray:
+    """Floats cast to int32, as int64."""
+    values = np.asarray(x, np.float64)
+    held = (values > -(2.0**31) - 1) & (values < 2.0**31)
+    return np.where(held, np.trunc(np.where(held, values, 0)), -(2.0**31)).astype(np.int64)
+
+
+def wrapped(x: npt.ArrayLike) -> np.ndarray:
+    """The low 32 bits of int64s, signed, as int64."""
+    return np.asarray(x, np.int64).astype(np.int32).astype(np.int64)
 
 
 class Multiplier(NamedTuple):
@@ -109,7 +213,7 @@ def rounding_divide_by_pot(x: np.ndarray, exponent: npt.ArrayLike) -> np.ndarray
 
 def multiply(x: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike) -> np.ndarray:
     """MultiplyByQuantizedMultiplier of an int32 array; mantissa and shift broadcast to it. The left shift wraps; shifts
-    of more than 31 are as `tflq.numerics.x86` has them."""
+    of more than 31 are as `tflq.numerics.fixed_point` has them."""
     shift = np.asarray(shift, np.int64)
     left, right = left_shift(shift), np.maximum(-shift, 0)
     shifted = (x.astype(np.int64) << left).astype(np.int32)
@@ -151,3 +255,221 @@ def rescale(
 def round_half_away(x: float) -> int:
     """std::round of a finite double."""
     return math.floor(abs(x) + 0.5) * (1 if x >= 0 else -1) if abs(x) < 2**52 else int(x)
+
+
+# Requantization of 8-bit values in float, as CONCATENATION's reference kernel does it for operands of other scales,
+# and of what the stored integers stand for, rounded half away from zero.
+#
+#     stored = clamp(round_half_away(float32(q) * s + bias) + zero_point_out)
+#     s = scale_in * (1 / scale_out), bias = -zero_point_in * s
+#
+# all in float32, then int32 (`tflq.numerics.fixed_point`). Source: kernels/internal/reference/concatenation.h
+# (ConcatenationWithScaling).
+
+
+def requantize_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> np.ndarray:
+    """The requantized value of each of the 256 values of an 8-bit `dtype`, smallest first."""
+    info = np.iinfo(dtype)
+    f = np.float32
+    with np.errstate(all="ignore"):
+        scale = f(scale_in) * (f(1) / f(scale_out))
+        bias = f(-zero_in) * scale
+        real = np.arange(info.min, info.max + 1).astype(f) * scale + bias
+        rounded = half_away(real)
+    return np.clip(wrapped(as_int32(rounded) + zero_out), info.min, info.max).astype(dtype)
+
+
+def real_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> np.ndarray:
+    """The nearest stored value of each value of an 8- or 16-bit `dtype`, smallest first, clamped to the same dtype."""
+    info = np.iinfo(dtype)
+    ratio = quotient(scale_in, scale_out)
+    steps = np.arange(info.min, info.max + 1) - zero_in
+    with np.errstate(invalid="ignore"):
+        real = np.where((steps == 0) | (ratio != ratio), 0.0, steps * ratio)
+    rounded = np.sign(real) * np.floor(np.abs(real) + 0.5)
+    return np.clip(rounded + zero_out, info.min, info.max).astype(dtype)
+
+
+def rescaled_value(stored: int, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> int:
+    """The stored value of the same real value under other parameters, rounded half away from zero, not clamped."""
+    counts = quotient((stored - zero_in) * scale_in, scale_out)
+    if counts != counts:
+        return zero_out
+    return (round_half_away(counts) if abs(counts) < 2.0**53 else int(np.sign(counts)) << 53) + zero_out
+
+
+# LOGISTIC and TANH of the recurrent kernels: gemmlowp's fixed point in 16 bits, as tables of every int16.
+#
+# The argument has a number of integer bits (Qk.(15-k)), the result has none (Q0.15). exp of a value x <= 0 is a
+# polynomial on [-1/4, 0), times exp(-2^k) for each bit that x has above; 1 / (1 + e) and (1 - e) / (1 + e) are three
+# Newton steps from 48/17 - 32/17 * (1 + e) / 2, in Q2.13. Sums wrap in 16 bits; products are round(a * b / 2^15).
+#
+# Sources: kernels/internal/reference/portable_tensor_utils.cc (PortableApplySigmoid, PortableApplyTanh), gemmlowp
+# fixedpoint/fixedpoint.h (logistic, tanh and what they call, for int16).
+
+
+LOGISTIC_BITS = 3
+"""Integer bits of a gate before its activation."""
+_ONE = 32767  # in Q0.15
+
+
+def _constant(q31: int) -> int:
+    """A constant that the source gives in 32 bits."""
+    return int(rounding_divide_by_pot(np.asarray(q31, np.int32), 16))
+
+
+_EXP_OF_EIGHTH = _constant(1895147668)
+_THIRD = _constant(715827883)
+_EXP_OF_POWERS = tuple(map(_constant, (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)))
+_NEWTON_OFFSET = _constant(1515870810)  # 48 / 17 in Q2.13
+_NEWTON_SLOPE = _constant(-1010580540)  # -32 / 17
+_NEWTON_ONE = 1 << 13
+
+
+def _wrapped(x: np.ndarray) -> np.ndarray:
+    """What 16 bits hold of int32 values."""
+    return x.astype(np.int16).astype(np.int32)
+
+
+def _product(a: np.ndarray, b: np.ndarray | int) -> np.ndarray:
+    return np.minimum((a * b + (1 << 14)) >> 15, 32767)
+
+
+def _saturated(x: np.ndarray) -> np.ndarray:
+    return np.clip(x, -32768, 32767)
+
+
+def _exponential(x: np.ndarray, bits: int) -> np.ndarray:
+    """exp of x <= 0 with that many integer bits, in Q0.15."""
+    fraction = 15 - bits
+    quarter = 1 << (fraction - 2)
+    within = (x & (quarter - 1)) - quarter
+    a = (within << bits) + (1 << 12)
+    square = _product(a, a)
+    fourth = rounding_divide_by_pot(_product(square, square), 2)
+    tail = rounding_divide_by_pot(_product(fourth + _product(square, a), _THIRD) + square, 1)
+    result = _saturated(_EXP_OF_EIGHTH + _product(_wrapped(a + tail), _EXP_OF_EIGHTH))
+    remainder = _wrapped(within - x)
+    for k, factor in zip(range(-2, bits), _EXP_OF_POWERS, strict=False):
+        result = np.where(remainder & (1 << (fraction + k)), _product(result, factor), result)
+    if bits > 5:
+        result = np.where(x < -(1 << (20 - bits)), 0, result)
+    return np.where(x == 0, _ONE, result)
+
+
+def _newton(e: np.ndarray) -> np.ndarray:
+    """2 / (1 + e) for e in Q0.15, in Q2.13."""
+    half = (e + _ONE + 1) >> 1
+    x = _wrapped(_NEWTON_OFFSET + _product(half, _NEWTON_SLOPE))
+    for _ in range(3):
+        rest = _wrapped(_NEWTON_ONE - _product(half, x))
+        x = _wrapped(x + _saturated(_product(x, rest) << 2))
+    return x
+
+
+def _every() -> np.ndarray:
+    return np.arange(-32768, 32768, dtype=np.int32)
+
+
+@cache
+def logistic_table() -> np.ndarray:
+    """1 / (1 + exp(-x)) in Q0.15 of every x in Q3.12, the least first."""
+    x = _every()
+    positive = _saturated(_newton(_exponential(-np.abs(x), LOGISTIC_BITS)) << 1)
+    negative = _ONE - positive
+    return np.where(x == 0, 1 << 14, np.where(x > 0, positive, negative)).astype(np.int16)
+
+
+@cache
+def tanh_table(bits: int) -> np.ndarray:
+    """tanh(x) in Q0.15 of every x with that many integer bits, 0 to 6, the least first."""
+    if not 0 <= bits <= 6:
+        raise ValueError(f"TANH of {bits} integer bits: the kernels have 0 to 6")
+    x = _every()
+    e = _exponential(-np.abs(x), bits + 1)
+    magnitude = _saturated(_wrapped(_newton(e) - _NEWTON_ONE) << 2)
+    return np.where(x == 0, 0, np.where(x < 0, _wrapped(-magnitude), magnitude)).astype(np.int16)
+
+
+# QUANTIZE between integer types: the multiplier input / output, in double. Source: kernels/quantize.cc (Prepare).
+
+
+def requantize_multiplier(input_scale: float, output_scale: float) -> Multiplier:
+    """input_scale / output_scale of float32 scales."""
+    return quantize_multiplier(quotient(input_scale, output_scale))
+
+
+# What the kernels' rescaling gives where its arithmetic leaves its types.
+#
+#         int32     x * 2^left wraps, left modulo 32; what is then scaled by M / 2^31 wraps where the zero point is
+#     added
+#     int64     the low 32 bits of (x * m + 2^((t - 1) mod 64)) >> (t mod 64), t = 15 - left, m the multiplier
+# reduced to
+#               16 bits; product and sum wrap
+#     float64   (int32) of a quotient that int32 does not hold is -2^31, which wraps where the zero point is added
+#
+# C++ leaves all of this undefined but for the low 32 bits. It is what x86-64 computes: shifts modulo the register's
+# size, conversions that do not fit the least integer. BUILTIN_REF of ai-edge-litert 2.1 and 2.3 and of TensorFlow
+# 2.20 and 2.21 agree on it (measured, multipliers from 2^-40 to 2^127). Sources: kernels/internal/common.cc
+# (MultiplyByQuantizedMultiplier), internal/reference/integer_ops/fully_connected.h.
+
+
+_I31 = 1 << 31
+_I63 = 1 << 63
+
+
+def wide_multipliers(mantissa: npt.ArrayLike, left: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The 15-bit multipliers and the shifts, 0 to 63, by which int64 sums are scaled: int64 [C] each."""
+    return np.atleast_1d(reduce_to_16_bits(mantissa)), (15 - np.atleast_1d(np.asarray(left, np.int64))) & 63
+
+
+def rescale_i64(x: np.ndarray, multiplier: npt.ArrayLike, shift: npt.ArrayLike) -> np.ndarray:
+    """int32 low words of (x * multiplier + 2^((shift - 1) mod 64)) >> shift, of int64 x; shift 0 to 63."""
+    s = np.asarray(shift, np.int64)
+    with np.errstate(over="ignore"):
+        return ((x * np.asarray(multiplier, np.int64) + (np.int64(1) << ((s - 1) & 63))) >> s).astype(np.int32)
+
+
+def leaves_wide(low: np.ndarray, high: np.ndarray, mantissa: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Whether scaled int64 sums of [low, high] can leave the kernel's types: bool [C], operands int [C]."""
+    multiplier, _ = wide_multipliers(mantissa, left)
+    rows = zip(*(v.tolist() for v in np.broadcast_arrays(low, high, multiplier, left)), strict=True)
+    return np.asarray([_leaves_wide(*row) for row in rows], bool)
+
+
+def _leaves_wide(low: int, high: int, multiplier: int, left: int) -> bool:
+    if not multiplier or (low, high) == (0, 0):
+        return False
+    shift = 15 - left
+    if shift < 0:
+        return True
+    half = 1 << shift >> 1  # with a shift of 0 the kernel's is 2^63, which the low word loses
+    ends = low * multiplier + half, high * multiplier + half
+    return ends[0] < -_I63 or ends[1] >= _I63 or ends[0] >> shift < -_I31 or ends[1] >> shift >= _I31
+
+
+def leaves_int32(low: np.ndarray, high: np.ndarray, mantissa: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Whether int32 sums of [low, high], shifted to the left, can leave int32: bool [C] or [1], operands int [C]."""
+    if left.max(initial=0) <= 0 and low.min(initial=0) >= -_I31 and high.max(initial=0) < _I31:
+        return np.zeros(1, bool)
+    far = (left > 31) & ((low != 0) | (high != 0))
+    places = np.clip(left, 0, 31).astype(np.int64)
+    beyond = (low.astype(np.int64) << places < -_I31) | (high.astype(np.int64) << places >= _I31)
+    return (mantissa != 0) & (far | beyond)
+
+
+def leaves_float(scale: npt.ArrayLike, zero_point: int) -> np.ndarray:
+    """The least magnitude int64 [C] of sums from which round_half_away(double(x) * scale) + zero_point leaves int32 on
+    the side where the kernel then gives the other end: of sums above 0 for a zero point from 0 up, else below 0.
+
+    2^63 - 1 where there is none; 0 of a scale that is infinite or not a number, by which all sums leave it.
+    """
+    d = np.atleast_1d(np.asarray(scale, np.float64))
+    bound = _I31 - zero_point - 0.5 if zero_point >= 0 else _I31 + zero_point + 0.5
+    low, high = np.zeros(d.shape, np.int64), np.full(d.shape, _I63 - 1, np.int64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for _ in range(63):
+            middle = low + ((high - low) >> 1)
+            inside = middle.astype(np.float64) * d < bound
+            low, high = np.where(inside, np.minimum(middle + 1, high), low), np.where(inside, high, middle)
+    return high

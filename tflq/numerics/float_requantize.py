@@ -34,8 +34,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from tflq.light import dataclass
-from tflq.numerics.exact_sums import EXACT
-from tflq.numerics.float_lines import Lines, Steps, Tight, level_bounds
+from tflq.numerics.float_lines import EXACT, Lines, Steps, Tight, level_bounds
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
 __all__ = [

@@ -13,24 +13,16 @@ TanhPrepare).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.numerics.elementwise import checked_log2
-from tflq.numerics.rounding import half_away
-from tflq.numerics.x86 import as_int32, wrapped
+from tflq.numerics.fixed_point import as_int32, half_away, wrapped
 
-__all__ = [
-    "FloatFunction",
-    "logistic",
-    "sigmoid_16bit_table",
-    "sigmoid_input_scaling",
-    "sigmoid_table",
-    "table_8bit",
-    "table_16bit",
-    "tanh",
-]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 
 FloatFunction: TypeAlias = Callable[[np.ndarray], np.ndarray]
 """A function of a floating point array, in its precision."""
@@ -137,3 +129,119 @@ def sigmoid_16bit_table(multiplier: int, shift: int, *, hyperbolic: bool) -> np.
         return (whole >> 8).astype(np.int16)
     whole = np.where(x >= 0, y, (1 << 25) - y - 1) + (1 << 9)
     return (whole >> 10).astype(np.int16)
+
+
+# FAKE_QUANT in float32: the nearest of 2^bits steps between two bounds, one of which is moved so that 0 is a step.
+#
+#     scale = (max - min) / (greatest - least)          least = 1 with narrow_range, else 0; greatest = 2^bits - 1
+#     zero  = round(least - min / scale), clamped to the steps
+#     low, high = (least - zero) scale, (greatest - zero) scale
+#     result = round((clamp(x, low, high) - low) (1 / scale)) scale + low
+#
+# Sources: kernels/fake_quant.cc, kernels/internal/quantization_util.cc (NudgeQuantizationRange, FakeQuantizeArray).
+# The kernel does not take narrow_range: there it is TensorFlow's.
+
+
+_f = np.float32
+
+
+def fake_quant(minimum: float, maximum: float, bits: int, *, narrow_range: bool = False) -> FloatFunction:
+    """The function of an array, computed in float32. ValueError unless minimum <= 0 <= maximum, minimum < maximum and
+    there are 2 to 16 bits."""
+    if not minimum <= 0 <= maximum or minimum == maximum or not 2 <= bits <= 16:
+        raise ValueError(f"min {minimum:g}, max {maximum:g} and {bits} bits are not a range around 0 in 2 to 16 bits")
+    least, greatest = _f(1 if narrow_range else 0), _f((1 << bits) - 1)
+    scale = (_f(maximum) - _f(minimum)) / (greatest - least)
+    zero = np.clip(np.floor(least - _f(minimum) / scale + _f(0.5)), least, greatest)
+    low, high = (least - zero) * scale, (greatest - zero) * scale
+    inverse = _f(1) / scale
+
+    def function(x: np.ndarray) -> np.ndarray:
+        steps = (np.minimum(high, np.maximum(low, x.astype(np.float32))) - low) * inverse
+        whole = np.trunc(steps)
+        return np.where(steps - whole >= 0.5, whole + _f(1), whole) * scale + low
+
+    return function
+
+
+# Tables of real functions of one stored value, or of two of 8 bits, for operators that no kernel computes on them.
+#
+#     clamp(round_half_away(f(scale_1 * (q - zero_1)) / scale) + zero)
+#
+#     clamp(round_half_away(f(scale_1 * (q_1 - zero_1), scale_2 * (q_2 - zero_2)) / scale) + zero)
+#
+# The operands are rounded to float32, as DEQUANTIZE does. Where f has no value, the zero point.
+
+
+RealFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+REAL_FUNCTIONS_OF_TWO: dict[str, RealFunction] = {
+    "ATAN2": np.arctan2,
+    "POW": np.power,
+    "SQUARED_DIFFERENCE": lambda x, y: np.square(x - y),
+}
+"""By TFLite's name, in double."""
+
+
+class Stored(NamedTuple):
+    """How real numbers are stored in 8 bits."""
+
+    dtype: np.dtype
+    scale: float
+    zero_point: int
+
+
+def real_table_of_two(function: RealFunction, first: Stored, second: Stored, result: Stored) -> np.ndarray:
+    """[256, 256]: the stored result of every pair of stored values, smallest first."""
+    x, y = _values(*first)[:, None], _values(*second)[None]
+    with np.errstate(all="ignore"):
+        return _stored(function(x, y) / result.scale, result.zero_point, result.dtype)
+
+
+def real_table(
+    function: FloatFunction,
+    dtype: np.dtype,
+    input_scale: npt.ArrayLike,
+    input_zp: npt.ArrayLike,
+    output_scale: npt.ArrayLike,
+    output_zp: npt.ArrayLike,
+    result: np.dtype | None = None,
+) -> np.ndarray:
+    """The stored result, of the operand's dtype or another, of every value of an integer type, smallest first. Arrays
+    of parameters, their last dim 1, give a table for each set."""
+    with np.errstate(all="ignore"):
+        y = function(_values(dtype, input_scale, input_zp)) / np.asarray(output_scale, np.float64)
+    return _stored(y, output_zp, dtype if result is None else result)
+
+
+def _values(dtype: np.dtype, scale: npt.ArrayLike, zero_point: npt.ArrayLike) -> np.ndarray:
+    """What every value of an integer type stands for, in double."""
+    info = np.iinfo(dtype)
+    whole = (np.arange(info.min, info.max + 1) - np.asarray(zero_point)).astype(np.float32)
+    return (np.asarray(scale, np.float32) * whole).astype(np.float64)
+
+
+def _stored(counts: np.ndarray, zero_point: npt.ArrayLike, dtype: np.dtype) -> np.ndarray:
+    """Real counts rounded, plus the zero point, clamped."""
+    bounded = np.clip(np.nan_to_num(counts, nan=0.0, posinf=np.inf, neginf=-np.inf), -(2.0**32), 2.0**32)
+    rounded = np.sign(bounded) * np.floor(np.abs(bounded) + 0.5)
+    info = np.iinfo(dtype)
+    return np.clip(rounded + np.asarray(zero_point), info.min, info.max).astype(dtype)
+
+
+# Array helpers.
+
+
+def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted distinct elements of an array, and for each element (flattened) its index among them.
+
+    As numpy.unique with its inverse, which imports numpy.ma (20 ms) when it is first called.
+    """
+    flat = values.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    first = np.ones(flat.shape, bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    inverse = np.empty(flat.shape, np.intp)
+    inverse[order] = np.cumsum(first) - 1
+    return ordered[first], inverse

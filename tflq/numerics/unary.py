@@ -9,29 +9,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
+from math import erf, erfc
+from math import log as math_log
 
 import numpy as np
 
+from tflq.numerics.elementwise import float_ratio
 from tflq.numerics.fixed_point import (
+    Multiplier,
+    as_int32,
+    divide_by_pot,
     multiply,
     quantize_multiplier,
     quotient,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
+    wrapped,
 )
-from tflq.numerics.tables import FloatFunction
-from tflq.numerics.x86 import as_int32, wrapped
-
-__all__ = [
-    "REAL_FUNCTIONS",
-    "elu",
-    "exp",
-    "gelu",
-    "log",
-    "rsqrt",
-    "rsqrt_table",
-    "sqrt_table",
-]
+from tflq.numerics.tables import FloatFunction, table_16bit
 
 _f = np.float32
 
@@ -150,3 +146,200 @@ REAL_FUNCTIONS: dict[str, FloatFunction] = {
     "TANH": np.tanh,
 }
 """The real functions of operators, by TFLite's name, in double."""
+
+
+# The error function in float32 by polynomials, for targets that have an exponential and no erf.
+#
+#     |x| < 1      erf(x) = x + x P(x^2)
+#     |x| >= 1     erf(x) = sign(x) (1 - exp(Q(|x|)))        Q fits log(erfc), up to LIMIT, where erf is 1 in float32
+#
+# Coefficients are least-squares fits on Chebyshev nodes, made when first asked for.
+
+
+LIMIT = 4.0
+"""1 - erf of it is below half a unit in the last place."""
+
+
+@cache
+def inner() -> np.ndarray:
+    """Coefficients of P, lowest power first: float32."""
+    return _fit(lambda v: erf(v**0.5) / v**0.5 - 1, 0.0, 1.0, 6)
+
+
+@cache
+def outer() -> np.ndarray:
+    """Coefficients of Q, lowest power first: float32."""
+    return _fit(lambda v: math_log(erfc(v)), 1.0, LIMIT, 8)
+
+
+def _fit(function: Callable[[float], float], low: float, high: float, degree: int) -> np.ndarray:
+    nodes = np.cos((np.arange(400) + 0.5) * np.pi / 400) * (high - low) / 2 + (high + low) / 2
+    values = np.asarray([function(float(v)) for v in nodes])
+    fitted = np.polynomial.Chebyshev.fit(nodes, values, degree, domain=[low, high])
+    return fitted.convert(kind=np.polynomial.Polynomial).coef.astype(np.float32)
+
+
+# SOFTMAX in fixed point: the tables and constants of the reference kernels.
+#
+# 8-bit operands. For a difference d = x - max, in -255..0, exp is computed once per difference in Q0.31 by the kernels'
+# polynomial (`exponentials`), so it is a table of 256 entries; so is its contribution to the sum, Q12.19. The
+# reciprocal of the sum is three Newton steps from 48/17 - 32/17 * s, where s in [1/2, 1) is the sum shifted left to 31
+# bits: with r the reciprocal, in Q2.29,
+#
+#     r += 4 * (r * (1 - s * r))        every product round(a * b / 2^31)
+#
+# int16 operands. Two tables of 513 entries, interpolated: exp on [-10, 0] and 1 / (1 + x) on [0, 1].
+#
+# Sources: kernels/internal/reference/softmax.h, kernels/activations.cc (SoftmaxPrepare),
+# kernels/internal/quantization_util.cc (PreprocessSoftmaxScaling, CalculateInputRadius), kernels/internal/common.h
+# (GetReciprocal), gemmlowp fixedpoint/fixedpoint.h (exp_on_negative_values, one_over_one_plus_x_for_x_in_0_1).
+
+
+ACCUMULATOR_BITS = 12
+"""Integer bits of the sum of exponentials."""
+NEWTON_OFFSET = 1515870810  # 48 / 17 in Q2.29
+NEWTON_SLOPE = -1010580540  # -32 / 17 in Q2.29
+NEWTON_ONE = 1 << 29
+NEWTON_STEPS = 3
+
+_INPUT_BITS = 5
+_FRACTION_BITS = 31 - _INPUT_BITS
+_EXP_OF_EIGHTH = 1895147668  # exp(-1/8) in Q0.31
+_THIRD = 715827883
+_EXP_OF_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)  # exp(-2^k), k = -2..4, in Q0.31
+
+
+def _mul(a: np.ndarray, b: np.ndarray | int) -> np.ndarray:
+    return saturating_rounding_doubling_high_mul(a, b)
+
+
+def exponentials(x: np.ndarray) -> np.ndarray:
+    """exp of non-positive Q5.26 values (int32), in Q0.31: a polynomial on [-1/4, 0), and one factor per bit above."""
+    quarter = np.int32(1 << (_FRACTION_BITS - 2))
+    within = (x & (quarter - 1)) - quarter
+    a = (within << _INPUT_BITS) + np.int32(1 << 28)
+    square = _mul(a, a)
+    fourth = rounding_divide_by_pot(_mul(square, square), 2)
+    tail = rounding_divide_by_pot(_mul(fourth + _mul(square, a), _THIRD) + square, 1)
+    eighth = np.asarray(_EXP_OF_EIGHTH, np.int32)
+    result = eighth + _mul(a + tail, eighth)
+    remainder = within - x
+    for k, factor in enumerate(_EXP_OF_POWERS, _FRACTION_BITS - 2):
+        result = np.where(remainder & (1 << k), _mul(result, factor), result)
+    return np.where(x == 0, np.int32((1 << 31) - 1), result)
+
+
+def difference_table(beta: float, input_scale: float) -> np.ndarray:
+    """exp(beta * scale * d) in Q0.31 for d in -255..0; zero where the kernel leaves a difference out.
+
+    ValueError if beta * scale is too small for the kernel.
+    """
+    rescaled, counted = _rescaled(beta, input_scale)
+    return np.where(counted, exponentials(rescaled), 0).astype(np.int32)
+
+
+def scaled_differences(beta: float, input_scale: float) -> np.ndarray:
+    """beta * scale * d in Q5.26 for d in -255..0; -16 below that, and where the kernel leaves a difference out.
+
+    ValueError as `difference_table`.
+    """
+    rescaled, counted = _rescaled(beta, input_scale)
+    least = -(16 << _FRACTION_BITS)
+    return np.where(counted, np.maximum(rescaled, least), least).astype(np.int32)
+
+
+def _rescaled(beta: float, input_scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """beta * scale * d in Q5.26, int32, for d in -255..0, and whether a difference is within what the kernel takes."""
+    real = min(float(np.float32(beta)) * float(np.float32(input_scale)) * (1 << _FRACTION_BITS), 2.0**31 - 1.0)
+    if real <= 1.0:
+        raise ValueError(f"beta * input scale is {real / (1 << _FRACTION_BITS):.3g}, at most 2^-{_FRACTION_BITS}")
+    fraction, left = math.frexp(real)
+    mantissa = math.floor(fraction * 2.0**31 + 0.5)
+    if mantissa == 1 << 31:
+        mantissa, left = mantissa // 2, left + 1
+    radius = math.floor(((1 << _INPUT_BITS) - 1) * 2.0 ** (31 - _INPUT_BITS) / 2.0**left)
+    d = np.arange(-255, 1, dtype=np.int64)
+    counted = d >= -radius
+    return saturating_rounding_doubling_high_mul(np.where(counted, d, 0) << left, mantissa), counted
+
+
+def multiplier_16bit(beta: float, input_scale: float) -> Multiplier:
+    """What scales int16 differences so that -65535 is -10. ValueError if it is too large for a left shift."""
+    return quantize_multiplier(float(np.float32(input_scale) * np.float32(beta)) / (10.0 / 65535.0))
+
+
+def exp_table_16bit() -> np.ndarray:
+    """exp on [-10, 0], 513 entries in Q0.15."""
+    return table_16bit(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0)
+
+
+def reciprocal_table_16bit() -> np.ndarray:
+    """1 / (1 + x) on [0, 1], 513 entries in Q0.15."""
+    return table_16bit(lambda x: 1.0 / (1.0 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0)
+
+
+# DIV: the kernel's fixed-point quotient.
+#
+# x / y is x shifted left to 31 bits, times the reciprocal of y shifted likewise (Newton steps as in SOFTMAX), times
+# input1 / (input2 * output) with the shifts taken back. A small dividend and a large divisor come to a right shift of
+# more than 31, and a large multiplier to one of less than 0, which C++ leaves undefined (`x86.divide_by_pot`): those
+# quotients are far off. The kernel stops at a zero. Sources: kernels/div.cc (Prepare),
+# kernels/internal/reference/div.h, kernels/internal/common.h (GetReciprocal).
+
+
+def division_table(
+    dtype: np.dtype,
+    scales: tuple[float, float, float],
+    zero_points: tuple[int, int, int],
+    bounds: tuple[int, int],
+) -> np.ndarray:
+    """[256, 256] of an 8-bit `dtype`: the stored quotient of each dividend and divisor, smallest first.
+
+    `scales` and `zero_points` are those of dividend, divisor and result, `bounds` what the result is clamped to.
+    """
+    info = np.iinfo(dtype)
+    values = np.arange(info.min, info.max + 1, dtype=np.int64)
+    multiplier = division_multiplier(*scales)
+    y = (values - zero_points[1])[None]
+    x = (values - zero_points[0])[:, None] * np.where(y < 0, -1, 1)
+    reciprocal, shift = reciprocals(y)
+    headroom = _leading_sign_bits(x)
+    quotient = multiply(x, np.broadcast_to(reciprocal, x.shape), headroom)
+    total = multiplier.shift - shift - headroom
+    scaled = saturating_rounding_doubling_high_mul(quotient, multiplier.mantissa).astype(np.int64)
+    return np.clip(divide_by_pot(scaled, -total) + zero_points[2], *bounds).astype(dtype)
+
+
+def shifts_undefined(multiplier: Multiplier, bits: int) -> bool:
+    """Whether a quotient of values of so many bits comes to a shift of less than 0 or more than 31."""
+    least, most = 30 - bits - multiplier.shift, 31 + bits - multiplier.shift
+    return least < 0 or most > 31
+
+
+def _bits(x: np.ndarray) -> np.ndarray:
+    """Bits of non-negative integers up to the highest one set."""
+    return np.frexp(x.astype(np.float64))[1]
+
+
+def _leading_sign_bits(x: np.ndarray) -> np.ndarray:
+    """Bits below the sign that equal it."""
+    return 31 - _bits(np.where(x < 0, -1 - x, x))
+
+
+def reciprocals(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """1 / |y| in Q0.31 of |y| shifted left to 31 bits, and the exponent that leaves; 0 counts as 1."""
+    y = np.maximum(np.abs(y), 1)
+    bits = _bits(y)
+    half = y << (31 - bits)
+    mul = saturating_rounding_doubling_high_mul
+    r = mul(half, NEWTON_SLOPE).astype(np.int64) + NEWTON_OFFSET
+    for _ in range(NEWTON_STEPS):
+        r = r + (mul(r, NEWTON_ONE - mul(half, r).astype(np.int64)).astype(np.int64) << 2)
+    return np.minimum(r << 1, (1 << 31) - 1).astype(np.int32), bits - 1
+
+
+def division_multiplier(dividend_scale: float, divisor_scale: float, output_scale: float) -> Multiplier:
+    """What scales the quotient."""
+    with np.errstate(over="ignore"):
+        product = float(np.float32(divisor_scale) * np.float32(output_scale))
+    return quantize_multiplier(float_ratio(dividend_scale, product))

@@ -14,28 +14,27 @@ folding would give it another tensor's name, the casts stay.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.calls import called_functions
-from tflq.dialects.effects import reachable
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import called_functions, inner_blocks, is_pure, is_variable, own_blocks, reachable
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl import casts as tfl
-from tflq.dialects.tosa import casts as tosa
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.comparison import Bitcast
+from tflq.dialects.tfl.shape import Range, Rank, Shape
+from tflq.dialects.tosa import movement as tosa
 from tflq.dialects.tosa.movement import Identity
-from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.rewriting import remove_ops, replace_values, take_over
-from tflq.ir.types import (
-    UniformQuantizedPerAxisType,
-    UniformQuantizedSubChannelType,
-    UniformQuantizedType,
-    is_narrowed,
-)
-from tflq.light import dataclass
-
-__all__ = ["Canonicalize"]
+from tflq.dialects.traits.operands import MovesElements
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replace_values, take_over, unneeded
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType, is_narrowed
+from tflq.light import dataclass, field
 
 _Cast: TypeAlias = Qcast | Dcast | Scast | tfl.Cast | tosa.Cast | Identity
 
@@ -127,3 +126,259 @@ def _final(value: Value, replacements: dict[Value, Value]) -> Value:
     while value in replacements:
         value = replacements[value]
     return value
+
+
+# Constant folding: a pure op whose operands are all constants is computed now, by the numpy evaluator.
+
+
+_KEEPS_NUMBERS: Final = (Bitcast, Cast, Range, Rank, Shape)
+
+
+@dataclass(frozen=True)
+class Fold(Pass):
+    """Turns the results of ops on constants into constants, as long as no result is both over `limit` bytes and
+    larger than what it is made of. An empty result of the function stays computed: to the interpreter a tensor without
+    bytes is no constant."""
+
+    name: ClassVar[str] = "fold"
+    limit: int = 1 << 16
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function in module.functions:
+            modified |= self._function(function)
+        return PassResult(module, modified)
+
+    def _function(self, function: Function) -> bool:
+        folded: set[Op] = set()
+        empty = {v for v in function.outputs if 0 in (v.type.shape or ())}
+        for op in function.ops:
+            if (
+                not op.operands
+                or not all(v is None or _is_known(v) for v in op.operands)
+                or op.info.get("kept")
+                or not is_pure(op)
+                or _computes(op)
+                or not empty.isdisjoint(op.results)
+            ):
+                continue
+            arrays = self._evaluate(op)
+            if arrays is None:
+                continue
+            for value, array in zip(op.results, arrays, strict=True):
+                _become(value, array)
+            folded.add(op)
+        remove_ops(function, folded)
+        return bool(folded)
+
+    def _evaluate(self, op: Op) -> list[np.ndarray] | None:
+        from tflq.evaluate.registry import evaluate_op
+
+        if not all(value.type.is_static and value.type.storage.numpy for value in op.results):
+            return None
+        source = sum(v.buffer.data.size for v in op.operands if v is not None and v.buffer is not None)
+        if any(_size(value) > max(self.limit, source) for value in op.results):
+            return None
+        try:
+            arrays = evaluate_op(op, [None if value is None else value.array for value in op.operands])
+        except (NotImplementedError, ArithmeticError, IndexError):  # it is not evaluated, or undefined
+            return None
+        if arrays is None or any(a.shape != v.type.shape for a, v in zip(arrays, op.results, strict=True)):
+            return None
+        return arrays
+
+
+def _computes(op: Op) -> bool:
+    """Whether an operator of TFLite computes numbers: its kernel does, in its own order and precision."""
+    if not isinstance(op, Operator) or not op.name.startswith("tfl."):
+        return False
+    return not (isinstance(op, _KEEPS_NUMBERS) or op.has(MovesElements))
+
+
+def _is_known(value: Value) -> bool:
+    return value.is_constant and value.type.is_static and bool(value.type.storage.numpy) and not is_variable(value)
+
+
+def _size(value: Value) -> int:
+    return math.prod(dim or 0 for dim in value.type.shape or ()) * value.type.storage.dtype.itemsize
+
+
+def _become(value: Value, array: np.ndarray) -> None:
+    """Makes a result a constant; it stays the same value, so its users need no change."""
+    storage = value.type.storage
+    value.producer = None
+    if storage.bits < 8:
+        from tflq.ir.lexer import pack
+
+        array = pack(array, storage)
+    value.buffer = Buffer.of(array)
+
+
+# Dead code elimination: pure ops none of whose results are used are removed.
+
+
+class DeadCodeElimination(Pass):
+    """Removes pure ops whose results nothing reads, chains of them included; also inside of other ops, but for those of
+    a quant.region."""
+
+    name: ClassVar[str] = "dce"
+
+    def run(self, module: Module) -> PassResult:
+        inside = [_inside(function) for function in module.functions]
+        return PassResult(module, remove_unneeded(module, is_pure) or any(inside))
+
+
+def _inside(function: Function) -> bool:
+    """Removes them from blocks, the innermost first; the last op of a block ends it and stays."""
+    removed = set[Op]()
+    for block in reversed(list(inner_blocks(function.ops))):
+        end = block.ops[-1:]
+        dead = unneeded(block.ops, (), lambda op, end=end: op not in end and is_pure(op))  # type: ignore[misc]
+        block.ops = [op for op in block.ops if op not in dead]
+        removed |= dead
+    remove_ops(function, removed)
+    return bool(removed)
+
+
+# Common subexpression elimination: identical pure ops and equal small constants become one.
+#
+# Ops are identical if their names, operands, attributes and result types are. A result that stands for a tensor of
+# the source model carries that tensor's name. Of an unnamed result and a named one the named one stays; two with
+# different names both stay, unless `keep_names` is off, and so do two that a called function returns.
+#
+# An op inside of another is merged with one of the same block, or with one before what holds it. What is in a
+# `quant.region` stays as it is.
+
+
+CONSTANT_LIMIT = 4096
+"""Bytes up to which constants are compared by content; larger ones only if they share a buffer."""
+
+
+@dataclass(frozen=True)
+class CommonSubexpressionElimination(Pass):
+    """Merges identical pure ops and equal small constants."""
+
+    name: ClassVar[str] = "cse"
+    keep_names: bool = True
+
+    def run(self, module: Module) -> PassResult:
+        modified, called = False, set(called_functions(module))
+        for function in module.functions:
+            modified |= self._constants(module, function)
+            modified |= self._ops(module, function, set(function.outputs) if function in called else set())
+        return PassResult(module, modified)
+
+    def _constants(self, module: Module, function: Function) -> bool:
+        first: dict[Hashable, Value] = {}
+        replacements: dict[Value, Value] = {}
+        for value in _read(function):
+            if not value.is_constant or is_variable(value):
+                continue
+            key = _constant_key(value)
+            known = first.setdefault(key, value)
+            if known is value or self._clash(known, value):
+                continue
+            if value.name and not known.name:
+                first[key], known, value = value, value, known
+            replacements[value] = known
+        replace_values(module, function, replacements)
+        return bool(replacements)
+
+    def _ops(self, module: Module, function: Function, outputs: set[Value]) -> bool:
+        merging = _Merging(self._clash, outputs)
+        merging.block(function.ops)
+        replace_values(module, function, merging.replacements)
+        remove_ops(function, merging.merged)
+        return bool(merging.merged)
+
+    def _clash(self, a: Value, b: Value) -> bool:
+        return self.keep_names and bool(a.name) and bool(b.name) and a.name != b.name
+
+
+@dataclass
+class _Merging:
+    """Which ops repeat one that comes before. `first`: ops by name and operands; `alike`: where several have the same,
+    by all else. `outputs`: values of which no two may become one."""
+
+    clash: Callable[[Value, Value], bool]
+    outputs: set[Value]
+    replacements: dict[Value, Value] = field(default_factory=dict)
+    merged: set[Op] = field(default_factory=set)
+    first: dict[Hashable, Op] = field(default_factory=dict)
+    alike: dict[Hashable, dict[Hashable, Op]] = field(default_factory=dict)
+
+    def block(self, ops: Sequence[Op]) -> None:
+        for op in ops:
+            if op.regions:
+                self._inside(op)
+            elif op.results and is_pure(op):
+                self._op(op)
+
+    def _inside(self, op: Op) -> None:
+        """What is defined before an op holds inside of it, not what is inside behind it. An op on constants alone is
+        not merged with one outside: the block would read a value that it does not read yet."""
+        before = self.first, self.alike
+        reading = {key: o for key, o in self.first.items() if any(v and not v.is_constant for v in o.operands)}
+        for block in own_blocks(op):
+            self.first = dict(reading)
+            self.alike = {key: dict(ops) for key, ops in before[1].items() if key in reading}
+            self.block(block.ops)
+        self.first, self.alike = before
+
+    def _op(self, op: Op) -> None:
+        replacements = self.replacements
+        operands = (op.name, *[_cse_final(v, replacements) if v in replacements else v for v in op.operands])
+        earlier = self.first.setdefault(operands, op)
+        if earlier is op:
+            return
+        known = self._known(earlier, self.alike.setdefault(operands, {}), op)
+        if known is op:
+            return
+        pairs = list(zip(known.results, op.results, strict=True))
+        if any(self.clash(a, b) or (a in self.outputs and b in self.outputs) for a, b in pairs):
+            return
+        for a, b in pairs:
+            self._merge(a, b)
+        self.merged.add(op)
+
+    def _merge(self, a: Value, b: Value) -> None:
+        kept, gone = (b, a) if b.name and take_over(a, b) else (a, b)
+        self.replacements[gone] = kept
+        if gone in self.outputs:
+            self.outputs.add(kept)
+
+    def _known(self, first: Op, alike: dict[Hashable, Op], op: Op) -> Op:
+        """The earlier op that `op` repeats, or itself. Keys are made only where a second op has the same operands."""
+        if not alike:
+            alike[_op_key(first)] = first
+        return alike.setdefault(_op_key(op), op)
+
+
+def _read(function: Function) -> Iterable[Value]:
+    """The values that a function's ops read and that it returns, in order, and once."""
+    found: list[Value | None] = [v for op in reachable(function.ops) for v in (*op.operands, *op.intermediates)]
+    return [value for value in dict.fromkeys((*found, *function.outputs)) if value is not None]
+
+
+def _constant_key(value: Value) -> Hashable:
+    buffer = value.buffer
+    info = attribute_key(value.info) if value.info else None
+    if buffer is None or buffer.data.size > CONSTANT_LIMIT or buffer.external:
+        return (value.type, id(buffer), info)
+    return (value.type, buffer.data.tobytes(), info)
+
+
+def _cse_final(value: Value | None, replacements: dict[Value, Value]) -> Value | None:
+    while value is not None and value in replacements:
+        value = replacements[value]
+    return value
+
+
+def _op_key(op: Op) -> Hashable:
+    """What two ops of one name and the same operands must share to be the same."""
+    return (
+        tuple(op.intermediates),
+        attribute_key(op.attributes),
+        attribute_key(op.info),
+        tuple(result.type for result in op.results),
+    )

@@ -2,7 +2,7 @@
 
     v * multiplier   in five limbs of 15 bits, the last one signed; v and the multiplier have three
     whole            the limbs from bit `shift` on, put together
-    up               0 or 1, as the half bit and the bits below it say (`numerics/rounding.py`)
+    up               0 or 1, as the half bit and the bits below it say (`numerics/fixed_point.py`)
 
 No step leaves int32, so TFLite's kernels and TOSA's operators compute the same. Where TOSA takes the operand, half_up
 is RESCALE with one rounding.
@@ -16,13 +16,13 @@ import numpy as np
 
 from tflq.builder import Builder
 from tflq.contract import Pass, PassResult
-from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr
-from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr
+from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import i32
-from tflq.numerics.rounding import LIMB, limbs
+from tflq.numerics.fixed_point import LIMB, limbs
 
 __all__ = ["LowerRounding"]
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import ClassVar, Final, TypeAlias
 
-from tflq.contract import Pass, PassResult
-from tflq.ir.core import Module
+import numpy as np
+
+from tflq.analysis.known import variable_name
+from tflq.contract import Decisions, Pass, PassResult, SourceNames
+from tflq.dialects.effects import callees, entry_functions, is_pure, is_variable, renumber
+from tflq.dialects.forms import Form
+from tflq.dialects.tfl.control import Custom, state_runtime
+from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tosa.movement import VariableRead, VariableWrite
+from tflq.errors import OptionError, Reason, UnsupportedError
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.rewriting import remove_ops, unneeded
 from tflq.light import dataclass
-from tflq.records import SourceNames
-
-__all__ = ["Cut", "CutBeforeCustom", "ExtractSignature", "RecordNames"]
 
 
 @dataclass(frozen=True)
@@ -21,8 +30,6 @@ class ExtractSignature(Pass):
     key: str = ""
 
     def run(self, module: Module) -> PassResult:
-        from tflq.passes.entry import extract
-
         return PassResult(extract(module, self.key), modified=True)
 
 
@@ -35,8 +42,6 @@ class Cut(Pass):
     tensors: tuple[str, ...] = ()
 
     def run(self, module: Module) -> PassResult:
-        from tflq.passes.cutting import cut_at
-
         return PassResult(cut_at(module, self.tensors), modified=True)
 
 
@@ -47,8 +52,6 @@ class CutBeforeCustom(Pass):
     title: ClassVar[str] = "cutting before custom operators"
 
     def run(self, module: Module) -> PassResult:
-        from tflq.passes.cutting import cut_before_custom
-
         return PassResult(cut_before_custom(module), modified=True)
 
 
@@ -61,3 +64,288 @@ class RecordNames(Pass):
         names = frozenset(v.name for f in module.functions for group in (f.tensors, f.values()) for v in group)
         module.record.note(SourceNames(names))
         return PassResult(module, modified=False)
+
+
+# One entry of a model: the function of one signature, and what it runs.
+
+
+_OF_ALL = ("metadata_buffer", "absent", "no_buffers")
+"""What a file says by indices into all that it holds."""
+
+
+def entries(module: Module) -> list[str]:
+    """The keys of a module's signatures, in order; "" for its first function where it has none."""
+    return [signature.key or "" for signature in module.signatures or ()] or [""]
+
+
+def extract(module: Module, key: str) -> Module:
+    """The module reduced to one entry: its function comes first, then those that it runs, with their indices anew.
+
+    "" is the first function where no signature has that key. The functions are those of `module`, which is not to be
+    used any more; buffers and operator codes are those they need. OptionError: there is no such entry.
+    """
+    chosen = next((s for s in module.signatures or () if (s.key or "") == key), None)
+    if chosen is None and key:
+        known = ", ".join(repr(k) for k in entries(module) if k)
+        remedy = f"there are {known}" if known else "the model has none"
+        raise OptionError(Reason(f"there is no signature {key!r}", module.source, value=key, remedy=remedy))
+    first = 0 if chosen is None else chosen.function
+    kept = [s for s in module.signatures or () if s is chosen or (chosen is None and s.function == first)]
+    if module.signatures is not None:
+        module.signatures = kept
+    return keep(module, [first])
+
+
+def keep(module: Module, first: Sequence[int]) -> Module:
+    """The module reduced to some functions, in this order, and those that they run, with their indices anew; signatures
+    of others go. The functions are those of `module`, which is not to be used any more."""
+    order = _reached(module, first)
+    numbers = {old: new for new, old in enumerate(order)}
+    functions = [module.functions[index] for index in order]
+    for function in functions:
+        for op in function.ops:
+            renumber(op, numbers)
+    kept = [s for s in module.signatures or () if s.function in numbers]
+    for signature in kept:
+        signature.function = numbers[signature.function]
+    return Module(
+        functions,
+        kept if module.signatures is not None else None,
+        module.metadata,
+        module.description,
+        module.version,
+        info={name: item for name, item in module.info.items() if name not in _OF_ALL},
+        source=module.source,
+        warnings=list(module.warnings),
+    )
+
+
+def _reached(module: Module, first: Sequence[int]) -> list[int]:
+    """Some functions and all that run from them, in the order they are met."""
+    order = [*first]
+    for index in order:
+        for op in module.functions[index].ops:
+            order.extend(dict.fromkeys(i for i in callees(op) if i not in order))
+    return order
+
+
+# Cutting a model: tensors become outputs, and what comes behind them is dropped.
+#
+# Outputs that do not depend on a cut tensor stay, in their order; the cut tensors follow in the order they are given.
+# An operator goes if nothing that stays needs it and it is pure or behind the cut. Inputs stay, read or not.
+
+
+_TOSA_CUSTOM: Final = "tosa.custom"
+"""No class declares it: nothing is known of its operands."""
+_Read: TypeAlias = ReadVariable | VariableRead
+_Write: TypeAlias = AssignVariable | VariableWrite
+
+
+def cut_at(module: Module, names: Sequence[str]) -> Module:
+    """The module, changed in place, up to the named tensors, which are outputs now with all that their types say.
+
+    Signatures that lose an output are dropped, with a warning. OptionError: no operator gives such a tensor, or several
+    do. UnsupportedError: what comes behind the cut writes state that is read before it.
+    """
+    entries = entry_functions(module)
+    cuts = {index: _named(module.functions[index], names) for index in entries}
+    for name in names:
+        if all(v.name != name for values in cuts.values() for v in values):
+            raise OptionError(_unknown(module, entries, name))
+    for index, values in cuts.items():
+        if values:
+            _cut(module, module.functions[index], values, _behind(module.functions[index], values))
+    return keep(module, entries)
+
+
+def cut_before_custom(module: Module) -> Module:
+    """The module, changed in place, up to what its custom operators read, which are outputs now.
+
+    Custom operators in branches and bodies stay, with a warning. A warning says, too, if nothing was cut.
+    UnsupportedError: no output is left, or state as for `cut_at`.
+    """
+    entries, found = entry_functions(module), False
+    for index, function in enumerate(module.functions):
+        customs = [op for op in function.ops if isinstance(op, Custom) or op.name == _TOSA_CUSTOM]
+        if not customs:
+            continue
+        found = True
+        if index not in entries:
+            module.warnings.append(
+                f"subgraph {index}: its custom operators are not cut off, because another operator runs it; cut before "
+                "that one (--cut TENSOR)"
+            )
+            continue
+        behind = _behind(function, [v for op in customs for v in op.results], customs)
+        read = (v for op in customs for v in op.operands if v is not None and v.producer is not None)
+        _cut(module, function, list(dict.fromkeys(v for v in read if v.producer not in behind)), behind)
+    if not found:
+        module.warnings.append(
+            "nothing is cut off, because the model has no custom operator; leave --cut-before-custom out"
+        )
+    return keep(module, entries)
+
+
+def _named(function: Function, names: Sequence[str]) -> list[Value]:
+    """The results with these names, in their order."""
+    values = []
+    for name in dict.fromkeys(names):
+        found = [v for op in function.ops for v in op.results if v.name == name]
+        if len(found) > 1:
+            raise OptionError(Reason(f"{len(found)} tensors are called '{name}'", value=name))
+        values += found
+    return values
+
+
+def _unknown(module: Module, entries: Iterable[int], name: str) -> Reason:
+    functions = [module.functions[index] for index in entries]
+    if any(v.name == name for function in functions for v in function.inputs):
+        return Reason(f"'{name}' is an input: there is nothing before it", module.source, value=name)
+    known = [v.name for function in functions for op in function.ops for v in op.results if v.name]
+    from difflib import get_close_matches  # only on this error
+
+    near = get_close_matches(name, known, 3, 0.5)
+    remedy = f"did you mean {', '.join(map(repr, near))}?" if near else "`tflq inspect --ir` shows the names"
+    return Reason(f"no operator gives a tensor '{name}'", module.source, value=name, remedy=remedy)
+
+
+def _behind(function: Function, values: Iterable[Value], ops: Iterable[Op] = ()) -> set[Op]:
+    """The ops, and all that depend on the values."""
+    reached, behind = set(values), set(ops)
+    for op in function.ops:
+        if op not in behind and not reached.isdisjoint(op.operands):
+            behind.add(op)
+        if op in behind:
+            reached.update(op.results)
+    return behind
+
+
+def _cut(module: Module, function: Function, values: Sequence[Value], behind: set[Op]) -> None:
+    """Makes the values outputs, in the place of those that are behind them."""
+    lost = {v for v in function.outputs if v.producer in behind and v not in values}
+    outputs = [v for v in function.outputs if v not in lost]
+    outputs += [v for v in values if v not in outputs]
+    if not outputs:
+        raise UnsupportedError(
+            "the model cannot be cut:", [Reason("no output would be left", module.source, remedy="cut further back")]
+        )
+    dead = unneeded(function.ops, outputs, lambda op: is_pure(op) or (op in behind and not _stores(op, behind)))
+    _check_state(module, dead)
+    function.outputs = outputs
+    remove_ops(function, dead)
+    _drop_signatures(module, lost)
+
+
+def _stores(op: Op, behind: set[Op]) -> bool:
+    """Whether an op writes what comes before the cut, or is at it, to a variable."""
+    return isinstance(op, _Write) and all(v is None or v.producer not in behind for v in op.operands)
+
+
+def _check_state(module: Module, dead: set[Op]) -> None:
+    """Refuses to drop what writes a variable that is still read."""
+    kept = {_variable(op) for op in module.ops() if op not in dead and isinstance(op, _Read)}
+    wrong = [
+        Reason.at(op.location, "it writes state that is read before the cut", remedy="cut behind it")
+        for op in sorted(dead, key=lambda op: str(op.location))
+        if isinstance(op, _Write) and _variable(op) in kept
+    ]
+    if wrong:
+        raise UnsupportedError("the model cannot be cut:", wrong)
+
+
+def _variable(op: _Read | _Write) -> object:
+    """What names the variable that an op reads or writes."""
+    if isinstance(op, (VariableRead, VariableWrite)):
+        return op.variable
+    handle = op.resource.producer
+    return variable_name(handle) if isinstance(handle, VarHandle) else None
+
+
+def _drop_signatures(module: Module, lost: set[Value]) -> None:
+    """Drops the signatures that name what is no output any more."""
+    for signature in list(module.signatures or ()):
+        names = [name for name, value in signature.outputs or () if value in lost]
+        if names and module.signatures is not None:
+            module.signatures.remove(signature)
+            listed = ", ".join(f"'{name}'" for name in names)
+            module.warnings.append(
+                f"signature '{signature.key or ''}' is dropped, because {listed} is behind the cut; run the model by "
+                "its inputs and outputs"
+            )
+
+
+# A part of a model as a model: some operators of one function.
+#
+# What they read of others becomes an input, or a constant where its data is given; what others read of them, or
+# nobody does, is an output. The order of inputs is that of the function's own, then of first use.
+
+
+def part(
+    module: Module, index: int, ops: Collection[Op], constants: Mapping[Value, np.ndarray] | None = None
+) -> Module:
+    """The module reduced, in place, to some operators of function `index`, and to the functions that they run.
+
+    constants: data for values that others give; of their storage dtypes, in the shapes they have when the model runs.
+
+    Signatures and metadata go. Tensors keep their names; inputs and outputs of the same name, or of none, get
+    another. The module is not to be used any more.
+    """
+    function, given = module.functions[index], constants or {}
+    kept = [op for op in function.ops if op in ops]
+    outside = read_from_outside(function, kept)
+    function.outputs = _read_by_others(function, kept)
+    for value in outside:
+        value.producer = None
+        if value in given:
+            value.type = type(value.type)(given[value].shape, value.type.element)
+            value.buffer = Buffer.of(given[value])
+    function.inputs = [value for value in outside if value not in given]
+    remove_ops(function, {op for op in function.ops if op not in ops})
+    used = set(function.values())
+    function.tensors = [value for value in function.tensors if value in used]
+    _name(function)
+    module.signatures = module.metadata = None
+    return keep(module, [index])
+
+
+def read_from_outside(function: Function, ops: Collection[Op]) -> list[Value]:
+    """What the ops read that none of them gives: no constants, no variable tensors."""
+    made = {value for op in ops for value in op.results}
+    read = {v for op in ops for v in op.operands if v is not None and v not in made}
+    ordered = [*function.inputs, *(v for op in ops for v in op.operands if v is not None)]
+    known = set(function.inputs)
+    return [
+        v for v in dict.fromkeys(ordered) if v in read and (v.producer is not None or v in known) and not is_variable(v)
+    ]
+
+
+def _read_by_others(function: Function, ops: Collection[Op]) -> list[Value]:
+    """What the ops give that others or the caller read, or nobody."""
+    inner = {v for op in ops for v in op.operands if v is not None}
+    others = {v for op in function.ops if op not in ops for v in op.operands if v is not None}
+    others.update(function.outputs)
+    return [v for op in ops for v in op.results if v in others or v not in inner]
+
+
+def _name(function: Function) -> None:
+    """Names inputs and outputs whose name is empty or that of another tensor, too."""
+    counts = Counter(v.name for v in function.values())
+    for kind, values in (("input", function.inputs), ("output", function.outputs)):
+        for number, value in enumerate(values):
+            if not value.name or counts[value.name] > 1:
+                value.name = f"{value.name or kind}/{number}"
+
+
+# state-runtime: the metadata that says which release of the runtime a converted model needs.
+
+
+class StateRuntime(Pass):
+    """States the release that the operators need, if the source names one."""
+
+    name: ClassVar[str] = "state-runtime"
+    takes: ClassVar[Form] = "kernels"
+    labels: ClassVar[bool] = True
+
+    def run(self, module: Module) -> PassResult:
+        made = any(decision.path != "kept" for decision in Decisions.of(module))
+        return PassResult(module, state_runtime(module, made=made))

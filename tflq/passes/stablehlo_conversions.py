@@ -14,17 +14,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from tflq.builder import expressed
 from tflq.contract import Pass, PassResult
-from tflq.dialects.stablehlo.casts import UniformQuantize
+from tflq.dialects.declare import Operator
 from tflq.dialects.stablehlo.conversions import Accumulating, Functions, identity_region, rescale_region
-from tflq.dialects.stablehlo.reduction import Reduce
+from tflq.dialects.stablehlo.convolution import Hybrid, is_hybrid
+from tflq.dialects.stablehlo.elementwise import UniformQuantize
+from tflq.dialects.stablehlo.movement import Reduce, ReduceWindow
 from tflq.dialects.stablehlo.rules import baseline
-from tflq.dialects.stablehlo.windows import ReduceWindow
-from tflq.ir.core import Buffer, Function, Module, Op, Value, walk
+from tflq.ir.core import Block, Buffer, Function, Module, Op, Value, walk
 from tflq.ir.rewriting import remove_ops
 from tflq.ir.types import TensorType
-
-__all__ = ["DefaultConversions", "FuseConversions"]
 
 
 def _accumulating(module: Module) -> Iterator[tuple[Function, Accumulating]]:
@@ -120,7 +120,7 @@ def _rescale(value: Value) -> UniformQuantize | None:
 
 def _narrow(init: Value, source: TensorType) -> Value | None:
     """An init value in the type of the inputs that is the same again once it is converted; None if there is none."""
-    from tflq.evaluate import evaluate_op
+    from tflq.evaluate.registry import evaluate_op
 
     kind = TensorType((), source.element)
     step = _rescale(init)
@@ -136,3 +136,36 @@ def _narrow(init: Value, source: TensorType) -> Value | None:
     if back is None or not np.array_equal(back[0], init.array):
         return None
     return Value(kind, init.name, buffer=Buffer.of(there[0]))
+
+
+# `hybrid-dequantize-then-op`: what weight-only quantization means, written out.
+
+
+class HybridDequantizeThenOp(Pass):
+    """Has ops of a floating-point lhs and a quantized rhs take the rhs dequantized: `op(lhs, dequantize(rhs))`."""
+
+    name: ClassVar[str] = "hybrid-dequantize-then-op"
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function in module.functions:
+            modified |= _written_out(function)
+        return PassResult(module, modified)
+
+
+def _written_out(owner: Function | Block) -> bool:
+    ops: list[Op] = []
+    modified = False
+    for op in owner.ops:
+        for region in op.regions:
+            for block in region.blocks:
+                modified |= _written_out(block)
+        if isinstance(op, Operator) and op.has(Hybrid) and is_hybrid(op):
+            lhs, rhs, *_ = op.tensors
+            real = Value(expressed(rhs.type))
+            ops.append(Op("stablehlo.uniform_dequantize", [rhs], [real], location=op.location))
+            op.operands = [lhs, real]
+            modified = True
+        ops.append(op)
+    owner.ops = ops
+    return modified

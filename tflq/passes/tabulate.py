@@ -15,19 +15,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tflq.contract import Pass, PassResult
+from tflq.contract import LargeTables, Pass, PassResult
 from tflq.dialects.declare import trait_of
-from tflq.dialects.ext.rescale import RescaleF64
-from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.ext import RescaleF64, Table2D
 from tflq.dialects.inference import broadcast
-from tflq.dialects.tosa.casts import Rescale
-from tflq.dialects.tosa.indexing import Table
-from tflq.dialects.traits.elements import Tabulable
-from tflq.evaluate import evaluate_op
+from tflq.dialects.tosa.movement import Rescale, Table
+from tflq.dialects.traits.operands import Tabulable
+from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.light import dataclass
-from tflq.numerics.arrays import distinct
-from tflq.records import LargeTables
+from tflq.numerics.tables import distinct
 
 __all__ = ["Tabulate"]
 

@@ -1,4 +1,4 @@
-"""The reusable fallback (`tflq.through_floats`) with the casts of `quant`: `quant.dcast` of the operands, the pattern
+"""The reusable fallback (`tflq.builder`) with the casts of `quant`: `quant.dcast` of the operands, the pattern
 for floats, `quant.qcast` of the results. The casts between neighbours are simplified away by canonicalize and cse.
 
 `dequantize-fallback` is the pass that does so with every op, whose float pattern is the op itself.
@@ -10,18 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from tflq import through_floats as structure
-from tflq.builder import Emitter
+from tflq import builder as structure
+from tflq.builder import Emitter, expressed
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.traits.effects import Calls, Impure, Kept
+from tflq.dialects.traits.operands import Calls, Impure, Kept
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import TensorType
-from tflq.through_floats import expressed
-
-__all__ = ["DequantizeFallback", "FloatPattern", "expressed", "is_on_quantized", "through_floats"]
 
 FloatPattern: TypeAlias = Callable[[Emitter, Sequence[Value | None], Sequence[TensorType]], Sequence[Value]]
 """Emits what computes an op of its operands in floats; the types are those of the results. Its results, one each."""

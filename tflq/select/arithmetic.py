@@ -4,22 +4,122 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import prod
 from typing import Final
 
 import numpy as np
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.inference import broadcast
+from tflq.dialects.tfl import comparison as tfl
+from tflq.dialects.tfl import unary as tfl_unary
+from tflq.dialects.tfl.activation import Logistic, Tanh
+from tflq.dialects.tfl.arithmetic import Div
+from tflq.dialects.tfl.comparison import SelectV2
+from tflq.dialects.tfl.movement import BroadcastTo, ExpandDims, Squeeze
+from tflq.dialects.tfl.reduction import ArgMin, Sum
 from tflq.dialects.tfl.unary import Abs as TflAbs
 from tflq.dialects.tfl.unary import Neg, Sign
-from tflq.dialects.tosa.arithmetic import Abs, Add, IntDiv, Maximum, Minimum, Mul, Negate, Pow, Sub
+from tflq.dialects.tosa import elementwise as tosa
+from tflq.dialects.tosa.elementwise import (
+    Abs,
+    Add,
+    ArithmeticRightShift,
+    BitwiseAnd,
+    BitwiseNot,
+    BitwiseOr,
+    BitwiseXor,
+    Clz,
+    Equal,
+    Greater,
+    GreaterEqual,
+    IntDiv,
+    LogicalAnd,
+    LogicalLeftShift,
+    LogicalNot,
+    LogicalOr,
+    LogicalRightShift,
+    LogicalXor,
+    Maximum,
+    Minimum,
+    Mul,
+    Negate,
+    Pow,
+    Select,
+    Sub,
+)
+from tflq.dialects.tosa.movement import ArgMax
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i32
-from tflq.select.broadcasting import elementwise
-from tflq.select.kernels import widened
-from tflq.select.lowering import Kernels, lowering
-from tflq.select.rescale.integer import clamped
-from tflq.select.shifts import product_shifted
+from tflq.ir.types import TensorType, i1, i8, i16, i32, i64, ui8, ui16, ui32
+from tflq.numerics.unary import LIMIT, inner, outer
+from tflq.select.casts import limited
+from tflq.select.lowering import KernelBuilder, Kernels, lowering, widened
+from tflq.select.pooling import arg_of
+from tflq.select.rescale import clamped
+from tflq.select.shifts import product_shifted, right_shift
 
-__all__: list[str] = []
+# Elementwise kernels on tensors of more dims than they broadcast.
+#
+# Neighbouring dims that all operands have alike, or lack alike, are one dim to an elementwise kernel. Operands of
+# equal shapes need no broadcast; what still has more than four dims is repeated by BROADCAST_TO until they are equal.
+
+
+BROADCAST_DIMS = 4
+"""Dims that every elementwise kernel broadcasts."""
+
+
+def elementwise(k: KernelBuilder, emit: Callable[..., Value], *operands: Value) -> Value:
+    """`emit` of the operands, in as few dims as it takes; the result has the broadcast shape."""
+    shapes = [v.type.shape for v in operands]
+    known = [s for s in shapes if s is not None and None not in s]
+    sized = [s for s in known if prod(d or 0 for d in s) != 1]
+    if len(known) < len(shapes) or max(map(len, known)) <= BROADCAST_DIMS or len(set(sized)) <= 1 == len(set(known)):
+        return emit(*operands)
+    whole = broadcast(*shapes) or ()
+    ranked = [(1,) * (len(whole) - len(s)) + s for s in known]
+    folded = _folded(ranked, len(whole))
+    if len(folded[0]) > BROADCAST_DIMS:
+        return emit(*(spread(k, v, whole) for v in operands))
+    result = emit(*(_seen(k, v, shape) for v, shape in zip(operands, folded, strict=True)))
+    return k.reshape(result, whole)
+
+
+def spread(k: KernelBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
+    """x repeated to a known shape it broadcasts to. BROADCAST_TO has no booleans, which become bytes around it."""
+    if x.type.shape == shape:
+        return x
+    if x.type.storage == i1:
+        return k.cast(spread(k, k.cast(x, i8), shape), i1)
+    dims = k.constant(np.asarray(shape, np.int32))
+    return k.emit(BroadcastTo, [x, dims], TensorType(shape, x.type.element))
+
+
+def _folded(shapes: list[tuple[int | None, ...]], rank: int) -> list[tuple[int, ...]]:
+    """The shapes with neighbours of one pattern of ones merged."""
+    merged: list[list[int]] = [[] for _ in shapes]
+    last: tuple[bool, ...] | None = None
+    for axis in range(rank):
+        dims = [s[axis] or 0 for s in shapes]
+        if all(d == 1 for d in dims):
+            continue
+        pattern = tuple(d == 1 for d in dims)
+        for row, d in zip(merged, dims, strict=True):
+            if pattern == last:
+                row[-1] *= d
+            else:
+                row.append(d)
+        last = pattern
+    if any(row == [0] for row in merged):  # RESHAPE takes [0] for the shape of a scalar
+        merged = [[1, *row] for row in merged]
+    return [tuple(row) for row in merged]
+
+
+def _seen(k: KernelBuilder, x: Value, shape: tuple[int, ...]) -> Value:
+    if x.type.shape == shape:
+        return x
+    if x.is_constant and x.type.storage.bits >= 8:
+        return Value(TensorType(shape, x.type.element), buffer=x.buffer)
+    return k.reshape(x, shape)
 
 
 @lowering(Mul)
@@ -67,3 +167,218 @@ _EMITTED: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
 def binary(op: Add | IntDiv | Maximum | Minimum | Pow | Sub, k: Kernels) -> Value:
     """DIV of integers truncates, as INTDIV does."""
     return elementwise(k, partial(_EMITTED[type(op)], k), k.value(op.input1), k.value(op.input2))
+
+
+# Comparisons, which abort the process on 8 bits and so widen first, and choices, which take every type.
+
+
+_COMPARISON_EMITTED: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
+    Equal: Kernels.equal,
+    Greater: Kernels.greater,
+    GreaterEqual: Kernels.greater_equal,
+}
+
+
+@lowering(*_COMPARISON_EMITTED)
+def compare(op: Equal | Greater | GreaterEqual, k: Kernels) -> Value:
+    a, b = (widened(k, k.value(v)) for v in (op.input1, op.input2))
+    return elementwise(k, partial(_COMPARISON_EMITTED[type(op)], k), a, b)
+
+
+@lowering(Select)
+def select(op: Select, k: Kernels) -> Value:
+    operands = (k.value(v) for v in (op.condition, op.on_true, op.on_false))
+    return elementwise(k, lambda *xs: k.emit(SelectV2, xs), *operands)
+
+
+# Ops on the bits of integers, for which there is no kernel right everywhere.
+#
+# clz                  the number of powers of two, 2^0..2^31, above the value read as unsigned
+# logical_left_shift   a product by a power of two out of a table; the product wraps
+# logical_right_shift  RIGHT_SHIFT of the bits read as unsigned
+# bitwise_and          2 (x & y) + a0 b0 with x = a >> 1, y = b >> 1, a0 and b0 the lowest bits;
+#                      2 (x & y) = x + y - (x ^ y)
+# bitwise_or           (a ^ b) + (a & b)
+
+
+@lowering(Clz)
+def clz(op: Clz, k: Kernels) -> Value:
+    """Comparisons with 32 powers along a last axis, summed; flat, since the kernels broadcast four dims."""
+    x = k.value(op.input)
+    shape = x.type.shape
+    one = shape is not None and shape[-1:] == (1,)
+    if one and len(shape or ()) <= 4:
+        return _count(k, x)
+    if shape is None or shape.count(None) > 1:
+        axis = -1 if shape is None else len(shape)
+        expanded = TensorType(None if shape is None else (*shape, 1), i32)
+        counted = _count(k, k.emit(ExpandDims, [x, k.constant(np.asarray(axis))], expanded))
+        return k.emit(Squeeze, [counted], x.type, squeeze_dims=np.asarray([axis], np.int32))
+    return k.reshape(_count(k, k.reshape(x, (None, 1))), shape)
+
+
+def _count(k: KernelBuilder, x: Value) -> Value:
+    """clz of x with a last dim of 1."""
+    unsigned = k.cast(k.bitcast(x, ui32), i64)
+    above = k.cast(k.greater(k.constant(1 << np.arange(32, dtype=np.int64), i64), unsigned), i32)
+    return k.reduce(Sum, above, [-1], True, x.type.shape)
+
+
+@lowering(LogicalLeftShift)
+def logical_left_shift(op: LogicalLeftShift, k: Kernels) -> Value:
+    x, amount = k.cast(k.value(op.input1), i32), k.cast(k.value(op.input2), i32)
+    powers = (1 << np.arange(32, dtype=np.int64)).astype(np.int32)
+    factor = k.constant(powers[amount.array]) if amount.is_constant else k.gather(k.constant(powers), amount)
+    return k.cast(elementwise(k, k.mul, x, factor), op.result.type.storage)
+
+
+@lowering(LogicalRightShift)
+def logical_right_shift(op: LogicalRightShift, k: Kernels) -> Value:
+    storage = op.result.type.storage
+    unsigned = {i8: ui8, i16: ui16, i32: ui32}[storage]
+    x, amount = k.cast(k.value(op.input1), unsigned), k.cast(k.value(op.input2), unsigned)
+    return k.cast(elementwise(k, k.right_shift, x, amount), storage)
+
+
+@lowering(BitwiseAnd, BitwiseOr)
+def bitwise(op: BitwiseAnd | BitwiseOr, k: Kernels) -> Value:
+    a, b = k.cast(k.value(op.input1), i32), k.cast(k.value(op.input2), i32)
+    one, two = k.constant(1), k.constant(2)
+    x, y = k.right_shift(a, one), k.right_shift(b, one)
+    above = k.sub(elementwise(k, k.add, x, y), elementwise(k, k.bitwise_xor, x, y))
+    lowest = elementwise(k, k.mul, k.sub(a, k.mul(x, two)), k.sub(b, k.mul(y, two)))
+    both = k.add(above, lowest)
+    if isinstance(op, BitwiseOr):
+        both = k.add(both, elementwise(k, k.bitwise_xor, a, b))
+    return k.cast(both, op.result.type.storage)
+
+
+@lowering(BitwiseXor)
+def bitwise_xor(op: BitwiseXor, k: Kernels) -> Value:
+    return elementwise(k, k.bitwise_xor, k.value(op.input1), k.value(op.input2))
+
+
+_LOGICAL: Final[Mapping[type[Op], type[Operator]]] = {
+    LogicalAnd: tfl.LogicalAnd,
+    LogicalOr: tfl.LogicalOr,
+    LogicalXor: tfl.NotEqual,
+}
+
+
+@lowering(*_LOGICAL)
+def logical(op: LogicalAnd | LogicalOr | LogicalXor, k: Kernels) -> Value:
+    kind = _LOGICAL[type(op)]
+    return elementwise(k, lambda *xs: k.emit(kind, xs), k.value(op.input1), k.value(op.input2))
+
+
+@lowering(LogicalNot)
+def logical_not(op: LogicalNot, k: Kernels) -> Value:
+    x = k.value(op.input)
+    return k.emit(tfl.LogicalNot, [x])
+
+
+@lowering(ArithmeticRightShift)
+def arithmetic_right_shift(op: ArithmeticRightShift, k: Kernels) -> Value:
+    """x >> n, or with `round` the same half up: t - (t >> 1) with t = x >> (n - 1), which cannot overflow."""
+    x, amount = k.value(op.input1), k.value(op.input2)
+    storage, narrow = op.result.type.storage, op.result.type.storage.bits < 32
+    if narrow:
+        x, amount = k.cast(x, i32), k.cast(amount, i32)
+    result = _rounded(k, x, amount) if op.round else right_shift(k, x, amount)
+    return k.cast(result, storage) if narrow else result
+
+
+def _rounded(k: Kernels, x: Value, amount: Value) -> Value:
+    one = k.constant(1)
+    if amount.is_constant and (amount.array > 0).all():
+        twice = right_shift(k, x, k.constant(amount.array - 1))
+        return k.sub(twice, right_shift(k, twice, one))
+    if amount.is_constant and not amount.array.any():
+        return x
+    some = k.sub(one, k.sub(one, amount, "RELU"))  # min(n, 1): with n = 0 nothing is rounded
+    twice = right_shift(k, x, k.sub(amount, some))
+    return k.sub(twice, k.mul(right_shift(k, twice, some), some))
+
+
+@lowering(BitwiseNot)
+def bitwise_not(op: BitwiseNot, k: Kernels) -> Value:
+    """ARG_MIN where an ARGMAX reads the complement, else BITWISE_XOR."""
+    x = k.value(op.input)
+    following = k.only_user(op.output, ArgMax)
+    if following is not None:
+        return k.fuse(following, arg_of(following, k, x, ArgMin))
+    return k.bitwise_xor(x, k.constant(~np.zeros((), x.type.storage.dtype), x.type.storage))
+
+
+# Functions of floats: builtins of the same name, or short formulas of them; clamps.
+#
+# ERF has no builtin: a polynomial where |x| < 1, 1 - exp(polynomial) beyond (`numerics/unary.py`). CEIL is not among
+# the reference kernels: it is FLOOR of the negative.
+
+
+_UNARY: Final[Mapping[type[Op], type[Operator]]] = {
+    tosa.Cos: tfl_unary.Cos,
+    tosa.Exp: tfl_unary.Exp,
+    tosa.Floor: tfl_unary.Floor,
+    tosa.Log: tfl_unary.Log,
+    tosa.Rsqrt: tfl_unary.Rsqrt,
+    tosa.Sigmoid: Logistic,
+    tosa.Sin: tfl_unary.Sin,
+    tosa.Tanh: Tanh,
+}
+
+
+@lowering(*_UNARY)
+def unary(op: tosa.FloatFunction, k: Kernels) -> Value:
+    x = k.value(op.input)
+    return k.emit(_UNARY[type(op)], [x])
+
+
+@lowering(tosa.Ceil)
+def ceil(op: tosa.Ceil, k: Kernels) -> Value:
+    x = k.value(op.input)
+    below = k.emit(tfl_unary.Floor, [k.emit(tfl_unary.Neg, [x])], x.type)
+    return k.emit(tfl_unary.Neg, [below], x.type)
+
+
+@lowering(tosa.Reciprocal)
+def reciprocal(op: tosa.Reciprocal, k: Kernels) -> Value:
+    x = k.value(op.input1)
+    return k.emit(Div, [k.constant(1, x.type.storage), x], x.type, fused_activation_function="NONE")
+
+
+@lowering(tosa.Erf)
+def erf(op: tosa.Erf, k: Kernels) -> Value:
+    """Both formulas everywhere, each on the values it is meant for."""
+    x = k.value(op.input)
+    storage = x.type.storage
+    magnitude = k.emit(tfl_unary.Abs, [x])
+    one = k.constant(1, storage)
+    near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
+    below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
+    tail = k.emit(tfl_unary.Exp, [_polynomial(k, far, outer())], x.type)
+    value = k.emit(SelectV2, [k.greater(one, magnitude), below, k.sub(one, tail)])
+    return k.mul(value, k.emit(tfl_unary.Sign, [x]))
+
+
+def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:
+    """Horner's scheme; the constant term is the first."""
+    *rest, value = (k.constant(c, x.type.storage) for c in coefficients)
+    total = k.add(k.mul(x, value), rest.pop())
+    while rest:
+        total = k.add(k.mul(total, x), rest.pop())
+    return total
+
+
+@lowering(tosa.Clamp)
+def clamp(op: tosa.Clamp, k: Kernels) -> Value:
+    """MAXIMUM, MINIMUM, each only where it can bite."""
+    x, storage = k.value(op.input), op.result.type.storage
+    low, high = op.min_val, op.max_val
+    if storage.is_float:
+        return limited(k, x, low, high)
+    if low > storage.minimum:
+        x = k.maximum(x, k.constant(np.asarray(low), storage))
+    if high < storage.maximum:
+        x = k.minimum(x, k.constant(np.asarray(high), storage))
+    return x

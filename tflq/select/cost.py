@@ -21,16 +21,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from tflq.dialects.ext.tables import Table2D
-from tflq.dialects.tosa.arithmetic import Mul
-from tflq.dialects.tosa.bits import ArithmeticRightShift
-from tflq.dialects.tosa.casts import Rescale
-from tflq.dialects.tosa.indexing import Table
+from tflq.dialects.ext import Table2D
+from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Mul
+from tflq.dialects.tosa.movement import Rescale, Table
+from tflq.files import resource
 from tflq.ir.core import Op
 from tflq.ir.registry import op_class
 from tflq.light import dataclass
-from tflq.resources import resource
-from tflq.rules_file import RulesFile
+from tflq.targets.target import RulesFile
 
 __all__ = ["Costs", "arithmetic", "costs", "load_costs", "table_pays"]
 

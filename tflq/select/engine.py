@@ -8,19 +8,25 @@ something else.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from tflq.contract import Pass, PassResult
-from tflq.dialects.forms import Form
+from tflq.contract import Decisions, Pass, PassResult
+from tflq.dialects.declare import trait_of
+from tflq.dialects.effects import is_hybrid
+from tflq.dialects.forms import UNQUANTIZED, Form, kept_reason
+from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.traits.operands import ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.types import ScalarType
 from tflq.light import dataclass
 from tflq.select.lowering import Kernels, Mac, lowering
+from tflq.targets.target import INTEGER, Target, load_rules
 
 if TYPE_CHECKING:
-    from tflq.proof_cache import ProofCache
-
-__all__ = ["Select", "select"]
+    from tflq.caches import ProofCache
+    from tflq.contract import Decision
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Select(Pass):
     def run(self, module: Module) -> PassResult:
         proofs = None
         if self.cache:
-            from tflq.proof_cache import ProofCache
+            from tflq.caches import ProofCache
 
             proofs = ProofCache(self.cache)
         return PassResult(select(module, mac=self.mac, proofs=proofs), modified=True)
@@ -86,3 +92,112 @@ def _select_function(function: Function, mac: Mac, proofs: ProofCache | None) ->
         k.end(op, [results] if isinstance(results, Value) else results)
     function.ops = k.ops
     function.outputs = [k.value(v) for v in function.outputs]
+
+
+# What a converted module may hold: the last check before it is written.
+#
+# Legal are the integer kernels that `rules/integer.toml` lists, on tensors without quantization parameters; what
+# stands for an operator that the report lists as kept or computed in float; float kernels for operators that compute
+# in float themselves, and for multiply-accumulate if that was asked for. Parameters may be on the model's inputs and
+# outputs, and on tensors of a kept operator: one that the target lists, or that is kept whatever the target
+# (recurrent, custom and calling operators, hybrid ones).
+
+
+@dataclass(frozen=True)
+class CheckLegality(Pass):
+    """UnsupportedError lists what the target may not hold. `mac`: the form of multiply-accumulate."""
+
+    name: ClassVar[str] = "check-legality"
+    title: ClassVar[str] = "check of the result"
+    takes: ClassVar[Form] = "kernels"
+    target: Target = INTEGER
+    mac: Literal["integer", "float32"] = "integer"
+
+    def run(self, module: Module) -> PassResult:
+        check(module, Decisions.of(module), self.mac, self.target)
+        return PassResult(module, modified=False)
+
+
+def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", target: Target = INTEGER) -> None:
+    """UnsupportedError lists every operator of a module on kernels that must not be there, and why."""
+    paths = _Paths(decisions)
+    illegal = [
+        reason
+        for function in module.functions
+        for reason in (*_unlisted(function, paths, target), *_illegal(function, paths, mac))
+    ]
+    if illegal:
+        remedy = "list these kernels in the target file, or convert for another target"
+        raise UnsupportedError(f"{len(illegal)} operator(s) of the result are not legal:", illegal, remedy=remedy)
+
+
+class _Paths:
+    """How the source operator that an op stands for was converted: "integer", "float kernel" or "exempt"; copies at the
+    edges stand for none, and those of int4 pass float32."""
+
+    def __init__(self, decisions: Iterable[Decision]) -> None:
+        decisions = list(decisions)
+        # those that had no quantized tensor may be next to one now, whose parameters their kernels disregard
+        self.kept = {d.op.location: d.op.name for d in decisions if d.path == "kept" and d.reason != UNQUANTIZED}
+        self._by_place = {d.op.location: self._path(d) for d in decisions}
+        self._by_object: dict[int, str] = {}  # ops share their location objects, whose hashes are slow
+
+    def _path(self, decision: Decision) -> str:
+        if decision.path != "integer":
+            return "exempt"
+        return "float kernel" if trait_of(decision.op, ComputesInFloat) else "integer"
+
+    def of(self, op: Op) -> str:
+        key = id(op.location)
+        path = self._by_object.get(key)
+        if path is None:
+            path = self._by_object[key] = self._by_place.get(op.location, "integer") if op.location else "float kernel"
+        return path
+
+
+def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[Reason]:
+    """Operators kept on quantized tensors, neither listed by the target nor kept whatever it is."""
+    for op in function.ops:
+        if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or kept_reason(op) is not None:
+            continue
+        if not any(v.type.quantized for v in op.tensors) or is_hybrid(op) or _restores_weights(op):
+            continue
+        verdict = target.judge(op)
+        if not verdict.kept:
+            yield Reason.at(op.location, f"{op.name} is kept on quantized tensors: {verdict.reason}")
+
+
+def _restores_weights(op: Op) -> bool:
+    """Whether it dequantizes a constant: weight-only quantization."""
+    return isinstance(op, Dequantize) and op.input.is_constant
+
+
+def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[Reason]:
+    rules = load_rules()
+    integer, others = rules["integer"], [rules["float32"]] if mac == "float32" else []
+    edges: set[Value] = {*function.inputs, *function.outputs}
+    rest: list[tuple[Op, str]] = []
+    for op in function.ops:
+        path = paths.of(op)
+        if path == "exempt":
+            edges.update(op.tensors)
+        else:
+            rest.append((op, path))
+    for op, path in rest:
+        if not integer.admit(op):
+            allowed = [*others, rules["float_kernels"]] if path == "float kernel" else others
+            if not any(kernels.admit(op) for kernels in allowed):
+                yield Reason.at(op.location, f"{op.name} on {_types(op)} is not an operator of the target")
+        for value in op.tensors:
+            if (
+                not isinstance(value.type.element, ScalarType)
+                and value.type.quantized
+                and value not in edges
+                and not value.info.get("is_variable", False)
+            ):
+                yield Reason.at(op.location, f"tensor '{value.name}' of {op.name} has quantization parameters")
+
+
+def _types(op: Op) -> str:
+    operands = ", ".join("none" if v is None else str(v.type.storage) for v in op.operands)
+    return f"({operands}) → {', '.join(str(v.type.storage) for v in op.results)}"

@@ -13,19 +13,214 @@ The float form takes the zero points off first and cuts the sums where a part co
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.reduction import Sum
-from tflq.dialects.tosa.matmul import MatMul
+from tflq.dialects.tfl.unary import Floor
+from tflq.dialects.tosa.convolution import MatMul
 from tflq.ir.core import Value, constant
-from tflq.ir.types import ScalarType, Shape, f32, i8, i16, i32
-from tflq.numerics.exact_sums import ProductBounds
-from tflq.select.digits import Digits, digits
-from tflq.select.lowering import Kernels, lowering
-from tflq.select.mac_float import float_parts, float_ranges
-from tflq.select.sums import WeightedSum, fits_int32
+from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, ui8
+from tflq.light import dataclass
+from tflq.numerics.convolution import window
+from tflq.numerics.float_lines import ProductBounds
+from tflq.select.im2col import Geometry, pad_spatial
+from tflq.select.lowering import Kernels, centred, lowering
+from tflq.select.shifts import Digits, WeightedSum, digits, fits_int32
 
-__all__: list[str] = []
+# Multiply-accumulate on the float convolutions, on integer values: exact while every partial sum stays below 2^24.
+#
+#     sum (x - x_zp) (w - w_zp)      x and w cast to float32, zero points taken off first, so that padding is zero
+#
+# How far partial sums reach, whatever their order, is known from the weights (`tflq.numerics.float_lines`). Where that
+# is too far the input channels are split and the parts' sums added in integers; int16 is split into bytes, x = 256 h
+# + l. A layer that no split makes exact keeps the integer form, as do a few rows of a matrix product, which int8
+# reads faster.
+#
+# These sums are requantized in integers; `tflq.select.convolution_float` does that in float32, where it is
+# proven.
+
+
+_FEW_ROWS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An input, or a byte of it, as integer-valued float32, and its weight in the sum."""
+
+    coefficient: int
+    value: Value
+
+
+def float_convolve(
+    k: Kernels,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    geometry: Geometry,
+    zero_points: tuple[int, int],
+    element: ScalarType,
+) -> Value | None:
+    """CONV_2D with constant weights [O, KH, KW, I], plus bias, in `element`; None where not exact, or slower."""
+    if not weights.is_constant or few_rows(x, geometry):
+        return None
+    filters = weights.array.astype(np.float32) - np.float32(zero_points[1])
+    bounds = [
+        ProductBounds.of(*signed_sums(filters, (1, 2)), *ends) for ends in float_ranges(x.type.storage, zero_points[0])
+    ]
+    splits = [each.runs() for each in bounds]
+    if any(split is None for split in splits):
+        return None
+    alone = len(bounds) == 1 and len(splits[0] or ()) == 1
+    offset, rest = _float_bias(bias, bounds[0]) if alone else (None, bias)
+    sums = WeightedSum(k, element)
+    for part, split in zip(float_parts(k, x, zero_points[0]), splits, strict=True):
+        padded, padding = padded_for(k, part.value, geometry)
+        for channels in split or ():
+            piece = channels_of(k, padded, channels)
+            taps = constant(np.ascontiguousarray(filters[..., channels]))
+            taps.role = "weights"
+            sums.add(_conv2d(k, piece, taps, offset, geometry, padding, x, filters.shape[0]), part.coefficient)
+    return sums.plus(_integers(k, rest, element))
+
+
+def float_depthwise(
+    k: Kernels,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    geometry: Geometry,
+    zero_points: tuple[int, int],
+    element: ScalarType,
+) -> Value | None:
+    """DEPTHWISE_CONV_2D with constant weights [KH, KW, C, M], plus bias, in `element`; None where not exact."""
+    if not weights.is_constant:
+        return None
+    kernel_h, kernel_w, depth, multiplier = weights.array.shape
+    filters = weights.array.astype(np.float32).reshape(1, kernel_h, kernel_w, -1) - np.float32(zero_points[1])
+    positive, negative = (total[:, None] for total in signed_sums(filters, (0, 1, 2)))
+    bounds = [ProductBounds.of(positive, negative, *ends) for ends in float_ranges(x.type.storage, zero_points[0])]
+    if any(each.runs() is None for each in bounds):
+        return None
+    offset, rest = _float_bias(bias, bounds[0]) if len(bounds) == 1 else (None, bias)
+    taps, outputs = constant(filters), depth * multiplier
+    taps.role = "weights"
+    sums = WeightedSum(k, element)
+    for part in float_parts(k, x, zero_points[0]):
+        padded, padding = padded_for(k, part.value, geometry)
+        shape = geometry.output(x.type.shape, outputs)
+        operands = [padded, taps, _bias_operand(k, offset, outputs)]
+        options = conv_options(geometry, padding) | {"depth_multiplier": multiplier}
+        sums.add(k.cast(k.emit(DepthwiseConv2D, operands, TensorType(shape, f32), **options), i32), part.coefficient)
+    return sums.plus(_integers(k, rest, element))
+
+
+def few_rows(x: Value, geometry: Geometry) -> bool:
+    """Whether a matrix product has so few rows that reading its weights is what it takes: int8 ones are read faster."""
+    batch, height, width, _ = x.type.shape or (None,) * 4
+    return geometry.pointwise and (height, width) == (1, 1) and batch is not None and batch <= _FEW_ROWS
+
+
+def float_ranges(storage: ScalarType, zero_point: int) -> list[tuple[int, int]]:
+    """The ends of each float part of an input."""
+    return [(-128, 127), (0, 255)] if storage == i16 else [(storage.minimum - zero_point, storage.maximum - zero_point)]
+
+
+def signed_sums(filters: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the positive and of the negative weights, whole numbers in float32, over axes: float64."""
+    total, magnitude = filters.sum(axes, dtype=np.float64), np.abs(filters).sum(axes, dtype=np.float64)
+    return (magnitude + total) / 2, (total - magnitude) / 2
+
+
+def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
+    """x - zero_point as float parts, of a constant constants; int16, whose zero point is 0, as two bytes."""
+    if x.is_constant:
+        values = x.array.astype(np.int32) - zero_point
+        bytes_of = [(256, values >> 8), (1, values & 255)] if x.type.storage == i16 else [(1, values)]
+        return [_Part(weight, constant(array.astype(np.float32))) for weight, array in bytes_of]
+    if x.type.storage == i16:
+        scaled = k.mul(k.cast(x, f32), k.constant(np.asarray(2.0**-8), f32))
+        high = k.emit(Floor, [scaled])
+        low = k.cast(k.cast(x, ui8), f32)
+        return [_Part(256, high), _Part(1, low)]
+    if x.type.storage.bits == 8:
+        return [_Part(1, centred(k, x, zero_point))]
+    value = k.cast(x, f32)
+    if zero_point:
+        value = k.sub(value, k.constant(np.asarray(zero_point), f32))
+    return [_Part(1, value)]
+
+
+def _float_bias(bias: Value, bounds: ProductBounds) -> tuple[np.ndarray | None, Value | None]:
+    """The bias as the kernel's own, if sums with it are still exact, else left for integers: (float, integer)."""
+    if bias.is_constant and len(bounds.runs(bias.array.astype(np.float64)) or ()) == 1:
+        return bias.array.astype(np.float32), None
+    return None, bias
+
+
+def _integers(k: Kernels, bias: Value | None, element: ScalarType) -> Value:
+    if bias is None:
+        return k.constant(np.asarray(0), element)
+    return k.constant(bias.array, element) if bias.is_constant else k.cast(bias, element)
+
+
+def padded_for(k: Kernels, x: Value, geometry: Geometry) -> tuple[Value, str]:
+    """x and the kernel's padding: VALID, SAME where that is the same, else VALID of x padded with zeros."""
+    if not any(geometry.pad):
+        return x, "VALID"
+    for axis in range(2):
+        size = None if x.type.shape is None else x.type.shape[1 + axis]
+        same = window(size, geometry.kernel[axis], geometry.stride[axis], geometry.dilation[axis], "SAME")
+        if same is None or (same.before, same.after) != geometry.pad[2 * axis : 2 * axis + 2]:
+            return pad_spatial(k, x, geometry.pad, 0.0), "VALID"
+    return x, "SAME"
+
+
+def channels_of(k: Kernels, x: Value, channels: slice) -> Value:
+    """Some of the last dim of x [N, H, W, C]."""
+    shape = x.type.shape or (None,) * 4
+    if (channels.start, channels.stop) == (0, shape[3]):
+        return x
+    begin, end = (0, 0, 0, channels.start), (0, 0, 0, channels.stop)
+    size = (*shape[:3], channels.stop - channels.start)
+    return k.strided_slice(x, begin, end, (1, 1, 1, 1), size, begin_mask=0b111, end_mask=0b111)
+
+
+def _conv2d(
+    k: Kernels,
+    x: Value,
+    filters: Value,
+    bias: np.ndarray | None,
+    geometry: Geometry,
+    padding: str,
+    source: Value,
+    outputs: int,
+) -> Value:
+    """One float CONV_2D, as integers."""
+    shape = geometry.output(source.type.shape, outputs)
+    operands = [x, filters, _bias_operand(k, bias, outputs)]
+    options = conv_options(geometry, padding) | {"quantized_bias_type": "FLOAT32"}
+    return k.cast(k.emit(Conv2D, operands, TensorType(shape, f32), **options), i32)
+
+
+def _bias_operand(k: Kernels, bias: np.ndarray | None, outputs: int) -> Value:
+    value = k.constant(np.zeros(outputs, np.float32) if bias is None else bias, f32)
+    value.role = "bias"
+    return value
+
+
+def conv_options(geometry: Geometry, padding: str) -> dict[str, Any]:
+    """The options that CONV_2D and DEPTHWISE_CONV_2D share."""
+    return {
+        "padding": padding,
+        "stride_w": geometry.stride[1],
+        "stride_h": geometry.stride[0],
+        "dilation_w_factor": geometry.dilation[1],
+        "dilation_h_factor": geometry.dilation[0],
+        "fused_activation_function": "NONE",
+    }
 
 
 @lowering(MatMul)

@@ -14,17 +14,22 @@ new name is one that the source model has for any tensor: tools that compare two
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container
-from typing import ClassVar
+from math import prod
+from typing import ClassVar, TypeGuard
 
-from tflq.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult, SourceNames
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.forms import Form
-from tflq.dialects.traits.elements import Role
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.control import state_version
+from tflq.dialects.tfl.movement import Reshape
+from tflq.dialects.traits.operands import InPlace, Role, View
+from tflq.dialects.traits.quantization import ParametersUnread
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.records import SourceNames
-
-__all__ = ["NameTensors", "role_of"]
+from tflq.ir.rewriting import remove_ops
+from tflq.ir.types import ScalarType
 
 
 def role_of(op: Op) -> str:
@@ -106,3 +111,238 @@ def _operand(op: Op, place: int) -> str:
     """What an op calls its operand."""
     slots = op.operand_slots if isinstance(op, Operator) else ()
     return slots[min(place, len(slots) - 1)].name if slots else f"operand_{place}"
+
+
+# Memory that the interpreter lets tensors share, and where that goes wrong.
+#
+# Its planner lets RESHAPE and the like result in their operand's memory (`View`), and arithmetic write its result
+# over an operand that nobody else reads (`InPlace`). It counts the readers of that operand and of the tensor whose
+# memory it is, not those of the views between: of a RESHAPE of a RESHAPE, the last may be overwritten while the first
+# is still to be read. There a copy keeps them apart.
+
+
+_SMALL = (0, 4)
+"""The size of what is never written over, nor anything smaller."""
+
+
+class MergeViews(Pass):
+    """RESHAPE of a RESHAPE becomes one, or none if the first operand has that shape already."""
+
+    name: ClassVar[str] = "merge-views"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function in module.functions:
+            outputs, replaced = set(function.outputs), dict[Value, Value]()
+            for op in function.ops:
+                if not isinstance(op, Reshape):
+                    continue
+                source = op.input
+                while isinstance(source.producer, Reshape) and not source.name:
+                    source = source.producer.input
+                modified |= source is not op.operands[0]
+                op.operands[0] = source
+                if source.type == op.result.type and not op.result.name and op.result not in outputs:
+                    replaced[op.result] = source
+            modified |= bool(replaced)
+            remove_ops(function, {value.producer for value in replaced if value.producer is not None})
+            function.replace(replaced)
+        return PassResult(module, modified)
+
+
+class KeepApart(Pass):
+    """Copies a tensor whose memory the interpreter would overwrite while it is still to be read."""
+
+    name: ClassVar[str] = "keep-apart"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        copied = [_Plan(function).run() for function in module.functions if _has_views(function)]
+        return PassResult(module, any(copied))
+
+
+def _has_views(function: Function) -> bool:
+    """Whether some result may be in memory that another tensor is read from: without, what is written over has no other
+    reader."""
+    return any(issubclass(kind, Operator) and kind.trait(View) for kind in {type(op) for op in function.ops})
+
+
+class _Plan:
+    """The interpreter's plan for a function: which tensors are in the memory of which other."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.readers: Counter[Value] = Counter([*function.inputs, *function.outputs])
+        self.last: dict[Value, int] = {}
+        for i, op in enumerate(function.ops):
+            for value in op.operands:
+                if value is not None:
+                    self.readers[value] += 1
+                    self.last[value] = i
+        self.owner: dict[Value, Value] = {}
+        self.held: dict[Value, list[Value]] = {}  # by owner, of memory that views are in
+
+    def run(self) -> bool:
+        ops: list[Op] = []
+        fixed = {*self.function.inputs, *self.function.outputs}
+        for i, op in enumerate(self.function.ops):
+            if isinstance(op, Operator) and (source := self._memory(op, fixed)) is not None:
+                is_view = not op.has(InPlace)
+                if not is_view and self._is_read(source, i):
+                    copy = Op(Cast.op_name, [source], [Value(source.type)], {}, op.location)
+                    state_version(copy)
+                    ops.append(copy)
+                    op.operands = [copy.result if v is source else v for v in op.operands]
+                    source = copy.result
+                self._share(op.result, source, is_view=is_view)
+            ops.append(op)
+        modified = len(ops) > len(self.function.ops)
+        self.function.ops = ops
+        return modified
+
+    def _owner(self, value: Value) -> Value:
+        return self.owner.get(value, value)
+
+    def _share(self, value: Value, other: Value, *, is_view: bool) -> None:
+        """Notes that two tensors are in one memory. What was written over has no reader any more: without a view nobody
+        asks for what else is there."""
+        self.owner[value] = owner = self._owner(other)
+        if is_view:
+            self.held.setdefault(owner, [owner]).append(other)
+        if owner in self.held:
+            self.held[owner].append(value)
+
+    def _memory(self, op: Operator, fixed: set[Value]) -> Value | None:
+        """The operand in whose memory the result is; None if it has its own."""
+        if (trait := op.trait(InPlace)) is not None:
+            result = op.result
+            read = (v for slot in trait.slots for v in slot.values(op))
+            x = next((v for v in read if self.readers[v] < 2 and self._is_own(v, fixed) and _alike(v, result)), None)
+            if x is None or result in fixed or _size(result) <= _SMALL:
+                return None
+            return x if self.readers[self._owner(x)] < 2 else None
+        if (view := op.trait(View)) is None or op.result in fixed:
+            return None
+        return next((v for slot in view.slots for v in slot.values(op) if self._is_own(v, fixed)), None)
+
+    def _is_own(self, value: Value, fixed: set[Value]) -> bool:
+        """Whether a value is in memory that the interpreter's planner gives."""
+        return value not in fixed and not value.is_constant
+
+    def _is_read(self, value: Value, place: int) -> bool:
+        """Whether another tensor in a value's memory is read at a place in the function or later."""
+        held = self.held.get(self._owner(value), ())
+        return any(v is not value and self.last.get(v, -1) >= place for v in held)
+
+
+def _alike(a: Value, b: Value) -> bool:
+    """Whether two tensors have one size."""
+    same = a.type.shape == b.type.shape and a.type.storage.bits == b.type.storage.bits
+    return same or _size(a) == _size(b)
+
+
+def _size(value: Value) -> tuple[int, int]:
+    """How many open dims a tensor has, and its bytes but for them."""
+    shape, size = value.type.shape or (), max(1, value.type.storage.bits // 8)
+    known = [d for d in shape if d is not None]
+    return len(shape) - len(known), prod(known) * size
+
+
+# The edges of the plain integers: fewer copies between tensors with quantization parameters and tensors without.
+#
+# Selection puts an identity CAST wherever a function's argument, result or kept operator has quantization parameters
+# and its neighbour has none. Some kernels disregard the parameters of what they read and write (`ParametersUnread`):
+# these stand at the edge themselves and the copy goes. Others check them (PADV2, CONCATENATION, REDUCE_MAX), compute
+# by them, or are handed to XNNPACK, which refuses to mix (TRANSPOSE, SLICE): before these the copy stays. So it does
+# where an operator that a target keeps ("kept" in `Op.info`, which ends here) reads or writes the quantized side: it
+# is kept for the parameters.
+
+
+class TrimEdges(Pass):
+    """Drops copies between tensors with parameters and tensors without, where a kernel disregards them."""
+
+    name: ClassVar[str] = "trim-edges"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        trimmed = [_trim(function) for function in module.functions]
+        return PassResult(module, any(trimmed))
+
+
+def _is_copy(op: Op) -> TypeGuard[Cast]:
+    return isinstance(op, Cast) and op.input.type.storage == op.output.type.storage
+
+
+def _trim(function: Function) -> bool:
+    users, outputs = function.users(), set(function.outputs)
+    replaced: dict[Value, Value] = {}
+    dropped: set[Op] = set()
+    for op in function.ops:
+        if not _is_copy(op):
+            continue
+        source, result = op.input, op.output
+        while source in replaced:
+            source = replaced[source]
+        if not result.name and result not in outputs and _readable(source, result, users):
+            replaced[result] = source
+            users.setdefault(source, []).extend(users.get(result, []))
+            dropped.add(op)
+        elif _writable(source, op, users, outputs, replaced):
+            _hand_over(source, result)
+            replaced[source] = result
+            dropped.add(op)
+    if dropped:
+        function.ops = [op for op in function.ops if op not in dropped]
+        function.replace(replaced)
+    for op in function.ops:
+        if "kept" in op.info:
+            op.info = {key: value for key, value in op.info.items() if key != "kept"}
+    return bool(dropped)
+
+
+def _readable(source: Value, result: Value, users: dict[Value, list[Op]]) -> bool:
+    """Whether all readers of the copy can read the original."""
+    if source.type.element == result.type.element:
+        return True
+    return all(
+        i in _read_as_stored(reader)
+        for reader in users.get(result, [])
+        for i, v in enumerate(reader.operands)
+        if v is result
+    )
+
+
+def _read_as_stored(op: Op) -> set[int]:
+    """The operands whose parameters a kernel disregards."""
+    trait = _unread(op)
+    return set() if trait is None else {slot.index for slot in trait.slots if not slot.is_result}
+
+
+def _unread(op: Op) -> ParametersUnread | None:
+    """What an op says of parameters that its kernel disregards; of one that a target keeps, nothing."""
+    return None if "kept" in op.info else trait_of(op, ParametersUnread)
+
+
+def _writable(
+    source: Value, copy: Cast, users: dict[Value, list[Op]], outputs: set[Value], replaced: dict[Value, Value]
+) -> bool:
+    """Whether the kernel that makes the original can write the copy instead."""
+    producer = source.producer
+    if producer is None or source.name or source in outputs or users.get(source) != [copy]:
+        return False
+    if source.type.element == copy.output.type.element:
+        return True
+    trait = _unread(producer)
+    if trait is None or not any(slot.is_result for slot in trait.slots):
+        return False
+    read = producer.operands[0]
+    return trait.both or read is None or isinstance(replaced.get(read, read).type.element, ScalarType)
+
+
+def _hand_over(source: Value, result: Value) -> None:
+    """Makes the producer of `source` write `result`."""
+    producer = source.producer
+    assert producer is not None
+    producer.results = [result if v is source else v for v in producer.results]
+    result.producer = producer

@@ -6,23 +6,41 @@ the window's elements, divided. An average with zero points is one of int16, whi
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from itertools import product
+from typing import Final, NamedTuple, TypeAlias
+
 import numpy as np
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import pooling as tfl
+from tflq.dialects.tfl import reduction as tfl_reduction
 from tflq.dialects.tfl.arithmetic import Div
+from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
 from tflq.dialects.tfl.unary import Sign
-from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D, Pool
-from tflq.ir.core import Value
-from tflq.ir.types import TensorType, f32, i16, i32
-from tflq.numerics.convolution import window
-from tflq.numerics.pooling import window_counts
+from tflq.dialects.tosa.convolution import AvgPool2D, MaxPool2D, Pool
+from tflq.dialects.tosa.movement import (
+    ArgMax,
+    Cast,
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    ReduceProduct,
+    ReduceSum,
+    Reshape,
+    Resize,
+)
+from tflq.errors import Reason, UnsupportedError
+from tflq.ir.core import Op, Value
+from tflq.ir.types import Shape, TensorType, f32, i1, i8, i16, i32, i64
+from tflq.numerics.convolution import window, window_counts
+from tflq.numerics.float_lines import EXACT
+from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
 from tflq.select.im2col import Geometry, pad_spatial, tap_sum
-from tflq.select.lowering import Kernels, lowering
-from tflq.select.rescale.integer import clamped
-from tflq.select.twins import moved
-
-__all__: list[str] = []
+from tflq.select.lowering import Kernels, lowering, moved
+from tflq.select.rescale import clamped
 
 
 @lowering(MaxPool2D)
@@ -101,3 +119,166 @@ def _padding(op: Pool) -> str | None:
         if same is None or (same.before, same.after) != tuple(pad):
             return None
     return "SAME"
+
+
+# Lowering of RESIZE: rows, then columns, each two GATHERs weighted by constants.
+#
+#     rows       x[upper row] * (n - f) + x[lower row] * f        int32, [rows, 1, 1] weights
+#     columns    likewise, [columns, 1] weights, in the result's type
+#
+# A dim of which every output is one element is one GATHER, or none, if that is all of them in order. No constant
+# knows the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
+
+
+@lowering(Resize)
+def resize(op: Resize, k: Kernels) -> Value:
+    x, source, result = k.value(op.input), op.input.type, op.output.type
+    if source.shape is None or result.shape is None or None in source.shape[1:3] or None in result.shape[1:3]:
+        remedy = "state the sizes of the model's inputs (--batch, --shape)"
+        raise UnsupportedError(Reason.at(op.location, f"{op.name} with sizes that are not known", remedy=remedy))
+    dims = [
+        _Dim(axis, source.shape[axis] or 0, result.shape[axis] or 0, steps)
+        for axis, steps in zip((1, 2), steps_of(op.scale, op.offset), strict=True)
+    ]
+    if op.mode == "NEAREST_NEIGHBOR":
+        return moved(k, x, lambda v, _: _nearest(k, v, dims, result.with_element(v.type.storage)))
+    if x.type.storage.is_float:
+        return _mixed(k, _mixed(k, x, dims[0]), dims[1])
+    x = k.cast(_interpolated(k, k.cast(x, i32), dims[0]), result.storage)
+    return _interpolated(k, x, dims[1])
+
+
+class _Dim(NamedTuple):
+    axis: int
+    size: int
+    out: int
+    steps: Steps
+
+
+def _nearest(k: Kernels, x: Value, dims: list[_Dim], type: TensorType) -> Value:
+    indices = [nearest_index(d.steps, d.size, d.out) for d in dims]
+    for flags in product((False, True), repeat=2):
+        if all(
+            np.array_equal(i, float_nearest_index(d.size, d.out, *flags)) for i, d in zip(indices, dims, strict=True)
+        ):
+            size = k.constant([d.out for d in dims])
+            options = {"align_corners": flags[0], "half_pixel_centers": flags[1]}
+            return k.emit(ResizeNearestNeighbor, [x, size], type, **options)
+    for index, dim in zip(indices, dims, strict=True):
+        x = _taken(k, x, index.astype(np.int32), dim.axis)
+    return x
+
+
+def _interpolated(k: Kernels, x: Value, dim: _Dim) -> Value:
+    """x[lower] * (n - f) + x[upper] * f along a dim."""
+    axis, steps = dim.axis, dim.steps
+    lower, upper, fraction = taps(steps, dim.size, dim.out)
+    first = _taken(k, x, lower, axis)
+    if is_copy(steps, dim.size, dim.out):
+        return first if steps.n == 1 else k.mul(first, k.constant(steps.n, x.type.storage))
+    second = _taken(k, x, upper, axis)
+    weight = fraction.reshape(-1, *(1,) * (3 - axis))
+    storage = x.type.storage
+    return k.add(k.mul(first, k.constant(steps.n - weight, storage)), k.mul(second, k.constant(weight, storage)))
+
+
+def _mixed(k: Kernels, x: Value, dim: _Dim) -> Value:
+    """x[lower] * (1 - f / n) + x[upper] * f / n along a dim of floats."""
+    lower, upper, fraction = taps(dim.steps, dim.size, dim.out)
+    first = _taken(k, x, lower, dim.axis)
+    if is_copy(dim.steps, dim.size, dim.out) and not fraction.any():
+        return first
+    weight = (fraction / dim.steps.n).reshape(-1, *(1,) * (3 - dim.axis))
+    second, storage = _taken(k, x, upper, dim.axis), x.type.storage
+    return k.add(k.mul(first, k.constant(1 - weight, storage)), k.mul(second, k.constant(weight, storage)))
+
+
+def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
+    """Elements of an axis by index; x itself if that is all of them in order."""
+    if index.size == (x.type.shape or ())[axis] and (index == np.arange(index.size)).all():
+        return x
+    return k.gather(x, k.constant(index), axis)
+
+
+# Lowering of reductions and of ARGMAX.
+#
+# SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits; ALL and ANY are the
+# least and the greatest of bytes. A chain of reductions of one kind is one kernel over several axes, and a reshape
+# that drops just these axes is its `keep_dims`. Of 8-bit numbers that are there as floats, SUM is one of floats,
+# which is exact below 2^24.
+
+
+_Numeric: TypeAlias = ReduceMax | ReduceMin | ReduceProduct | ReduceSum
+_BUILTINS: Final[Mapping[type[_Numeric], type[Operator]]] = {
+    ReduceMax: tfl_reduction.ReduceMax,
+    ReduceMin: tfl_reduction.ReduceMin,
+    ReduceProduct: tfl_reduction.ReduceProd,
+    ReduceSum: tfl_reduction.Sum,
+}
+
+
+@lowering(*_BUILTINS)
+def reduce(op: _Numeric, k: Kernels) -> Value:
+    x, shape = k.value(op.input), op.input.type.shape or ()
+    chain = [op]
+    while (following := k.only_user(chain[-1].output, type(op))) is not None:
+        chain.append(following)
+    axes = sorted({o.axis % len(shape) for o in chain})
+    reshape = k.only_user(chain[-1].output, Reshape)
+    dropped = tuple(d for a, d in enumerate(shape) if a not in axes)
+    fused: list[Op] = [*chain[1:]]
+    last = chain[-1].output
+    if reshape is not None and reshape.output.type.shape == dropped:
+        fused, last = [*fused, reshape], reshape.output
+    keep_dims = last is chain[-1].output
+    count = math.prod(0 if shape[axis] is None else shape[axis] or 0 for axis in axes)
+    result = _sum_of_floats(op, k, count, axes, keep_dims, last.type.shape)
+    if result is None:
+        result = k.reduce(_BUILTINS[type(op)], x, axes, keep_dims, last.type.shape)
+    for other in fused:
+        k.fuse(other, result)
+    return result
+
+
+def _sum_of_floats(
+    op: _Numeric, k: Kernels, count: int, axes: list[int], keep_dims: bool, shape: Shape
+) -> Value | None:
+    """The sum in int32 of so many 8-bit numbers that have a float twin; None if they have none, or may sum to 2^24."""
+    cast = op.input.producer
+    if not isinstance(op, ReduceSum) or not isinstance(cast, Cast) or op.input.type.storage != i32 or not count:
+        return None
+    source, twin = cast.input.type.storage, k.twins.get(k.value(cast.input))
+    if (
+        twin is None
+        or 0 in axes
+        or count * max(abs(v - twin.offset) for v in (source.minimum, source.maximum)) >= EXACT
+    ):
+        return None
+    total = k.cast(k.reduce(tfl_reduction.Sum, twin.value, axes, keep_dims, shape), i32)
+    return k.add(total, k.constant(twin.offset * count)) if twin.offset else total
+
+
+@lowering(ReduceAll, ReduceAny)
+def reduce_logical(op: ReduceAll | ReduceAny, k: Kernels) -> Value:
+    kind = tfl_reduction.ReduceMin if isinstance(op, ReduceAll) else tfl_reduction.ReduceMax
+    x = k.cast(k.value(op.input), i8)
+    return k.cast(k.reduce(kind, x, [op.axis], True, op.output.type.shape), i1)
+
+
+@lowering(ArgMax)
+def argmax(op: ArgMax, k: Kernels) -> Value:
+    return arg_of(op, k, k.value(op.input), tfl_reduction.ArgMax)
+
+
+def arg_of(op: ArgMax, k: Kernels, x: Value, kind: type[Operator]) -> Value:
+    """ARG_MAX or ARG_MIN, with the widening of its result, if that is what reads it."""
+    if x.type.storage.bits == 16:
+        x = k.cast(x, i32)
+    widening = k.only_user(op.output, Cast)
+    if widening is not None and widening.output.type.storage != i64:
+        widening = None
+    index = i32 if widening is None else i64
+    axis = k.constant(op.axis)
+    type = op.output.type.with_element(index)
+    result = k.emit(kind, [x, axis], type, output_type="INT32" if widening is None else "INT64")
+    return result if widening is None else k.fuse(widening, result)

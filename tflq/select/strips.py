@@ -19,12 +19,11 @@ import numpy as np
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import Form
+from tflq.dialects.tfl.control import state_version
 from tflq.dialects.tfl.indexing import Gather
-from tflq.dialects.tfl.runtime import state_version
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
-from tflq.dialects.tosa.movement import Concat
-from tflq.dialects.tosa.resize import Resize
-from tflq.dialects.traits.elements import Tabulable
+from tflq.dialects.tosa.movement import Concat, Resize
+from tflq.dialects.traits.operands import Tabulable
 from tflq.dialects.traits.types import Elementwise
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType

@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from tflq.analysis.variables import Accesses, is_handle
+from tflq.analysis.known import Accesses, is_handle
 from tflq.contract import Pass, PassResult
-from tflq.dialects.calls import entry_functions
 from tflq.dialects.declare import Operator
+from tflq.dialects.effects import entry_functions
 from tflq.dialects.forms import Form
 from tflq.dialects.inference import text
-from tflq.dialects.tfl.state import AssignVariable, ReadVariable
+from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.light import dataclass, field
-from tflq.shapes.filling import reason, set_shape, stale
-from tflq.shapes.folding import fold_sizes
-from tflq.shapes.inference import Inference, is_complete
+from tflq.shapes.inference import Inference, is_complete, reason, set_shape, stale
+from tflq.shapes.site import fold_sizes
 
 __all__ = ["BindShapes", "bind_batch"]
 

@@ -8,20 +8,20 @@ own arguments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, TypeAlias
 
-from tflq.analysis.known import LIMIT, Known, constant_elements, elements_of
-from tflq.analysis.variables import Accesses
-from tflq.dialects.calls import entry_functions
+from tflq.analysis.known import LIMIT, Accesses, Known, constant_elements, elements_of
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
-from tflq.dialects.inference import Misfit, NotInferred
+from tflq.dialects.effects import entry_functions
+from tflq.dialects.forms import Form
+from tflq.dialects.inference import Misfit, NotInferred, text
 from tflq.dialects.tfl.control import Custom
+from tflq.errors import Reason
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import Shape
-from tflq.shapes.site import Site, join_known, join_shapes
-
-__all__ = ["Inference", "is_complete"]
+from tflq.ir.types import Shape, TensorType
+from tflq.shapes.site import Site, join_known, join_shapes, stored_shape
 
 _Arguments: TypeAlias = tuple[Sequence[Shape], Sequence[Known | None]]
 
@@ -151,3 +151,112 @@ class Inference:
                     f"what shape {name} gives for an operand '{value.name}' of another shape is not known"
                 )
         return stated
+
+
+# Stated shapes and inferred ones: where they differ, and the former replaced by the latter.
+
+
+SHAPE_INFO = ("shape", "shape_signature", "has_rank")
+"""What `Value.info` keeps of the forms that a shape has in a file."""
+
+
+def infer(module: Module) -> Module:
+    """The module (changed in place) with the shapes that follow from its arguments' as they are stated: unknown dims
+    filled in, and those that an interpreter would disregard replaced by what it computes.
+
+    What cannot be inferred stays as it is.
+    """
+    inference = Inference(module, {})
+    for value, shape in inference.shapes.items():
+        set_shape(value, _filled(value.type.shape, shape))
+    return module
+
+
+def contradictions(module: Module) -> list[str]:
+    """Where a module states a result's shape that an interpreter would not compute: one sentence for each."""
+    return [
+        str(
+            reason(
+                op,
+                index,
+                f"'{value.name}' is stated as {text(value.type.shape)}, but an interpreter computes {text(shape)}",
+            )
+        )
+        for index, op, value, shape in stale(module, Inference(module, {}))
+    ]
+
+
+def stale(module: Module, inference: Inference) -> Iterator[tuple[int, Op, Value, Shape]]:
+    """Results whose stated shape has a dim other than the one inferred: function, op, value, inferred shape."""
+    for index, function in enumerate(module.functions):
+        for op in function.ops:
+            for value in op.results:
+                stated, shape = value.type.shape, inference.shapes.get(value)
+                if stated is None or shape is None:
+                    continue
+                differ = (a is not None and b is not None and a != b for a, b in zip(stated, shape, strict=False))
+                if len(stated) != len(shape) or any(differ):
+                    yield index, op, value, shape
+
+
+def reason(op: Op, function: int, what: str, remedy: str = "") -> Reason:
+    """What is wrong with an op's shapes."""
+    if op.location is None:
+        return Reason(what, subgraph=function, place=f"function {function}, {op.name}", remedy=remedy)
+    return Reason.at(op.location, what, remedy=remedy)
+
+
+def set_shape(value: Value, shape: Shape) -> None:
+    """Gives a value a shape; what its file said of the old one goes."""
+    if shape == value.type.shape or value.is_constant:
+        return
+    value.type = TensorType(shape, value.type.element)
+    value.info = {key: item for key, item in value.info.items() if key not in SHAPE_INFO}
+
+
+def _filled(stated: Shape, shape: Shape) -> Shape:
+    """The inferred dims, and the stated ones where those are not known."""
+    if shape is None:
+        return stated
+    if stated is None or len(stated) != len(shape):
+        return shape
+    return tuple(s if d is None else d for s, d in zip(stated, shape, strict=True))
+
+
+# What a file states of tensors with open dims: the shape that they are allocated with before the model is resized.
+#
+# A file has two shapes for such a tensor: the signature, with -1 for an open dim, and the one that readers go by
+# until they know better. The second follows from what the inputs state.
+
+
+class StateShapes(Pass):
+    """Has tensors with open dims state the shape that they are allocated with. What an entry point returns states what
+    it did, as does a tensor whose shape cannot be inferred."""
+
+    name: ClassVar[str] = "state-shapes"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        if all(value.type.is_static for function in module.functions for value in function.values()):
+            return PassResult(module, modified=False)
+        modified = False
+        entries = [module.functions[index] for index in entry_functions(module)]
+        inference = Inference(module, {v: stored_shape(v) for function in entries for v in function.inputs})
+        fixed = {v for function in entries for v in (*function.inputs, *function.outputs)}
+        for value, shape in inference.shapes.items():
+            if value not in fixed and _is_open(value) and _fits(value, shape):
+                value.info = {**value.info, "shape": shape}
+                modified = True
+        return PassResult(module, modified)
+
+
+def _is_open(value: Value) -> bool:
+    return value.type.shape is not None and None in value.type.shape
+
+
+def _fits(value: Value, shape: Shape) -> bool:
+    """Whether a shape is whole, and one of those that the tensor's type allows."""
+    dims = value.type.shape
+    if not is_complete(shape) or shape is None or dims is None or len(shape) != len(dims):
+        return False
+    return all(d in (None, s) for d, s in zip(dims, shape, strict=True))

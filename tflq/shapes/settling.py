@@ -17,22 +17,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from tflq.analysis.variables import Accesses
+from tflq.analysis.known import Accesses
 from tflq.contract import Pass, PassResult
-from tflq.dialects.calls import entry_functions
 from tflq.dialects.declare import trait_of
+from tflq.dialects.effects import entry_functions
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl.movement import Slice
-from tflq.dialects.tfl.state import ReadVariable
-from tflq.dialects.traits.kernels import NeverRuns
-from tflq.dialects.traits.quantization import MultiplyAccumulate
+from tflq.dialects.tfl.recurrent import ReadVariable
+from tflq.dialects.traits.quantization import MultiplyAccumulate, NeverRuns
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.quant_constraints import axis_problem
 from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
+from tflq.ir.verifier import axis_problem
 from tflq.light import dataclass
-from tflq.shapes.filling import SHAPE_INFO, reason, set_shape
-from tflq.shapes.inference import Inference, is_complete
+from tflq.shapes.inference import SHAPE_INFO, Inference, is_complete, reason, set_shape
 from tflq.shapes.site import stored_shape
 
 __all__ = ["RestateResults", "SettleShapes", "Stated", "settle"]

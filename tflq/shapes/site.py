@@ -11,20 +11,20 @@ var_handle.cc, read_variable.cc, assign_variable.cc.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from tflq.analysis.known import Known
-from tflq.analysis.variables import Access
+from tflq.analysis.known import Access, Known
+from tflq.dialects.effects import is_pure
 from tflq.dialects.inference import Misfit, NotInferred, Stated, text
-from tflq.ir.core import Value
+from tflq.ir.core import Buffer, Module, Op, Value
+from tflq.ir.rewriting import remove_ops, remove_unneeded
 from tflq.ir.types import Shape
 from tflq.light import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Caller", "Site", "join_known", "join_shapes", "stored_shape"]
 
 Caller: TypeAlias = Callable[
     [int, Sequence[Shape], Sequence[Known | None]], tuple[Sequence[Shape], Sequence[Known | None]]
@@ -145,3 +145,29 @@ def join_known(one: Known | None, other: Known | None) -> Known | None:
 
 def _as_known(one: Known | None, other: Known | None) -> bool:
     return one is other if one is None or other is None else one.same(other)
+
+
+# Sizes that a model computes, once they are known, are constants: SHAPE, what is computed with it, RANGE of it.
+
+
+def fold_sizes(module: Module, known: Mapping[Value, Known]) -> None:
+    """Puts constants in the place of integer results whose elements are all known, and drops what only they read."""
+    for function in module.functions:
+        folded = {op for op in function.ops if _is_known(op, known)}
+        for op in folded:
+            for value in op.results:
+                value.producer = None
+                value.buffer = Buffer.of(known[value].array)
+        remove_ops(function, folded)
+    remove_unneeded(module, is_pure)
+
+
+def _is_known(op: Op, known: Mapping[Value, Known]) -> bool:
+    if not op.results or not is_pure(op):
+        return False
+    return all(v in known and known[v].complete and _is_size(v, known[v]) for v in op.results)
+
+
+def _is_size(value: Value, known: Known) -> bool:
+    storage = value.type.storage
+    return storage.kind in ("int", "bool") and storage.bits >= 8 and known.array.dtype == storage.dtype

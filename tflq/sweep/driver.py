@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any, Final, Protocol
 
-from tflq.sweep.executor import Ended, Executor, Staged
-from tflq.sweep.models import Model, as_expected, expectation_for
-from tflq.sweep.result import Key, Result, from_ending, new_result
-from tflq.sweep.status import RETRIED
-from tflq.sweep.store import Store
-from tflq.sweep.supply import Supplied
+from tflq.sweep.baseline import KINDS, Change, Entry, compare, entry_of, is_slower, read_entries
+from tflq.sweep.fetching import Supplied
+from tflq.sweep.measure import CONVERT_ONLY, JOB
+from tflq.sweep.result import RETRIED, Key, Model, Result, as_expected, expectation_for, from_ending, key_of, new_result
+from tflq.sweep.server import Ended, Executor, Staged
+from tflq.sweep.store import Store, read_results
 from tflq.sweep.task import Ending, Limits, Settings, Task
-
-__all__ = ["Driver", "Observer", "Silent", "StoppedError", "task_for"]
 
 POLL: Final = 0.5  # seconds between looks at whether to stop
 
@@ -171,3 +171,125 @@ def _both(first: Result, second: Result) -> tuple[Result, Result]:
     )
     worse = first if second["status"] == "ok" else second
     return {**worse, "status": "flaky", "why": words, "tries": tries}, worse
+
+
+# Where a regression begins: the first layer that differs, found without being asked.
+
+
+def first_layer(result: Result) -> str:
+    """The first layer that differs, in words; "" if none is known."""
+    layers = result.get("layers")
+    if not layers:
+        return result.get("layers_why", "")
+    first = layers["first"]
+    if first is None:
+        return f"all {layers['compared']} results of operators that can be compared are equal"
+    how = first["problem"] or f"{first['differing']} of {first['elements']} elements, up to {first['largest']}"
+    unit = " LSB" if first["unit"] == "LSB" and not first["problem"] else ""
+    return f"operator {first['operator']} ({first['opcode']}), tensor '{first['tensor']}': {how}{unit}"
+
+
+def with_layers(
+    changes: Iterable[Change],
+    results: dict[Key, Result],
+    task_of: Callable[[Key], Task | None],
+    executor: Callable[[], Executor],
+    limits: Limits,
+) -> list[Change]:
+    """The changes, those of models that differ now with their first layer; what no try has looked for is looked for."""
+    told = []
+    for change in changes:
+        result = results.get((change.id, change.target))
+        if change.kind not in ("failing", "numbers") or result is None or result["status"] != "differs":
+            told.append(change)
+            continue
+        if "layers" not in result and "layers_why" not in result:
+            task = task_of((change.id, change.target))
+            result = result if task is None else _searched(task, executor(), limits)
+        told.append(replace(change, layer=first_layer(result)))
+    return told
+
+
+def _searched(task: Task, executor: Executor, limits: Limits) -> Result:
+    executor.submit(0, replace(task, layers=True, cache=""), limits)
+    while True:
+        for event in executor.poll(1.0):
+            if isinstance(event, Ended):
+                return event.ending.answer or {"layers_why": f"no layer found: {event.ending.what}"}
+
+
+# A sweep held against a baseline: what changed, where it begins, and what really takes longer.
+
+
+RUNS: Final = 5
+"""How often what seems slower runs again, alone: it counts only if it is slower then, too."""
+
+
+def changes_since(
+    baseline: Path,
+    folder: Path,
+    selected: Callable[[Key], bool],
+    task_of: Callable[[Key], Task | None],
+    executor: Callable[[str], Executor],
+    limits: Limits,
+) -> list[Change]:
+    """What changed from a baseline to the results in a folder.
+
+    selected: which part of the baseline was swept. executor: one for a job, "module:function", that this closes again.
+    FileError or InvalidModelError if the baseline is none.
+    """
+    before = [entry for entry in read_entries(baseline) if selected(entry.key)]
+    now = [entry_of(result) for result in read_results(folder)]
+    changes = compare(before, now)
+    wanted = {(c.id, c.target) for c in changes if c.kind in ("failing", "numbers")}
+    results: dict[Key, Result] = {key_of(r): r for r in read_results(folder) if key_of(r) in wanted}
+    with ExitStack() as stack:
+        opened: dict[str, Executor] = {}
+
+        def get(job: str) -> Executor:
+            if job not in opened:
+                opened[job] = executor(job)
+                stack.callback(opened[job].close)
+            return opened[job]
+
+        changes = with_layers(changes, results, task_of, lambda: get(JOB), limits)
+        if pairs := suspects(before, now):
+            tasks = {key: task for key in pairs if (task := task_of(key)) is not None}
+            changes += slower(pairs, tasks, get(CONVERT_ONLY), limits)
+    return sorted(changes, key=lambda c: (KINDS.index(c.kind), c.id, c.target))
+
+
+def suspects(before: Iterable[Entry], now: Iterable[Entry]) -> dict[Key, tuple[Entry, Entry]]:
+    """What took longer: the same model, converted on a CPU of the same name."""
+    old = {entry.key: entry for entry in before}
+    return {
+        b.key: (a, b)
+        for b in now
+        if (a := old.get(b.key)) is not None
+        and (a.sha256, a.cpu) == (b.sha256, b.cpu)
+        and a.converted
+        and b.converted
+        and is_slower(b.seconds, a.seconds)
+    }
+
+
+def slower(
+    pairs: Mapping[Key, tuple[Entry, Entry]], tasks: Mapping[Key, Task], executor: Executor, limits: Limits
+) -> Iterator[Change]:
+    """Runs each suspect five times, one at a time with nothing beside it; those whose median is slower still."""
+    for key, (a, b) in pairs.items():
+        if key not in tasks:
+            continue
+        times = [t for run in range(RUNS) if (t := _seconds(run, tasks[key], executor, limits)) is not None]
+        if len(times) == RUNS and is_slower(median(times), a.seconds):
+            what = f"{median(times):.2f} s of CPU time to convert, was {a.seconds:.2f} s"
+            yield Change("slower", b.id, b.target, what)
+
+
+def _seconds(number: int, task: Task, executor: Executor, limits: Limits) -> float | None:
+    executor.submit(number, task, limits)
+    while True:
+        for event in executor.poll(1.0):
+            if isinstance(event, Ended):
+                answer = event.ending.answer
+                return None if answer is None else answer["cpu"]["read"] + answer["cpu"]["convert"]

@@ -28,20 +28,18 @@ reason = "..."
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from tflq.errors import FileError, InvalidModelError
-from tflq.files import file_errors
-from tflq.sweep.globs import expanded, is_pattern
-from tflq.sweep.kaggle import HANDLE
-from tflq.sweep.models import Expectation, Model
-from tflq.sweep.status import Status
-
-__all__ = ["MANIFEST_VERSION", "place_name", "read_manifest"]
+from tflq.errors import FileError, InvalidModelError, OptionError
+from tflq.files import file_errors, replace_file
+from tflq.sweep.fetching import HANDLE, expanded, is_pattern
+from tflq.sweep.result import Expectation, Model, Result, Status
 
 MANIFEST_VERSION: Final = 1
 TEXTS: Final = ("id", "path", "url", "kaggle", "file", "source", "sha256", "inputs")
@@ -162,3 +160,137 @@ class _Manifest:
 def place_name(place: str) -> str:
     """A name for what is at a URL or under a handle."""
     return place.split("://")[-1].split("?")[0].removesuffix(".tflite").strip("/")
+
+
+# Sources of a sweep: folders, patterns, single files and manifests, to models.
+
+
+SUFFIX = ".tflite"
+
+
+def find_models(sources: Sequence[str | os.PathLike[str]]) -> list[Model]:
+    """The models of all sources, in their order.
+
+    A folder gives every .tflite file in it, named by the folder and the path in it: "zoo/vision/net"; so does a
+    pattern, named by the path from its first wild part. A URL is a model of its own. A .toml file is a manifest.
+
+    FileError for a source that is not there or holds no model; OptionError if two models have one id.
+    """
+    texts = [os.fspath(source) for source in sources]
+    labels = _labels([Path(text) for text in texts if Path(text).is_dir()])
+    models: list[Model] = []
+    for text in texts:
+        found = list(_models(text, labels))
+        if not found:
+            raise FileError(
+                text, f"no {SUFFIX} file is in it", remedy="name a folder, a file or a pattern that has models"
+            )
+        models += found
+    models = list({(m.id, m.place, m.targets): m for m in models}.values())
+    _check_ids(models)
+    return models
+
+
+def _models(text: str, labels: dict[Path, str]) -> Iterator[Model]:
+    path = Path(text)
+    if "://" in text:
+        yield Model(text.split("://")[-1].split("?")[0].removesuffix(SUFFIX), url=text)
+    elif path.is_dir():
+        label = labels[path.resolve()]
+        for name, file in expanded(str(path / "**" / f"*{SUFFIX}")):
+            yield Model(f"{label}/{name.removesuffix(SUFFIX)}", path=str(file))
+    elif is_pattern(text):
+        for name, file in expanded(text):
+            yield Model(name.removesuffix(SUFFIX), path=str(file))
+    elif path.suffix == ".toml" and path.is_file():
+        yield from read_manifest(path)
+    elif path.is_file():
+        yield Model(path.name.removesuffix(SUFFIX), path=text)
+    else:
+        raise FileError(text, "there is no such file or folder")
+
+
+def _labels(folders: Iterable[Path]) -> dict[Path, str]:
+    """A name for each folder: as much of the end of its path as tells it from the others."""
+    paths = list(dict.fromkeys(folder.resolve() for folder in folders))
+    names = dict.fromkeys(paths, 1)
+    while True:
+        labels = {path: "/".join(path.parts[-n:]) for path, n in names.items()}
+        counts = Counter(labels.values())
+        if len(counts) == len(paths):
+            return labels
+        for path, label in labels.items():
+            names[path] += counts[label] > 1
+
+
+def _check_ids(models: Sequence[Model]) -> None:
+    places: dict[str, str] = {}
+    for model in models:
+        other = places.setdefault(model.id, model.place)
+        if other != model.place:
+            raise OptionError(
+                f"{other} and {model.place} both have the id '{model.id}': a manifest can name them, or their folders"
+            )
+
+
+# Pins: the SHA-256 of models that were fetched, written into the manifest that lists them.
+#
+# Only lines change: `sha256` and `verified` of an entry. What a manifest says else, and how, stays as it is.
+
+
+UNREAD: Final = ("invalid", "checksum")
+
+
+def hashes_of(results: Iterable[Result]) -> dict[str, str]:
+    """The SHA-256 of each model that was read, by id."""
+    return {
+        result["id"]: result["model"]["sha256"]
+        for result in results
+        if result["status"] not in UNREAD and result.get("model", {}).get("sha256")
+    }
+
+
+def pin(path: Path, hashes: Mapping[str, str]) -> list[str]:
+    """Writes the hashes of entries of a manifest that have a URL or a handle, and no hash. Returns their ids.
+
+    FileError if the manifest is written in a way that its lines cannot be told apart; then it stays as it is.
+    """
+    with file_errors(path):
+        text = path.read_text("utf-8")
+    document = tomllib.loads(text)
+    found = {i: id for i, entry in enumerate(document.get("model", [])) if (id := _unpinned(entry)) in hashes}
+    if not found:
+        return []
+    for i, id in found.items():
+        document["model"][i] |= {"sha256": hashes[id], "verified": True}
+    edited = _edited(text, {i: hashes[id] for i, id in found.items()})
+    try:
+        same = tomllib.loads(edited) == document
+    except tomllib.TOMLDecodeError:
+        same = False
+    if not same:
+        raise FileError(str(path), "its entries are not plain [[model]] tables", remedy="write the pins by hand")
+    with file_errors(path):
+        replace_file(path, [edited.encode("utf-8")])
+    return list(found.values())
+
+
+def _unpinned(entry: Mapping[str, Any]) -> str:
+    place = entry.get("kaggle") or entry.get("url")
+    return (entry.get("id") or place_name(place)) if place and not entry.get("sha256") else ""
+
+
+def _edited(text: str, hashes: Mapping[int, str]) -> str:
+    """The lines of a manifest; after the last key of an entry's own table come its pins."""
+    lines = text.splitlines(keepends=True)
+    starts = [n for n, line in enumerate(lines) if re.match(r"\s*\[\[\s*model\s*\]\]", line)]
+    for i, start in sorted(enumerate(starts), reverse=True):
+        if i not in hashes:
+            continue
+        end = next((n for n in range(start + 1, len(lines)) if re.match(r"\s*\[", lines[n])), len(lines))
+        own = [line for line in lines[start:end] if not re.match(r"\s*(sha256|verified)\s*=", line)]
+        last = max(n for n, line in enumerate(own) if line.strip() and not line.lstrip().startswith("#"))
+        own[last] = own[last].rstrip("\r\n") + "\n"
+        own[last + 1 : last + 1] = [f'sha256 = "{hashes[i]}"\n', "verified = true\n"]
+        lines[start:end] = own
+    return "".join(lines)

@@ -5,20 +5,127 @@ each result, a row of the table and what is shown of it when it is opened.
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
 
 from tflq.files import replace_file
-from tflq.pages.render import render_pieces
-from tflq.sweep.baseline import Entry, entry_of, read_entries
-from tflq.sweep.changes import Change
-from tflq.sweep.result import Key, Result, key_of
-from tflq.sweep.status import STATUSES
-from tflq.sweep.summary import Summary
+from tflq.pages.layers import render_pieces
+from tflq.sweep.baseline import BASELINE, FAILING, Change, Entry, entry_of, failing, read_entries, write_baseline
+from tflq.sweep.driver import first_layer
+from tflq.sweep.result import STATUSES, Key, Result, key_of, shared_prefix
+from tflq.sweep.store import expected_keys, read_results, read_settings
 
-__all__ = ["write"]
+# What a sweep found, in counts: what every page and message begins with.
+
+
+NAMED: Final = 5  # models of one cause that are named
+
+
+@dataclass(slots=True)
+class Cause:
+    """Failures of one cause: how many, and model and target of the first of them."""
+
+    text: str
+    count: int = 0
+    unexpected: int = 0
+    first: list[Key] = field(default_factory=list)
+
+    def named(self, prefix: str = "") -> str:
+        """The first of them in words, without what all ids of a sweep begin with."""
+        shown = ", ".join(f"{id.removeprefix(prefix)} [{target}]" for id, target in self.first)
+        return f"{shown} …" if self.count > len(self.first) else shown
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of a sweep's results. prefix: the folders that all ids are in."""
+
+    total: int = 0
+    unexpected: int = 0
+    passes: int = 0  # that were not expected to
+    statuses: dict[str, Counter[str]] = field(default_factory=dict)  # by target
+    causes: dict[str, Cause] = field(default_factory=dict)
+    missing: list[Key] = field(default_factory=list)  # models and targets without a result
+    incomplete: list[str] = field(default_factory=list)  # sentences on parts that lack results, or are not there
+    prefix: str = ""
+
+    def add(self, result: Result) -> None:
+        self.prefix = shared_prefix([result["id"], *([self.prefix] if self.total else [])])
+        self.total += 1
+        self.statuses.setdefault(result["target"], Counter())[result["status"]] += 1
+        if not result["expected"]:
+            self.unexpected += 1
+            self.passes += result["status"] == "ok"
+        if result["cause"]:
+            cause = self.causes.setdefault(result["cause"], Cause(result["cause"]))
+            cause.count += 1
+            cause.unexpected += not result["expected"]
+            if len(cause.first) < NAMED:
+                cause.first.append(key_of(result))
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is not as expected, or not there."""
+        return bool(self.unexpected or self.missing or self.incomplete)
+
+    @property
+    def verdict(self) -> str:
+        """The counts in words."""
+        counts = [f"{self.unexpected} of {self.total} not as expected"] if self.unexpected else []
+        if self.missing:
+            counts.append(f"{len(self.missing)} of {self.total + len(self.missing)} missing")
+        elif self.incomplete:
+            counts.append("parts missing")
+        return ", ".join(counts) or "all as expected"
+
+    @property
+    def named_missing(self) -> str:
+        """The first that are missing, in words."""
+        first = Cause("", len(self.missing), first=self.missing[:NAMED])
+        return first.named(self.prefix)
+
+    @property
+    def columns(self) -> list[str]:
+        """The statuses that there are, in their order."""
+        return [status for status in STATUSES if any(counts[status] for counts in self.statuses.values())]
+
+    @property
+    def grouped(self) -> list[Cause]:
+        """Causes, those of unexpected failures first, the commonest before the rarer."""
+        return sorted(self.causes.values(), key=lambda c: (not c.unexpected, -c.count, c.text))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "total": self.total,
+            "unexpected": self.unexpected,
+            "unexpected_passes": self.passes,
+            "statuses": {target: dict(counts) for target, counts in self.statuses.items()},
+            "causes": [
+                {
+                    "cause": cause.text,
+                    "count": cause.count,
+                    "unexpected": cause.unexpected,
+                    "first": [f"{id} [{target}]" for id, target in cause.first],
+                }
+                for cause in self.grouped
+            ],
+            "missing": [f"{id} [{target}]" for id, target in self.missing],
+            "incomplete": self.incomplete,
+        }
+
+
+def summarize(results: Iterable[Result]) -> Summary:
+    summary = Summary()
+    for result in results:
+        summary.add(result)
+    return summary
+
 
 LEFT_OUT: Final = frozenset(
     {"format", "version", "id", "target", "status", "expected", "why", "cause", "fingerprint", "cached", "recorded"}
@@ -176,3 +283,169 @@ def _output(found: Mapping[str, Any], more: tuple[str, ...] = ()) -> dict[str, A
 def _entry(entry: Entry) -> dict[str, Any]:
     kept = ("status", "why", "sha256", "converted", "numbers", "static", "seconds")
     return {name: value for name, value in entry.to_json().items() if name in kept}
+
+
+# A sweep in Markdown, for the summary of a job or a comment.
+
+
+SHOWN: Final = 30
+
+
+def write_markdown(summary: Summary, path: Path, changes: Sequence[Change] | None = None) -> None:
+    replace_file(path, [markdown(summary, changes).encode()])
+
+
+def markdown(summary: Summary, changes: Sequence[Change] | None = None) -> str:
+    """Counts per target, what changed if it was compared, and causes of failures."""
+    return "\n".join(_markdown_lines(summary, changes)) + "\n"
+
+
+def _markdown_lines(summary: Summary, changes: Sequence[Change] | None) -> Iterator[str]:
+    columns = summary.columns
+    yield "## Sweep"
+    yield ""
+    yield f"| target | {' | '.join(columns)} |"
+    yield f"|---|{'---:|' * len(columns)}"
+    for target, counts in summary.statuses.items():
+        yield f"| {_cell(target)} | {' | '.join(str(counts[c] or '') for c in columns)} |"
+    yield ""
+    yield f"{summary.total} results, {summary.unexpected} not as expected."
+    if summary.missing or summary.incomplete:
+        yield ""
+        yield f"**{len(summary.missing)} missing**: {_cell(summary.named_missing)}"
+        yield from (f"- {_cell(text)}" for text in summary.incomplete)
+    if changes is not None:
+        yield ""
+        yield from markdown_changes(changes, summary.prefix)
+    causes = [cause for cause in summary.grouped if cause.unexpected]
+    if causes:
+        yield ""
+        yield "### Causes"
+        yield ""
+        yield "| count | cause | first |"
+        yield "|---:|---|---|"
+        for cause in causes[:SHOWN]:
+            yield f"| {cause.count} | {_cell(cause.text)} | {_cell(cause.named(summary.prefix))} |"
+
+
+def markdown_changes(changes: Sequence[Change], prefix: str = "") -> Iterator[str]:
+    """The lines of what changed. prefix: what ids are shown without."""
+    yield "### Since the baseline"
+    yield ""
+    if not changes:
+        yield "No change."
+        return
+    yield "| change | model | what | first layer |"
+    yield "|---|---|---|---|"
+    for kind, group in groupby(changes, key=lambda change: change.kind):
+        listed = list(group)
+        name = f"**{kind}**" if kind in FAILING else kind
+        for change in listed[:SHOWN]:
+            yield f"| {name} | {_cell(change.place(prefix))} | {_cell(change.what)} | {_cell(change.layer)} |"
+        if len(listed) > SHOWN:
+            yield f"| {name} | and {len(listed) - SHOWN} more | | |"
+
+
+def _cell(text: str) -> str:
+    """A text that ends no cell, row or tag."""
+    text = " ".join(text.split())
+    for mark in "\\|`*_[]#":
+        text = text.replace(mark, f"\\{mark}")
+    return text.replace("<", "&lt;").replace("@", "@\u200b")[:300]
+
+
+# JUnit XML of a sweep, for the pages of a continuous integration service.
+
+
+BUGS: Final = frozenset({"crash", "internal-error", "timeout", "out-of-memory"})
+_NOT_IN_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_junit(
+    results: Iterable[Result],
+    path: Path,
+    regressions: Sequence[Change] | None = None,
+    missing: Sequence[Key] = (),
+) -> None:
+    """One test case for each model and target. What fails is what is not as expected, or the regressions; and what is
+    missing.
+
+    An expected failure is skipped, with its reason.
+    """
+    worse = None if regressions is None else {(c.id, c.target): c for c in regressions}
+    cases, failures, errors, skipped, seconds = [], 0, 0, 0, 0.0
+    for result in results:
+        regression = worse.pop((result["id"], result["target"]), None) if worse is not None else None
+        fails = not result["expected"] if worse is None else regression is not None
+        body = ""
+        if fails:
+            kind = "error" if result["status"] in BUGS else "failure"
+            failures += kind == "failure"
+            errors += kind == "error"
+            message = regression.what if regression else result["why"] or result["status"]
+            more = "\n".join(filter(None, [result["why"], first_layer(result), result.get("log", "")]))
+            body = f"<{kind} type={_quoted(result['status'])} message={_quoted(message)}>{_text(more)}</{kind}>"
+        elif result["status"] != "ok":
+            skipped += 1
+            reason = (result["expectation"] or {}).get("reason") or result["why"]
+            body = f"<skipped message={_quoted(result['status'] + ': ' + reason)}/>"
+        taken = result.get("seconds", 0.0)
+        seconds += taken
+        name, group = _quoted(result["id"]), _quoted("tflq." + result["target"])
+        cases.append(f'<testcase name={name} classname={group} time="{taken:.3f}">{body}</testcase>\n'.encode())
+    gone: list[tuple[str, str, str, str]]
+    gone = [(change.id, change.target, change.kind, change.what) for change in (worse or {}).values()]
+    gone += [(id, target, "missing", "there is no result") for id, target in missing]
+    for id, target, kind, what in gone:
+        failures += 1
+        name, group = _quoted(id), _quoted("tflq." + target)
+        body = f"<failure type={_quoted(kind)} message={_quoted(what)}/>"
+        cases.append(f"<testcase name={name} classname={group}>{body}</testcase>\n".encode())
+    counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}" time="{seconds:.3f}"'
+    head = f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites {counts}>\n<testsuite name="tflq sweep" {counts}>\n'
+    replace_file(path, [head.encode(), *cases, b"</testsuite>\n</testsuites>\n"])
+
+
+def _text(text: str) -> str:
+    return escape(_NOT_IN_XML.sub("\ufffd", text))
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(_NOT_IN_XML.sub("\ufffd", text))
+
+
+# The files that a finished sweep leaves beside its results.
+
+
+def write_outputs(
+    folder: Path,
+    changes: Sequence[Change] | None = None,
+    fail_on: Sequence[str] = (),
+    earlier: Sequence[Path] = (),
+) -> Summary:
+    """Writes baseline.json, summary.md, junit.xml, of a comparison changes.json, and index.html; the counts.
+    What the settings in the folder expect and has no result is missing: after a merge of some parts.
+
+    earlier: sweeps' folders or baselines to show beside this one.
+    """
+    summary = summary_of(folder)
+    write_baseline(read_results(folder), folder / BASELINE)
+    write_markdown(summary, folder / "summary.md", changes)
+    regressions = None if changes is None else failing(changes, fail_on)
+    write_junit(read_results(folder), folder / "junit.xml", regressions, summary.missing)
+    if changes is not None:
+        document = {"format": "tflq.sweep-changes", "version": 1, "changes": [c.to_json() for c in changes]}
+        replace_file(folder / "changes.json", [json.dumps(document, indent=1).encode(), b"\n"])
+    else:
+        (folder / "changes.json").unlink(missing_ok=True)
+    write(read_results(folder), folder / "index.html", earlier, changes, summary)
+    return summary
+
+
+def summary_of(folder: Path) -> Summary:
+    """The counts of the results in a folder, and what its settings expect and has no result."""
+    summary, settings = summarize(read_results(folder)), read_settings(folder)
+    there = {key_of(result) for result in read_results(folder)}
+    summary.missing = [key for key in expected_keys(settings) if key not in there]
+    summary.incomplete = settings.get("incomplete", [])
+    return summary

@@ -4,27 +4,106 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
-from tflq.sweep.models import Model, as_expected, expectation_for
-from tflq.sweep.status import Status
 from tflq.sweep.task import Ending
 
-__all__ = [
-    "RESULT_FORMAT",
-    "RESULT_VERSION",
-    "Key",
-    "Result",
-    "cause_of",
-    "from_ending",
-    "key_of",
-    "new_result",
-    "part_of",
-    "shared_prefix",
-    "stable",
+# What can become of a model under a target.
+
+
+Status = Literal[
+    "ok",  # converted, and equal to the original
+    "differs",  # the converted model gives something else, or does not run
+    "refused",  # it cannot be converted as asked: `reasons` says why
+    "invalid",  # not a valid model
+    "original-fails",  # converted, but the interpreter does not run the original: nothing to compare with
+    "unavailable",  # the model could not be had
+    "checksum",  # the model is another one than was pinned
+    "timeout",
+    "out-of-memory",
+    "crash",  # the process was killed by a signal, or ended without an answer
+    "internal-error",  # a bug of tflq's own
+    "flaky",  # two tries gave two answers
 ]
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+
+ACCEPTED: Final[frozenset[Status]] = frozenset({"ok", "original-fails"})
+"""As expected, where nothing else is said of a model."""
+
+PASSING: Final[frozenset[Status]] = frozenset({"ok"})
+
+RETRIED: Final[frozenset[Status]] = frozenset({"differs", "timeout", "out-of-memory", "crash", "internal-error"})
+"""Tried once more: what gives another status then is flaky."""
+
+
+# A model of a sweep: where it comes from, and what is expected of it.
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A status that a model is expected to have, and why; for some targets or, if none is named, for all.
+
+    match: a pattern of ids, for an expectation of a whole manifest.
+    """
+
+    status: Status
+    reason: str
+    targets: tuple[str, ...] = ()
+    match: str = "*"
+
+    def concerns(self, id: str, target: str) -> bool:
+        return fnmatchcase(id, self.match) and (not self.targets or target in self.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model of a sweep. Exactly one of `path`, `url` and `kaggle` says where it is.
+
+    id: its name in results, unique in a sweep.
+    kaggle: a handle, `owner/model/tfLite/variation/version`; `file` is a pattern of the file in it.
+    source: the page that it comes from.
+    sha256: its content, in hex; "" if it is not pinned.
+    targets: those to convert to; empty: those of the sweep.
+    inputs: an .npz file of arrays to run it on, beside the made ones.
+    shapes: whole shapes of inputs, by name.
+    verified: whether somebody has had the file under this hash.
+    """
+
+    id: str
+    path: str = ""
+    url: str = ""
+    kaggle: str = ""
+    file: str = ""
+    source: str = ""
+    sha256: str = ""
+    targets: tuple[str, ...] = ()
+    inputs: str = ""
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    expect: tuple[Expectation, ...] = ()
+    verified: bool = True
+
+    @property
+    def place(self) -> str:
+        """Where it comes from, in a word."""
+        return self.path or self.url or f"kaggle:{self.kaggle}"
+
+    def to_json(self) -> dict[str, Any]:
+        """What results say of it."""
+        return {"place": self.place, "source": self.source}
+
+
+def expectation_for(model: Model, target: str) -> Expectation | None:
+    """The first expectation that concerns a model under a target."""
+    return next((e for e in model.expect if e.concerns(model.id, target)), None)
+
+
+def as_expected(status: Status, expectation: Expectation | None) -> bool:
+    return status in ACCEPTED if expectation is None else status == expectation.status
+
 
 RESULT_FORMAT: Final = "tflq.sweep-result"
 RESULT_VERSION: Final = 1

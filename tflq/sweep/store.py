@@ -12,18 +12,80 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from tflq.errors import FileError, InvalidModelError, OptionError, Reason
 from tflq.files import check_outputs, file_errors, replace_file, replace_files
-from tflq.sweep.fingerprint import MACHINE
-from tflq.sweep.result import RESULT_FORMAT, RESULT_VERSION, Key, Result, part_of
-from tflq.sweep.same import differences
+from tflq.sweep.result import RESULT_FORMAT, RESULT_VERSION, Key, Model, Result, key_of, part_of
+from tflq.sweep.task import MACHINE
 
-__all__ = ["FILES", "RESULTS", "Store", "expected_keys", "read_results", "read_settings"]
+# Whether two sweeps are of the same: what each was started with, and how to say what differs.
+
+
+_WORDS: Final[Mapping[str, str]] = {
+    "seconds": "--timeout",
+    "bytes": "--memory",
+    "max_lsb": "--max-lsb",
+    "tflq": "tflq",
+    "commit": "tflq's commit",
+    "interpreter": "the interpreter",
+    "resolver": "the kernels",
+    "tosa": "the TOSA reference model",
+    "numpy": "numpy",
+    "python": "Python",
+    "platform": "the platform",
+    "cpu": "the CPU",
+}
+"""What parts of `sweep.json` are called that are not an option of the same name."""
+_SHOWN: Final[Mapping[str, Callable[[Any], str]]] = {
+    "bytes": lambda value: str(value >> 20),
+    "shard": lambda value: "/".join(map(str, value)),
+}
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
+    """What differs between what two sweeps were started with (`settings` and `fingerprint` of `sweep.json`), as
+    "--target integer (now --target kernels)". free: parts that may differ."""
+    told = []
+    for part in ("settings", "fingerprint"):
+        a, b = before.get(part, {}), now.get(part, {})
+        told += _other(a, b, {*free, "convert"}) + other_options(a.get("convert", {}), b.get("convert", {}))
+    return told
+
+
+def other_options(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The options of a conversion that are not the same, as `differences` says them."""
+    return _other(before, now)
+
+
+def _other(before: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
+    keys = sorted(key for key in {*before, *now} - {*free} if before.get(key) != now.get(key))
+    return [f"{_said(key, before.get(key))} (now {_said(key, now.get(key))})" for key in keys]
+
+
+def _said(key: str, value: Any) -> str:
+    """A setting as it is given in the command."""
+    name = _WORDS.get(key) or f"--{key.replace('_', '-')}"
+    if key == "targets":
+        return " ".join(f"--target {target}" for target in value or ())
+    if key == "xnnpack":
+        return "--xnnpack" if value else "--no-xnnpack"
+    if value in (None, "", [], False):
+        return f"without {name}"
+    if value is True:
+        return name
+    shown = _SHOWN.get(key, _listed)(value)
+    return f"{name} {shown}"
+
+
+def _listed(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
 
 RESULTS: Final = "results.jsonl"
 SETTINGS: Final = "sweep.json"
@@ -223,3 +285,61 @@ def _file_name(text: str) -> str:
     """A text as the name of a file; two texts never have one name."""
     name = re.sub(r"[^\w.-]+", "_", text)
     return name if name == text and name.strip(".") else f"{name[-100:]}-{zlib.crc32(text.encode()):08x}"
+
+
+# Which of a sweep's models and targets are done: some by name, those that failed before, or one part of several.
+
+
+Job = tuple[Model, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some of the models and targets of a sweep.
+
+    only: patterns of ids, or words in them; empty: all. failed_from: the folder of a sweep; what was as expected there
+    is left out. shard: the part i of n; a model is always in the same part.
+    """
+
+    only: tuple[str, ...] = ()
+    failed_from: Path | None = None
+    shard: tuple[int, int] | None = None
+
+    def test(self) -> Callable[[Key], bool]:
+        """Whether something is selected. FileError if there is no sweep to look in."""
+        failed = (
+            {key_of(result) for result in read_results(self.failed_from) if not result["expected"]}
+            if self.failed_from
+            else None
+        )
+
+        def selected(key: Key) -> bool:
+            if not self.names(key[0]) or (failed is not None and key not in failed):
+                return False
+            return self.shard is None or part_of(key[0], self.shard[1]) == self.shard[0]
+
+        return selected
+
+    def names(self, id: str) -> bool:
+        """Whether `only` has this id."""
+        return not self.only or any(pattern in id or fnmatchcase(id, pattern) for pattern in self.only)
+
+
+def jobs_of(models: Sequence[Model], targets: Sequence[str], selection: Selection) -> list[Job]:
+    """Each model under each of its targets, or of the sweep's if it names none, in order, of those that are selected.
+
+    OptionError if `only` names none.
+    """
+    selected = selection.test()
+    if not any(selection.names(model.id) for model in models):
+        raise OptionError(f"no model's id matches {', '.join(selection.only)}")
+    jobs = [(model, target) for model in models for target in dict.fromkeys(model.targets or targets)]
+    return [(model, target) for model, target in jobs if selected((model.id, target))]
+
+
+def read_shard(text: str) -> tuple[int, int]:
+    """The part of a sweep that "i/n" names: 1/4 to 4/4. OptionError if it names none."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise OptionError(f"'{text}' is no part of a sweep: 1/4 is the first of four")
+    return int(match[1]), int(match[2])

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import platform
+import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final, Literal
 
-__all__ = ["Ending", "Limits", "Settings", "Task"]
+import numpy as np
+
+import tflq
+import tflq.verification
+from tflq.caches import DiskCache
+from tflq.files import file_errors
+from tflq.verification.worker import receive, send
 
 How = Literal["answer", "error", "timeout", "memory", "signal", "exit"]
 
@@ -110,3 +125,145 @@ class Ending:
     cpu: float = 0.0
     peak: int = 0
     folder: str = ""
+
+
+# What a result rests on: versions, the machine, and the settings of the sweep.
+
+
+MACHINE = ("cpu", "platform", "python")
+"""Parts that times depend on; results do not."""
+
+
+def fingerprint(settings: Settings) -> dict[str, Any]:
+    """tflq's version and commit ("" outside a checkout), interpreter, resolver, CPU, seeds and the like."""
+    from tflq.verification.runner import interpreter_name
+
+    return {
+        "tflq": tflq.__version__,
+        "commit": _commit(),
+        "interpreter": interpreter_name(),
+        "resolver": "reference",
+        "tosa": _version("tosa-tools"),
+        "numpy": _version("numpy"),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()}-{platform.machine()}",
+        "cpu": cpu_name(),
+        **settings.to_json(),
+        "convert": by_content(settings.convert),
+    }
+
+
+def by_content(convert: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a conversion as JSON has them; files of rules by name and content, wherever they are."""
+    told: dict[str, Any] = json.loads(json.dumps(convert))
+    if "rules" in told:
+        told["rules"] = [_file(Path(path)) for path in told["rules"]]
+    return told
+
+
+def _file(path: Path) -> str:
+    with file_errors(path):
+        return f"{path.name} (SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()[:16]})"
+
+
+@cache
+def _commit() -> str:
+    """The commit of the checkout that tflq runs from, with a + if files of the package differ from it."""
+    root = Path(tflq.__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return ""
+    try:
+        commit = _git(root, "rev-parse", "--short=12", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--", "tflq", "schema", "rules")
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return commit + ("+" if changed else "")
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()  # noqa: S603
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+@cache
+def cpu_name() -> str:
+    """The CPU as the system names it, else its architecture."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+# What runs found, kept by content: the same bytes on the same inputs in the same interpreter give the same.
+#
+# What a key does not say is added to it: the versions of the interpreter, numpy and TOSA's tools, the CPU (float
+# kernels are chosen by it), and the source of the package that verifies.
+
+
+MOST: Final = 2 << 30  # bytes of a folder
+
+
+class Cache:
+    """JSON documents."""
+
+    def __init__(self, folder: Path) -> None:
+        self._entries = DiskCache(folder, MOST)
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        data = self._entries.get(f"{surroundings()} {key}")
+        document: dict[str, Any] | None = None if data is None else json.loads(data)
+        return document
+
+    def put(self, key: str, document: dict[str, Any]) -> None:
+        self._entries.put(f"{surroundings()} {key}", json.dumps(document).encode())
+
+
+class Originals:
+    """Outputs of one model, by kernels, entry and inputs: `tflq.verification.inputs.Recorded`."""
+
+    def __init__(self, folder: Path, model: str) -> None:
+        """model: the SHA-256 of the file."""
+        self._entries = DiskCache(folder, MOST)
+        self._model = model
+        self.hits = 0
+        """How often outputs were there."""
+
+    def get(self, kernels: str, entry: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        data = self._entries.get(self._key(kernels, entry, inputs))
+        if data is None:
+            return None
+        _, outputs = receive(io.BytesIO(data))
+        self.hits += 1
+        return outputs
+
+    def put(self, kernels: str, entry: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        stream = io.BytesIO()
+        send(stream, {}, outputs)
+        self._entries.put(self._key(kernels, entry, inputs), stream.getvalue())
+
+    def _key(self, kernels: str, entry: str, inputs: Sequence[np.ndarray]) -> str:
+        stream = io.BytesIO()
+        send(stream, {"kernels": kernels, "entry": entry}, inputs)
+        return f"{surroundings()} {self._model} {hashlib.sha256(stream.getbuffer()).hexdigest()}"
+
+
+@cache
+def surroundings() -> str:
+    """A digest of what results rest on beside the models, the inputs and the options."""
+    digest = hashlib.sha256(f"{cpu_name()}\n".encode())
+    for name in ("ai-edge-litert", "tensorflow", "numpy", "tosa-tools"):
+        try:
+            digest.update(f"{name} {version(name)}\n".encode())
+        except PackageNotFoundError:
+            digest.update(f"{name} -\n".encode())
+    for path in sorted(Path(tflq.verification.__path__[0]).glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -22,13 +22,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
-from tflq.arguments import choices
-from tflq.errors import OptionError, Reason
+from tflq.errors import OptionError, Reason, choices
+from tflq.files import resource
 from tflq.ir.registry import op_names
-from tflq.resources import resource
-from tflq.rules_file import RulesFile
 from tflq.targets.signature import Signature, parse_signature
-from tflq.targets.target import INTEGER, Target
+from tflq.targets.target import INTEGER, RulesFile, Target
 
 __all__ = ["Kernels", "is_of_tosa", "load_kernels", "load_target"]
 
@@ -61,7 +59,7 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
 
 def load_kernels(target: str | os.PathLike[str]) -> Kernels:
     """The kernels that a target lists, logical ones, which are no builtins, among them. Errors as of `load_target`."""
-    from tflq.targets.quant_functions import load_quant_functions
+    from tflq.targets.constraints import load_quant_functions
 
     load_quant_functions()
     path = str(target)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tflq.dialects.forms import OF_TARGET
-from tflq.ir.core import Op
+from tflq.errors import OptionError, Reason, choices
+from tflq.files import file_errors, read_toml, resource
+from tflq.ir.core import Op, Value
+from tflq.ir.types import SCALARS, ScalarType
 from tflq.light import dataclass, field
 
 if TYPE_CHECKING:
     from tflq.targets.signature import Kinds, Possible, Signature
-
-__all__ = ["INTEGER", "Target", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +93,229 @@ class Target:
 
 INTEGER = Target("integer")
 """Nothing is kept."""
+
+
+# The kernel signatures of a target, `rules/integer.toml`: which builtins its result may hold, on which types.
+
+
+_ANY = "any"
+"""The variable that need not be the same type wherever it occurs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """Types of the operands and results in order; a variable stands for one of `choices`."""
+
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    choices: dict[str, frozenset[str]]
+
+    def admits(self, operands: Sequence[str], results: Sequence[str]) -> bool:
+        """Whether the types (empty for an operand left out) fit, the same type for the same variable."""
+        bound: dict[str, str] = {}
+        return self._fits(self.operands, operands, bound) and self._fits(self.results, results, bound)
+
+    def _fits(self, ports: tuple[str, ...], types: Sequence[str], bound: dict[str, str]) -> bool:
+        if ports and ports[-1].endswith("*"):
+            ports = (*ports[:-1], *(len(types) - len(ports) + 1) * (ports[-1][:-1],))
+        if len(types) > len(ports):
+            return False
+        for i, port in enumerate(ports):
+            name, optional = port.removesuffix("?"), port.endswith("?")
+            found = types[i] if i < len(types) else ""
+            if not found:
+                if not optional:
+                    return False
+            elif name in self.choices:
+                if found not in self.choices[name]:
+                    return False
+                if name != _ANY and bound.setdefault(name, found) != found:
+                    return False
+            elif found != name:
+                return False
+        return True
+
+
+class KernelRules:
+    """The signatures of one section. Lines are parsed when their kernel is first met; answers are remembered."""
+
+    def __init__(self, lines: dict[str, str], where: str) -> None:
+        self._lines = lines
+        self._where = where
+        self._parsed: dict[str, list[_Signature]] = {}
+        self._answers: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bool] = {}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The kernels it has."""
+        return frozenset(self._lines)
+
+    def admit(self, op: Op) -> bool:
+        """Whether some signature of the op's kernel fits its plain types."""
+        name = op.name.removeprefix("tfl.")
+        if name == op.name:
+            return False
+        return self.admits(name, tuple(map(_type, op.operands)), tuple(map(_type, op.results)))
+
+    def admits(self, name: str, operands: tuple[str, ...], results: tuple[str, ...]) -> bool:
+        """Whether some signature of a kernel fits types of operands ("" for one left out) and results."""
+        if name not in self._lines:
+            return False
+        key = (name, operands, results)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = any(s.admits(operands, results) for s in self._signatures(name))
+        return answer
+
+    def parse(self) -> None:
+        """Parses every line now. OptionError if one is not a signature."""
+        for name in self._lines:
+            self._signatures(name)
+
+    def _signatures(self, name: str) -> list[_Signature]:
+        if name not in self._parsed:
+            self._parsed[name] = [self._parse(name, text) for text in self._lines[name].split("|")]
+        return self._parsed[name]
+
+    def _parse(self, name: str, text: str) -> _Signature:
+        ports, *definitions = text.split(";")
+        operands, arrow, results = ports.partition("->")
+        choices: dict[str, frozenset[str]] = {}
+        for definition in definitions:
+            variable, _, types = definition.partition("=")
+            choices[variable.strip()] = frozenset(types.split())
+        known = {p.rstrip("*?") for p in (*operands.split(), *results.split())} - choices.keys()
+        unknown = (known | frozenset().union(*choices.values())) - SCALARS.keys()
+        if not arrow or unknown:
+            fault = ", ".join(sorted(unknown)) or "no ->"
+            raise OptionError(f"{self._where}, kernel {name}: '{text.strip()}' is not a signature ({fault})")
+        return _Signature(tuple(operands.split()), tuple(results.split()), choices)
+
+
+def _type(value: Value | None) -> str:
+    if value is None:
+        return ""
+    element = value.type.element
+    return element.name if isinstance(element, ScalarType) else value.type.storage.name
+
+
+@cache
+def load_rules(path: str | os.PathLike[str] | None = None) -> dict[str, KernelRules]:
+    """The sections of a rules file (default: the target "integer"). OptionError if it is not one."""
+    path = resource("rules/integer.toml") if path is None else path
+    try:
+        with open(path, encoding="utf-8") as file:
+            sections = read_toml(file.read())
+    except ValueError as error:
+        raise OptionError(f"{path}: {error}") from error
+    where = os.path.basename(path)
+    return {name: KernelRules(lines, f"{where}, section {name}") for name, lines in sections.items()}
+
+
+# TOML files of rules, the user's own among them: read, and their faults, all of them, told as one `OptionError` that
+# names file, line and key of each.
+
+
+_WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
+_KEY = rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*"
+_HEAD = rf"\s*\[{_KEY}\]\s*(?:#.*)?"
+_ASSIGNMENT = _KEY + "="
+
+_OF_TOML = "mend the line: key = value, texts in quotes"
+
+_Path = tuple[str, ...]
+
+
+class RulesFile:
+    """One file: its `content`, and its text, which finds the line of a fault."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """FileError if there is no such file, OptionError if it is not TOML."""
+        self.path = os.fspath(path)
+        self._faults: list[Reason] = []
+        try:
+            with file_errors(path), open(path, encoding="utf-8") as file:
+                self._text = file.read()
+            self.content: dict[str, Any] = read_toml(self._text)
+        except UnicodeDecodeError as error:
+            what = f"this is not a text file: {error.reason} at byte {error.start}"
+            raise OptionError(Reason(what, self.path, remedy="give a .toml file, in UTF-8")) from error
+        except ValueError as error:
+            raise OptionError(self._repeated() or self._of_toml(str(error))) from error
+
+    def fault(
+        self,
+        reason: str,
+        section: str = "",
+        key: str = "",
+        *,
+        item: str = "",
+        known: Iterable[object] = (),
+        remedy: str = "",
+    ) -> None:
+        """Notes what is wrong at a key of a section ("level.8k"), or at an item of the key's list; `known`: what could
+        be there instead. `check_faults` raises it."""
+        where = f"[{section}] " if section else ""
+        remedy = remedy or choices(item or key, map(str, known))
+        self._faults.append(self._reason(self.line(section, key, item), where + reason, remedy))
+
+    def fail(
+        self, reason: str, section: str = "", key: str = "", *, item: str = "", known: Iterable[object] = ()
+    ) -> NoReturn:
+        """OptionError for a fault after which there is no going on, and for those before it."""
+        self.fault(reason, section, key, item=item, known=known)
+        self.check_faults()
+        raise AssertionError
+
+    def check_faults(self) -> None:
+        """OptionError with all that was noted, if anything was."""
+        if len(self._faults) == 1:
+            raise OptionError(self._faults[0])
+        if self._faults:
+            reasons = sorted(self._faults, key=lambda reason: int(reason.place))
+            raise OptionError(f"{self.path} has {len(reasons)} faults:", reasons)
+
+    def _reason(self, line: int, what: str, remedy: str = "") -> Reason:
+        return Reason(what, self.path, place=str(line), remedy=remedy)
+
+    def line(self, section: str, key: str, item: str = "") -> int:
+        """The line of a key, or of what holds it: an inline table, the section's head; 1 if there is nothing."""
+        wanted = (*(section.split(".") if section else ()), *((key,) if key else ()))
+        depth, found = 0, 1
+        for number, place in self._places():
+            shared = min(len(place), len(wanted))
+            if shared > depth and place[:shared] == wanted[:shared]:
+                depth, found = shared, number
+        if not item or depth < len(wanted):
+            return found
+        lines = self._text.splitlines()[found - 1 :]
+        return next((number for number, line in enumerate(lines, found) if item in line), found)
+
+    def _places(self) -> Iterator[tuple[int, _Path]]:
+        """The lines that name a section or a key, and its path."""
+        section: _Path = ()
+        for number, line in enumerate(self._text.splitlines(), 1):
+            if head := re.fullmatch(_HEAD, line):
+                section = _words(head[1])
+                yield number, section
+            elif assignment := re.match(_ASSIGNMENT, line):
+                yield number, (*section, *_words(assignment[1]))
+
+    def _of_toml(self, said: str) -> Reason:
+        """What TOML's own reader says, at its line: "Invalid value (at line 2, column 3)"."""
+        at = re.search(r" \(at line (\d+), column \d+\)$", said)
+        return Reason(said[: at.start()] if at else said, self.path, place=at[1] if at else "", remedy=_OF_TOML)
+
+    def _repeated(self) -> Reason | None:
+        """What is said twice, of which TOML's own reader does not say the line."""
+        seen: dict[_Path, int] = {}
+        for number, place in self._places():
+            first = seen.setdefault(place, number)
+            if first != number:
+                return self._reason(number, f"'{'.'.join(place)}' is said in line {first} already")
+        return None
+
+
+def _words(key: str) -> _Path:
+    """The words of a dotted key, without quotes."""
+    return tuple(word.strip("\"'") for word in re.findall(_WORD, key))

@@ -9,7 +9,8 @@ TOSA's tensors are signless: a uint8 or uint16 tensor is INT8 or INT16 there, as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,27 +18,14 @@ import numpy as np
 
 from tflq.dialects import declare
 from tflq.dialects.declare import Operator
-from tflq.dialects.tosa.casts import Rescale
-from tflq.dialects.tosa.convolution import Convolution
-from tflq.dialects.tosa.pooling import AvgPool2D
-from tflq.dialects.tosa.state import Variable
+from tflq.dialects.tosa.convolution import AvgPool2D, Convolution, DepthwiseConv2D, MatMul
+from tflq.dialects.tosa.movement import Identity, Rescale, Reshape, Reverse, Slice, Transpose, Variable
 from tflq.dialects.traits.operands import ConstantOperands
+from tflq.files import resource
 from tflq.ir.core import Op, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i1, i8, i16, i32, index, ui8, ui16
-
-__all__ = [
-    "Accumulates",
-    "Constant",
-    "Slot",
-    "accumulator",
-    "attribute",
-    "constant_type",
-    "is_unsigned",
-    "operands",
-    "signless",
-    "slots",
-    "tosa_name",
-]
+from tflq.numerics.convolution import exact_bounds
+from tflq.tosa.rules import Limits, Rules, default_rules, read_rules
 
 _SIGNLESS: Final = {ui8: i8, ui16: i16}
 _ARRAYS: Final = ("multiplier", "shift")
@@ -178,3 +166,92 @@ def accumulator(op: Op) -> ScalarType:
     if element is bf16 or (element.is_float and isinstance(op, AvgPool2D)):
         return SCALARS["f32"]
     return i32 if isinstance(op, AvgPool2D) else element
+
+
+# The values that an accumulator can take, noted on the RESCALE that reads it: TOSA has no place for them.
+#
+# With constant weights they are the sums of positive and of negative weights times the ends of the input, plus the
+# bias. Selection then proves cheaper forms of the RESCALE, and sums in 32 bits what TOSA sums in 48.
+
+
+_LAYOUT = Identity | Reshape | Reverse | Slice | Transpose
+_WIDEST = 1 << 47
+
+
+def note_bounds(op: Op) -> None:
+    """Gives a RESCALE its `input_range`, if its operand is a sum of known weights."""
+    if not isinstance(op, Rescale) or op.input_range is not None or op.input_zp:
+        return
+    value = op.input
+    while isinstance(value.producer, _LAYOUT):
+        value = value.producer.operand(0)
+    bounds = None
+    if value.type.storage.is_integer:
+        if isinstance(value.producer, Convolution):
+            bounds = _of_layer(value.producer)
+        elif isinstance(value.producer, MatMul):
+            bounds = _of_product(value.producer)
+    limit = (i32.minimum, i32.maximum) if value.type.storage == i32 else (-_WIDEST, _WIDEST - 1)
+    if bounds is not None and limit[0] <= bounds[0] and bounds[1] <= limit[1]:
+        op.attributes["input_range"] = bounds
+
+
+def _of_layer(op: Convolution) -> tuple[int, int] | None:
+    if not op.weight.is_constant or not op.bias.is_constant:
+        return None
+    rows = op.weight.array
+    if isinstance(op, DepthwiseConv2D):
+        rows, axis = rows.reshape(-1, rows.shape[2] * rows.shape[3]), 0
+    else:
+        rows, axis = rows.reshape(rows.shape[0], -1), 1
+    return _sums(op.input, op.input_zp, rows, axis, op.weight_zp, op.bias.array)
+
+
+def _of_product(op: MatMul) -> tuple[int, int] | None:
+    if not op.input2.is_constant:
+        return None
+    return _sums(op.input1, op.a_zp, op.input2.array, 1, op.b_zp, np.zeros(1, np.int64))
+
+
+def _sums(
+    x: Value, zero_point: int, weights: np.ndarray, axis: int, weight_zp: int, bias: np.ndarray
+) -> tuple[int, int]:
+    """Bounds of the sums of (weights - weight_zp) times all that x - zero_point can be."""
+    storage = x.type.storage
+    low, high = storage.minimum - zero_point, storage.maximum - zero_point
+    return exact_bounds(weights, (axis,), weight_zp, low, high, bias)
+
+
+# What a device takes: profiles, extensions and level of TOSA, as `rules/tosa.toml` or a user's file says.
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Profiles ("pro_int", "pro_fp"), extensions ("int16", "int4", "doubleround", ...) and level ("8k", "none").
+
+    `rules` are the tables of signatures and limits that the names refer to.
+    """
+
+    profiles: frozenset[str] = frozenset({"pro_int", "pro_fp"})
+    extensions: frozenset[str] = frozenset({"int16", "int4", "doubleround", "variable", "controlflow"})
+    level: str = "8k"
+    specification: str = "1.0"
+    rules: Rules = field(default_factory=lambda: default_rules()[0], compare=False, repr=False)
+
+    def has(self, name: str) -> bool:
+        """Whether it has a profile or an extension."""
+        return name in self.profiles or name in self.extensions
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of its level."""
+        return self.rules.levels[self.level]
+
+
+def load_target(path: str | os.PathLike[str] | None = None) -> Target:
+    """The default target, or that of a file, which inherits what it does not say. OptionError names line and key."""
+    if path is None:
+        rules, choices = default_rules()
+    else:
+        rules, choices = read_rules(path, resource("rules/tosa.toml"))
+    return Target(choices.profiles, choices.extensions, choices.level, choices.specification, rules)

@@ -4,7 +4,7 @@ Most of it is the integer form already. What differs:
 
     bias of one element    is repeated for every channel
     INEXACT_ROUND          any rounding will do: SINGLE_ROUND
-    accumulators           their bounds are noted again (`tflq.tosa.accumulators`)
+    accumulators           their bounds are noted again (`tflq.tosa.operands`)
     names                  that a serializer made up go, so that what they are on can be fused
 
 Functions, their arguments and results, and signatures stay. What TFLite's builtins cannot say is refused by name:
@@ -18,18 +18,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tflq.contract import Pass, PassResult
+from tflq.contract import Decision, Decisions, Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.forms import Form
-from tflq.dialects.tosa.casts import Cast, Rescale
 from tflq.dialects.tosa.convolution import Convolution
-from tflq.dialects.tosa.movement import Identity, Reshape
+from tflq.dialects.tosa.movement import Cast, Identity, Rescale, Reshape
 from tflq.errors import Reason, UnsupportedError
-from tflq.evaluate import running
+from tflq.evaluate.registry import running
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import f32
-from tflq.records import Decision, Decisions
-from tflq.tosa.accumulators import note_bounds
+from tflq.tosa.operands import note_bounds
 
 __all__ = ["RaiseTosa", "raise_module"]
 

@@ -12,10 +12,9 @@ from functools import cache
 from typing import Any, Final
 
 from tflq.errors import TflqError
+from tflq.files import resource
 from tflq.ir.registry import op_names
-from tflq.resources import resource
-from tflq.rules_file import RulesFile
-from tflq.targets.kernel_rules import KernelRules
+from tflq.targets.target import KernelRules, RulesFile
 
 __all__ = ["Choices", "Limits", "Rules", "default_rules", "read_rules"]
 

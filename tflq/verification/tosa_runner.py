@@ -17,14 +17,13 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.tosa.state import Variable, VariableWrite
+from tflq.dialects.tosa.movement import Variable, VariableWrite
 from tflq.ir.core import Buffer, Value
 from tflq.ir.types import i8, ui8
 from tflq.tosa.files.read import read_tosa
 from tflq.tosa.files.write import tosa_bytes
-from tflq.verification.file_runner import FileRunner, by_name, dtype_of, stored
-from tflq.verification.float_error import allowed_ulps
-from tflq.verification.runner import Child, Opened
+from tflq.verification.difference import allowed_ulps
+from tflq.verification.runner import Child, FileRunner, Opened, by_name, dtype_of, stored
 
 __all__ = ["TosaFetcher", "TosaRunner"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.core_ops import one
 
-from tflq.ir.scalars import named_scalar
+from tflq.ir.types import named_scalar
 
 WIDTHS = [1, 2, 3, 4, 5, 8, 16, 31, 32, 33, 63, 64]
 
@@ -153,7 +153,7 @@ def test_a_quotient_that_overflows_is_an_error(name: str) -> None:
 
 
 def test_comparisons_by_sign_and_without() -> None:
-    from tflq.dialects.arith.comparison import COMPARE_INTEGER
+    from tflq.dialects.arith import COMPARE_INTEGER
 
     for bits in (1, 3, 8, 64):
         given = pairs(bits)

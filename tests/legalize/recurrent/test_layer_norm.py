@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from support.harness import argument
 
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Op
 from tflq.ir.types import i32
-from tflq.legalize.recurrent.layer_norm import layer_norm
+from tflq.legalize.lstm import layer_norm
 from tflq.legalize.rule import RuleBuilder
 from tflq.numerics.fixed_point import multiply, quantize_multiplier
 

@@ -10,7 +10,7 @@ from support.running import reference
 
 from tflq.conversion import convert
 from tflq.errors import UnsupportedError
-from tflq.evaluate import Run, evaluate_function
+from tflq.evaluate.registry import Run, evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value

@@ -11,7 +11,7 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.ir.core import Value
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, ui8
 from tflq.report import Row
 

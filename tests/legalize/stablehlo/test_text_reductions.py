@@ -8,7 +8,7 @@ from support.running import reference
 
 from tflq import convert
 from tflq.errors import UnsupportedError
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.formats import read_any_form
 
 WIDE = "!quant.uniform<i32:f32, 0.5>"

@@ -8,7 +8,7 @@ from support.running import reference
 
 from tflq import convert
 from tflq.errors import UnsupportedError
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.formats import read, read_any_form
 
 PER_AXIS = "!quant.uniform<i8:f32:{axis}, {{0.5, 0.25, 0.1, 0.3}}>"

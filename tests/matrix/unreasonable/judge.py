@@ -15,7 +15,7 @@ from matrix.run_tosa import differs_from, on_reference_model, open_shapes
 from matrix.unreasonable.sources import Subject
 from tflq.conversion import Conversion
 from tflq.ir.registry import family, op_names
-from tflq.legalize.exceptions import EXCEPTIONS
+from tflq.legalize.fallback import EXCEPTIONS
 
 __all__ = ["FAILURES", "Verdict", "judged", "runs"]
 

@@ -12,8 +12,8 @@ import pytest
 from support.tosa_integers import single
 
 from tflq.builder import Builder
-from tflq.dialects.tosa.casts import Rescale
-from tflq.evaluate import evaluate_function
+from tflq.dialects.tosa.movement import Rescale
+from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Module, Value
 from tflq.ir.parser import parse_module
 from tflq.ir.types import ScalarType, i8, i32

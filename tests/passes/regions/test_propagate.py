@@ -14,8 +14,7 @@ from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.propagate import ORIGINS
-from tflq.passes.regions.questions import is_fully_quantized, is_quantized_model, report
+from tflq.passes.regions.lookup import ORIGINS, is_fully_quantized, is_quantized_model, report
 
 
 def module(*ops: str, results: str = "%r", arguments: str = "%a, %b") -> Module:

@@ -16,10 +16,9 @@ from tflq.ir.printer import print_module
 from tflq.ir.types import ElementType, is_quantized
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.lookup import lookup
-from tflq.passes.regions.ports import ports, regions_of
+from tflq.passes.regions.lookup import lookup, ports, regions_of
+from tflq.targets.constraints import quant_functions
 from tflq.targets.load import load_kernels
-from tflq.targets.quant_functions import quant_functions
 
 SPECS = [*["f32"] * 12, A, B, C, "!quant.calibrated<f32<-1.0:2.0>>", "!quant.any<i8:f32>", "!quant.none<f32>"]
 INPUTS = {

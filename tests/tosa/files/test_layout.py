@@ -8,9 +8,9 @@ from types import ModuleType
 
 import pytest
 
+from tflq.files import resource
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.registry import op_names
-from tflq.resources import resource
 
 ROOT = Path(__file__).resolve().parents[3]
 

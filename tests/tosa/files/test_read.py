@@ -14,11 +14,10 @@ from support.one_op import CASES, inputs_of
 from support.running import reference, tosa_opt
 
 from tflq.errors import InvalidModelError, UnsupportedError
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.encoder import encode
+from tflq.flatbuffer.codec import decode, encode
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Location, Module
-from tflq.ir.equal import difference
+from tflq.ir.rewriting import difference
 from tflq.tosa.files.read import read_tosa
 from tflq.tosa.files.write import tosa_bytes
 

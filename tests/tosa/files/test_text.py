@@ -16,13 +16,12 @@ from support.validity import valid
 from tflq.evaluate.registry import Run, evaluate_function
 from tflq.ir.attributes import TypedArray, TypedFloat
 from tflq.ir.core import Function, Module, Signature, Value, constant
-from tflq.ir.print_attributes import LISTED, AttributePrinter
-from tflq.ir.print_types import TypePrinter
+from tflq.ir.print_types import LISTED, AttributePrinter, TypePrinter
 from tflq.ir.types import SCALARS, ScalarType, TensorType, UniformQuantizedType, i1, i4, i8, i32, i64, named_scalar, ui8
 from tflq.tosa.check import check
 from tflq.tosa.files.text import elements, mlir_text
-from tflq.tosa.lowering.builder import TosaBuilder
-from tflq.tosa.target import Target
+from tflq.tosa.lowering.context import TosaBuilder
+from tflq.tosa.operands import Target
 
 f32 = SCALARS["f32"]
 
@@ -178,7 +177,7 @@ def test_constants_of_every_size(element: str, tmp_path: Path, monkeypatch: pyte
     assert type is not None
     array = np.random.default_rng(0).integers(-7, 7, 40).astype(type.dtype)
     texts = [dense(array, type)]
-    monkeypatch.setattr("tflq.ir.print_attributes.LISTED", 40)
+    monkeypatch.setattr("tflq.ir.print_types.LISTED", 40)
     texts.append(dense(array, type))
     assert LISTED < 40
     assert texts[1].startswith("dense<[")

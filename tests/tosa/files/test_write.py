@@ -11,7 +11,7 @@ from support.one_op import CASES, inputs_of
 from support.running import reference, tosa_opt
 
 from tflq.errors import VerificationError
-from tflq.evaluate import Run, evaluate_function
+from tflq.evaluate.registry import Run, evaluate_function
 from tflq.flatbuffer.codec import decode
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.structure import check
@@ -19,7 +19,7 @@ from tflq.ir.core import Buffer, Function, Location, Module, Value, constant
 from tflq.ir.registry import op_names
 from tflq.ir.types import TensorType, i8, i32
 from tflq.tosa.files.write import tosa_bytes, tosa_pieces
-from tflq.tosa.lowering.builder import TosaBuilder
+from tflq.tosa.lowering.context import TosaBuilder
 
 TARGET = (
     "--tosa-attach-target=specification_version=1.0 level=8k profiles=pro_int,pro_fp "

@@ -10,7 +10,7 @@ import pytest
 from support.harness import argument, const, interpret
 from support.raised import RESOLVERS, assert_same
 
-from tflq.evaluate import Run, evaluate_function
+from tflq.evaluate.registry import Run, evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import TensorType, i1, i8, i32

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INTEGER, QUANTIZED, Operator, attribute, operand, words
 from tflq.dialects.declare import result as result_
-from tflq.dialects.traits.effects import ComputesInFloat
-from tflq.dialects.traits.elements import Role
+from tflq.dialects.traits.operands import ComputesInFloat, Role
 from tflq.dialects.traits.types import SameShape
 from tflq.ir.core import Value
-from tflq.ir.quant_constraints import (
+from tflq.ir.verifier import (
     axis_integrity,
     both_ranked_or_unranked,
     both_scalars_or_tensors,
@@ -23,7 +22,7 @@ from tflq.ir.quant_constraints import (
     same_shape,
     storage_width,
 )
-from tflq.numerics.rounding import ROUNDINGS, Rounding
+from tflq.numerics.fixed_point import ROUNDINGS, Rounding
 
 __all__ = ["Dcast", "Qcast", "Scast"]
 

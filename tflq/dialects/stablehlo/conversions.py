@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from tflq.dialects.declare import Operator
 from tflq.dialects.stablehlo.rules import baseline
 from tflq.ir.core import Block, Op, Region, Value
-from tflq.ir.op_checks import constraint
 from tflq.ir.registry import op_class
 from tflq.ir.types import ElementType, TensorType, is_quantized
+from tflq.ir.verifier import constraint
 
 __all__ = [
     "ACCUMULATION",

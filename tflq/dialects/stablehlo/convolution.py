@@ -3,27 +3,80 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tflq.dialects.declare import Operator, attribute, operand
+from tflq.dialects.declare import Operator, Trait, attribute, operand
 from tflq.dialects.declare import result as result_
-from tflq.dialects.declared import declared
-from tflq.dialects.stablehlo.hybrid import (
-    Hybrid,
-    all_quantized_or_hybrid,
-    along,
-    lhs_per_tensor,
-    one_expressed_type,
-    one_storage_type,
-    real_as_expressed,
-)
-from tflq.dialects.stablehlo.rules import agree, integers, is_per_tensor
+from tflq.dialects.forms import declared
+from tflq.dialects.stablehlo.rules import agree, integers, is_per_axis, is_per_tensor
 from tflq.ir.core import Op, Value
-from tflq.ir.op_checks import constraint
+from tflq.ir.types import is_quantized
+from tflq.ir.verifier import Check, constraint
 
-__all__ = ["ConvNumbers", "Convolution", "Window", "window"]
+# What holds for convolution and dot_general on quantized tensors: all three quantized, or, as weight-only
+# quantization has it, the right-hand side only (a hybrid op, which dequantizes it and computes in floating point).
+#
+# The source is the proposal "Hybrid quantized ops for weight-only quantization".
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid(Trait):
+    """It takes a floating-point lhs and a quantized rhs, which it dequantizes."""
+
+
+def is_hybrid(op: Op) -> bool:
+    """Whether rhs is quantized, and lhs is not."""
+    return op.operand(1).type.quantized and not op.operand(0).type.quantized
+
+
+def uses_quantized(op: Op) -> bool:
+    return any(v.type.quantized for v in op.tensors)
+
+
+def all_quantized_or_hybrid(label: str) -> Check:
+    def rule(op: Any) -> bool:
+        lhs, rhs, made = op.lhs.type, op.rhs.type, op.result.type
+        return not uses_quantized(op) or (lhs.quantized == made.quantized and rhs.quantized)
+
+    return constraint(rule, f"({label}) lhs and result must be both quantized or both not, and rhs must be quantized")
+
+
+@constraint
+def lhs_per_tensor(op: Any) -> bool:
+    """lhs must not be quantized per axis"""
+    return not is_per_axis(op.lhs.type)
+
+
+def one_storage_type(label: str) -> Check:
+    def rule(op: Any) -> bool:
+        return not op.lhs.type.quantized or op.lhs.type.storage == op.rhs.type.storage
+
+    return constraint(rule, f"({label}) lhs and rhs must have the same storage type")
+
+
+def one_expressed_type(label: str) -> Check:
+    def rule(op: Any) -> bool:
+        return not op.lhs.type.quantized or len({v.type.element.expressed for v in op.tensors}) == 1
+
+    return constraint(rule, f"({label}) lhs, rhs and result must have the same expressed type")
+
+
+def real_as_expressed(label: str) -> Check:
+    def rule(op: Any) -> bool:
+        element = op.rhs.type.element
+        if not is_quantized(element) or op.lhs.type.quantized:
+            return True
+        return bool(op.lhs.type.element == element.expressed == op.result.type.element)
+
+    return constraint(rule, f"({label}) the element types of lhs and result must be the expressed type of rhs")
+
+
+def along(type: Any, dimension: int) -> bool:
+    """Whether a type that has scales along an axis has them along this one."""
+    return not is_per_axis(type) or type.element.axis == dimension
 
 
 class Window(NamedTuple):
@@ -234,3 +287,113 @@ class Convolution(Operator, name="stablehlo.convolution"):
             return None
         sizes = tuple(shape[i] or 0 for i in numbers.kernel[2])
         return window(self, len(sizes), sizes, "lhs_dilation", "rhs_dilation")
+
+
+# dot_general: products of matrices, also of floating-point and quantized ones.
+
+
+_MATMUL_FIELD = re.compile(r"(\w+)\s*=\s*\[([^\]]*)\]")
+
+
+class DotNumbers(NamedTuple):
+    """Which dimensions of lhs and rhs are batches, and which are summed over."""
+
+    lhs_batching: tuple[int, ...]
+    rhs_batching: tuple[int, ...]
+    lhs_contracting: tuple[int, ...]
+    rhs_contracting: tuple[int, ...]
+
+    def free(self, rank: int, *, right: bool) -> list[int]:
+        """The other dimensions of a side."""
+        taken = (*self[right], *self[2 + right])
+        return [i for i in range(rank) if i not in taken]
+
+
+@constraint
+def _matmul_numbered(op: DotGeneral) -> bool:
+    """'dot_dimension_numbers' must name dimensions of lhs and rhs, each once, as many of the one as of the other"""
+    numbers = op.numbers
+    if len(numbers.lhs_batching) != len(numbers.rhs_batching):
+        return False
+    if len(numbers.lhs_contracting) != len(numbers.rhs_contracting):
+        return False
+    for right, side in enumerate((op.lhs, op.rhs)):
+        named, rank = (*numbers[right], *numbers[2 + right]), side.type.rank
+        if len(set(named)) != len(named) or any(d < 0 or (rank is not None and d >= rank) for d in named):
+            return False
+    return True
+
+
+@constraint
+def _matmul_sized(op: DotGeneral) -> bool:
+    """dimensions of lhs and rhs that belong together must have the same size, and the result has the batching
+    dimensions, the others of lhs and the others of rhs"""
+    left, right, numbers = op.lhs.type.shape, op.rhs.type.shape, op.numbers
+    if left is None or right is None:
+        return True
+    pairs = (
+        *zip(numbers.lhs_batching, numbers.rhs_batching, strict=True),
+        *zip(numbers.lhs_contracting, numbers.rhs_contracting, strict=True),
+    )
+    if not agree(tuple(left[a] for a, _ in pairs), tuple(right[b] for _, b in pairs)):
+        return False
+    batches = [
+        right[b] if left[a] is None else left[a]
+        for a, b in zip(numbers.lhs_batching, numbers.rhs_batching, strict=True)
+    ]
+    rows = [left[i] for i in numbers.free(len(left), right=False)]
+    return agree((*batches, *rows, *(right[i] for i in numbers.free(len(right), right=True))), op.result.type.shape)
+
+
+@constraint
+def _no_zero_points(op: DotGeneral) -> bool:
+    """(C15) the zero points of rhs must be 0"""
+    element = op.rhs.type.element
+    stated = getattr(element, "zero_points", getattr(element, "zero_point", 0))
+    return not np.any(stated)
+
+
+@constraint
+def _not_contracted(op: DotGeneral) -> bool:
+    """scales of rhs must not be along a dimension that is summed over"""
+    return not is_per_axis(op.rhs.type) or op.rhs.type.element.axis not in op.numbers.rhs_contracting  # type: ignore[union-attr]
+
+
+class DotGeneral(Operator, name="stablehlo.dot_general"):
+    """Sums of products over the contracting dimensions. Of a floating-point lhs and a quantized rhs, the rhs is
+    dequantized; of quantized ones, the numbers that they stand for are multiplied, and the sums are quantized."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    result: Value = result_()
+    constraints = (
+        declared,
+        all_quantized_or_hybrid("C14"),
+        _no_zero_points,
+        one_storage_type("C16"),
+        one_expressed_type("C17"),
+        real_as_expressed("C18"),
+        lhs_per_tensor,
+        _matmul_numbered,
+        _matmul_sized,
+        _not_contracted,
+    )
+    traits = (Hybrid(),)
+
+    @property
+    def numbers(self) -> DotNumbers:
+        """Its dimension numbers; none of any kind where the attribute says none."""
+        stated = self.attributes.get("dot_dimension_numbers")
+        lists = dict(_MATMUL_FIELD.findall(str(getattr(stated, "text", ""))))
+        return DotNumbers(
+            *(
+                _ints(lists.get(f"{side}_{kind}_dimensions", ""))
+                for kind in ("batching", "contracting")
+                for side in ("lhs", "rhs")
+            )
+        )
+
+
+def _ints(text: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in text.replace(",", " ").split())

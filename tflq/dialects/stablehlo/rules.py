@@ -1,7 +1,7 @@
 """What the constraints of several ops share: element types and shapes that must agree.
 
 A constraint is a predicate whose docstring is the sentence that the user reads when it does not hold
-(`tflq.ir.op_checks`).
+(`tflq.ir.verifier`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.op_checks import constraint
 from tflq.ir.types import ElementType, Shape, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.ir.verifier import constraint
 
 __all__ = [
     "agree",

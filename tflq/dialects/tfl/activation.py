@@ -6,30 +6,11 @@ from typing import TypeAlias
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, text
-from tflq.dialects.tfl.parameters import LOG_SOFTMAX, SYMMETRIC, UNIT
-from tflq.dialects.traits.kernels import Interpolates, Misreads
-from tflq.dialects.traits.memory import InPlace
-from tflq.dialects.traits.quantization import FixedScale, QuantizedTogether
+from tflq.dialects.tfl import L2_UNIT, LOG_SOFTMAX, SYMMETRIC, UNIT
+from tflq.dialects.traits.operands import InPlace
+from tflq.dialects.traits.quantization import FixedScale, Interpolates, Misreads, QuantizedTogether
 from tflq.dialects.traits.types import Elementwise, SameElementType, SameShape
 from tflq.ir.core import Value
-
-__all__ = [
-    "Activation",
-    "Elu",
-    "Gelu",
-    "HardSwish",
-    "LeakyRelu",
-    "LogSoftmax",
-    "Logistic",
-    "Prelu",
-    "Relu",
-    "Relu0To1",
-    "Relu6",
-    "ReluN1To1",
-    "ScaledActivation",
-    "Softmax",
-    "Tanh",
-]
 
 
 class ScaledActivation(Operator):
@@ -200,3 +181,34 @@ class LogSoftmax(Operator, name="tfl.log_softmax", newest=2):
 
 Activation: TypeAlias = Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | HardSwish | Elu | Gelu | Logistic | Tanh
 """Functions of real numbers that follow a layer, element by element."""
+
+
+# Normalization over a dim.
+
+
+class L2Normalization(Operator, name="tfl.l2_normalization", newest=2):
+    """The input over the root of the sum of squares along the last dim. Source: kernels/l2norm.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    fused_activation_function: str = attribute(default="NONE")
+    traits = (
+        QuantizedTogether(input, output),
+        FixedScale(L2_UNIT),
+        SameElementType(input, output),
+        SameShape(input, output),
+    )
+
+
+class LocalResponseNormalization(Operator, name="tfl.local_response_normalization"):
+    """The input over a power of the sum of squares of near channels. Source: kernels/local_response_norm.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    radius: int = attribute(default=0)
+    bias: float = attribute(default=0.0, finite=True)
+    alpha: float = attribute(default=0.0, finite=True)
+    beta: float = attribute(default=0.0, finite=True)
+    traits = (SameElementType(input, output), SameShape(input, output))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
-from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.kernels import Misreads, Unbounded
-from tflq.dialects.traits.memory import ComputedEarly, InPlace
-from tflq.dialects.traits.quantization import Int16Symmetric, QuantizedTogether, SameScale
+from tflq.dialects.tfl import Needs
+from tflq.dialects.traits.operands import ComputedEarly, InPlace
+from tflq.dialects.traits.quantization import Int16Symmetric, Misreads, QuantizedTogether, SameScale, Unbounded
 from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i8, i16, i64, ui32

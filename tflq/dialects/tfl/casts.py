@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
-from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.effects import ComputesInFloat, Undescribed
-from tflq.dialects.traits.kernels import Misreads
-from tflq.dialects.traits.memory import KeptIfConstant
-from tflq.dialects.traits.quantization import NeedsParameters, ParametersUnread
+from tflq.dialects.tfl import Needs
+from tflq.dialects.traits.operands import ComputesInFloat, KeptIfConstant, Undescribed
+from tflq.dialects.traits.quantization import Misreads, NeedsParameters, ParametersUnread
 from tflq.dialects.traits.types import ElementTypes, Elementwise
 from tflq.ir.core import Value
 from tflq.ir.types import bf16, f16, f32, i2, i4, i8, i16, i32, ui4, ui8, ui16, ui32

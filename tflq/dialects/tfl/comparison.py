@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand, result
-from tflq.dialects.inference import Dims, Stated, product
-from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.effects import Unquantized
-from tflq.dialects.traits.kernels import Misreads
-from tflq.dialects.traits.memory import SizedBy
-from tflq.dialects.traits.movement import MovesElements
-from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
+from tflq.dialects.inference import Dims, Stated, agree, product
+from tflq.dialects.tfl import Needs
+from tflq.dialects.traits.operands import MovesElements, SizedBy, Unquantized, View
+from tflq.dialects.traits.quantization import Misreads, ParametersUnread, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i32, i64, ui8
-
-__all__ = [
-    "Choice",
-    "Comparison",
-    "Equal",
-    "Greater",
-    "GreaterEqual",
-    "Less",
-    "LessEqual",
-    "LogicalAnd",
-    "LogicalNot",
-    "LogicalOr",
-    "NotEqual",
-    "Select",
-    "SelectV2",
-    "Where",
-]
 
 
 class Comparison(Operator):
@@ -186,3 +166,46 @@ class Where(Operator, name="tfl.where", newest=2):
         """As many rows as there are true elements."""
         found = site.array(self.condition)
         return (None if found is None else int((found != 0).sum()), len(site.dims(self.condition)))
+
+
+# Bits of integers.
+
+
+class BitwiseXor(Operator, name="tfl.bitwise_xor"):
+    """Bits that differ. Source: kernels/bitwise_xor.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (SameElementType(lhs, rhs, output), Broadcasts(lhs, rhs, output), Misreads("result type"))
+
+
+class RightShift(Operator, name="tfl.right_shift"):
+    """lhs shifted right by rhs bits; the sign stays. Source: kernels/right_shift.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (Broadcasts(lhs, rhs, output), Misreads("result type"))
+
+
+class Bitcast(Operator, name="tfl.bitcast"):
+    """The same bytes as another type. Source: kernels/bitcast.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (View(input), ParametersUnread(input, output))
+
+    def infer(self, site: Stated) -> Dims:
+        """Between widths the last dim appears or goes."""
+        dims = site.dims(self.input)
+        before, after = self.input.type.storage.bits, self.result.type.storage.bits
+        if before > after:
+            return (*dims, before // after)
+        if before < after:
+            agree(dims[-1] if dims else None, after // before, "last dim")
+            return dims[:-1]
+        return dims

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from tflq.dialects.declare import Operator, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree, product, text
-from tflq.dialects.sizes import fitting, with_dim
-from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.constants import Axis, Indices, NonNegative
-from tflq.dialects.traits.effects import Unquantized
-from tflq.dialects.traits.kernels import HybridKernel, LacksKernel, Misreads
-from tflq.dialects.traits.memory import ComputedEarly, InPlace, SizedBy
-from tflq.dialects.traits.movement import MovesElements
-from tflq.dialects.traits.quantization import ParametersUnread, SameScale
+from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree, fitting, product, text, with_dim
+from tflq.dialects.tfl import Needs
+from tflq.dialects.traits.operands import (
+    Axis,
+    ComputedEarly,
+    Indices,
+    InPlace,
+    MovesElements,
+    NonNegative,
+    SizedBy,
+    Unquantized,
+)
+from tflq.dialects.traits.quantization import HybridKernel, LacksKernel, Misreads, ParametersUnread, SameScale
 from tflq.dialects.traits.types import Elementwise, OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i1, i2, i4, i8, i16, i64, ui8

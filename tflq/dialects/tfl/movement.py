@@ -4,46 +4,35 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tflq.dialects import sizes
+from tflq.dialects import inference as sizes
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree, plus, product, text
-from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.constants import Axes, Axis, Counts, NonNegative, NoZeros, Permutation
-from tflq.dialects.traits.effects import Undescribed
-from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel, Misreads
-from tflq.dialects.traits.memory import ComputedEarly, KeptIfConstant, SizedBy, View
-from tflq.dialects.traits.movement import MovesElements
-from tflq.dialects.traits.quantization import ParametersUnread, QuantizedTogether, SameScale
+from tflq.dialects.tfl import Needs
+from tflq.dialects.traits.operands import (
+    Axes,
+    Axis,
+    ComputedEarly,
+    Counts,
+    KeptIfConstant,
+    MovesElements,
+    NonNegative,
+    NoZeros,
+    Permutation,
+    SizedBy,
+    Undescribed,
+    View,
+)
+from tflq.dialects.traits.quantization import (
+    AsksSameScale,
+    LacksKernel,
+    Misreads,
+    ParametersUnread,
+    QuantizedTogether,
+    SameScale,
+)
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, f32, i1, i4, i8, i16, i32, i64, ui8, ui32
-
-__all__ = [
-    "BatchToSpaceND",
-    "BroadcastTo",
-    "Concatenation",
-    "Densify",
-    "DepthToSpace",
-    "Dilate",
-    "ExpandDims",
-    "MirrorPad",
-    "Pack",
-    "Pad",
-    "PadV2",
-    "Reshape",
-    "ReverseSequence",
-    "ReverseV2",
-    "Slice",
-    "SpaceToBatchND",
-    "SpaceToDepth",
-    "Split",
-    "SplitV",
-    "Squeeze",
-    "StridedSlice",
-    "Tile",
-    "Transpose",
-    "Unpack",
-]
 
 
 class Reshape(Operator, name="tfl.reshape"):

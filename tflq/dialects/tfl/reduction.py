@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tflq.dialects.declare import Operator, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, Stated, text
-from tflq.dialects.sizes import reduced, without_dim
-from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.constants import Axes, NonNegative
-from tflq.dialects.traits.effects import Unquantized
-from tflq.dialects.traits.kernels import AsksSameScale, Misreads, Unbounded
-from tflq.dialects.traits.memory import ComputedEarly, SizedBy
-from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
+from tflq.dialects.inference import Dims, Misfit, Stated, reduced, text, without_dim
+from tflq.dialects.tfl import Needs
+from tflq.dialects.traits.operands import Axes, ComputedEarly, NonNegative, SizedBy, Unquantized
+from tflq.dialects.traits.quantization import AsksSameScale, Misreads, QuantizedTogether, SameScale, Unbounded
 from tflq.dialects.traits.types import SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i8, i16, ui8

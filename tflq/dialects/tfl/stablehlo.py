@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree
-from tflq.dialects.sizes import fitting, padded, permuted, reduced, reshaped
+from tflq.dialects.inference import (
+    Dims,
+    Misfit,
+    NotInferred,
+    Stated,
+    agree,
+    fitting,
+    padded,
+    permuted,
+    places,
+    reduced,
+    reshaped,
+)
 from tflq.dialects.tfl.control import CALLS
-from tflq.dialects.traits.effects import Calls, Impure, Unquantized
-from tflq.dialects.traits.kernels import FloatKernel, Misreads, NeverRuns, Unbounded
+from tflq.dialects.traits.operands import Calls, Impure, Unquantized
+from tflq.dialects.traits.quantization import FloatKernel, Misreads, NeverRuns, Unbounded
 from tflq.dialects.traits.types import Elementwise, SameShape
-from tflq.dialects.windows import places
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 

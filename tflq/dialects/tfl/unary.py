@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from tflq.dialects.declare import Operator, Trait, operand, result
-from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.kernels import Interpolates, Misreads, Unbounded
-from tflq.dialects.traits.quantization import QuantizedTogether
+from tflq.dialects.tfl import Needs
+from tflq.dialects.traits.quantization import Interpolates, Misreads, QuantizedTogether, Unbounded
 from tflq.dialects.traits.types import Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i32

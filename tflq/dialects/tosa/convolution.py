@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
-from tflq.dialects.inference import Dims, Stated, agree, plus, product
-from tflq.dialects.traits.elements import Role
-from tflq.dialects.traits.operands import ConstantOperands
-from tflq.dialects.windows import convolved
+from tflq.dialects.inference import Dims, Stated, agree, convolved, matrix_product, plus, product
+from tflq.dialects.traits.operands import ConstantOperands, Role, WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i2, i4, i8, i16, i32, i64, ui8
-
-__all__ = ["Conv2D", "Conv3D", "Convolution", "DepthwiseConv2D", "TransposeConv2D", "WholeConvolution"]
 
 
 class WholeConvolution(Operator):
@@ -121,3 +117,58 @@ class TransposeConv2D(Operator, name="tosa.transpose_conv2d"):
 
 Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
 """All of them have `input`, `weight`, `bias`, `stride` and the zero points of both."""
+
+
+# Products of matrices.
+
+
+class MatMul(Operator, name="tosa.matmul"):
+    """Products of the last two dims. output[..., m, n] = sum over k of (input1[..., m, k] - a_zp) * (input2[..., k, n]
+    - b_zp); the dims before the last two broadcast."""
+
+    __slots__ = ()
+    F = OneOf(FLOAT)
+    input1: Value = operand(OneOf(i8, ui8, i16), F)
+    input2: Value = operand(OneOf(i8, ui8, i16), F)
+    output: Value = result(OneOf(i32, i64), F)
+    a_zp: int = attribute(INT)
+    b_zp: int = attribute(INT)
+    traits = (Role("accumulator"), ConstantOperands(a_zp=input1, b_zp=input2))
+
+    def infer(self, site: Stated) -> Dims:
+        return matrix_product(site.dims(self.input1), site.dims(self.input2))
+
+
+# Windows of one channel each.
+
+
+class Pool(Operator):
+    """Windows of height and width."""
+
+    __slots__ = ()
+    T = OneOf(i8, ui8, i16, FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+    kernel: tuple[int, ...] = attribute(ints(2))
+    stride: tuple[int, ...] = attribute(ints(2))
+    pad: tuple[int, ...] = attribute(ints(4))
+
+    def infer(self, site: Stated) -> Dims:
+        n, *sizes, channels = site.dims(self.input, 4)
+        return (n, *convolved(sizes, self.kernel, self.stride, self.pad), channels)
+
+
+class AvgPool2D(Pool, name="tosa.avg_pool2d"):
+    """The mean of each window."""
+
+    __slots__ = ()
+    input_zp: int = attribute(INT)
+    output_zp: int = attribute(INT)
+    traits = (ConstantOperands(input_zp=Pool.input, output_zp=Pool.output),)
+
+
+class MaxPool2D(Pool, name="tosa.max_pool2d"):
+    """The greatest element of each window."""
+
+    __slots__ = ()
+    traits = (WithinRange(Pool.input),)

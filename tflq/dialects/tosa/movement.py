@@ -4,16 +4,69 @@ from __future__ import annotations
 
 from typing import Any
 
-from tflq.dialects import sizes
-from tflq.dialects.declare import ANY, INT, NUMBER, OneOf, Operator, attribute, dims, ints, operand, result
-from tflq.dialects.inference import Dims, NotInferred, Stated, plus, product
-from tflq.dialects.traits.elements import Role, Tabulable, WithinRange
-from tflq.dialects.traits.operands import ConstantOperands
-from tflq.dialects.traits.types import Elementwise
-from tflq.ir.core import Value
-from tflq.ir.types import index
+import numpy as np
 
-__all__ = ["Concat", "Identity", "Pad", "Reshape", "Reverse", "Slice", "Tile", "Transpose"]
+from tflq.dialects import inference as sizes
+from tflq.dialects.declare import (
+    ANY,
+    BOOL,
+    FLOAT,
+    INT,
+    INTEGER,
+    NUMBER,
+    STRING,
+    OneOf,
+    Operator,
+    array,
+    attribute,
+    dims,
+    ints,
+    operand,
+    result,
+    words,
+)
+from tflq.dialects.inference import Dims, NotInferred, Stated, agree, plus, product, replaced, without_dim
+from tflq.dialects.traits.operands import Calls, ConstantOperands, Impure, Role, Tabulable, WithinRange
+from tflq.dialects.traits.types import Elementwise, SameShape
+from tflq.ir.core import Value
+from tflq.ir.types import Shape, i1, i8, i16, i32, i64, index, ui8, ui16
+from tflq.numerics.fixed_point import ROUNDINGS, Rounding
+
+# Between element types and scales.
+
+
+class Cast(Operator, name="tosa.cast"):
+    """The numbers in another type; floats are rounded half to even and saturate, integers wrap."""
+
+    __slots__ = ()
+    input: Value = operand(OneOf(INTEGER, FLOAT, i1))
+    output: Value = result(OneOf(INTEGER, FLOAT, i1))
+    traits = (Tabulable(input), Elementwise(input, output))
+
+
+class Rescale(Operator, name="tosa.rescale"):
+    """Integers of one scale and zero point as those of another. input_range bounds the values that input - input_zp
+    takes; rounding, where it is given, is that of (input - input_zp) * multiplier / 2^shift, once, whatever
+    rounding_mode says: half_away, half_up and half_even to nearest, toward_zero the integer part."""
+
+    __slots__ = ()
+    input: Value = operand(OneOf(i8, ui8, i16, ui16, i32, i64))
+    output: Value = result(OneOf(i8, ui8, i16, ui16, i32))
+    multiplier: np.ndarray = attribute(array(i32))
+    shift: np.ndarray = attribute(array(i8))
+    input_zp: int = attribute(INT)
+    output_zp: int = attribute(INT)
+    rounding_mode: str = attribute(words("SINGLE_ROUND", "DOUBLE_ROUND"))
+    scale32: bool = attribute(BOOL)
+    per_channel: bool = attribute(BOOL)
+    input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
+    rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
+    traits = (
+        Tabulable(input),
+        Role("rescaled"),
+        SameShape(input, output),
+        ConstantOperands(multiplier=i32, shift=i8, input_zp=input, output_zp=output),
+    )
 
 
 class Concat(Operator, name="tosa.concat"):
@@ -134,3 +187,232 @@ class Transpose(Operator, name="tosa.transpose"):
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input, len(self.perms))
         return sizes.permuted(dims, self.perms)
+
+
+# Elements chosen or placed by index, and tables.
+
+
+class Gather(Operator, name="tosa.gather"):
+    """Rows of each batch by index."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    values: Value = operand(T)
+    indices: Value = operand(i32)
+    output: Value = result(T)
+    traits = (WithinRange(values),)
+
+    def infer(self, site: Stated) -> Dims:
+        (n, _, channels), (batch, count) = site.dims(self.values, 3), site.dims(self.indices, 2)
+        return (agree(n, batch, "the batches of values and indices"), count, channels)
+
+
+class Scatter(Operator, name="tosa.scatter"):
+    """Rows of each batch, placed by index."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    values_in: Value = operand(T)
+    indices: Value = operand(i32)
+    input: Value = operand(T)
+    values_out: Value = result(T)
+    traits = (WithinRange(values_in, input),)
+
+    def infer(self, site: Stated) -> Dims:
+        dims, (batch, count) = site.dims(self.values_in, 3), site.dims(self.indices, 2)
+        n, _, channels = dims
+        rows = agree(n, batch, "the batches of values and indices"), count, channels
+        for dim, row in zip(site.dims(self.input, 3), rows, strict=True):
+            agree(dim, row, "the dims of the input and those of the indexed rows")
+        return dims
+
+
+class Table(Operator, name="tosa.table"):
+    """An entry of a table for each element: of 256 entries for 8 bits, the entry of the least value first; of 513 for
+    int16, interpolated: (base << 7) + (next - base) * (input & 127), base the entry at (input >> 7) + 256."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER)
+    input: Value = operand(OneOf(i8, ui8), i16)
+    table: Value = operand(T, i16, constant=True)
+    output: Value = result(T, i32)
+    traits = (Tabulable(input), Role("looked_up"), SameShape(input, output))
+
+
+# Images of another size.
+
+
+class Resize(Operator, name="tosa.resize"):
+    """Nearest or interpolated elements."""
+
+    __slots__ = ()
+    T = OneOf(i8, ui8, i16, FLOAT)
+    input: Value = operand(T, OneOf(i8, ui8), i16)
+    output: Value = result(T, i32, i64)
+    scale: tuple[int, ...] = attribute(ints(4))
+    offset: tuple[int, ...] = attribute(ints(2))
+    border: tuple[int, ...] = attribute(ints(2))
+    mode: str = attribute(words("NEAREST_NEIGHBOR", "BILINEAR"))
+    traits = (ConstantOperands(scale=index, offset=index, border=index),)
+
+    def infer(self, site: Stated) -> Dims:
+        """((size - 1) * numerator - offset + border) / denominator + 1 in height and width."""
+        n, *sizes, channels = site.dims(self.input, 4)
+        return (n, *map(_resized, sizes, self.scale[::2], self.scale[1::2], self.offset, self.border), channels)
+
+
+def _resized(size: int | None, numerator: int, denominator: int, offset: int, border: int) -> int | None:
+    if size is None or denominator < 1:
+        return None
+    return ((size - 1) * numerator - offset + border) // denominator + 1
+
+
+# Reductions over one axis, which stays with size 1.
+
+
+class ArgMax(Operator, name="tosa.argmax"):
+    """Where the greatest element is. The first index of the greatest element."""
+
+    __slots__ = ()
+    input: Value = operand(OneOf(i8, ui8, i16, i32, FLOAT))
+    output: Value = result(i32)
+    axis: int = attribute(INT)
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        return without_dim(dims, site.axis(self.axis, len(dims)))
+
+
+class Reduction(Operator):
+    """Over one axis, which stays with size 1."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    axis: int = attribute(INT)
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        return replaced(dims, site.axis(self.axis, len(dims)), 1)
+
+
+class ReduceAll(Reduction, name="tosa.reduce_all"):
+    """Whether all are true."""
+
+    __slots__ = ()
+    input: Value = operand(i1)
+    output: Value = result(i1)
+
+
+class ReduceAny(Reduction, name="tosa.reduce_any"):
+    """Whether any is true."""
+
+    __slots__ = ()
+    input: Value = operand(i1)
+    output: Value = result(i1)
+
+
+class ReduceMax(Reduction, name="tosa.reduce_max"):
+    """The greatest."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+    traits = (WithinRange(input),)
+
+
+class ReduceMin(Reduction, name="tosa.reduce_min"):
+    """The least."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+    traits = (WithinRange(input),)
+
+
+class ReduceProduct(Reduction, name="tosa.reduce_product"):
+    """The product."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class ReduceSum(Reduction, name="tosa.reduce_sum"):
+    """The sum."""
+
+    __slots__ = ()
+    T = OneOf(i32, i64, FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+# Functions of the module.
+
+
+class CondIf(Operator, name="tosa.cond_if"):
+    """Runs one of two functions."""
+
+    __slots__ = ()
+    condition: Value = operand(i1)
+    inputs: list[Value | None] = operand(ANY, variadic=True)
+    outputs: list[Value] = result(ANY, variadic=True)
+    then_graph: int = attribute(INT)
+    else_graph: int = attribute(INT)
+    traits = (Calls(then_graph, else_graph), Impure())
+
+    def infer(self, site: Stated) -> list[Shape]:
+        return site.branches([self.then_graph, self.else_graph], self.inputs)
+
+
+class WhileLoop(Operator, name="tosa.while_loop"):
+    """Runs a function as long as another says so."""
+
+    __slots__ = ()
+    inputs: list[Value | None] = operand(ANY, variadic=True)
+    outputs: list[Value] = result(ANY, variadic=True)
+    cond_graph: int = attribute(INT)
+    body_graph: int = attribute(INT)
+    traits = (Calls(cond_graph, body_graph), Impure())
+
+    def infer(self, site: Stated) -> list[Shape]:
+        return site.loop(self.cond_graph, self.body_graph, self.inputs)
+
+
+# Variables.
+
+
+class Variable(Operator, name="tosa.variable"):
+    """A variable and what it holds at first."""
+
+    __slots__ = ()
+    initial_value: Value = operand(OneOf(ANY), constant=True)
+    variable: str = attribute(STRING, key="name")
+    traits = (Impure(),)
+
+    def infer(self, _: Stated) -> list[Shape]:
+        return []
+
+
+class VariableRead(Operator, name="tosa.variable_read"):
+    """What a variable holds."""
+
+    __slots__ = ()
+    output: Value = result(OneOf(ANY))
+    variable: str = attribute(STRING, key="name")
+    traits = (Impure(),)
+
+
+class VariableWrite(Operator, name="tosa.variable_write"):
+    """Writes a variable."""
+
+    __slots__ = ()
+    input: Value = operand(OneOf(ANY))
+    variable: str = attribute(STRING, key="name")
+    traits = (Impure(),)
+
+    def infer(self, _: Stated) -> list[Shape]:
+        return []

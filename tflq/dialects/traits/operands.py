@@ -2,13 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any, Final
 
-from tflq.dialects.declare import Slot, Trait
-from tflq.ir.types import ScalarType
+import numpy as np
 
-__all__ = ["ConstantOperands"]
+from tflq.dialects.declare import Attribute, Operator, Slot, Trait
+from tflq.ir.core import Op
+from tflq.ir.record import Notes
+from tflq.ir.types import ScalarType
+from tflq.light import dataclass
+
+# What an operator does beside computing its results, and which functions it runs.
+
+
+class Atomic(Trait):
+    """It is one unit to passes: what is inside of it stays as it is until it is inlined."""
+
+
+class Impure(Trait):
+    """It has an effect beside its results, or results that differ from run to run: it is neither removed nor merged."""
+
+
+class Calls(Trait):
+    """It runs functions of its module; these attributes name them by index.
+
+    inputs: the operands that it copies to the functions' arguments, as it copies their results to its own; none if the
+    functions say only how to combine elements.
+    """
+
+    __slots__ = ("attributes", "inputs")
+
+    def __init__(self, *attributes: Any, inputs: Any = None) -> None:
+        self.attributes: Final[tuple[Attribute, ...]] = attributes
+        self.inputs: Final[Slot | None] = inputs
+
+    def called(self, op: Op) -> Iterator[tuple[str, int]]:
+        """The functions that an op names: the attribute and the index."""
+        for attribute in self.attributes:
+            stated = op.attributes.get(attribute.key)
+            indices = () if stated is None else (stated,) if isinstance(stated, int) else stated
+            yield from ((attribute.key, int(index)) for index in indices)
+
+
+class ComputesInFloat(Trait):
+    """Its reference kernel computes in float on integers, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Trait):
+    """It keeps its quantized tensors in the integer form; `reason` says why."""
+
+    reason: str
+
+
+class Recurrent(Trait):
+    """It keeps a state in variable tensors, which `reset_all_variables()` resets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unquantized(Trait):
+    """It has no quantized signature; `reason` says why none of its tensors holds numbers that could be scaled."""
+
+    reason: str
+
+
+class Undescribed(Trait):
+    """Its tensors say what its options say: a file may leave the options out."""
 
 
 class ConstantOperands(Trait):
@@ -21,3 +82,258 @@ class ConstantOperands(Trait):
 
     def __init__(self, **types: Any) -> None:
         self.types: Final[Mapping[str, ScalarType | Slot]] = types
+
+
+# What traits of several operands and results share.
+
+
+class OfSlots(Trait):
+    """A trait of several operands and results."""
+
+    __slots__ = ("slots",)
+
+    def __init__(self, *slots: Any) -> None:
+        self.slots: Final[tuple[Slot, ...]] = slots
+
+
+# Attributes and constant operands that say where or how many: zero strides, axes outside the rank, bad permutations.
+#
+# Source: the Prepare functions of tflite/kernels. An attribute that is missing because its options table is missing is
+# 0 for an interpreter, and so it is here.
+
+
+_MOST: Final = 1 << 16
+"""The largest stride, dilation, filter or block: products of two with a dim still fit an int32 or nearly so."""
+
+
+def check_attribute(attribute: Attribute, op: Op, notes: Notes) -> None:
+    """An attribute of a file against its declaration."""
+    name, value = attribute.key, attribute.stated(op)
+    if attribute.finite and not isfinite(value):
+        notes.fail_op(op, f"{name} is {value}, not a finite number")
+    if attribute.positive and value <= 0:
+        notes.fail_op(op, f"{name} is {value}, not positive")
+    if attribute.positive and value > _MOST:
+        notes.fail_op(op, f"{name} is {value}, more than a kernel can count with")
+    if attribute.unread and value <= 0:
+        notes.warn_op(op, f"{name} is {value}, and interpreters count channels instead", remedy=f"state {name}")
+
+
+class Exclusive(Trait):
+    """Flags that cannot all be set."""
+
+    __slots__ = ("attributes",)
+
+    def __init__(self, *attributes: Any) -> None:
+        self.attributes: Final[tuple[Attribute, ...]] = attributes
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        if all(a.stated(op) for a in self.attributes):
+            notes.fail_op(op, f"{' and '.join(a.key for a in self.attributes)} exclude each other")
+
+
+class Counts(Trait):
+    """An attribute is the number of a variadic operand's or result's values."""
+
+    __slots__ = ("attribute", "slot")
+
+    def __init__(self, attribute: Any, slot: Any) -> None:
+        self.attribute: Final[Attribute] = attribute
+        self.slot: Final[Slot] = slot
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        values = op.results if self.slot.is_result else op.operands
+        stated = self.attribute.stated(op)
+        if stated != len(values):
+            kind = "results" if self.slot.is_result else "operands"
+            notes.fail_op(op, f"{self.attribute.key} is {stated}, but there are {len(values)} {kind}")
+
+
+class Axis(Trait):
+    """An attribute is an axis of a value, or with `more=1` of a value with one more dim."""
+
+    __slots__ = ("attribute", "more", "of")
+
+    def __init__(self, attribute: Any, of: Any, *, more: int = 0) -> None:
+        self.attribute: Final[Attribute] = attribute
+        self.of: Final[Slot] = of
+        self.more = more
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        value = self.of.value(op)
+        if value is None or value.type.rank is None:
+            return
+        rank = value.type.rank + self.more
+        axis = self.attribute.stated(op)
+        if not -rank <= axis < max(rank, 1):
+            notes.fail_op(op, f"{self.attribute.key} {axis} is not an axis of rank {rank} ('{value.name}')")
+
+
+def _constant(op: Op, slot: Slot) -> np.ndarray | None:
+    """A constant operand's elements, None if it is left out, not constant or not stored element by element."""
+    value = slot.value(op)
+    if value is None or not value.is_constant or not value.type.storage.is_integer or "sparsity" in value.info:
+        return None
+    return value.array
+
+
+class Axes(Trait):
+    """A constant operand holds axes of a value."""
+
+    __slots__ = ("axes", "of")
+
+    def __init__(self, axes: Any, of: Any) -> None:
+        self.axes: Final[Slot] = axes
+        self.of: Final[Slot] = of
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        axes, value = _constant(op, self.axes), self.of.value(op)
+        if axes is None or value is None or value.type.rank is None:
+            return
+        rank = value.type.rank
+        bad = (axes < -rank) | (axes >= max(rank, 1))
+        if bad.any():
+            notes.fail_op(op, f"{self.axes.name} {axes[bad].flat[0]} is not an axis of rank {rank} ('{value.name}')")
+
+
+class Permutation(Trait):
+    """A constant operand holds a permutation of a value's dims."""
+
+    __slots__ = ("of", "order")
+
+    def __init__(self, order: Any, of: Any) -> None:
+        self.order: Final[Slot] = order
+        self.of: Final[Slot] = of
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        order, value = _constant(op, self.order), self.of.value(op)
+        if order is None or value is None or value.type.rank is None:
+            return
+        rank = value.type.rank
+        counted = np.where(order < 0, order + rank, order)
+        if sorted(counted.reshape(-1).tolist()) != list(range(rank)):
+            listed = order.reshape(-1)[:12].tolist()
+            notes.fail_op(op, f"{self.order.name} {listed} is not a permutation of {rank} dims ('{value.name}')")
+
+
+class NonNegative(OfSlots):
+    """Constant operands without negative elements."""
+
+    __slots__ = ()
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        for slot in self.slots:
+            values = _constant(op, slot)
+            if values is not None and values.size and values.min() < 0:
+                notes.fail_op(op, f"{slot.name} has the negative element {values.min()}")
+
+
+class NoZeros(OfSlots):
+    """Constant operands without zeros."""
+
+    __slots__ = ()
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        for slot in self.slots:
+            values = _constant(op, slot)
+            if values is not None and not values.all():
+                notes.fail_op(op, f"{slot.name} has an element 0")
+
+
+class Indices(Trait):
+    """A constant operand holds indices into the dim of a value that an attribute names."""
+
+    __slots__ = ("axis", "indices", "of")
+
+    def __init__(self, indices: Any, of: Any, *, axis: Any) -> None:
+        self.indices: Final[Slot] = indices
+        self.of: Final[Slot] = of
+        self.axis: Final[Attribute] = axis
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        indices, value = _constant(op, self.indices), self.of.value(op)
+        if indices is None or value is None or not value.type.shape or not indices.size:
+            return
+        dim = value.type.shape[self.axis.stated(op)]
+        if indices.min() < 0 or (dim is not None and indices.max() >= dim):
+            bad = indices.min() if indices.min() < 0 else indices.max()
+            known = dim if dim is not None else "unknown"
+            notes.fail_op(op, f"{self.indices.name} has {bad}, outside the {known} of '{value.name}'")
+
+
+# Where the elements of a result come from, and what the result is called.
+
+
+class Tabulable(OfSlots):
+    """Elementwise arithmetic of integers, of which a table of all values may be made: each element of the result
+    follows from the elements of these operands at its place; they broadcast. Another operand is a table already.
+
+    Not so functions of floats, whose last bit is the kernel's, and bitwise ops, which lowerings join with others.
+    """
+
+    __slots__ = ()
+
+
+class WithinRange(OfSlots):
+    """Each element of the result is an element of one of these operands, so its range is theirs."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Role(Trait):
+    """What the result is to the operator that it is a part of, in the names of tensors: `conv1/accumulator`."""
+
+    text: str
+
+
+# Memory that an interpreter gives operands and results: which of them share it, and when their size is known. Source:
+# arena_planner.cc, `inplace_operator` of the kernels, SetTensorToDynamic and SetTensorToPersistentRo in the kernels.
+
+
+class View(OfSlots):
+    """The result is in the memory of this operand."""
+
+    __slots__ = ()
+
+
+class InPlace(OfSlots):
+    """The result may be written over one of these operands, if nothing else reads it."""
+
+    __slots__ = ()
+
+
+class SizedBy(OfSlots):
+    """The size of its results follows from the values of these operands: where they are not known before a run, the
+    results have no memory until then."""
+
+    __slots__ = ()
+
+
+class KeptIfConstant(OfSlots):
+    """The result is computed once, and keeps its memory, where this operand is a constant."""
+
+    __slots__ = ()
+
+
+class ComputedEarly(Trait):
+    """Its kernel computes the results before a run where all operands are known then; `always`: whatever they are."""
+
+    __slots__ = ("always",)
+
+    def __init__(self, always: bool = False) -> None:
+        self.always = always
+
+
+# What moves elements and computes no new ones.
+
+
+class MovesElements(OfSlots):
+    """Each element of the results is an element of these operands, or a constant around them. The other operands say
+    where it goes."""
+
+    __slots__ = ()
+
+    def moves(self, index: int) -> bool:
+        """Whether the elements of the operand at an index are moved."""
+        return any(slot.index == index or (slot.variadic and index > slot.index) for slot in self.slots)

@@ -13,9 +13,9 @@ from typing import Any, Final
 from tflq.dialects.declare import Operator, Slot, Trait
 from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, Stated
 from tflq.dialects.inference import text as _text
-from tflq.dialects.traits.slots import OfSlots
+from tflq.dialects.traits.operands import OfSlots
 from tflq.ir.core import Op, Value
-from tflq.ir.notes import Notes
+from tflq.ir.record import Notes
 from tflq.ir.types import ScalarType, Shape
 from tflq.numerics.convolution import window
 

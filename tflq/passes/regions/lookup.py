@@ -6,25 +6,32 @@ is stated supplies the rest; where it leaves it open, too, (`q`), 8 bits are the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from tflq.dialects.func import Call
 from tflq.dialects.quant.regions import Region
-from tflq.ir.core import walk
+from tflq.errors import Reason, UnsupportedError
+from tflq.ir.core import Function, Module, Op, Value, constant, walk
+from tflq.ir.rewriting import copied, replace_values
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
     ElementType,
     NoQuantizedType,
     ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
     i8,
     is_quantized,
 )
 from tflq.targets.load import Kernels
-from tflq.targets.port import Port as Kind
+from tflq.targets.signature import Port as Kind
 from tflq.targets.signature import Signature
-
-__all__ = ["Match", "admits", "lookup", "stored_as"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +126,245 @@ def stored_as(kind: Kind, spec: ElementType) -> AnyQuantizedType | None:
         low = storage.minimum if kind.low is None else kind.low
         high = storage.maximum if kind.high is None else kind.high
     return AnyQuantizedType(storage, expressed, low, high)
+
+
+# Ports of a `quant.region`: operands and results, each with its spec.
+
+
+ORIGINS = "tflq.origins"
+"""The attribute of a region that says where the parameters of each port come from, inputs first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An operand or a result of a region, by its index."""
+
+    region: Region
+    is_output: bool
+    index: int
+
+    @property
+    def value(self) -> Value:
+        return self.region.results[self.index] if self.is_output else self.region.operand(self.index)
+
+    @property
+    def spec(self) -> ElementType:
+        specs = self.region.output_specs if self.is_output else self.region.input_specs
+        return specs[self.index]
+
+    def set(self, spec: ElementType) -> None:
+        """Another spec."""
+        key = "output_specs" if self.is_output else "input_specs"
+        specs = list(self.region.attributes[key])
+        specs[self.index] = spec
+        self.region.attributes[key] = specs
+
+    def __str__(self) -> str:
+        return f"{'output' if self.is_output else 'input'} {self.index}"
+
+
+def ports(region: Region) -> list[Port]:
+    """The inputs, then the outputs."""
+    inputs = [Port(region, False, index) for index in range(len(region.operands))]
+    return inputs + [Port(region, True, index) for index in range(len(region.results))]
+
+
+def regions_of(ops: list[Op]) -> Iterator[Region]:
+    """The regions among ops."""
+    return (op for op in ops if isinstance(op, Region))
+
+
+def is_quantizable(spec: ElementType) -> bool:
+    """Whether a port could have parameters: it is of reals, and not to be kept as it is."""
+    if isinstance(spec, ScalarType):
+        return spec.is_float
+    return not isinstance(spec, NoQuantizedType)
+
+
+# Constants of reals, quantized as TensorFlow Lite's converter does, and back.
+
+
+def quantized_constant(value: Value, kind: ElementType) -> Value | None:
+    """A constant in float32 as one of a quantized type: round(x / scale) + zero point, and round(x · (1 / scale)) for
+    biases, which are stored in 32 bits or more; half away from zero, in float32. None if it is no such constant."""
+    if not value.is_constant or value.type.element != f32 or value.type.shape is None:
+        return None
+    if not isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType)) or kind.storage.bits < 8:
+        return None
+    scales, zeros = _parameters(kind, len(value.type.shape))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = value.array * (np.float32(1) / scales) if kind.storage.bits >= 32 else value.array / scales
+    away = np.trunc(np.abs(ratio).astype(np.float64) + 0.5) * np.sign(ratio)
+    stored = np.clip(np.nan_to_num(away) + zeros, kind.storage_min, kind.storage_max)
+    made = constant(stored.astype(kind.storage.dtype), kind.storage, value.name)
+    made.type = TensorType(value.type.shape, kind)
+    return made
+
+
+def real_constant(value: Value) -> Value | None:
+    """The reals that a quantized constant stands for, scale · (x - zero point) in float32. None if it is none."""
+    kind = value.type.element
+    if not value.is_constant or value.type.shape is None:
+        return None
+    if not isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType)) or kind.expressed != f32:
+        return None
+    scales, zeros = _parameters(kind, len(value.type.shape))
+    return constant((value.array.astype(np.int64) - zeros).astype(np.float32) * scales, name=value.name)
+
+
+def _parameters(kind: UniformQuantizedType | UniformQuantizedPerAxisType, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scales in float32 and zero points, which broadcast to tensors of a rank."""
+    if isinstance(kind, UniformQuantizedType):
+        return np.asarray(kind.scale, np.float32), np.asarray(kind.zero_point, np.int64)
+    shape = [1] * rank
+    shape[kind.axis] = -1
+    return kind.scales.reshape(shape).astype(np.float32), kind.zero_points.reshape(shape)
+
+
+# Functions that hold regions are inlined where they are called: each call may have other parameters.
+
+
+def inline_calls(module: Module) -> bool:
+    """Inlines every `func.call` of a function that holds regions, or calls one that does; private ones that nothing
+    refers to any more go. Whether there were any. UnsupportedError if one calls itself."""
+    by_name = {str(function.name): function for function in module.functions}
+    holding = {name for name, function in by_name.items() if any(isinstance(op, Region) for op in function.ops)}
+    calls = {name: {str(op.callee) for op in _calls(f.ops)} for name, f in by_name.items()}
+    while wider := {name for name, called in calls.items() if called & holding and name not in holding}:
+        holding |= wider
+    done: set[str] = set()
+    modified = False
+    for name in by_name:
+        modified |= _inline(module, by_name, name, holding, done, ())
+    if modified:
+        _drop_unused(module, holding)
+    return modified
+
+
+def _calls(ops: Sequence[Op]) -> list[Call]:
+    return [op for op in walk(ops) if isinstance(op, Call)]
+
+
+def _inline(
+    module: Module,
+    by_name: Mapping[str, Function],
+    name: str,
+    holding: set[str],
+    done: set[str],
+    path: tuple[str, ...],
+) -> bool:
+    """Inlines the calls in a function, those of the functions that it calls first."""
+    if name in path and name in holding:
+        what = f"function @{name} calls itself, by way of {', '.join('@' + n for n in path)}"
+        raise UnsupportedError(what, [Reason(what, remedy="regions are quantized per call, so write the calls out")])
+    if name in done:
+        return False
+    function = by_name[name]
+    ops: list[Op] = []
+    replacements: dict[Value, Value] = {}
+    for op in function.ops:
+        callee = str(op.callee) if isinstance(op, Call) else ""
+        if callee not in holding:
+            ops.append(op)
+            continue
+        _inline(module, by_name, callee, holding, done, (*path, name))
+        called = by_name[callee]
+        known: dict[Value, Value] = {
+            inner: value for inner, value in zip(called.inputs, op.operands, strict=True) if value is not None
+        }
+        ops += copied(called.ops, known)
+        replacements |= {r: known.get(v, v) for r, v in zip(op.results, called.outputs, strict=True)}
+    done.add(name)
+    if len(replacements) == 0 and ops == function.ops:
+        return False
+    function.ops = ops
+    replace_values(module, function, replacements)
+    return True
+
+
+def _drop_unused(module: Module, holding: set[str]) -> None:
+    """Private functions of those inlined that nothing names any more."""
+    named = {str(item) for op in walk(list(module.ops())) for item in op.attributes.values() if isinstance(item, str)}
+    kept = [
+        f
+        for f in module.functions
+        if f.info.get("visibility") != "private" or str(f.name) in named or str(f.name) not in holding
+    ]
+    if not module.signatures and len(kept) < len(module.functions):
+        module.functions = kept
+
+
+# Parameters from a range that was seen.
+
+
+def parameters(seen: CalibratedQuantizedType, stored: AnyQuantizedType, zero_point: int | None) -> UniformQuantizedType:
+    """The parameters of a range, stored as a type within bounds; `zero_point`: the one that the kernel asks for.
+
+    The range is widened to contain 0. scale = (max - min) / (qmax - qmin) in f64, rounded to the expressed type; zero
+    point = round half even(qmin - min / scale), clamped. Where the zero point is given, the scale is the least that
+    reaches both ends.
+    """
+    low, high = min(seen.minimum, 0.0), max(seen.maximum, 0.0)
+    qmin, qmax = stored.storage_min, stored.storage_max
+    if zero_point is None:
+        scale = (high - low) / (qmax - qmin)
+    else:
+        reach = [end / (q - zero_point) for end, q in ((low, qmin), (high, qmax)) if end and q != zero_point]
+        scale = max((abs(r) for r in reach), default=0.0)
+    made = UniformQuantizedType.of(
+        stored.storage, scale, zero_point or 0, expressed=seen.expressed, storage_min=qmin, storage_max=qmax
+    )
+    if zero_point is not None or not made.scale:
+        return made
+    place = min(max(round(qmin - low / made.scale), qmin), qmax)
+    return UniformQuantizedType.of(
+        stored.storage, scale, place, expressed=seen.expressed, storage_min=qmin, storage_max=qmax
+    )
+
+
+# Whether a model is quantized, and what it lacks for that.
+
+
+@dataclass(frozen=True, slots=True)
+class PortReport:
+    """A port of a kernel, by the place of its region in its function, and where its parameters come from; "none" if it
+    has none."""
+
+    function: str
+    region: int
+    kernel: str
+    port: str
+    origin: str
+
+
+def report(module: Module) -> list[PortReport]:
+    """All ports that can have parameters, in order."""
+    found = []
+    for function in module.functions:
+        for place, region in enumerate(regions_of(function.ops)):
+            found += _of(region, function.name or "", place)
+    return found
+
+
+def _of(region: Region, function: str, place: int) -> list[PortReport]:
+    origins = region.attributes.get(ORIGINS) or ()
+    found = []
+    for index, port in enumerate(ports(region)):
+        if not is_quantizable(port.spec):
+            continue
+        stated = origins[index] if index < len(origins) else "annotation"
+        origin = stated if is_quantized(port.spec) else "none"
+        found.append(PortReport(function, place, region.kernel, str(port), origin))
+    return found
+
+
+def is_quantized_model(module: Module) -> bool:
+    """Whether some kernel has parameters for a port."""
+    return any(row.origin != "none" for row in report(module))
+
+
+def is_fully_quantized(module: Module) -> bool:
+    """Whether there are kernels, and each has parameters for all its ports that can have some. `report` says which lack
+    them."""
+    rows = report(module)
+    return bool(rows) and all(row.origin != "none" for row in rows)

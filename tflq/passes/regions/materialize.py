@@ -11,27 +11,195 @@ a `tfl.quantize`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
+
+import numpy as np
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
+from tflq.dialects.declare import Operator
 from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.quant.regions import Region, Rescale
-from tflq.dialects.quant.statistics import Stats
+from tflq.dialects.quant.regions import Region, Rescale, Stats
+from tflq.dialects.tfl.activation import Relu, Relu6, ReluN1To1
+from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.dialects.traits.quantization import SameScale
+from tflq.errors import Reason, UnsupportedError
+from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import replace_values
-from tflq.ir.types import ElementType, is_quantized
-from tflq.passes.regions.constants import quantized_constant, real_constant
-from tflq.passes.regions.inline import body, inlined
-from tflq.passes.regions.inner import inner_types, joined
-from tflq.passes.regions.lookup import lookup
-from tflq.passes.regions.ports import is_quantizable, ports
+from tflq.ir.types import (
+    CalibratedQuantizedType,
+    ElementType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    is_quantized,
+)
+from tflq.passes.regions.lookup import is_quantizable, lookup, ports, quantized_constant, real_constant
 from tflq.targets.load import Kernels, load_kernels
 
-__all__ = ["QuantMaterialize", "of_tflite"]
+# inline-regions: every `quant.region` becomes the ops inside of it again, wherever it stands.
+#
+# A port with parameters has casts: a `quant.qcast` to its type and a `quant.dcast` back. Of statistics and widths,
+# which are no parameters yet, nothing is left, unless `annotations=true`: then a calibrated port has a `quant.stats`.
+# A `quant.rescale` becomes the casts of what it gives.
+
+
+@dataclass(frozen=True)
+class InlineRegions(Pass):
+    """Replaces regions by their ops, with casts where a port is quantized."""
+
+    name: ClassVar[str] = "inline-regions"
+    annotations: bool = False
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function in module.functions:
+            replacements: dict[Value, Value] = {}
+            ops = self._ops(function.ops, replacements)
+            if ops is not function.ops or replacements:
+                function.ops = ops
+                replace_values(module, function, replacements)
+                modified = True
+        return PassResult(module, modified)
+
+    def _ops(self, ops: list[Op], replacements: dict[Value, Value]) -> list[Op]:
+        """The ops with regions inlined, also those inside of others and of regions; the same list if there are none
+        among them."""
+        b = Emitter()
+        changed = False
+        for op in ops:
+            for block in (block for region in op.regions for block in region.blocks):
+                block.ops = self._ops(block.ops, replacements)
+            if isinstance(op, Region):
+                replacements |= inlined(op, b, annotations=self.annotations)
+            elif isinstance(op, Rescale):
+                replacements[op.output] = through(b, op.input, op.target)
+            else:
+                b.ops.append(op)
+                continue
+            changed = True
+        return b.ops if changed else ops
+
+
+def inlined(region: Region, b: Emitter, *, annotations: bool = False) -> dict[Value, Value]:
+    """Emits a region's ops; what its results become."""
+    b.location = region.location
+    given = [
+        through(b, value, spec, annotations=annotations)
+        for value, spec in zip(region.inputs, region.input_specs, strict=True)
+    ]
+    ops, returned = body(region, given)
+    b.ops.extend(ops)
+    return {
+        result: through(b, value, spec, annotations=annotations)
+        for result, value, spec in zip(region.results, returned, region.output_specs, strict=True)
+    }
+
+
+def body(region: Region, given: list[Value]) -> tuple[list[Op], list[Value]]:
+    """A region's ops without its end, on other values than its arguments, and what it returns.
+
+    The ops are the region's own: it is not to be used any more.
+    """
+    block = region.regions[0].block
+    known = dict(zip(block.arguments, given, strict=True))
+    for op in walk(block.ops):
+        op.operands = [value and known.get(value, value) for value in op.operands]
+    return block.ops[:-1], [value for value in block.ops[-1].operands if value is not None]
+
+
+def through(b: Emitter, value: Value, spec: ElementType, *, annotations: bool = False) -> Value:
+    """A value, rounded to what a quantized type expresses; as it is for any other."""
+    if is_quantized(spec):
+        stored = b.emit(Qcast, [value], value.type.with_element(spec))
+        return b.emit(Dcast, [stored], value.type)
+    if annotations and isinstance(spec, CalibratedQuantizedType):
+        stats = np.array([spec.minimum, spec.maximum], spec.expressed.dtype if spec.expressed.numpy else np.float32)
+        return b.emit(Stats, [value], value.type, layerStats=stats)
+    return value
+
+
+# The ops of a region that is coarser than a target's: what of them is one op, and the types of the tensors between
+# them.
+
+
+_ACTIVATIONS: Final = {Relu: "RELU", Relu6: "RELU6", ReluN1To1: "RELU_N1_TO_1"}
+
+
+def joined(ops: Sequence[Op], kept: frozenset[Value]) -> list[Op]:
+    """The ops with biases and activations put into the op before, where that has none; values that are kept stay."""
+    made: list[Op] = []
+    for op in ops:
+        last = made[-1] if made else None
+        users = [other for other in ops if last is not None and last.result in other.operands]
+        if last is None or last.result in kept or users != [op] or not _join(last, op):
+            made.append(op)
+    return made
+
+
+def _join(last: Op, op: Op) -> bool:
+    """Puts an op into the one before, if it can be."""
+    fused = last.attributes.get("fused_activation_function")
+    bias = last.slot("bias") if isinstance(last, Operator) else None
+    if type(op) in _ACTIVATIONS and fused == "NONE":
+        last.attributes = {**last.attributes, "fused_activation_function": _ACTIVATIONS[type(op)]}  # type: ignore[index]
+    elif isinstance(op, Add) and fused == "NONE" and bias is not None and bias.value(last) is None:
+        other = op.rhs if op.lhs is last.result else op.lhs
+        if other.type.rank != 1 or other.type.shape != (last.result.type.shape or ())[-1:]:
+            return False
+        last.operands = [*last.operands[: bias.index], other]
+        last.attributes = {**last.attributes, "fused_activation_function": op.fused_activation_function}
+    else:
+        return False
+    last.results = op.results
+    for value in last.results:
+        value.producer = last
+    return True
+
+
+def inner_types(
+    region: Region, ops: Sequence[Op], known: Mapping[Value, ElementType], same_scale: frozenset[str]
+) -> dict[Value, ElementType]:
+    """The quantized types of all values of reals: those of ports (`known`), else by casts inside of the region, else
+    as an op of one scale has them on its other side. `same_scale`: such ops by name, beside those that always are.
+
+    UnsupportedError names the first value of which nothing is known.
+    """
+    types = dict(known)
+    for op in ops:
+        if isinstance(op, Qcast):
+            types.setdefault(op.input, op.result.type.element)
+    while found := _spread(ops, types, same_scale):
+        types |= found
+    for op in ops:
+        for value in op.results:
+            if value not in types and _is_real(value):
+                what = f"kernel '{region.kernel}': nothing says how the result of {op.name} inside of it is quantized"
+                remedy = "put a quant.qcast and a quant.dcast behind it"
+                raise UnsupportedError(what, [Reason.at(region.location, what, remedy=remedy)])
+    return types
+
+
+def _spread(
+    ops: Sequence[Op], types: Mapping[Value, ElementType], same_scale: frozenset[str]
+) -> dict[Value, ElementType]:
+    """Types that follow from those known, by ops of one scale and by casts."""
+    for op in ops:
+        alike = isinstance(op, (Qcast, Dcast, Stats)) or op.short_name in same_scale
+        if not alike and not (isinstance(op, Operator) and op.has(SameScale)):
+            continue
+        values = [value for value in op.tensors if _is_real(value)]
+        kind = next((types[v] for v in values if v in types and is_quantized(types[v])), None)
+        if kind is not None and (rest := {v: kind for v in values if v not in types}):
+            return rest
+    return {}
+
+
+def _is_real(value: Value) -> bool:
+    return not isinstance(value.type.element, ScalarType) or value.type.element.is_float
 
 
 @dataclass(frozen=True)
@@ -169,3 +337,65 @@ class _Kernel:
         real = self.b.emit(Dcast, [value], result.type)
         real.name = result.name
         return real
+
+
+# Scales under which a constant bias fits its storage, with room for the accumulator.
+#
+# Source: TensorFlow Lite's quantization driver, SetBiasParamsWithAdjustments.
+
+
+_LARGEST: Final = (2**31 - 1) // 2
+
+
+def fitted(
+    x: ElementType, weights: ElementType, bias: ElementType, values: np.ndarray
+) -> tuple[ElementType, ElementType] | None:
+    """Wider scales of weights and bias, of 8 and 32 bits; None if none is needed, or they are of other types.
+
+    A scale of the bias, the product of the two others, under which an integer would exceed half of the largest becomes
+    |b| / half of the largest, and that of the weights follows: scale of the bias / scale of the input. `values`: the
+    bias, one real for each scale, or any number for a single one.
+    """
+    if not isinstance(x, UniformQuantizedType) or not isinstance(
+        bias, (UniformQuantizedType, UniformQuantizedPerAxisType)
+    ):
+        return None
+    if type(weights) is not type(bias) or (x.storage.bits, weights.storage.bits, bias.storage.bits) != (8, 8, 32):
+        return None
+    largest = np.abs(values.reshape(-1).astype(np.float64))
+    if isinstance(bias, UniformQuantizedType):
+        largest = largest.max(initial=0.0, keepdims=True)
+    before, others = (
+        np.atleast_1d(np.asarray(kind.scale if isinstance(kind, UniformQuantizedType) else kind.scales, np.float64))
+        for kind in (bias, weights)
+    )
+    if before.shape != largest.shape or before.shape != others.shape or not np.isfinite(largest).all() or not x.scale:
+        return None
+    wide = largest > before * _LARGEST
+    if not wide.any():
+        return None
+    made = np.where(wide, largest / _LARGEST, before)
+    return _scaled(weights, np.where(wide, made / x.scale, others)), _scaled(bias, made)
+
+
+def _scaled(kind: ElementType, scales: np.ndarray) -> ElementType:
+    """A type with other scales."""
+    if isinstance(kind, UniformQuantizedType):
+        return UniformQuantizedType.of(
+            kind.storage,
+            float(scales[0]),
+            kind.zero_point,
+            expressed=kind.expressed,
+            storage_min=kind.storage_min,
+            storage_max=kind.storage_max,
+        )
+    assert isinstance(kind, UniformQuantizedPerAxisType)
+    return UniformQuantizedPerAxisType.of(
+        kind.storage,
+        kind.axis,
+        scales,
+        kind.zero_points,
+        expressed=kind.expressed,
+        storage_min=kind.storage_min,
+        storage_max=kind.storage_max,
+    )

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tflq.builder import Emitter
-from tflq.dialects.tosa.arithmetic import Add, Mul, Sub
-from tflq.dialects.tosa.casts import Cast, Rescale
-from tflq.evaluate import evaluate_op
+from tflq.dialects.tosa.elementwise import Add, Mul, Sub
+from tflq.dialects.tosa.movement import Cast, Rescale
+from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import ScalarType, i32
 

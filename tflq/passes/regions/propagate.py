@@ -29,15 +29,23 @@ from tflq.dialects.quant.regions import Region, Rescale
 from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import CalibratedQuantizedType, ElementType, ScalarType, is_quantized
-from tflq.passes.regions.annotations import stated_before
-from tflq.passes.regions.biases import fitted
-from tflq.passes.regions.calibrated import parameters
-from tflq.passes.regions.calls import inline_calls
-from tflq.passes.regions.lookup import Match, admits, lookup, stored_as
-from tflq.passes.regions.ports import ORIGINS, Port, is_quantizable, ports, regions_of
-from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
+from tflq.passes.regions.lookup import (
+    ORIGINS,
+    Match,
+    Port,
+    admits,
+    inline_calls,
+    is_quantizable,
+    lookup,
+    parameters,
+    ports,
+    regions_of,
+    stored_as,
+)
+from tflq.passes.regions.materialize import fitted
+from tflq.passes.regions.tensor_constraints import constrain_by_file, stated_before, take_ranges
+from tflq.targets.constraints import quant_functions
 from tflq.targets.load import Kernels, load_kernels
-from tflq.targets.quant_functions import quant_functions
 
 __all__ = ["ORIGINS", "QuantPropagate"]
 

@@ -8,28 +8,321 @@ not is refused by name, all of it in one `UnsupportedError`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
 
-from tflq.dialects.calls import callees
+import numpy as np
+
 from tflq.dialects.declare import Operator
+from tflq.dialects.effects import callees
 from tflq.dialects.forms import verify_form
-from tflq.dialects.tosa.control import CondIf
-from tflq.dialects.tosa.state import Variable
-from tflq.dialects.traits.effects import Calls
-from tflq.errors import InvalidModelError, Reason, UnsupportedError, VerificationError
+from tflq.dialects.tosa.movement import CondIf, Variable, VariableRead, VariableWrite
+from tflq.dialects.traits.operands import Calls
+from tflq.errors import InvalidModelError, Reason, Refused, UnsupportedError, VerificationError
 from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import Source, open_source
 from tflq.flatbuffer.structure import check
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.ir.types import i1
+from tflq.ir.registry import op_class
+from tflq.ir.types import ScalarType, TensorType, i1, i8, i16, index, ui8, ui16
 from tflq.ir.verifier import verify
-from tflq.tosa.files.attributes import AS_1_0
-from tflq.tosa.files.blocks import Block
-from tflq.tosa.files.constants import Constants
+from tflq.tosa.files.constants import AS_1_0, ELEMENTS, Constants, member, read_attributes, tensor_type
+from tflq.tosa.operands import Slot, accumulator, attribute, constant_type, signless, slots
 
-__all__ = ["read_tosa"]
+# The tensors and shapes of one basic block of a TOSA flatbuffer, found by name, as values of the IR.
+#
+# A tensor that a RESCALE reads or writes as unsigned is of an unsigned type in the IR. A constant is one from its
+# CONST operator on; what reads it before is told so.
+
+
+_UNSIGNED: Final = {i8: ui8, i16: ui16}
+Row = tuple[Mapping[str, Any], str]
+
+
+class Tensors:
+    """Values by name. InvalidModelError tells what is wrong with a name, Refused what the IR lacks."""
+
+    def __init__(self, fields: Mapping[str, Any], where: str, constants: Constants) -> None:
+        self.constants = constants
+        self.unsigned = _unsigned(fields["operators"] or ())
+        self._tensors: dict[str, Row] = {}
+        self._shapes: dict[str, Row] = {}
+        for key, rows in (("tensors", self._tensors), ("shapes", self._shapes)):
+            for i, row in enumerate(fields[key] or ()):
+                self._add(rows, row, f"{where}.{key}[{i}]")
+        self._values: dict[str, Value] = {}
+        self._constants: set[str] = set()
+        self.variables: dict[str, str] = {
+            tensor: row["variable_name"] or tensor for tensor, (row, _) in self._tensors.items() if row["variable"]
+        }
+
+    def _add(self, rows: dict[str, Row], row: Mapping[str, Any], where: str) -> None:
+        name = row["name"]
+        if not name:
+            raise InvalidModelError(f"{where}.name", "it has no name")
+        if name in self._tensors or name in self._shapes:
+            raise InvalidModelError(f"{where}.name", f"there is another one called '{name}'")
+        rows[name] = row, where
+
+    def initial_values(self) -> Iterable[tuple[str, Value]]:
+        """The variables, by name, and the values they begin with."""
+        for tensor, name in self.variables.items():
+            row, where = self._tensors[tensor]
+            type = self.type(tensor)
+            if row["offset"] <= 1 and (row["data"] is None or not row["data"].size):
+                raise Refused(f"the variable '{name}' has no initial value")
+            yield name, Value(type, buffer=self.constants.tensor(row, type, where))
+
+    def type(self, name: str) -> TensorType:
+        """The type of a tensor."""
+        if name not in self._tensors:
+            raise InvalidModelError("", f"there is no tensor '{name}'")
+        try:
+            type = tensor_type(self._tensors[name][0])
+        except Refused as refusal:
+            raise Refused(f"tensor '{name}': {refusal}") from None
+        if name not in self.unsigned:
+            return type
+        if type.storage not in _UNSIGNED:
+            raise Refused(f"'{name}' is read as unsigned, and is {type.element}")
+        return type.with_element(_UNSIGNED[type.storage])
+
+    def define(self, name: str) -> Value:
+        """The value of an argument or a result."""
+        if name in self._values or name in self._constants:
+            raise InvalidModelError("", f"'{name}' is defined a second time")
+        if name in self.variables:
+            raise Refused(f"'{name}' is a variable, and only VARIABLE_WRITE can write it")
+        value = self._values[name] = Value(self.type(name), name)
+        return value
+
+    def define_constant(self, name: str, *, shape: bool) -> None:
+        """What a CONST or a CONST_SHAPE does."""
+        if name in self._values or name in self._constants:
+            raise InvalidModelError("", f"'{name}' is defined a second time")
+        if name not in (self._shapes if shape else self._tensors) or name in self.variables:
+            raise InvalidModelError("", f"there is no {'shape' if shape else 'tensor'} '{name}' to be constant")
+        self._constants.add(name)
+
+    def value(self, name: str) -> Value:
+        """The value of an operand or an output."""
+        value = self._values.get(name)
+        if value is not None:
+            return value
+        if name in self.variables:
+            raise Refused(f"'{name}' is a variable, and only VARIABLE_READ can read it")
+        if name in self._shapes:
+            raise InvalidModelError("", f"'{name}' is a shape, not a tensor")
+        if name not in self._constants:
+            raise InvalidModelError("", f"'{name}' is used before it is computed, or never is")
+        row, where = self._tensors[name]
+        type = self.type(name)
+        value = self._values[name] = Value(type, name, buffer=self.constants.tensor(row, type, where))
+        return value
+
+    def elements(self, name: str, slot: Slot) -> tuple[np.ndarray, ScalarType]:
+        """The elements of a compile-time-constant operand in one dim, and their type."""
+        if slot.is_shape != (name in self._shapes):
+            raise InvalidModelError("", f"'{name}' is {'not ' if slot.is_shape else ''}a shape")
+        if name not in self._constants:
+            if name not in self._values and not slot.is_shape:
+                raise InvalidModelError("", f"'{name}' is used before it is computed, or never is")
+            raise Refused(f"its operand {slot.name} ('{name}') is computed at run time")
+        if slot.is_shape:
+            return self.constants.shape(*self._shapes[name]), index
+        row, where = self._tensors[name]
+        type = self.type(name)
+        value = Value(type, name, buffer=self.constants.tensor(row, type, where))
+        if type.storage.numpy:
+            return value.array.reshape(-1), type.storage
+        assert value.buffer is not None
+        return value.buffer.data.view(f"u{type.storage.bits // 8}"), type.storage
+
+
+def _unsigned(operators: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """The tensors that a RESCALE reads or writes as unsigned."""
+    names: set[str] = set()
+    for fields in operators:
+        if fields["op"] == "RESCALE" and fields["attribute"] is not None:
+            table = fields["attribute"][1]
+            for flag, side in (("input_unsigned", "inputs"), ("output_unsigned", "outputs")):
+                names.update((fields[side] or ())[:1] if table.get(flag) else ())
+    return frozenset(names)
+
+
+# A basic block of a TOSA flatbuffer → a function: its operators one by one.
+
+
+_VARIABLE: Final = {"VariableReadAttribute": "VARIABLE_READ", "VariableWriteAttribute": "VARIABLE_WRITE"}
+"""What an IDENTITY with one of these attribute tables is."""
+_UNSIGNED_ZERO_POINTS: Final = {"input_zp": "input_unsigned", "output_zp": "output_unsigned"}
+
+
+class Block:
+    """Builds one function; `reasons` are what cannot be read. `graph` finds the function that an attribute names."""
+
+    def __init__(
+        self,
+        fields: Mapping[str, Any],
+        function: Function,
+        where: str,
+        index: int,
+        source: str,
+        constants: Constants,
+        graph: Callable[[str], int],
+    ) -> None:
+        self.fields = fields
+        self.function = function
+        self.where = where
+        self.index = index
+        self.source = source
+        self.graph = graph
+        self.reasons: list[Reason] = []
+        self.tensors = Tensors(fields, where, constants)
+        self._lost: set[str] = set()  # results of operators that cannot be read
+
+    def initial_values(self) -> list[tuple[str, Value]]:
+        """The variables the block knows, by name, and what they begin with."""
+        try:
+            return list(self.tensors.initial_values())
+        except Refused as refusal:
+            self.reasons.append(refusal.reason)
+            return []
+
+    def fill(self) -> None:
+        """Builds the function."""
+        for i, name in enumerate(self.fields["inputs"] or ()):
+            with self._at(f"inputs[{i}]", [name]):
+                self.function.inputs.append(self.tensors.define(name))
+        for i, fields in enumerate(self.fields["operators"] or ()):
+            results = fields["outputs"] or ()
+            place = Location(self.source, self.index, i, fields["op"], results[0] if results else "")
+            with self._at(f"operators[{i}]", results, place):
+                self._operator(fields, place)
+        for i, name in enumerate(self.fields["outputs"] or ()):
+            if name not in self._lost:
+                with self._at(f"outputs[{i}]"):
+                    self.function.outputs.append(self.tensors.value(name))
+
+    @contextmanager
+    def _at(self, where: str, made: Sequence[str] = (), location: Location | None = None) -> Iterator[None]:
+        """Notes what is not supported, and that what would have been made is not there; says where a file is wrong."""
+        try:
+            yield
+        except Refused as refusal:
+            self.reasons.append(refusal.at(location))
+            self._lost.update(made)
+        except InvalidModelError as error:
+            raise error.inside(f"{self.where}.{where}") from None
+
+    def _operator(self, fields: Mapping[str, Any], place: Location) -> None:
+        name, inputs, outputs = fields["op"], fields["inputs"] or (), fields["outputs"] or ()
+        union, table = fields["attribute"] or (member(name), None)
+        if name == "IDENTITY":
+            name = _VARIABLE.get(union, name)
+        if union != member(name) or (table is None and TOSA.table(union).fields):
+            raise InvalidModelError("attribute", f"{name} has {'none' if table is None else f'a {union}'}")
+        kind: Any = op_class(f"tosa.{name.lower()}")
+        if name in ("CONST", "CONST_SHAPE"):
+            for output in outputs:
+                self.tensors.define_constant(output, shape=name == "CONST_SHAPE")
+        elif kind is None:
+            raise Refused(f"the tosa form has no {name}")
+        elif not self._lost.isdisjoint(inputs):
+            self._lost.update(outputs)
+        elif kind is not Variable:  # a declaration: its tensor says all
+            self._emit(kind, name, inputs, outputs, table or {}, fields["location"], place)
+
+    def _emit(
+        self,
+        kind: type[Operator],
+        name: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        table: Mapping[str, Any],
+        location: Mapping[str, Any] | None,
+        place: Location,
+    ) -> None:
+        attributes: dict[str, Any] = {}
+        info = {"location": (location or {}).get("text") or ""}
+        if issubclass(kind, VariableRead | VariableWrite):
+            inputs, outputs, attributes["name"] = self._variable(name, inputs, outputs)
+        operands: list[Value | None] = []
+        constants: list[tuple[Slot, str]] = []
+        for slot, operand in _paired(slots(kind), inputs):
+            if slot.type:
+                constants.append((slot, operand))
+            else:
+                operands.append(self.tensors.value(operand))
+        self._check_signs(inputs, outputs, table)
+        results = [self.tensors.define(output) for output in outputs]
+        if results:
+            attributes |= read_attributes(name, table, results[0].type.storage, self.graph)
+        op = Op(kind.op_name, operands, results, attributes, place, info=info)
+        for slot, operand in constants:
+            self._attribute(op, slot, operand, table)
+        if "acc_type" in table and results:
+            info |= _accumulator(op, table["acc_type"])
+        self.function.ops.append(op)
+
+    def _variable(
+        self, name: str, inputs: Sequence[str], outputs: Sequence[str]
+    ) -> tuple[Sequence[str], Sequence[str], str]:
+        """The operands and results of a VARIABLE_READ or _WRITE without the variable's tensor, and its name."""
+        reads = name == "VARIABLE_READ"
+        tensors = inputs if reads else outputs
+        if len(tensors) != 1 or tensors[0] not in self.tensors.variables:
+            raise InvalidModelError("inputs" if reads else "outputs", f"{name} of what is not one variable")
+        variable = self.tensors.variables[tensors[0]]
+        return (() if reads else inputs), (outputs if reads else ()), variable
+
+    def _attribute(self, op: Op, slot: Slot, name: str, table: Mapping[str, Any]) -> None:
+        """Gives the op the attribute that a compile-time-constant operand stands for."""
+        if not op.results:
+            raise InvalidModelError("outputs", "there is none")
+        array, element = self.tensors.elements(name, slot)
+        wanted = constant_type(op, slot)
+        if element != signless(wanted):
+            raise InvalidModelError("inputs", f"{slot.name} ('{name}') is {element}, not {signless(wanted)}")
+        if not slot.many and not slot.is_shape and array.size != 1:
+            raise InvalidModelError("inputs", f"{slot.name} ('{name}') has {array.size} elements, not one")
+        made = attribute(slot, array, element, unsigned=bool(table.get(_UNSIGNED_ZERO_POINTS.get(slot.name, ""))))
+        shape = op.result.type.shape
+        if slot.name != "shape":  # the result's type says it
+            op.attributes[slot.name] = made
+        elif made != shape and -1 not in made:
+            raise InvalidModelError("inputs", f"the shape is {made}, that of the result {shape}")
+
+    def _check_signs(self, inputs: Sequence[str], outputs: Sequence[str], table: Mapping[str, Any]) -> None:
+        """That no operator reads as signed what another reads as unsigned: the IR has one type for a tensor."""
+        for flag, names in (("input_unsigned", inputs), ("output_unsigned", outputs)):
+            for i, name in enumerate(names):
+                if name in self.tensors.unsigned and (i > 0 or not table.get(flag)):
+                    raise Refused(f"'{name}' is signed here and unsigned to a RESCALE")
+
+
+def _accumulator(op: Op, said: str) -> dict[str, str]:
+    """What has to be kept of an `acc_type`: one that is not that of the types."""
+    element = ELEMENTS.get(said)
+    if element is None:
+        raise InvalidModelError("attribute.acc_type", f"{said} is no type to accumulate in")
+    if element == accumulator(op):
+        return {}
+    if not element.is_float:
+        raise InvalidModelError("attribute.acc_type", f"{said}, where the types ask for {accumulator(op)}")
+    return {"acc_type": element.name}
+
+
+def _paired(wanted: Sequence[Slot], names: Sequence[str]) -> list[tuple[Slot, str]]:
+    """Operands with what they are. InvalidModelError if their number is wrong."""
+    if wanted and wanted[-1].many and not wanted[-1].type:
+        wanted = [*wanted[:-1], *[wanted[-1]] * (len(names) - len(wanted) + 1)]
+    if len(wanted) != len(names):
+        raise InvalidModelError("inputs", f"{len(names)} operands, not {len(wanted)}")
+    return list(zip(wanted, names, strict=True))
+
 
 _VERSION: Final = (1, 0)
 
@@ -151,8 +444,8 @@ def _verify_calls(module: Module, op: Op) -> None:
     given = [v.type for v in op.operands if v is not None][1 if isinstance(op, CondIf) else 0 :]
     made = [v.type for v in op.results]
     calls = op.trait(Calls) if isinstance(op, Operator) else None
-    for key, index in calls.called(op) if calls else ():
-        function = module.functions[index]
+    for key, number in calls.called(op) if calls else ():
+        function = module.functions[number]
         takes, gives = [v.type for v in function.inputs], [v.type for v in function.outputs]
         if takes != given:
             raise InvalidModelError(

@@ -11,20 +11,52 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tflq.dialects.calls import callees
-from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
+from tflq.dialects.effects import callees
+from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.errors import VerificationError
-from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, Written
+from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Written
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
-from tflq.ir.equal import attribute_key
+from tflq.ir.rewriting import attribute_key
 from tflq.ir.types import ScalarType, TensorType, element_storage, i8, index
-from tflq.tosa.files.attributes import attribute_table, member
-from tflq.tosa.files.dtypes import dtype, packed
-from tflq.tosa.files.names import Names
+from tflq.tosa.files.constants import attribute_table, dtype, member, packed
 from tflq.tosa.operands import Constant, operands, tosa_name
 
-__all__ = ["tosa_bytes", "tosa_pieces"]
+# Names of tensors in a TOSA flatbuffer, where they are what refers to a tensor: unique in the whole file.
+
+
+class Names:
+    """Gives each value a unique name: the one it has, if that is still free."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._of: dict[Value, str] = {}
+        self._last: dict[str, int] = {}
+
+    def __getitem__(self, value: Value) -> str:
+        """The value's name."""
+        name = self._of.get(value)
+        if name is None:
+            name = self._of[value] = self.free(value.name) if value.name else self.free("t", count=True)
+        return name
+
+    def reserve(self, values: Iterable[Value]) -> None:
+        """Names the values that have a name, before any other can take it."""
+        for value in values:
+            if value.name:
+                self[value]
+
+    def free(self, name: str, *, count: bool = False) -> str:
+        """A name no one has: this one, or with a number, which `count` asks for."""
+        made = name
+        while count or made in self._taken:
+            number = self._last[name] = self._last.get(name, -1 if count else 0) + 1
+            made = f"{name}{number}" if count else f"{name}_{number}"
+            if made not in self._taken:
+                break
+        self._taken.add(made)
+        return made
+
 
 LARGEST: Final = 2**31
 VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from tflq.dialects.inference import text
-from tflq.dialects.tosa.movement import Concat, Pad, Reshape, Reverse, Slice, Tile, Transpose
-from tflq.tosa.laws.generic import axis_of
-from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, result_is
+from collections.abc import Sequence
 
-__all__: list[str] = []
+import numpy as np
+
+from tflq.dialects.effects import callees
+from tflq.dialects.inference import text
+from tflq.dialects.tosa.movement import (
+    ArgMax,
+    Concat,
+    CondIf,
+    Gather,
+    Pad,
+    Reduction,
+    Reshape,
+    Reverse,
+    Scatter,
+    Slice,
+    Table,
+    Tile,
+    Transpose,
+    Variable,
+    VariableRead,
+    VariableWrite,
+    WhileLoop,
+)
+from tflq.ir.core import Function, Value
+from tflq.ir.types import TensorType
+from tflq.tosa.laws.elementwise import axis_of
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, result_is, same
 
 
 @law(Concat)
@@ -76,3 +99,145 @@ def transpose(op: Transpose, _: Context) -> Violations:
         yield f"perms {text(perms)} of a tensor of rank {len(shape)}"
     else:
         yield from result_is(op)
+
+
+# Laws of GATHER, SCATTER and TABLE (TOSA 1.0, sections 2.9 and 2.4).
+
+
+_ENTRIES = {"i8": 256, "i16": 513}
+
+
+@law(Table)
+def table(op: Table, _: Context) -> Violations:
+    yield from result_is(op)
+    yield from of_rank(op, None, 1)
+    entries, found = _ENTRIES.get(op.input.type.storage.name), dims(op.table)
+    if not op.table.is_constant:
+        yield "the table is not a constant"
+    if entries is not None and found != (entries,):
+        yield f"a table of {text(found)}, where {op.input.type.storage} needs {entries} entries"
+
+
+def _indices(value: Value, rows: int | None) -> Violations:
+    """Constant indices among the rows."""
+    if value.is_constant and value.array.size and rows is not None:
+        yield from bounds("an index", [int(value.array.min()), int(value.array.max())], 0, rows - 1)
+
+
+@law(Gather)
+def gather(op: Gather, _: Context) -> Violations:
+    if wrong := list(of_rank(op, 3, 2)):
+        yield from wrong
+        return
+    yield from _indices(op.indices, dims(op.values)[1])
+    yield from result_is(op)
+
+
+@law(Scatter)
+def scatter(op: Scatter, _: Context) -> Violations:
+    if wrong := list(of_rank(op, 3, 2, 3)):
+        yield from wrong
+        return
+    values, indices = dims(op.values_in), dims(op.indices)
+    if values[1] is not None and indices[1] is not None and indices[1] > values[1]:
+        yield f"{indices[1]} indices into {values[1]} rows"
+    yield from _indices(op.indices, values[1])
+    if op.indices.is_constant and (np.diff(np.sort(op.indices.array, axis=1), axis=1) == 0).any():
+        yield "an index twice"
+    yield from result_is(op)
+
+
+# Laws of reductions and ARGMAX (TOSA 1.0, sections 2.2.1 and 2.7).
+
+
+@law(ArgMax, Reduction)
+def reduce(op: ArgMax | Reduction, _: Context) -> Violations:
+    yield from list(axis_of(op.axis, len(dims(op.input)))) or result_is(op)
+
+
+# Laws of control flow (TOSA 1.0, section 2.13): what functions take and give.
+
+
+def _agree(what: str, found: Sequence[Value], expected: Sequence[Value]) -> Violations:
+    if len(found) != len(expected):
+        yield f"{what}: {len(found)}, where there are {len(expected)}"
+        return
+    for i, (a, b) in enumerate(zip(found, expected, strict=True)):
+        if not fits(a.type, b.type):
+            yield f"{what}: number {i} is {a.type}, not {b.type}"
+
+
+def fits(a: TensorType, b: TensorType) -> bool:
+    shapes = a.shape or (), b.shape or ()
+    return a.storage == b.storage and len(shapes[0]) == len(shapes[1]) and all(map(same, *shapes))
+
+
+def _condition(what: str, value: Value) -> Violations:
+    if value.type.storage.name != "i1" or any(d not in (1, None) for d in dims(value)):
+        yield f"{what} is {value.type}, not one i1"
+
+
+def _function(index: int, c: Context) -> Function | None:
+    return c.module.functions[index] if 0 <= index < len(c.module.functions) else None
+
+
+@law(CondIf)
+def cond_if(op: CondIf, c: Context) -> Violations:
+    given = [v for v in op.inputs if v is not None]
+    yield from _condition("the condition", op.condition)
+    yield from bounds("a number of operands or results", [len(given), len(op.results)], 0, c.limits.list)
+    for name, index in (("then_graph", op.then_graph), ("else_graph", op.else_graph)):
+        if (function := _function(index, c)) is None:
+            yield f"{name} names no function"
+            continue
+        yield from _agree(f"inputs of {name}", function.inputs, given)
+        yield from _agree(f"outputs of {name}", function.outputs, op.results)
+
+
+@law(WhileLoop)
+def while_loop(op: WhileLoop, c: Context) -> Violations:
+    given = [v for v in op.inputs if v is not None]
+    yield from bounds("a number of operands or results", [len(given), len(op.results)], 0, c.limits.list)
+    yield from _agree("results", op.results, given)
+    for name, index in (("cond_graph", op.cond_graph), ("body_graph", op.body_graph)):
+        if (function := _function(index, c)) is None:
+            yield f"{name} names no function"
+            continue
+        yield from _agree(f"inputs of {name}", function.inputs, given)
+        if name == "body_graph":
+            yield from _agree(f"outputs of {name}", function.outputs, given)
+        elif len(function.outputs) != 1:
+            yield f"{name} has {len(function.outputs)} outputs, not one i1"
+        else:
+            yield from _condition(f"the output of {name}", function.outputs[0])
+
+
+def nesting(c: Context, function: int, seen: tuple[int, ...] = ()) -> int:
+    """How deep control flow nests in a function; more than any level takes if it calls itself."""
+    if function in seen:
+        return c.limits.nesting + 1
+    called = (index for op in c.module.functions[function].ops for index in callees(op))
+    known = (index for index in called if index < len(c.module.functions))
+    return max((1 + nesting(c, index, (*seen, function)) for index in known), default=0)
+
+
+# Laws of variables (TOSA 1.0, section 2.14).
+
+
+@law(Variable)
+def variable(op: Variable, _: Context) -> Violations:
+    if not op.variable:
+        yield "a variable without a name"
+    if not op.initial_value.is_constant:
+        yield f"the initial value of '{op.variable}' is not a constant"
+
+
+@law(VariableRead, VariableWrite)
+def access(op: VariableRead | VariableWrite, c: Context) -> Violations:
+    name = op.variable
+    value = op.output if isinstance(op, VariableRead) else op.input
+    declared = c.variables.get(name)
+    if declared is None:
+        yield f"no variable is called '{name}'"
+    elif not fits(value.type, declared):
+        yield f"'{name}' is {declared}, not {value.type}"

@@ -9,20 +9,183 @@ thought.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.analysis.ranges import Ranges
-from tflq.analysis.variables import Accesses
+from tflq.analysis.known import Accesses, Ranges, accesses
+from tflq.builder import Builder, Kind
+from tflq.dialects.inference import broadcast
+from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tosa.elementwise import Clamp, LogicalNot
+from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
+from tflq.dialects.traits.types import Broadcasts
 from tflq.errors import Refused
-from tflq.ir.core import Module, Op, Value, constant
-from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
-from tflq.tosa.lowering.builder import TosaBuilder
-from tflq.tosa.lowering.notes import Note
-from tflq.tosa.lowering.scopes import Scope
-from tflq.tosa.target import Target
+from tflq.ir.core import Location, Module, Op, Value, constant
+from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, element_storage, i4, i8, ui4, ui8
+from tflq.registering import Registry
+from tflq.tosa.operands import Target
 
-__all__ = ["Tosa"]
+# Emitting operators of TOSA 1.0: as `tflq.builder.Builder`, and what only TOSA has.
+#
+# Operands of elementwise operators need equal ranks in TOSA: what has fewer dims is reshaped, or, if it is a
+# constant, seen in its new shape.
+
+
+class TosaBuilder(Builder):
+    """A `Builder` whose ops are those of TOSA, to the letter."""
+
+    def ranked(self, x: Value, rank: int) -> Value:
+        """x with as many dims, ones in front. ValueError if its rank is not known or larger."""
+        shape = x.type.shape
+        if shape is None or len(shape) > rank:
+            raise ValueError(f"'{x.name}' {x.type} cannot have {rank} dims")
+        if len(shape) == rank:
+            return x
+        return self.reshape(x, (1,) * (rank - len(shape)) + shape)
+
+    def aligned(self, *xs: Value) -> list[Value]:
+        """The values, all of the largest rank among them."""
+        ranks = [-1 if x.type.shape is None else len(x.type.shape) for x in xs]
+        rank = max(0, *ranks)
+        return list(xs) if min(ranks) == rank else [self.ranked(x, rank) for x in xs]
+
+    def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
+        """RESHAPE; of a constant, the constant in that shape; none if it has that shape."""
+        if x.type.shape == tuple(shape):
+            return x
+        if x.is_constant and x.type.storage.bits >= 8 and None not in shape:
+            return Value(TensorType(tuple(shape), x.type.element), buffer=x.buffer)
+        return super().reshape(x, shape)
+
+    def emit(
+        self,
+        kind: Kind,
+        operands: Sequence[Value | None],
+        type: TensorType | ScalarType | None = None,
+        **attributes: Any,
+    ) -> Value:
+        """As any emitter's; operands that broadcast are given equal ranks."""
+        if len(operands) > 1 and not isinstance(kind, str) and kind.trait(Broadcasts) is not None:
+            operands = self.aligned(*[v for v in operands if v is not None])
+        return super().emit(kind, operands, type, **attributes)
+
+    def clamp(self, x: Value, low: float, high: float) -> Value:
+        """CLAMP, also of floats."""
+        if not x.type.storage.is_float:
+            return super().clamp(x, int(low), int(high))
+        return self.emit(Clamp, [x], min_val=float(low), max_val=float(high))
+
+    def as_bool(self, x: Value) -> Value:
+        """x != 0."""
+        zero = self.constant(np.zeros((1,) * len(x.type.shape or ())), x.type.storage)
+        return self.emit(LogicalNot, [self.equal(x, zero)])
+
+    # --- data movement -------------------------------------------------------------------------------------------
+
+    def slice(self, x: Value, start: Sequence[int], size: Sequence[int | None]) -> Value:
+        """SLICE; none if it takes all of x. A size of None is the rest of a dim that is not known."""
+        shape = x.type.shape or ()
+        if tuple(size) == shape and not any(start):
+            return x
+        return super().slice(x, start, size)
+
+    def pad(self, x: Value, padding: Sequence[tuple[int, int]], fill: float = 0) -> Value:
+        """PAD by (before, after) per dim with a value of x's type; none if there is nothing to add."""
+        if not any(map(any, padding)):
+            return x
+        value = float(fill) if x.type.storage.is_float else int(fill)
+        flat = tuple(int(n) for pair in padding for n in pair)
+        return self.emit(Pad, [x], padding=flat, pad_const=value)
+
+    def tile(self, x: Value, multiples: Sequence[int]) -> Value:
+        """TILE; none if every multiple is 1."""
+        if all(m == 1 for m in multiples):
+            return x
+        return self.emit(Tile, [x], multiples=tuple(multiples))
+
+    def gather(self, values: Value, indices: Value) -> Value:
+        """GATHER: values [N, K, C], indices i32 [N, W] → [N, W, C]."""
+        (n, _, c), (_, w) = values.type.shape or (None,) * 3, indices.type.shape or (None,) * 2
+        return self.emit(Gather, [values, indices], TensorType((n, w, c), values.type.element))
+
+    def lookup(self, table: Value, index: Value) -> Value:
+        """table[index] for an i32 index of any shape: GATHER from a constant of any type, whose buffer it shares."""
+        shape: Shape = index.type.shape
+        values = self.reshape(table, (1, *(table.type.shape or ()), 1))
+        count = None if shape is None or None in shape else prod(d or 0 for d in shape)
+        found = self.gather(values, self.reshape(index, (1, count)))
+        return self.reshape(found, shape or ())
+
+    def spread(self, x: Value, shape: Sequence[int]) -> Value:
+        """x tiled to a shape it broadcasts to."""
+        x = self.ranked(x, len(shape))
+        if broadcast(x.type.shape, tuple(shape)) != tuple(shape):
+            raise ValueError(f"{x.type} does not broadcast to {tuple(shape)}")
+        return self.tile(x, [m if d == 1 else 1 for d, m in zip(x.type.shape or (), shape, strict=True)])
+
+
+# Variables in functions that control flow calls: values beside their arguments and results.
+#
+# Only an entry point reads and writes variables, each once; what a branch or a loop reads it is given, and what it
+# writes it gives back. Handles of variables that are passed on are names by which a function is lowered, not
+# arguments.
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a function that is called has of variables: the name of the one each argument is a handle of, if it is;
+    those it is given, with the types of the values, and those it gives back."""
+
+    handles: tuple[str | None, ...] = ()
+    given: tuple[tuple[str, TensorType], ...] = ()
+    returned: tuple[str, ...] = ()
+
+
+NO_STATE = Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """That functions use a variable: a value it holds there, and whether they write it."""
+
+    like: Value
+    written: bool
+
+
+def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str, Use]:
+    """The variables that a function and those it calls use; `handles`: the names of those its arguments stand for."""
+    found: dict[str, Use] = {}
+    for access in accesses(module, index, handles):
+        if access.once is None:
+            known = found.get(access.name)
+            like = access.value if known is None else known.like
+            found[access.name] = Use(like, access.written or (known is not None and known.written))
+    return found
+
+
+# What a lowering says of an operator, for the report.
+
+
+class Note(NamedTuple):
+    """A sentence on the operator at a location; a warning, if it names one of `tflq.legalize.fallback`;
+    then `remedy` is what the user can do."""
+
+    location: Location | None
+    text: str
+    exception: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a lowering said of a module's operators."""
+
+    rows: Sequence[Note] = ()
+
 
 Report = Callable[[Note], None]
 
@@ -97,7 +260,7 @@ class Tosa(TosaBuilder):
 
     def warn(self, text: str, exception: str, remedy: str) -> None:
         """Adds to what the report warns of: where the result is not the interpreter's. `exception`: which of those that
-        `tflq.legalize.exceptions` names; `remedy`: what the user can do."""
+        `tflq.legalize.fallback` names; `remedy`: what the user can do."""
         self._report(Note(self.location, text, exception, remedy))
 
     def need(self, name: str, reason: str) -> None:
@@ -122,3 +285,35 @@ def signed(element: ElementType) -> ScalarType:
     """The storage type, int8 for uint8."""
     storage = element_storage(element)
     return i8 if storage == ui8 else storage
+
+
+# How one op of the integer form becomes operators of TOSA 1.0.
+#
+#     @lowering(Add)
+#     def add(op: Add, t: Tosa) -> Value | Sequence[Value]: ...
+#
+# `t.value(operand)` is the operand in the form being built: signed, uint8 less 128. `t.<operator>(...)` emits
+# operators. What the target or TOSA itself lacks is `Refused`, with a clause such as "TOSA has no 64-bit division";
+# all refusals of a model are reported together.
+
+
+Lowering: TypeAlias = Callable[[Any, Tosa], Value | Sequence[Value]]
+lowering: Final[Registry[Lowering]] = Registry("tflq.tosa.lowering")
+"""The lowering of each op that has a form in TOSA."""
+
+
+@lowering(Scast, Identity)
+def same(op: Scast | Identity, t: Tosa) -> Value:
+    """The same stored integers."""
+    return t.value(op.input)
+
+
+def lowered(op: Op, t: Tosa) -> Value | Sequence[Value]:
+    """What an op becomes. Refused if it has no form in TOSA."""
+    function = lowering.get(type(op))
+    if function is None:
+        if isinstance(op, Custom):
+            remedy = "convert the part before it (--cut-before-custom), or give a rule for it (--rules FILE.py)"
+            raise Refused(f"TOSA has no form of the custom operator '{op.code}'", remedy)
+        raise Refused(f"TOSA has no form of {op.name} yet")
+    return function(op, t)

@@ -13,23 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from tflq.analysis.variables import Accesses, is_handle
+from tflq.analysis.known import Accesses, is_handle
 from tflq.contract import Pass, PassResult
 from tflq.dialects.effects import is_pure
 from tflq.dialects.forms import Form
-from tflq.dialects.tosa.state import Variable
+from tflq.dialects.tosa.movement import Variable
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
 from tflq.numerics.fixed_point import Multiplier
-from tflq.tosa.lowering.context import Tosa
-from tflq.tosa.lowering.notes import Note, Notes
-from tflq.tosa.lowering.registry import lowered
-from tflq.tosa.lowering.scopes import NO_STATE, Scope
-from tflq.tosa.lowering.wide import narrow
-from tflq.tosa.target import Target
-
-__all__ = ["LowerToTosa", "lower"]
+from tflq.tosa.lowering.context import NO_STATE, Note, Notes, Scope, Tosa, lowered
+from tflq.tosa.lowering.shaping import narrow
+from tflq.tosa.operands import Target
 
 _ONE = Multiplier(1 << 30, 1)
 _REFUSED = "refused"
@@ -246,3 +241,11 @@ class _Function:
         if self.entry:
             self.parent.renamed[value] = result
         return result
+
+
+# What is worth a table in TOSA.
+
+
+def table_pays(ops: Sequence[Op], sources: int) -> bool:
+    """TABLE is one operator on one 8-bit tensor, of the same type: worth it in the place of two or more."""
+    return sources == 1 and len(ops) > 1 and ops[-1].result.type.storage.bits == 8

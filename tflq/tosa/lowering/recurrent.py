@@ -21,13 +21,12 @@ from itertools import chain, count
 import numpy as np
 
 from tflq.dialects.tfl.recurrent import RNN, SVDF, BidirectionalSequenceRNN, UnidirectionalSequenceRNN
-from tflq.dialects.tosa.state import VariableRead, VariableWrite
+from tflq.dialects.tosa.movement import VariableRead, VariableWrite
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32
-from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
-from tflq.tosa.lowering.floats.real_constants import factor, real
-from tflq.tosa.lowering.registry import Tosa, lowering
+from tflq.tosa.lowering.context import Tosa, lowering
+from tflq.tosa.lowering.floats import factor, float_activation, need_float, real
 from tflq.tosa.lowering.shaping import joined, part
 
 __all__: list[str] = []

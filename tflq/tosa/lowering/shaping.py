@@ -6,17 +6,86 @@ with the extension of that name; without it the values are joined as int32.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.analysis.known import LIMIT, Known, Range, constant_elements, elements_of
+from tflq.dialects.tfl.shape import Fill, Rank
+from tflq.dialects.tfl.shape import Range as TflRange
+from tflq.dialects.tfl.shape import Shape as TflShape
+from tflq.dialects.tosa.elementwise import Mul
 from tflq.errors import Refused
-from tflq.ir.core import Value, constant
+from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, i16, i32, i64
-from tflq.tosa.lowering.known import dims_of
-from tflq.tosa.lowering.registry import Tosa
+from tflq.tosa.lowering.context import Tosa, lowering
 
-__all__ = ["joined", "kept_storage", "part", "reshaped", "take"]
+# Sizes, axes and indices that are known before the model runs.
+#
+# TOSA 1.0 has no run-time shapes: what an operator of TFLite takes as a tensor of sizes must be a constant here. It
+# is one if the file says so, or if it follows from constants and from shapes (`analysis.known`).
+
+
+def known_elements(value: Value) -> Known | None:
+    """What is known of a tensor's elements, whatever the model is run on."""
+    return _elements(value, {})
+
+
+def _elements(value: Value, seen: dict[Value, Known | None]) -> Known | None:
+    if value not in seen:
+        seen[value] = _computed(value, seen) if value.producer else constant_elements(value)
+    return seen[value]
+
+
+def _computed(value: Value, seen: dict[Value, Known | None]) -> Known | None:
+    """What is known of a result of an op."""
+    op, shape = value.producer, value.type.shape
+    if op is None or not op.name.startswith("tfl.") or not value.type.storage.is_integer:
+        return None
+    if shape is None or (product(shape) or 0) > LIMIT:
+        return None
+    computes = not isinstance(op, (TflShape, Rank))
+    known = [_elements(v, seen) if computes and v is not None else None for v in op.operands]
+    found = elements_of(op, [None if v is None else v.type.shape for v in op.operands], known)
+    return None if found is None else found[op.results.index(value)]
+
+
+def known_array(value: Value) -> np.ndarray | None:
+    """The elements of a tensor, if all are known."""
+    if value.is_constant:
+        return value.array
+    known = known_elements(value)
+    return known.array if known is not None and known.complete else None
+
+
+def constant_of(value: Value, what: str) -> np.ndarray:
+    """The elements of an operand that must be known; `what` is its role: "axes"."""
+    array = known_array(value)
+    if array is None:
+        name = f" '{value.name}'" if value.name else ""
+        raise Refused(f"its {what}{name} is computed when the model runs, and TOSA 1.0 has no run-time shapes")
+    return array
+
+
+def known_axis(axis: Value, rank: int) -> int:
+    """An operand that is one axis of a tensor of a rank."""
+    return int(constant_of(axis, "axis").reshape(-1)[0]) % rank
+
+
+def dims_of(value: Value) -> tuple[int | None, ...]:
+    """A tensor's dims. Refused if not even their number is known."""
+    shape = value.type.shape
+    if shape is None:
+        name = f" of '{value.name}'" if value.name else ""
+        raise Refused(f"the rank{name} is not known, and TOSA 1.0 has no run-time shapes")
+    return shape
+
+
+def product(dims: Sequence[int | None]) -> int | None:
+    """The number of elements; None if a dim is not known."""
+    return None if None in dims else math.prod(d or 0 for d in dims)
+
 
 _MOST = 64
 
@@ -84,3 +153,81 @@ def kept_storage(t: Tosa, value: Value) -> ScalarType:
     """The element type of what a value becomes: int32 for int64, which TOSA lacks."""
     storage = t.storage(value)
     return i32 if storage == i64 else storage
+
+
+# int64 of the integer form: TOSA 1.0 has none, only the 48 bits that a convolution, MATMUL or RESIZE sums in.
+#
+# A value that is provably within int32 is kept as one: a widening CAST is no operator, and arithmetic on such values
+# whose result cannot leave int32 is arithmetic in int32. A product of two of them that can is left to the RESCALE
+# that reads it (`widened_product`). All else is refused.
+
+
+_I31 = 1 << 31
+
+
+def fits_int32(bounds: Range) -> bool:
+    return bounds[0] >= -_I31 and bounds[1] < _I31
+
+
+def narrow(operand: Value, t: Tosa) -> Value:
+    """What an operand has become; an int64 one in int32. Refused if it may not fit."""
+    if operand.type.storage != i64:
+        return t.value(operand)
+    if operand.is_constant and fits_int32(t.ranges.of(operand)):
+        return t.constant(operand.array, i32)
+    value = t.value(operand)
+    if value.type.storage != i32:
+        raise Refused(f"'{operand.name}' is int64, which TOSA lacks")
+    return value
+
+
+def in_int32(op: Op, t: Tosa) -> list[Value]:
+    """The operands of arithmetic; if it is on int64, in int32. Refused if the operands or the result may not fit."""
+    if op.result.type.storage == i64 and not fits_int32(t.ranges.of(op.result)):
+        raise Refused(f"'{op.result.name}' is int64, which TOSA lacks, and may leave int32")
+    return [narrow(v, t) for v in op.operands if v is not None]
+
+
+def widened_product(value: Value, t: Tosa) -> tuple[Value, Value] | None:
+    """The operands of a product of int64s that may leave int32, both within it."""
+    op = value.producer
+    if not isinstance(op, Mul) or value.type.storage != i64 or op.shift:
+        return None
+    x, y = op.input1, op.input2
+    both = fits_int32(t.ranges.of(x)) and fits_int32(t.ranges.of(y))
+    return (x, y) if both and not fits_int32(t.ranges.of(value)) else None
+
+
+def product_by(x: Value, y: Value, multiplier: int, shift: int, t: Tosa) -> Value | None:
+    """(x y multiplier + 2^(shift - 1)) >> shift of two operands within int32; None unless one of them, multiplied,
+    fits int32: MUL with a shift has a 64-bit product.
+    """
+    for a, b in ((x, y), (y, x)):
+        reach = max(abs(v) for v in t.ranges.of(b))
+        if reach * multiplier < _I31:
+            scaled = t.mul(narrow(b, t), t.constant(np.asarray(multiplier)))
+            return t.mul(narrow(a, t), scaled, shift=shift)
+    return None
+
+
+# SHAPE, RANK and RANGE: constants, where no dim is left open; FILL. Kernels: shape.cc, rank.cc, range.cc, fill.cc.
+
+
+@lowering(TflShape, Rank, TflRange)
+def known_sizes(op: TflShape | Rank | TflRange, t: Tosa) -> Value:
+    """The constant that it is. Sources: kernels/shape.cc, rank.cc, range.cc."""
+    array = known_array(op.result)
+    if array is None:
+        raise Refused("its result is known only when the model runs, and TOSA 1.0 has no run-time shapes")
+    return t.constant(np.ascontiguousarray(array).reshape(array.shape), kept_storage(t, op.result))
+
+
+@lowering(Fill)
+def fill(op: Fill, t: Tosa) -> Value:
+    """TILE of one element."""
+    shape = [int(d) for d in constant_of(op.dims, "shape").reshape(-1)]
+    value = op.value
+    if value.is_constant:
+        one = narrow(value, t)
+        return t.constant(np.full(shape, one.array.reshape(())), one.type.storage)
+    return t.spread(t.reshape(narrow(value, t), ()), shape)

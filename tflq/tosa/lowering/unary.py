@@ -13,6 +13,23 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.activation import (
+    Elu,
+    Gelu,
+    HardSwish,
+    L2Normalization,
+    LeakyRelu,
+    LocalResponseNormalization,
+    Logistic,
+    LogSoftmax,
+    Prelu,
+    Relu,
+    Relu0To1,
+    Relu6,
+    ReluN1To1,
+    Softmax,
+)
+from tflq.dialects.tfl.activation import Tanh as TflTanh
 from tflq.dialects.tfl.unary import Abs as TflAbs
 from tflq.dialects.tfl.unary import Ceil as TflCeil
 from tflq.dialects.tfl.unary import Cos as TflCos
@@ -22,21 +39,31 @@ from tflq.dialects.tfl.unary import Log as TflLog
 from tflq.dialects.tfl.unary import Neg, Round, Sign, Sqrt, Square, ZerosLike
 from tflq.dialects.tfl.unary import Rsqrt as TflRsqrt
 from tflq.dialects.tfl.unary import Sin as TflSin
-from tflq.dialects.tosa.activation import Ceil, Cos, Exp, Floor, Log, Rsqrt, Sin
-from tflq.dialects.tosa.arithmetic import Abs, Negate
+from tflq.dialects.tosa.convolution import MatMul
+from tflq.dialects.tosa.elementwise import (
+    Abs,
+    Ceil,
+    Clamp,
+    Cos,
+    Erf,
+    Exp,
+    Floor,
+    Log,
+    Negate,
+    Rsqrt,
+    Sigmoid,
+    Sin,
+    Tanh,
+)
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i1
-from tflq.tosa.lowering.floats import arithmetic as float_arithmetic
-from tflq.tosa.lowering.floats.operators import floating
-from tflq.tosa.lowering.floats.quotient import reciprocal, scalar
-from tflq.tosa.lowering.known import dims_of
-from tflq.tosa.lowering.plain import plain, stored
-from tflq.tosa.lowering.registry import Tosa, lowering
-from tflq.tosa.lowering.rescale.integers import limited
-from tflq.tosa.lowering.shaping import kept_storage
-from tflq.tosa.lowering.wide import narrow
-
-__all__: list[str] = []
+from tflq.ir.types import TensorType, f32, i1, i8, i16, i32
+from tflq.tosa.lowering import floats as float_arithmetic
+from tflq.tosa.lowering.arithmetic import positive_power
+from tflq.tosa.lowering.context import Tosa, lowering
+from tflq.tosa.lowering.floats import float_activation, floating, reciprocal, scalar
+from tflq.tosa.lowering.rescale import limited, plain, stored
+from tflq.tosa.lowering.shaping import dims_of, kept_storage, narrow
 
 
 @lowering(TflAbs)
@@ -111,3 +138,138 @@ def zeros_like(op: ZerosLike, t: Tosa) -> Value:
     one = (1,) * len(shape)
     never = t.constant(np.zeros(one), i1)
     return t.select(never, narrow(x, t), t.constant(np.full(one, zero), storage))
+
+
+# Activations, CLAMP and softmax.
+#
+# CLAMP is on int8 (int16 by the extension) and floats. Of floats:
+#
+#     elu            exp(x) - 1 below 0, an absolute error of 2^-24 where it vanishes
+#         gelu           x / 2 (1 + erf(x / sqrt 2)), or with tanh; an absolute error of |x| 2^-24 where the bracket
+#     vanishes
+#     softmax        exp(beta (x - max)) / sum
+#     log_softmax    (x - max) - log(sum of exp(x - max))
+#
+# Sources: kernels/activations.cc, gelu.h, hard_swish.h, elu.h, internal/reference/softmax.h, log_softmax.h.
+
+
+@lowering(Clamp)
+def clamp(op: Clamp, t: Tosa) -> Value:
+    operand, low, high = op.input, op.min_val, op.max_val
+    if operand.type.storage.is_float:
+        return t.clamp(t.value(operand), low, high)
+    x, offset = narrow(operand, t), t.offset(operand)
+    if x.type.storage == i8 or (x.type.storage == i16 and t.target.has("int16")):
+        return t.clamp(x, low - offset, high - offset)
+    return t.cast(limited(t.cast(x, i32), t, low, high), x.type.storage)
+
+
+@floating(Logistic, TflTanh)
+def same_activation(op: Logistic | TflTanh, t: Tosa, x: Value) -> Value:
+    return t.emit(Tanh if isinstance(op, TflTanh) else Sigmoid, [x])
+
+
+@floating(Relu, Relu6, ReluN1To1)
+def relu(op: Relu | Relu6 | ReluN1To1, t: Tosa, x: Value) -> Value:
+    return float_activation(t, x, op.short_name.upper())
+
+
+@floating(Relu0To1)
+def relu_0_to_1(op: Relu0To1, t: Tosa, x: Value) -> Value:
+    return t.clamp(x, 0, 1)
+
+
+@floating(LeakyRelu)
+def leaky_relu(op: LeakyRelu, t: Tosa, x: Value) -> Value:
+    scaled = t.mul(x, scalar(t, op.alpha, x))
+    return t.select(t.greater(x, scalar(t, 0, x)), x, scaled)
+
+
+@floating(Prelu)
+def prelu(op: Prelu, t: Tosa, x: Value, alpha: Value) -> Value:
+    return t.select(t.greater_equal(x, scalar(t, 0, x)), x, t.mul(x, alpha))
+
+
+@floating(Elu)
+def elu(op: Elu, t: Tosa, x: Value) -> Value:
+    below = t.sub(t.emit(Exp, [x]), scalar(t, 1, x))
+    return t.select(t.greater(scalar(t, 0, x), x), below, x)
+
+
+@floating(HardSwish)
+def hard_swish(op: HardSwish, t: Tosa, x: Value) -> Value:
+    gate = t.clamp(t.add(x, scalar(t, 3, x)), 0, 6)
+    return t.mul(t.mul(x, gate), scalar(t, 1 / 6, x))
+
+
+@floating(Gelu)
+def gelu(op: Gelu, t: Tosa, x: Value) -> Value:
+    if op.approximate:
+        cube = t.mul(t.mul(x, x), x)
+        inner = t.add(x, t.mul(cube, scalar(t, 0.044715, x)))
+        gate = t.emit(Tanh, [t.mul(inner, scalar(t, np.sqrt(2 / np.pi), x))])
+    else:
+        gate = t.emit(Erf, [t.mul(x, scalar(t, np.sqrt(0.5), x))])
+    return t.mul(t.mul(x, scalar(t, 0.5, x)), t.add(gate, scalar(t, 1, x)))
+
+
+@floating(Softmax)
+def softmax(op: Softmax, t: Tosa, x: Value) -> Value:
+    centred, beta = _centred(t, x), op.beta
+    if beta != 1:
+        centred = t.mul(centred, scalar(t, beta, x))
+    powers = t.emit(Exp, [centred])
+    return t.mul(powers, reciprocal(t, t.reduce("sum", powers, last_dim(x))))
+
+
+@floating(LogSoftmax)
+def log_softmax(op: LogSoftmax, t: Tosa, x: Value) -> Value:
+    centred = _centred(t, x)
+    return t.sub(centred, t.emit(Log, [t.reduce("sum", t.emit(Exp, [centred]), last_dim(x))]))
+
+
+def last_dim(x: Value) -> int:
+    return len(x.type.shape or ()) - 1
+
+
+def _centred(t: Tosa, x: Value) -> Value:
+    """x less the greatest of its row."""
+    if not x.type.shape:
+        raise Refused(f"{x.type} has no last dim")
+    return t.sub(x, t.reduce("max", x, last_dim(x)))
+
+
+# L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION, in float, over the last dim.
+#
+#     l2             x / max(sqrt(sum of squares), 1e-6)
+#     local response x (bias + alpha * sum of the squares of channels c - radius .. c + radius - 1)^-beta; the sums are
+#                    one MATMUL by a band of ones
+#
+# Sources: kernels/internal/reference/l2normalization.h, reference_ops.h; l2norm.cc.
+
+
+_LEAST_NORM = 1e-6
+
+
+@floating(L2Normalization)
+def l2_normalization(op: L2Normalization, t: Tosa, x: Value) -> Value:
+    if not x.type.shape:
+        raise Refused(f"{x.type} has no last dim")
+    inverse = t.emit(Rsqrt, [t.reduce("sum", t.mul(x, x), last_dim(x))])
+    scaled = t.mul(x, t.minimum(inverse, scalar(t, 1 / _LEAST_NORM, x)))
+    return float_activation(t, scaled, op.fused_activation_function)
+
+
+@floating(LocalResponseNormalization)
+def local_response_normalization(op: LocalResponseNormalization, t: Tosa, x: Value) -> Value:
+    shape = x.type.shape
+    if not shape or None in shape:
+        raise Refused(f"LOCAL_RESPONSE_NORMALIZATION of a shape that is not known, {x.type}")
+    depth, radius = shape[-1] or 0, op.radius
+    distance = np.arange(depth)[:, None] - np.arange(depth)  # of the channel that is added, from the result's
+    band = t.constant(((distance >= -radius) & (distance < radius))[None], f32)
+    rows = t.reshape(t.mul(x, x), (1, int(np.prod([d or 0 for d in shape[:-1]])), depth))
+    sums = t.emit(MatMul, [rows, band], TensorType(rows.type.shape, f32), a_zp=0, b_zp=0)
+    base = t.add(t.mul(sums, scalar(t, op.alpha, sums)), scalar(t, op.bias, sums))
+    factor = positive_power(t, base, scalar(t, -op.beta, base))
+    return t.mul(x, t.reshape(factor, shape))

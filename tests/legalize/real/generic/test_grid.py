@@ -8,7 +8,7 @@ from support.harness import argument, interpret, one_op
 
 import tflq
 from tflq.ir.core import Value
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, ui8
 
 FUNCTIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}

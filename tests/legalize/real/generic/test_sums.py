@@ -10,7 +10,7 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.ir.core import Value, constant
-from tflq.ir.parameters import parameters
+from tflq.ir.record import parameters
 from tflq.ir.types import (
     ElementType,
     ScalarType,

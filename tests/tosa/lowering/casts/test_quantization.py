@@ -12,7 +12,7 @@ from support.running import reference, validate
 from tflq import pipelines
 from tflq.backends import backend
 from tflq.errors import UnsupportedError
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import (
@@ -33,7 +33,7 @@ from tflq.numerics.float_thresholds import float_steps, from_steps, quantize_thr
 from tflq.options import Options
 from tflq.tosa.files.text import mlir_text
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.target import Target
+from tflq.tosa.operands import Target
 
 INFINITY = 0x7F800000
 ENDS = np.asarray([np.inf, -np.inf, np.nan, 0, -0.0, 3.4e38, -3.4e38, 1e-45], np.float32)

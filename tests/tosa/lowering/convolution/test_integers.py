@@ -12,12 +12,12 @@ from support.on_tosa import INTEGER, Emit, assert_exact, emitted, lowered_names
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Buffer, Value
-from tflq.ir.syntax import pack
+from tflq.ir.lexer import pack
 from tflq.ir.types import ScalarType, Shape, TensorType, i4, i8, i16, i32, i64, ui8
 from tflq.numerics.convolution import window
 from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.target import Target
+from tflq.tosa.operands import Target
 
 
 def draw(shape: tuple[int, ...], element: ScalarType, seed: int = 0) -> np.ndarray:

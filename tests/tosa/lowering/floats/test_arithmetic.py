@@ -6,18 +6,12 @@ import numpy as np
 import pytest
 
 from tflq.errors import Refused
-from tflq.evaluate import evaluate_function
+from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Value
 from tflq.ir.types import TensorType, f32
 from tflq.tosa.lowering.context import Tosa
-from tflq.tosa.lowering.floats.arithmetic import (
-    float_activation,
-    float_div,
-    float_floor_div,
-    float_floor_mod,
-    float_sign,
-)
-from tflq.tosa.target import Target
+from tflq.tosa.lowering.floats import float_activation, float_div, float_floor_div, float_floor_mod, float_sign
+from tflq.tosa.operands import Target
 
 
 def compute(function: object, *arrays: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from tflq.ir.core import Module
 from tflq.ir.types import f16, f32, i32
 from tflq.tosa.files.text import mlir_text
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.target import Target
+from tflq.tosa.operands import Target
 
 SHAPE = (250, 40)
 NONE = {"fused_activation_function": "NONE"}

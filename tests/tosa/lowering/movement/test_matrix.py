@@ -14,11 +14,9 @@ from tflq.contract import Pipeline
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function
 from tflq.legalize.engine import legalize
-from tflq.passes.canonicalize import Canonicalize
-from tflq.passes.dce import DeadCodeElimination
-from tflq.passes.fold import Fold
+from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination, Fold
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.target import Target
+from tflq.tosa.operands import Target
 
 _NAMES = sorted(name for name, made in GENERATORS.items() if made.__module__ == movement.__name__)
 _CASES = 25

@@ -1,0 +1,143 @@
+"""Bytes kept in a folder by key, for any number of processes at once: an entry is whole, or it is a miss.
+
+An entry is a file that begins with the SHA-256 of the rest. It is written under another name and renamed. The folder
+has shelves, each with a share of the limit. When one is too full, what was not read for the longest time goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from tflq.files import PACKAGE, file_errors, replace_file
+
+LOG = logging.getLogger(__name__)
+_DIGEST: Final = 32  # bytes of a SHA-256
+
+
+class DiskCache:
+    """A folder of at most `limit` bytes. What goes wrong costs only time; what cannot be kept is logged."""
+
+    def __init__(self, folder: str | os.PathLike[str], limit: int, shelves: int = 256) -> None:
+        self._folder = Path(folder)
+        self._shelves = shelves
+        self._most = limit // shelves
+
+    def get(self, key: str) -> bytes | None:
+        place = self._place(key)
+        try:
+            data = place.read_bytes()
+            os.utime(place)
+        except OSError:
+            return None
+        content = data[_DIGEST:]
+        return content if hashlib.sha256(content).digest() == data[:_DIGEST] else None
+
+    def put(self, key: str, content: bytes) -> None:
+        """Keeps it, unless it is larger than a shelf."""
+        if len(content) + _DIGEST > self._most:
+            return
+        place = self._place(key)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(place, [hashlib.sha256(content).digest(), content])
+            self._trim(place.parent)
+        except OSError as error:
+            LOG.warning("%s: a result is not kept: %s", place, error)
+
+    def _place(self, key: str) -> Path:
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        return self._folder / f"{int(digest[:2], 16) % self._shelves:02x}" / digest
+
+    def _trim(self, shelf: Path) -> None:
+        """Removes files from a shelf that is too full; another process may do the same."""
+        entries = []
+        for entry in os.scandir(shelf):
+            with suppress(FileNotFoundError):
+                status = entry.stat()
+                entries.append((status.st_mtime_ns, status.st_size, entry.path))
+        excess = sum(size for _, size, _ in entries) - self._most
+        for _, size, path in sorted(entries):
+            if excess <= 0:
+                return
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+            excess -= size
+
+
+# Proofs kept in a folder, by what went into them: `--cache DIR`.
+#
+# A key is the SHA-256 of the function, the source of `tflq.numerics`, and the arguments. Any number of processes may
+# share a folder, and what is damaged is computed anew.
+
+
+LIMIT: Final = 256 << 20
+"""Bytes that a folder may hold."""
+
+SHELVES: Final = 16
+"""Few, so that a large table fits on one."""
+
+Argument: TypeAlias = np.ndarray | int | float | str | bool
+Arrays: TypeAlias = Sequence[np.ndarray]
+
+
+class ProofCache:
+    """A folder of what slow functions of numbers gave. FileError if it cannot be made."""
+
+    def __init__(self, folder: str | os.PathLike[str], limit: int = LIMIT) -> None:
+        with file_errors(folder):
+            os.makedirs(folder, exist_ok=True)
+        self._entries = DiskCache(folder, limit, SHELVES)
+
+    def __call__(self, function: Callable[..., Arrays], *arguments: Argument) -> Arrays:
+        """`function(*arguments)`, read where it is known. The function has to be pure, and of `tflq.numerics`."""
+        key = _key(function, arguments)
+        if (known := self._entries.get(key)) is not None:
+            return _unpacked(known)
+        arrays = function(*arguments)
+        self._entries.put(key, _packed(arrays))
+        return arrays
+
+
+def _key(function: Callable[..., object], arguments: Sequence[Argument]) -> str:
+    digest = hashlib.sha256(f"{function.__module__}.{function.__qualname__} {_revision()}".encode())
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            digest.update(f"{argument.dtype.str}{argument.shape}".encode())
+            digest.update(np.ascontiguousarray(argument).data)
+        else:
+            digest.update(f"{type(argument).__name__} {argument!r}".encode())
+    return digest.hexdigest()
+
+
+@cache
+def _revision() -> str:
+    """What tells one state of the code that computes from another."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(PACKAGE, "numerics").glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _packed(arrays: Arrays) -> bytes:
+    stream = io.BytesIO()
+    for array in arrays:
+        np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()
+
+
+def _unpacked(content: bytes) -> Arrays:
+    stream = io.BytesIO(content)
+    arrays: list[np.ndarray] = []
+    while stream.tell() < len(content):
+        arrays.append(np.load(stream, allow_pickle=False))
+    return arrays

@@ -1,0 +1,482 @@
+"""The `arith` dialect of MLIR: arithmetic on scalars and, element by element, on tensors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tflq.dialects.core_rules import (
+    BOOLEAN,
+    FIXED,
+    FLAGS,
+    FLOATS,
+    SIGNLESS,
+    WORD,
+    OfFloat,
+    OfTwoFloats,
+    elementwise,
+    one_shape,
+)
+from tflq.dialects.declare import INT, OneOf, Operator, attribute, operand
+from tflq.dialects.declare import result as result_
+from tflq.dialects.forms import declared
+from tflq.ir.attributes import Opaque
+from tflq.ir.core import Value
+from tflq.ir.types import BareType, index
+from tflq.ir.verifier import constraint
+
+# Conversions between element types.
+
+
+def _widths(op: Operator) -> tuple[int, int]:
+    """Those of operand and result; a boolean is one bit."""
+    source, target = (value.type.storage for value in (op.operand(0), op.result))
+    return (1 if source.kind == "bool" else source.bits), (1 if target.kind == "bool" else target.bits)
+
+
+@constraint
+def _widens(op: Operator) -> bool:
+    """the result must be wider than the operand"""
+    source, target = _widths(op)
+    return source < target
+
+
+@constraint
+def _narrows(op: Operator) -> bool:
+    """the result must be narrower than the operand"""
+    source, target = _widths(op)
+    return source > target
+
+
+@constraint
+def _as_wide(op: Operator) -> bool:
+    """the result must be as wide as the operand"""
+    source, target = _widths(op)
+    return source == target
+
+
+@constraint
+def _one_index(op: Operator) -> bool:
+    """one of operand and result must be of index, the other of an integer"""
+    return (op.operand(0).type.storage == index) != (op.result.type.storage == index)
+
+
+class ExtSI(Operator, name="arith.extsi"):
+    """the signed integer in a wider type"""
+
+    __slots__ = ()
+    input: Value = operand(FIXED)
+    output: Value = result_(FIXED)
+    constraints = (declared, elementwise, _widens)
+
+
+class ExtUI(Operator, name="arith.extui"):
+    """the unsigned integer in a wider type"""
+
+    __slots__ = ()
+    input: Value = operand(FIXED)
+    output: Value = result_(FIXED)
+    constraints = (declared, elementwise, _widens)
+
+
+class TruncI(Operator, name="arith.trunci"):
+    """the integer modulo the width of a narrower type"""
+
+    __slots__ = ()
+    input: Value = operand(FIXED)
+    output: Value = result_(FIXED)
+    constraints = (declared, elementwise, _narrows)
+    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
+
+
+class ExtF(Operator, name="arith.extf"):
+    """the float in a wider type"""
+
+    __slots__ = ()
+    input: Value = operand(FLOATS)
+    output: Value = result_(FLOATS)
+    constraints = (declared, elementwise, _widens)
+    fastmath: Opaque | None = attribute(FLAGS, default=None)
+
+
+class TruncF(Operator, name="arith.truncf"):
+    """the nearest float of a narrower type, ties to even"""
+
+    __slots__ = ()
+    input: Value = operand(FLOATS)
+    output: Value = result_(FLOATS)
+    constraints = (declared, elementwise, _narrows)
+    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    rounding: int | None = attribute(default=None, key="roundingmode")
+
+
+class SIToFP(Operator, name="arith.sitofp"):
+    """the nearest float to a signed integer, ties to even"""
+
+    __slots__ = ()
+    input: Value = operand(FIXED)
+    output: Value = result_(FLOATS)
+    constraints = (declared, elementwise)
+
+
+class UIToFP(Operator, name="arith.uitofp"):
+    """the nearest float to an unsigned integer, ties to even"""
+
+    __slots__ = ()
+    input: Value = operand(FIXED)
+    output: Value = result_(FLOATS)
+    constraints = (declared, elementwise)
+
+
+class FPToSI(Operator, name="arith.fptosi"):
+    """the integer part, as a signed integer; poison where the type does not hold it"""
+
+    __slots__ = ()
+    input: Value = operand(FLOATS)
+    output: Value = result_(FIXED)
+    constraints = (declared, elementwise)
+
+
+class FPToUI(Operator, name="arith.fptoui"):
+    """the integer part, as an unsigned integer; poison where the type does not hold it"""
+
+    __slots__ = ()
+    input: Value = operand(FLOATS)
+    output: Value = result_(FIXED)
+    constraints = (declared, elementwise)
+
+
+class IndexCast(Operator, name="arith.index_cast"):
+    """a signed integer as an index, or an index as an integer: extended by its sign, or modulo the width"""
+
+    __slots__ = ()
+    input: Value = operand(SIGNLESS)
+    output: Value = result_(SIGNLESS)
+    constraints = (declared, elementwise, _one_index)
+
+
+class IndexCastUI(Operator, name="arith.index_castui"):
+    """as index_cast; extended by zeros"""
+
+    __slots__ = ()
+    input: Value = operand(SIGNLESS)
+    output: Value = result_(SIGNLESS)
+    constraints = (declared, elementwise, _one_index)
+
+
+class Bitcast(Operator, name="arith.bitcast"):
+    """the same bits in a type of the same width"""
+
+    __slots__ = ()
+    input: Value = operand(WORD)
+    output: Value = result_(WORD)
+    constraints = (declared, elementwise, _as_wide)
+
+
+# Comparison of two values, and the choice of one of them.
+
+
+_INTEGER: Final = OneOf(SIGNLESS)
+_FLOAT: Final = OneOf(FLOATS)
+
+COMPARE_FLOAT: Final = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split())
+"""What arith.cmpf tests, by the number that its attribute `predicate` holds."""
+COMPARE_INTEGER: Final = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+
+
+@constraint
+def _predicate_f(op: CmpF) -> bool:
+    """'predicate' must be one of the 16 of arith.cmpf, from 0 (false) to 15 (true)"""
+    return 0 <= op.predicate < len(COMPARE_FLOAT)
+
+
+@constraint
+def _predicate_i(op: CmpI) -> bool:
+    """'predicate' must be one of the 10 of arith.cmpi, from 0 (eq) to 9 (uge)"""
+    return 0 <= op.predicate < len(COMPARE_INTEGER)
+
+
+@constraint
+def _chosen(op: Select) -> bool:
+    """the values and the result must have one type, and the condition must be one i1, or one for each element"""
+    types = {value.type.element for value in (op.true_value, op.false_value, op.result)}
+    same = len(types) == 1 and one_shape(op.true_value, op.false_value, op.result)
+    one = isinstance(op.condition.type, BareType)
+    return same and (one or one_shape(op.condition, op.result))
+
+
+class CmpI(Operator, name="arith.cmpi"):
+    """Whether two integers compare as `predicate` says (`COMPARE_INTEGER`): signed (s), unsigned (u)."""
+
+    __slots__ = ()
+    lhs: Value = operand(_INTEGER)
+    rhs: Value = operand(_INTEGER)
+    result: Value = result_(BOOLEAN)
+    predicate: int = attribute(INT)
+    constraints = (declared, elementwise, _predicate_i)
+
+
+class CmpF(Operator, name="arith.cmpf"):
+    """Whether two floats compare as `predicate` says (`COMPARE_FLOAT`): neither is NaN, and (o); one is NaN, or (u)."""
+
+    __slots__ = ()
+    lhs: Value = operand(_FLOAT)
+    rhs: Value = operand(_FLOAT)
+    result: Value = result_(BOOLEAN)
+    predicate: int = attribute(INT)
+    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (declared, elementwise, _predicate_f)
+
+
+class Select(Operator, name="arith.select"):
+    """true_value where the condition holds, else false_value"""
+
+    __slots__ = ()
+    condition: Value = operand(BOOLEAN)
+    true_value: Value = operand()
+    false_value: Value = operand()
+    result: Value = result_()
+    constraints = (declared, _chosen)
+
+
+# Integer arithmetic whose result is wider than its operands: in two values.
+
+
+_ONE = OneOf(SIGNLESS)
+
+
+class _Wide(Operator):
+    """The whole product of two integers, in two parts of their width."""
+
+    __slots__ = ()
+    lhs: Value = operand(_ONE)
+    rhs: Value = operand(_ONE)
+    low: Value = result_(_ONE)
+    high: Value = result_(_ONE)
+    constraints = (declared, elementwise)
+
+
+class AddUIExtended(Operator, name="arith.addui_extended"):
+    """sum = lhs + rhs modulo the width, overflow = whether that is not the sum of the unsigned integers"""
+
+    __slots__ = ()
+    lhs: Value = operand(_ONE)
+    rhs: Value = operand(_ONE)
+    sum: Value = result_(_ONE)
+    overflow: Value = result_(BOOLEAN)
+    constraints = (declared, elementwise)
+
+
+class MulSIExtended(_Wide, name="arith.mulsi_extended"):
+    """high * 2^width + low = lhs * rhs of signed integers"""
+
+    __slots__ = ()
+
+
+class MulUIExtended(_Wide, name="arith.mului_extended"):
+    """high * 2^width + low = lhs * rhs of unsigned integers"""
+
+    __slots__ = ()
+
+
+# Arithmetic of floats, each op rounded once, to the nearest value of the type, ties to even.
+
+
+class AddF(OfTwoFloats, name="arith.addf"):
+    """lhs + rhs"""
+
+    __slots__ = ()
+
+
+class SubF(OfTwoFloats, name="arith.subf"):
+    """lhs - rhs"""
+
+    __slots__ = ()
+
+
+class MulF(OfTwoFloats, name="arith.mulf"):
+    """lhs * rhs"""
+
+    __slots__ = ()
+
+
+class DivF(OfTwoFloats, name="arith.divf"):
+    """lhs / rhs"""
+
+    __slots__ = ()
+
+
+class RemF(OfTwoFloats, name="arith.remf"):
+    """what division of lhs by rhs, toward zero, leaves: exact, with the sign of lhs; NaN for rhs 0"""
+
+    __slots__ = ()
+
+
+class MaximumF(OfTwoFloats, name="arith.maximumf"):
+    """the greater; NaN if one is NaN; 0 is greater than -0"""
+
+    __slots__ = ()
+
+
+class MinimumF(OfTwoFloats, name="arith.minimumf"):
+    """the lesser; NaN if one is NaN; -0 is less than 0"""
+
+    __slots__ = ()
+
+
+class MaxNumF(OfTwoFloats, name="arith.maxnumf"):
+    """the greater; the other one if one is NaN"""
+
+    __slots__ = ()
+
+
+class MinNumF(OfTwoFloats, name="arith.minnumf"):
+    """the lesser; the other one if one is NaN"""
+
+    __slots__ = ()
+
+
+class NegF(OfFloat, name="arith.negf"):
+    """-input, of 0 and NaN, too"""
+
+    __slots__ = ()
+
+
+# Arithmetic of two integers, modulo their width; which are signed is the op's to say.
+
+
+class _Integers(Operator):
+    """Of two integers."""
+
+    __slots__ = ()
+    lhs: Value = operand(_ONE)
+    rhs: Value = operand(_ONE)
+    result: Value = result_(_ONE)
+    constraints = (declared, elementwise)
+
+
+class AddI(_Integers, name="arith.addi"):
+    """lhs + rhs, modulo the width"""
+
+    __slots__ = ()
+    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
+
+
+class SubI(_Integers, name="arith.subi"):
+    """lhs - rhs, modulo the width"""
+
+    __slots__ = ()
+    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
+
+
+class MulI(_Integers, name="arith.muli"):
+    """lhs * rhs, modulo the width"""
+
+    __slots__ = ()
+    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
+
+
+class DivSI(_Integers, name="arith.divsi"):
+    """lhs / rhs of signed integers, toward zero; undefined for rhs 0, and where the quotient overflows"""
+
+    __slots__ = ()
+    exact: object = attribute(default=None, key="isExact")
+
+
+class DivUI(_Integers, name="arith.divui"):
+    """lhs / rhs of unsigned integers, toward zero; undefined for rhs 0"""
+
+    __slots__ = ()
+    exact: object = attribute(default=None, key="isExact")
+
+
+class CeilDivSI(_Integers, name="arith.ceildivsi"):
+    """lhs / rhs of signed integers, rounded up; undefined as divsi"""
+
+    __slots__ = ()
+
+
+class CeilDivUI(_Integers, name="arith.ceildivui"):
+    """lhs / rhs of unsigned integers, rounded up; undefined for rhs 0"""
+
+    __slots__ = ()
+
+
+class FloorDivSI(_Integers, name="arith.floordivsi"):
+    """lhs / rhs of signed integers, rounded down; undefined as divsi"""
+
+    __slots__ = ()
+
+
+class RemSI(_Integers, name="arith.remsi"):
+    """what signed division toward zero leaves, with the sign of lhs; undefined for rhs 0"""
+
+    __slots__ = ()
+
+
+class RemUI(_Integers, name="arith.remui"):
+    """what unsigned division leaves; undefined for rhs 0"""
+
+    __slots__ = ()
+
+
+class AndI(_Integers, name="arith.andi"):
+    """bits that both have"""
+
+    __slots__ = ()
+
+
+class OrI(_Integers, name="arith.ori"):
+    """bits that one of them has"""
+
+    __slots__ = ()
+
+
+class XOrI(_Integers, name="arith.xori"):
+    """bits that differ"""
+
+    __slots__ = ()
+
+
+class ShLI(_Integers, name="arith.shli"):
+    """lhs * 2^rhs, modulo the width; poison where rhs, unsigned, is the width or more"""
+
+    __slots__ = ()
+    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
+
+
+class ShRSI(_Integers, name="arith.shrsi"):
+    """lhs / 2^rhs of a signed lhs, rounded down; poison where rhs, unsigned, is the width or more"""
+
+    __slots__ = ()
+    exact: object = attribute(default=None, key="isExact")
+
+
+class ShRUI(_Integers, name="arith.shrui"):
+    """lhs / 2^rhs of an unsigned lhs, rounded down; poison where rhs, unsigned, is the width or more"""
+
+    __slots__ = ()
+    exact: object = attribute(default=None, key="isExact")
+
+
+class MaxSI(_Integers, name="arith.maxsi"):
+    """the greater of signed integers"""
+
+    __slots__ = ()
+
+
+class MaxUI(_Integers, name="arith.maxui"):
+    """the greater of unsigned integers"""
+
+    __slots__ = ()
+
+
+class MinSI(_Integers, name="arith.minsi"):
+    """the lesser of signed integers"""
+
+    __slots__ = ()
+
+
+class MinUI(_Integers, name="arith.minui"):
+    """the lesser of unsigned integers"""
+
+    __slots__ = ()

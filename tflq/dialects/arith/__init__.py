@@ -1,1 +1,0 @@
-"""The `arith` dialect of MLIR: arithmetic on scalars and, element by element, on tensors."""

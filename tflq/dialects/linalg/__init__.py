@@ -1,1 +1,0 @@
-"""The `linalg` dialect of MLIR, as far as it is a loop over elements."""

@@ -1,0 +1,340 @@
+"""The `math` dialect of MLIR: functions of numbers, on scalars and, element by element, on tensors."""
+
+from __future__ import annotations
+
+from tflq.dialects.core_rules import BOOLEAN, FIXED, FLAGS, FLOATS, SIGNLESS, OfFloat, OfTwoFloats, elementwise
+from tflq.dialects.declare import OneOf, Operator, attribute, operand
+from tflq.dialects.declare import result as result_
+from tflq.dialects.forms import declared
+from tflq.ir.attributes import Opaque
+from tflq.ir.core import Value
+
+# What kind of a number a float is.
+
+
+class _Question(Operator):
+    """Of one float."""
+
+    __slots__ = ()
+    input: Value = operand(FLOATS)
+    result: Value = result_(BOOLEAN)
+    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (declared, elementwise)
+
+
+class IsFinite(_Question, name="math.isfinite"):
+    """whether it is neither infinite nor NaN"""
+
+    __slots__ = ()
+
+
+class IsInf(_Question, name="math.isinf"):
+    """whether it is infinite"""
+
+    __slots__ = ()
+
+
+class IsNaN(_Question, name="math.isnan"):
+    """whether it is NaN"""
+
+    __slots__ = ()
+
+
+class IsNormal(_Question, name="math.isnormal"):
+    """whether it is finite, not 0 and not subnormal"""
+
+    __slots__ = ()
+
+
+# Functions of one float. But for the square root, the last bit is not the specification's to say.
+
+
+class Acos(OfFloat, name="math.acos"):
+    """the arc cosine"""
+
+    __slots__ = ()
+
+
+class Acosh(OfFloat, name="math.acosh"):
+    """the inverse hyperbolic cosine"""
+
+    __slots__ = ()
+
+
+class Asin(OfFloat, name="math.asin"):
+    """the arc sine"""
+
+    __slots__ = ()
+
+
+class Asinh(OfFloat, name="math.asinh"):
+    """the inverse hyperbolic sine"""
+
+    __slots__ = ()
+
+
+class Atan(OfFloat, name="math.atan"):
+    """the arc tangent"""
+
+    __slots__ = ()
+
+
+class Atanh(OfFloat, name="math.atanh"):
+    """the inverse hyperbolic tangent"""
+
+    __slots__ = ()
+
+
+class Cbrt(OfFloat, name="math.cbrt"):
+    """the cube root"""
+
+    __slots__ = ()
+
+
+class Cos(OfFloat, name="math.cos"):
+    """the cosine"""
+
+    __slots__ = ()
+
+
+class Cosh(OfFloat, name="math.cosh"):
+    """the hyperbolic cosine"""
+
+    __slots__ = ()
+
+
+class Erf(OfFloat, name="math.erf"):
+    """the error function"""
+
+    __slots__ = ()
+
+
+class Erfc(OfFloat, name="math.erfc"):
+    """1 less the error function"""
+
+    __slots__ = ()
+
+
+class Exp(OfFloat, name="math.exp"):
+    """e^input"""
+
+    __slots__ = ()
+
+
+class Exp2(OfFloat, name="math.exp2"):
+    """2^input"""
+
+    __slots__ = ()
+
+
+class ExpM1(OfFloat, name="math.expm1"):
+    """e^input - 1"""
+
+    __slots__ = ()
+
+
+class Log(OfFloat, name="math.log"):
+    """the natural logarithm"""
+
+    __slots__ = ()
+
+
+class Log10(OfFloat, name="math.log10"):
+    """the logarithm to base 10"""
+
+    __slots__ = ()
+
+
+class Log1p(OfFloat, name="math.log1p"):
+    """the natural logarithm of 1 + input"""
+
+    __slots__ = ()
+
+
+class Log2(OfFloat, name="math.log2"):
+    """the logarithm to base 2"""
+
+    __slots__ = ()
+
+
+class Rsqrt(OfFloat, name="math.rsqrt"):
+    """1 / the square root"""
+
+    __slots__ = ()
+
+
+class Sin(OfFloat, name="math.sin"):
+    """the sine"""
+
+    __slots__ = ()
+
+
+class Sinh(OfFloat, name="math.sinh"):
+    """the hyperbolic sine"""
+
+    __slots__ = ()
+
+
+class Sqrt(OfFloat, name="math.sqrt"):
+    """the square root, rounded once"""
+
+    __slots__ = ()
+
+
+class Tan(OfFloat, name="math.tan"):
+    """the tangent"""
+
+    __slots__ = ()
+
+
+class Tanh(OfFloat, name="math.tanh"):
+    """the hyperbolic tangent"""
+
+    __slots__ = ()
+
+
+# Functions of integers.
+
+
+_ONE = OneOf(SIGNLESS)
+
+
+class _Bits(Operator):
+    """Of one integer."""
+
+    __slots__ = ()
+    input: Value = operand(_ONE)
+    result: Value = result_(_ONE)
+    constraints = (declared, elementwise)
+
+
+class AbsI(_Bits, name="math.absi"):
+    """|input| of a signed integer, modulo the width: the least one stays"""
+
+    __slots__ = ()
+
+
+class CtLz(_Bits, name="math.ctlz"):
+    """how many bits are 0 above the highest that is 1"""
+
+    __slots__ = ()
+
+
+class CtPop(_Bits, name="math.ctpop"):
+    """how many bits are 1"""
+
+    __slots__ = ()
+
+
+class CtTz(_Bits, name="math.cttz"):
+    """how many bits are 0 below the lowest that is 1"""
+
+    __slots__ = ()
+
+
+class IPowI(Operator, name="math.ipowi"):
+    """lhs^rhs of signed integers, modulo the width; the integer part where rhs is negative"""
+
+    __slots__ = ()
+    lhs: Value = operand(_ONE)
+    rhs: Value = operand(_ONE)
+    result: Value = result_(_ONE)
+    constraints = (declared, elementwise)
+
+
+# Floats rounded to whole ones, and what else is exact of one float.
+
+
+class AbsF(OfFloat, name="math.absf"):
+    """|input|"""
+
+    __slots__ = ()
+
+
+class Ceil(OfFloat, name="math.ceil"):
+    """rounded up"""
+
+    __slots__ = ()
+
+
+class Floor(OfFloat, name="math.floor"):
+    """rounded down"""
+
+    __slots__ = ()
+
+
+class Round(OfFloat, name="math.round"):
+    """rounded to the nearest, halves away from zero"""
+
+    __slots__ = ()
+
+
+class RoundEven(OfFloat, name="math.roundeven"):
+    """rounded to the nearest, halves to even"""
+
+    __slots__ = ()
+
+
+class Trunc(OfFloat, name="math.trunc"):
+    """rounded toward zero"""
+
+    __slots__ = ()
+
+
+# Functions of several floats, and of a float and an integer.
+
+
+_SEVERAL_ONE = OneOf(FLOATS)
+
+
+class Atan2(OfTwoFloats, name="math.atan2"):
+    """the angle of the point (rhs, lhs)"""
+
+    __slots__ = ()
+
+
+class CopySign(OfTwoFloats, name="math.copysign"):
+    """|lhs| with the sign of rhs"""
+
+    __slots__ = ()
+
+
+class PowF(OfTwoFloats, name="math.powf"):
+    """lhs^rhs"""
+
+    __slots__ = ()
+
+
+class Fma(Operator, name="math.fma"):
+    """a * b + c, rounded once"""
+
+    __slots__ = ()
+    a: Value = operand(_SEVERAL_ONE)
+    b: Value = operand(_SEVERAL_ONE)
+    c: Value = operand(_SEVERAL_ONE)
+    result: Value = result_(_SEVERAL_ONE)
+    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (declared, elementwise)
+
+
+class ClampF(Operator, name="math.clampf"):
+    """value, where it is from min to max, else the nearer of the two"""
+
+    __slots__ = ()
+    value: Value = operand(_SEVERAL_ONE)
+    min: Value = operand(_SEVERAL_ONE)
+    max: Value = operand(_SEVERAL_ONE)
+    result: Value = result_(_SEVERAL_ONE)
+    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (declared, elementwise)
+
+
+class FPowI(Operator, name="math.fpowi"):
+    """lhs^rhs of a float and a signed integer"""
+
+    __slots__ = ()
+    lhs: Value = operand(_SEVERAL_ONE)
+    rhs: Value = operand(FIXED)
+    result: Value = result_(_SEVERAL_ONE)
+    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (declared, elementwise)

@@ -1,1 +1,0 @@
-"""The `math` dialect of MLIR: functions of numbers, on scalars and, element by element, on tensors."""

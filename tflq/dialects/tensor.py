@@ -1,0 +1,413 @@
+"""The `tensor` dialect of MLIR: tensors made, taken apart and seen in other shapes; no element is computed."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.dialects.core_rules import INDEX, SIGNLESS, all_tensors, elementwise, scalars
+from tflq.dialects.declare import Operator, attribute, operand
+from tflq.dialects.declare import result as result_
+from tflq.dialects.forms import declared
+from tflq.dialects.stablehlo.rules import agree, integers
+from tflq.dialects.traits.operands import Impure
+from tflq.ir.core import Value
+from tflq.ir.types import BareType, Shape, index
+from tflq.ir.verifier import constraint
+
+# Tensors of elements that are given one by one, and of one number.
+
+
+def _sizes(op: Any) -> str | None:
+    """there must be one size for each unknown dim of the result, which must be ranked"""
+    shape = op.result.type.shape
+    known = shape is not None and len(op.dynamic_sizes) == shape.count(None)
+    return None if known else _sizes.__doc__
+
+
+@constraint
+def _of_scalar(op: Splat) -> bool:
+    """the result must be a tensor of the scalar's type"""
+    return op.result.type.element == op.input.type.element
+
+
+@constraint
+def _of_scalars(op: FromElements) -> bool:
+    """the result must be a tensor of the elements' type, of known shape, with as many elements as are given"""
+    made = op.result.type
+    count = 1
+    for dim in made.shape or ():
+        count *= dim or 0
+    same = all(v.type.element == made.element for v in op.elements)
+    return made.is_static and count == len(op.elements) and same
+
+
+@constraint
+def _body(op: Generate) -> bool:
+    """there must be one block, with an index for each dim, that ends with tensor.yield of an element"""
+    if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
+        return False
+    block, made = op.regions[0].block, op.result.type
+    index_types = [isinstance(v.type, BareType) and v.type.element == index for v in block.arguments]
+    ends = bool(block.ops) and isinstance(block.ops[-1], Yield)
+    yielded = [None if v is None else v.type for v in block.ops[-1].operands] if ends else []
+    return len(index_types) == made.rank and all(index_types) and yielded == [BareType.of(made.element)]
+
+
+class Empty(Operator, name="tensor.empty"):
+    """A tensor of a shape, whose elements are not said: something writes them before they are read."""
+
+    __slots__ = ()
+    dynamic_sizes: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    constraints = (declared, scalars("dynamic_sizes"), all_tensors("result"), _sizes)
+
+
+class Splat(Operator, name="tensor.splat"):
+    """A tensor whose elements are all `input`."""
+
+    __slots__ = ()
+    input: Value = operand()
+    dynamic_sizes: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    constraints = (declared, scalars("input", "dynamic_sizes"), all_tensors("result"), _sizes, _of_scalar)
+
+
+class FromElements(Operator, name="tensor.from_elements"):
+    """The tensor of these elements, in row-major order."""
+
+    __slots__ = ()
+    elements: list[Value] = operand(variadic=True)
+    result: Value = result_()
+    constraints = (declared, scalars("elements"), all_tensors("result"), _of_scalars)
+
+
+class Generate(Operator, name="tensor.generate"):
+    """The tensor whose elements are what the body yields of their places."""
+
+    __slots__ = ()
+    dynamic_sizes: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    constraints = (declared, scalars("dynamic_sizes"), all_tensors("result"), _sizes, _body)
+
+
+class Yield(Operator, name="tensor.yield"):
+    """Ends the body of `tensor.generate` or `tensor.pad`."""
+
+    __slots__ = ()
+    value: Value = operand()
+    traits = (Impure(),)
+    constraints = (declared, scalars("value"))
+
+
+# Parts of tensors: elements, slices, sizes; and tensors put together of others.
+#
+# A slice is said by offsets, sizes and strides, one for each dim: in `static_offsets` and so on, where -2^63 stands
+# for one that an operand gives. The operands are those of the offsets, then of the sizes, then of the strides.
+
+
+GIVEN: Final = -(1 << 63)
+"""What stands in a list of numbers for one that an operand gives."""
+
+
+@constraint
+def _one_index_each(op: Extract | Insert) -> bool:
+    """there must be one index for each dim of the tensor, and the scalar must be of its element type"""
+    tensor = op.tensor.type if isinstance(op, Extract) else op.dest.type
+    scalar = op.result.type if isinstance(op, Extract) else op.scalar.type
+    return tensor.rank in (None, len(op.indices)) and scalar == BareType.of(tensor.element)
+
+
+@constraint
+def _as_dest(op: Insert | InsertSlice) -> bool:
+    """the result must be of the type of the tensor that is written to"""
+    return op.dest.type == op.result.type
+
+
+@constraint
+def _joined(op: Concat) -> bool:
+    """the tensors must be of one element type and rank, and agree but for 'dim', along which the result is their sum"""
+    shapes = [v.type.shape for v in op.inputs]
+    made, dim = op.result.type.shape, op.dim
+    if made is None or not shapes or not 0 <= dim < len(made) or any(s is None or len(s) != len(made) for s in shapes):
+        return False
+    if any(v.type.element != op.result.type.element for v in op.inputs):
+        return False
+    rest = [(*s[:dim], None, *s[dim + 1 :]) for s in shapes if s is not None]
+    sizes = [s[dim] for s in shapes if s is not None]
+    fits = all(agree(shape, made) for shape in rest)
+    return fits and (made[dim] is None or None in sizes or sum(n or 0 for n in sizes) == made[dim])
+
+
+def places(op: Operator, key: str) -> tuple[int, ...]:
+    """The numbers of an attribute `static_*`, GIVEN where an operand says it."""
+    return integers(op, key, ()) or ()
+
+
+def _sliced(op: Any) -> str | None:
+    """offsets, sizes and strides must be given for each dim of the tensor, and be within it; the slice's type drops
+    dims of size 1 at most"""
+    whole = op.operand(0).type if isinstance(op, ExtractSlice) else op.dest.type
+    part = op.result.type if isinstance(op, ExtractSlice) else op.source.type
+    listed = [places(op, f"static_{kind}") for kind in ("offsets", "sizes", "strides")]
+    if whole.shape is None or part.shape is None or {len(s) for s in listed} != {len(whole.shape)}:
+        return _sliced.__doc__
+    if sum(numbers.count(GIVEN) for numbers in listed) != len(op.given) or whole.element != part.element:
+        return _sliced.__doc__
+    for offset, size, stride, dim in zip(*listed, whole.shape, strict=True):
+        known = GIVEN not in (offset, size, stride)
+        if (known and min(offset, size) < 0) or (
+            known and dim is not None and size and not 0 <= offset + (size - 1) * stride < dim
+        ):
+            return _sliced.__doc__
+    return None if _drops_ones([None if n == GIVEN else n for n in listed[1]], part.shape) else _sliced.__doc__
+
+
+def _drops_ones(sizes: list[int | None], made: Shape) -> bool:
+    """Whether a shape is that of a slice, dims of size 1 left out."""
+    rest = list(made or ())
+    for size in sizes:
+        if rest and (rest[0] is None or size is None or rest[0] == size):
+            rest.pop(0)
+        elif size not in (1, None):
+            return False
+    return not rest
+
+
+@constraint
+def _padded(op: Pad) -> bool:
+    """'static_low' and 'static_high' must have a number for each dim, and the sizes be those of the result"""
+    low, high = places(op, "static_low"), places(op, "static_high")
+    given, made = op.source.type.shape, op.result.type.shape
+    if given is None or made is None or not len(low) == len(high) == len(given) == len(made):
+        return False
+    if low.count(GIVEN) + high.count(GIVEN) != len(op.given) or op.source.type.element != op.result.type.element:
+        return False
+    rows = zip(low, high, given, made, strict=True)
+    return all(GIVEN in (a, b) or None in (g, m) or a + b + (g or 0) == m for a, b, g, m in rows)
+
+
+@constraint
+def _pad_body(op: Pad) -> bool:
+    """there must be one block, with an index for each dim, that ends with tensor.yield"""
+    if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
+        return False
+    block = op.regions[0].block
+    ended = bool(block.ops) and block.ops[-1].name == "tensor.yield"
+    return ended and len(block.arguments) == op.result.type.rank
+
+
+class Dim(Operator, name="tensor.dim"):
+    """The size of the dim `index` of source."""
+
+    __slots__ = ()
+    source: Value = operand()
+    index: Value = operand(INDEX)
+    result: Value = result_(INDEX)
+    constraints = (declared, all_tensors("source"), scalars("index", "result"))
+
+
+class Rank(Operator, name="tensor.rank"):
+    """How many dims a tensor has."""
+
+    __slots__ = ()
+    tensor: Value = operand()
+    result: Value = result_(INDEX)
+    constraints = (declared, all_tensors("tensor"), scalars("result"))
+
+
+class Extract(Operator, name="tensor.extract"):
+    """The element at the indices."""
+
+    __slots__ = ()
+    tensor: Value = operand()
+    indices: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    constraints = (declared, all_tensors("tensor"), scalars("indices", "result"), _one_index_each)
+
+
+class Insert(Operator, name="tensor.insert"):
+    """dest, with scalar at the indices."""
+
+    __slots__ = ()
+    scalar: Value = operand()
+    dest: Value = operand()
+    indices: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    constraints = (declared, all_tensors("dest", "result"), scalars("scalar", "indices"), _one_index_each, _as_dest)
+
+
+class Concat(Operator, name="tensor.concat"):
+    """The tensors, one after the other along `dim`."""
+
+    __slots__ = ()
+    inputs: list[Value] = operand(variadic=True)
+    result: Value = result_()
+    dim: int = attribute()
+    constraints = (declared, all_tensors("inputs", "result"), _joined)
+
+
+class ExtractSlice(Operator, name="tensor.extract_slice"):
+    """The elements of source from the offsets on, in steps of the strides."""
+
+    __slots__ = ()
+    source: Value = operand()
+    given: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    static_offsets: np.ndarray = attribute()
+    static_sizes: np.ndarray = attribute()
+    static_strides: np.ndarray = attribute()
+    constraints = (declared, all_tensors("source", "result"), scalars("given"), _sliced)
+
+
+class InsertSlice(Operator, name="tensor.insert_slice"):
+    """dest, with the elements of source from the offsets on, in steps of the strides."""
+
+    __slots__ = ()
+    source: Value = operand()
+    dest: Value = operand()
+    given: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    static_offsets: np.ndarray = attribute()
+    static_sizes: np.ndarray = attribute()
+    static_strides: np.ndarray = attribute()
+    constraints = (declared, all_tensors("source", "dest", "result"), scalars("given"), _sliced, _as_dest)
+
+
+class Pad(Operator, name="tensor.pad"):
+    """source, with elements before and after it in each dim, which the body yields of their places."""
+
+    __slots__ = ()
+    source: Value = operand()
+    given: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    static_low: np.ndarray = attribute()
+    static_high: np.ndarray = attribute()
+    constraints = (declared, all_tensors("source", "result"), scalars("given"), _padded, _pad_body)
+
+
+# The same elements, in the same order, in a tensor of another type or shape.
+
+
+@constraint
+def _same_element(op: Operator) -> bool:
+    """operand and result must be of one element type"""
+    return op.operand(0).type.element == op.result.type.element
+
+
+@constraint
+def _as_wide(op: Bitcast) -> bool:
+    """the element types must be of one width"""
+    return op.source.type.storage.bits == op.dest.type.storage.bits
+
+
+@constraint
+def _agreeing(op: Cast) -> bool:
+    """the shapes must agree: known dims are the same"""
+    return agree(op.source.type.shape, op.dest.type.shape)
+
+
+@constraint
+def _shape_given(op: Reshape) -> bool:
+    """the shape must be a tensor of one dim, as long as the result has dims, which is unranked if that is not known"""
+    shape, made = op.shape.type.shape, op.result.type.shape
+    if shape is None or len(shape) != 1:
+        return False
+    return made is None if shape[0] is None else made is not None and len(made) == shape[0]
+
+
+@constraint
+def _as_many(op: Reshape) -> bool:
+    """the operand and the result must have as many elements"""
+    return _counts_agree(op.source.type.shape, op.result.type.shape)
+
+
+def _counts_agree(one: Any, other: Any) -> bool:
+    if one is None or other is None or None in one or None in other:
+        return True
+    return prod(one) == prod(other)
+
+
+def groups(op: Operator) -> list[list[int]] | None:
+    """`reassociation`: which dims of the larger shape make each dim of the smaller; None if it is no such list."""
+    given = op.attributes.get("reassociation")
+    if not isinstance(given, (list, tuple)):
+        return None
+    found = []
+    for group in given:
+        array = np.asarray(group)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            return None
+        found.append([int(i) for i in array])
+    return found
+
+
+def _reassociated(op: Any) -> str | None:
+    """'reassociation' must be lists of the larger shape's dims, in order, one for each dim of the smaller, whose size
+    is the product of theirs"""
+    given, made = op.operand(0).type.shape, op.result.type.shape
+    listed = groups(op)
+    if given is None or made is None or listed is None:
+        return _reassociated.__doc__
+    large, small = (given, made) if isinstance(op, CollapseShape) else (made, given)
+    flat = [i for group in listed for i in group]
+    if flat != list(range(len(large))) or (listed and len(listed) != len(small)):
+        return _reassociated.__doc__
+    if not listed:  # the smaller one is a scalar in a tensor
+        return None if not small and all(dim in (1, None) for dim in large) else _reassociated.__doc__
+    for dim, group in zip(small, listed, strict=True):
+        sizes = [large[i] for i in group]
+        if not group or (None in sizes) != (dim is None) or (dim is not None and prod(n or 0 for n in sizes) != dim):
+            return _reassociated.__doc__
+    return None
+
+
+class Cast(Operator, name="tensor.cast"):
+    """source, of whose shape more or less is said."""
+
+    __slots__ = ()
+    source: Value = operand()
+    dest: Value = result_()
+    constraints = (declared, all_tensors("source", "dest"), _same_element, _agreeing)
+
+
+class Bitcast(Operator, name="tensor.bitcast"):
+    """The bits of source, as elements of another type of their width."""
+
+    __slots__ = ()
+    source: Value = operand()
+    dest: Value = result_()
+    constraints = (declared, all_tensors("source", "dest"), elementwise, _as_wide)
+
+
+class Reshape(Operator, name="tensor.reshape"):
+    """The elements of source, in row-major order, in a tensor of the shape given."""
+
+    __slots__ = ()
+    source: Value = operand()
+    shape: Value = operand(SIGNLESS)
+    result: Value = result_()
+    constraints = (declared, all_tensors("source", "shape", "result"), _same_element, _shape_given, _as_many)
+
+
+class CollapseShape(Operator, name="tensor.collapse_shape"):
+    """Neighbouring dims of source as one, as `reassociation` says."""
+
+    __slots__ = ()
+    source: Value = operand()
+    result: Value = result_()
+    reassociation: list[list[int]] = attribute()
+    constraints = (declared, all_tensors("source", "result"), _same_element, _reassociated)
+
+
+class ExpandShape(Operator, name="tensor.expand_shape"):
+    """Dims of source as several, as `reassociation` says; `output_shape` are the sizes of those that are not known."""
+
+    __slots__ = ()
+    source: Value = operand()
+    output_shape: list[Value] = operand(variadic=True)
+    result: Value = result_()
+    reassociation: list[list[int]] = attribute()
+    constraints = (declared, all_tensors("source", "result"), _same_element, _reassociated)

@@ -1,0 +1,390 @@
+"""Functions of floats, clamps."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tflq.dialects.declare import BOOL, FLOAT, INT, INTEGER, NUMBER, OneOf, Operator, Trait, attribute, operand, result
+from tflq.dialects.traits.operands import ConstantOperands, Role, Tabulable, WithinRange
+from tflq.dialects.traits.types import Broadcasts, Elementwise, SameShape
+from tflq.ir.core import Value
+from tflq.ir.types import i1, i8, i16, i32, i64, ui8
+
+
+class FloatFunction(Operator):
+    """Of one tensor of floats, element by element."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+    traits = (Elementwise(input, output),)
+
+
+class Ceil(FloatFunction, name="tosa.ceil"):
+    """Rounded up."""
+
+    __slots__ = ()
+
+
+class Clamp(Operator, name="tosa.clamp"):
+    """The input between min_val and max_val."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+    min_val: Any = attribute(NUMBER)
+    max_val: Any = attribute(NUMBER)
+    traits = (Tabulable(input), Role("clamped"), SameShape(input, output))
+
+
+class Cos(FloatFunction, name="tosa.cos"):
+    """The cosine."""
+
+    __slots__ = ()
+
+
+class Erf(FloatFunction, name="tosa.erf"):
+    """The error function."""
+
+    __slots__ = ()
+
+
+class Exp(FloatFunction, name="tosa.exp"):
+    """e to the power of the input."""
+
+    __slots__ = ()
+
+
+class Floor(FloatFunction, name="tosa.floor"):
+    """Rounded down."""
+
+    __slots__ = ()
+
+
+class Log(FloatFunction, name="tosa.log"):
+    """The natural logarithm."""
+
+    __slots__ = ()
+
+
+class Reciprocal(Operator, name="tosa.reciprocal"):
+    """One over the input."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input1: Value = operand(T)
+    output: Value = result(T)
+    traits = (Elementwise(input1, output),)
+
+
+class Rsqrt(FloatFunction, name="tosa.rsqrt"):
+    """One over the square root."""
+
+    __slots__ = ()
+
+
+class Sigmoid(FloatFunction, name="tosa.sigmoid"):
+    """1 / (1 + e^-input)."""
+
+    __slots__ = ()
+
+
+class Sin(FloatFunction, name="tosa.sin"):
+    """The sine."""
+
+    __slots__ = ()
+
+
+class Tanh(FloatFunction, name="tosa.tanh"):
+    """The hyperbolic tangent."""
+
+    __slots__ = ()
+
+
+# Tabulable arithmetic.
+
+
+class Abs(Operator, name="tosa.abs"):
+    """The absolute value."""
+
+    __slots__ = ()
+    T = OneOf(i32, FLOAT)
+    input1: Value = operand(T)
+    output: Value = result(T)
+    traits = (Elementwise(input1, output),)
+
+
+class Add(Operator, name="tosa.add"):
+    """input1 + input2."""
+
+    __slots__ = ()
+    T = OneOf(i32, i64, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(T)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class IntDiv(Operator, name="tosa.intdiv"):
+    """input1 / input2, truncated."""
+
+    __slots__ = ()
+    input1: Value = operand(i32)
+    input2: Value = operand(i32)
+    output: Value = result(i32)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class Maximum(Operator, name="tosa.maximum"):
+    """The greater of two."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(T)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class Minimum(Operator, name="tosa.minimum"):
+    """The lesser of two."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(T)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class Mul(Operator, name="tosa.mul"):
+    """input1 * input2. With a shift, on i32: (input1 * input2 + 2^(shift - 1)) >> shift, the product in 64 bits, the
+    result in 32."""
+
+    __slots__ = ()
+    T = OneOf(i32, i64, FLOAT)
+    S = OneOf(i8, i16)
+    input1: Value = operand(T, S)
+    input2: Value = operand(T, S)
+    output: Value = result(T, i32)
+    shift: int = attribute(INT)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output), ConstantOperands(shift=i8))
+
+
+class Negate(Operator, name="tosa.negate"):
+    """output_zp - (input1 - input1_zp)."""
+
+    __slots__ = ()
+    T = OneOf(i8, i16, i32, FLOAT)
+    input1: Value = operand(T)
+    output: Value = result(T)
+    input1_zp: int = attribute(INT)
+    output_zp: int = attribute(INT)
+    traits = (ConstantOperands(input1_zp=input1, output_zp=output), SameShape(input1, output))
+
+
+class Pow(Operator, name="tosa.pow"):
+    """input1 to the power of input2."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(T)
+    traits = (Broadcasts(input1, input2, output),)
+
+
+class Sub(Operator, name="tosa.sub"):
+    """input1 - input2."""
+
+    __slots__ = ()
+    T = OneOf(i32, i64, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(T)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+# Bits of integers, and logic.
+
+
+class _OfBits(Operator):
+    """Of the bits of two integers."""
+
+    __slots__ = ()
+    T = OneOf(i8, i16, i32)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(T)
+    traits: ClassVar[tuple[Trait, ...]] = (Broadcasts(input1, input2, output),)
+
+
+class _OfTruth(Operator):
+    """Of two truth values."""
+
+    __slots__ = ()
+    input1: Value = operand(i1)
+    input2: Value = operand(i1)
+    output: Value = result(i1)
+    traits: ClassVar[tuple[Trait, ...]] = (Broadcasts(input1, input2, output),)
+
+
+class ArithmeticRightShift(Operator, name="tosa.arithmetic_right_shift"):
+    """input1 shifted right by input2; the sign stays; `round` adds the last bit lost."""
+
+    __slots__ = ()
+    T = OneOf(i8, i16, i32)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(T)
+    round: bool = attribute(BOOL)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class BitwiseAnd(_OfBits, name="tosa.bitwise_and"):
+    """Bits that both have."""
+
+    __slots__ = ()
+
+
+class BitwiseNot(Operator, name="tosa.bitwise_not"):
+    """Bits that it does not have."""
+
+    __slots__ = ()
+    T = OneOf(i8, ui8, i16, i32)
+    input: Value = operand(T)
+    output: Value = result(T)
+    traits = (Elementwise(input, output),)
+
+
+class BitwiseOr(_OfBits, name="tosa.bitwise_or"):
+    """Bits that one has."""
+
+    __slots__ = ()
+
+
+class BitwiseXor(_OfBits, name="tosa.bitwise_xor"):
+    """Bits that differ."""
+
+    __slots__ = ()
+
+
+class Clz(Operator, name="tosa.clz"):
+    """The number of leading zero bits."""
+
+    __slots__ = ()
+    input: Value = operand(i32)
+    output: Value = result(i32)
+    traits = (Tabulable(input), Elementwise(input, output))
+
+
+class LogicalAnd(_OfTruth, name="tosa.logical_and"):
+    """Whether both are true."""
+
+    __slots__ = ()
+
+
+class LogicalLeftShift(_OfBits, name="tosa.logical_left_shift"):
+    """input1 shifted left by input2."""
+
+    __slots__ = ()
+    traits = (Tabulable(_OfBits.input1, _OfBits.input2), *_OfBits.traits)
+
+
+class LogicalNot(Operator, name="tosa.logical_not"):
+    """Whether it is false."""
+
+    __slots__ = ()
+    input: Value = operand(i1)
+    output: Value = result(i1)
+    traits = (Elementwise(input, output),)
+
+
+class LogicalOr(_OfTruth, name="tosa.logical_or"):
+    """Whether one is true."""
+
+    __slots__ = ()
+
+
+class LogicalRightShift(_OfBits, name="tosa.logical_right_shift"):
+    """input1 shifted right by input2; zeros come in."""
+
+    __slots__ = ()
+
+
+class LogicalXor(_OfTruth, name="tosa.logical_xor"):
+    """Whether one of two is true."""
+
+    __slots__ = ()
+
+
+BinaryBits = (
+    ArithmeticRightShift
+    | BitwiseAnd
+    | BitwiseOr
+    | BitwiseXor
+    | LogicalAnd
+    | LogicalLeftShift
+    | LogicalOr
+    | LogicalRightShift
+    | LogicalXor
+)
+"""Of `input1` and `input2`."""
+
+
+# Comparisons and choices.
+
+
+class Equal(Operator, name="tosa.equal"):
+    """input1 = input2."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, i1, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(i1)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class Greater(Operator, name="tosa.greater"):
+    """input1 > input2."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(i1)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class GreaterEqual(Operator, name="tosa.greater_equal"):
+    """input1 ≥ input2."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(i1)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class Select(Operator, name="tosa.select"):
+    """on_true where the condition holds, else on_false."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT, i1)
+    condition: Value = operand(i1)
+    on_true: Value = operand(T)
+    on_false: Value = operand(T)
+    output: Value = result(T)
+    traits = (
+        Tabulable(condition, on_true, on_false),
+        WithinRange(on_true, on_false),
+        Broadcasts(condition, on_true, on_false, output),
+    )
+
+
+Comparison = Equal | Greater | GreaterEqual
+"""Of `input1` and `input2`."""

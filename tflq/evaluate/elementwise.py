@@ -1,0 +1,401 @@
+"""Evaluators of arithmetic, elementwise. Integers wrap in the result's type, as TOSA's and TFLite's; float32 is IEEE's.
+
+Those of TFLite compute on plain numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from tflq.dialects.ext import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot, Table2D, Table16Bit, Truncate
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.tfl import arithmetic as tfl
+from tflq.dialects.tfl import casts as tfl_casts
+from tflq.dialects.tfl import comparison as tfl_comparison
+from tflq.dialects.tfl.comparison import Bitcast
+from tflq.dialects.tfl.unary import Abs, Neg, Square, ZerosLike
+from tflq.dialects.tfl.unary import Ceil as TflCeil
+from tflq.dialects.tfl.unary import Floor as TflFloor
+from tflq.dialects.tosa import elementwise as tosa
+from tflq.dialects.tosa.elementwise import (
+    ArithmeticRightShift,
+    BitwiseAnd,
+    BitwiseNot,
+    BitwiseOr,
+    BitwiseXor,
+    Ceil,
+    Clamp,
+    Clz,
+    Cos,
+    Erf,
+    Exp,
+    Floor,
+    Log,
+    LogicalAnd,
+    LogicalLeftShift,
+    LogicalNot,
+    LogicalOr,
+    LogicalRightShift,
+    LogicalXor,
+    Reciprocal,
+    Rsqrt,
+    Sigmoid,
+    Sin,
+    Tanh,
+)
+from tflq.dialects.tosa.movement import Cast, Rescale
+from tflq.evaluate.registry import evaluator, of_arrays
+from tflq.ir.core import Op
+from tflq.ir.record import parameters
+from tflq.ir.types import ScalarType, TensorType, f32, f64
+from tflq.numerics.convolution import divided_multiplier
+from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.fixed_point import (
+    Multiplier,
+    half_away,
+    multiply,
+    rescale,
+    rescale_i64,
+    rescale_rounded,
+    round_float,
+    rounding_divide_by_pot,
+    saturated,
+)
+
+evaluator(tosa.Add)(of_arrays(np.add))
+evaluator(tosa.Sub)(of_arrays(np.subtract))
+evaluator(tosa.Maximum, tfl.Maximum)(of_arrays(np.maximum))
+evaluator(tosa.Minimum, tfl.Minimum)(of_arrays(np.minimum))
+evaluator(tosa.Abs)(of_arrays(np.abs))
+
+
+@evaluator(tosa.Mul)
+def _mul(op: tosa.Mul, a: np.ndarray, b: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
+    """`given`: the shift as an operand, as text of `tosa` has it."""
+    shift = op.shift if given is None else int(given.item())
+    if not shift:
+        dtype = op.result.type.storage.dtype
+        return a.astype(dtype) * b.astype(dtype)
+    return (a.astype(np.int64) * b.astype(np.int64) + (1 << (shift - 1))) >> shift
+
+
+@evaluator(tosa.Negate)
+def _negate(op: tosa.Negate, x: np.ndarray) -> np.ndarray:
+    """output_zp - (x - input1_zp), saturated."""
+    if x.dtype.kind == "f":
+        return -x
+    storage = op.result.type.storage
+    value = op.output_zp + op.input1_zp - x.astype(np.int64)
+    return np.clip(value, storage.minimum, storage.maximum)
+
+
+@evaluator(tosa.IntDiv)
+def _truncated_quotient(op: tosa.IntDiv, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return _truncated(a, b)
+
+
+def _truncated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The quotient of integers, rounded toward zero."""
+    with np.errstate(divide="ignore"):  # by 0 it is not defined
+        return np.sign(a) * np.sign(b) * (np.abs(a.astype(np.int64)) // np.abs(b.astype(np.int64)))
+
+
+@evaluator(tosa.Pow)
+def _pow(op: tosa.Pow, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.power(a.astype(np.float64), b).astype(a.dtype)
+
+
+def _clamped(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, x: np.ndarray) -> np.ndarray:
+    """What the fused activation lets pass. NotImplementedError: one that does not clamp."""
+    name = op.fused_activation_function
+    if name == "NONE":
+        return x
+    if name not in BOUNDS:
+        raise NotImplementedError(f"{op.name} with {name}")
+    return np.clip(x, *(None if bound is None else x.dtype.type(bound) for bound in BOUNDS[name]))
+
+
+@evaluator(tfl.Add)
+def _add(op: tfl.Add, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return _clamped(op, a + b)
+
+
+@evaluator(tfl.Sub)
+def _sub(op: tfl.Sub, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return _clamped(op, a - b)
+
+
+@evaluator(tfl.Mul)
+def _product(op: tfl.Mul, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return _clamped(op, a * b)
+
+
+@evaluator(tfl.Div)
+def _div(op: tfl.Div, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Integers are rounded toward zero."""
+    return _clamped(op, a / b if a.dtype.kind == "f" else _truncated(a, _divisor(b)).astype(a.dtype))
+
+
+@evaluator(tfl.FloorDiv)
+def _floor_div(op: tfl.FloorDiv, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.floor_divide(a, _divisor(b))
+
+
+@evaluator(tfl.FloorMod)
+def _floor_mod(op: tfl.FloorMod, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.mod(a, _divisor(b))
+
+
+def _divisor(b: np.ndarray) -> np.ndarray:
+    """ZeroDivisionError if one is 0: kernels refuse it."""
+    if not b.all():
+        raise ZeroDivisionError("a divisor is 0")
+    return b
+
+
+# Evaluators of TOSA's functions of one number: computed in float64, rounded to the type of the operand.
+
+
+_UNARY: Final[dict[type[Op], Callable[[np.ndarray], np.ndarray]]] = {
+    Ceil: np.ceil,
+    Cos: np.cos,
+    Erf: np.vectorize(math.erf, otypes=[np.float64]),
+    Exp: np.exp,
+    Floor: np.floor,
+    Log: np.log,
+    Reciprocal: lambda x: 1 / x,
+    Rsqrt: lambda x: 1 / np.sqrt(x),
+    Sigmoid: lambda x: 1 / (1 + np.exp(-x)),
+    Sin: np.sin,
+    Tanh: np.tanh,
+}
+
+
+@evaluator(*_UNARY)
+def _unary(op: Op, x: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return _UNARY[type(op)](x.astype(np.float64)).astype(x.dtype)
+
+
+@evaluator(Clamp)
+def _clamp(op: Clamp, x: np.ndarray) -> np.ndarray:
+    return np.clip(x, op.min_val, op.max_val)
+
+
+# Evaluators of ops on bits and on truth values. Shifts are by fewer bits than the type has.
+
+
+evaluator(BitwiseAnd)(of_arrays(np.bitwise_and))
+evaluator(BitwiseOr)(of_arrays(np.bitwise_or))
+evaluator(BitwiseXor)(of_arrays(np.bitwise_xor))
+evaluator(BitwiseNot, LogicalNot)(of_arrays(np.invert))
+evaluator(LogicalAnd)(of_arrays(np.logical_and))
+evaluator(LogicalOr)(of_arrays(np.logical_or))
+evaluator(LogicalXor)(of_arrays(np.logical_xor))
+
+
+@evaluator(Clz)
+def _clz(op: Clz, x: np.ndarray) -> np.ndarray:
+    """The exponent of an integer below 2^53 is its number of bits."""
+    return np.where(x < 0, 0, 32 - np.frexp(np.maximum(x, 0).astype(np.float64))[1])
+
+
+@evaluator(LogicalLeftShift)
+def _logical_left_shift(op: LogicalLeftShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a.astype(np.int64) << b
+
+
+@evaluator(LogicalRightShift)
+def _logical_right_shift(op: LogicalRightShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    unsigned = np.dtype(f"u{a.dtype.itemsize}")
+    return (a.astype(unsigned) >> b.astype(unsigned)).astype(a.dtype)
+
+
+@evaluator(ArithmeticRightShift)
+def _arithmetic_right_shift(op: ArithmeticRightShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if not op.round:
+        return a >> b
+    wide = a.astype(np.int64)
+    return (wide >> b) + np.where(b > 0, (wide >> np.maximum(b.astype(np.int64) - 1, 0)) & 1, 0)
+
+
+@evaluator(Bitcast)
+def _bitcast(op: Bitcast, x: np.ndarray) -> np.ndarray:
+    """Between widths the last dim appears or goes, low part first."""
+    dtype = op.result.type.storage.dtype
+    x = np.ascontiguousarray(x).reshape(x.shape)
+    if dtype.itemsize < x.dtype.itemsize:
+        return x[..., None].view(dtype)
+    return x.view(dtype)[..., 0] if dtype.itemsize > x.dtype.itemsize else x.view(dtype)
+
+
+# Evaluators of comparisons, and of what is chosen by them.
+
+
+evaluator(tosa.Equal, tfl_comparison.Equal)(of_arrays(np.equal))
+evaluator(tfl_comparison.NotEqual)(of_arrays(np.not_equal))
+evaluator(tosa.Greater, tfl_comparison.Greater)(of_arrays(np.greater))
+evaluator(tosa.GreaterEqual, tfl_comparison.GreaterEqual)(of_arrays(np.greater_equal))
+evaluator(tfl_comparison.Less)(of_arrays(np.less))
+evaluator(tfl_comparison.LessEqual)(of_arrays(np.less_equal))
+evaluator(tfl_comparison.LogicalAnd)(of_arrays(np.logical_and))
+evaluator(tfl_comparison.LogicalOr)(of_arrays(np.logical_or))
+evaluator(tfl_comparison.LogicalNot)(of_arrays(np.logical_not))
+evaluator(tosa.Select, tfl_comparison.SelectV2)(of_arrays(np.where))
+
+
+@evaluator(tfl_comparison.Select)
+def _select_rows(op: tfl_comparison.Select, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A condition of rank 1 chooses whole rows."""
+    return np.where(condition.reshape((*condition.shape, *(1,) * (a.ndim - condition.ndim))), a, b)
+
+
+# Evaluators of TFLite's functions of one plain number.
+
+
+evaluator(Abs)(of_arrays(np.abs))
+evaluator(TflCeil)(of_arrays(np.ceil))
+evaluator(TflFloor)(of_arrays(np.floor))
+evaluator(Neg)(of_arrays(np.negative))
+evaluator(Square)(of_arrays(np.square))
+evaluator(ZerosLike)(of_arrays(np.zeros_like))
+
+
+# Evaluators of ext tables: an entry for every int16, or for every pair of two 8-bit integers.
+
+
+@evaluator(Table16Bit)
+def _table_16bit(op: Table16Bit, x: np.ndarray, table: np.ndarray) -> np.ndarray:
+    return table[x.astype(np.int32) + (1 << 15)]
+
+
+@evaluator(Table2D)
+def _table_2d(op: Table2D, x: np.ndarray, y: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    """Entry 256 (x - minimum of x's type) + (y - minimum of y's type)."""
+    rows, columns = (
+        v.astype(np.int32) - operand.type.storage.minimum for v, operand in ((x, op.input1), (y, op.input2))
+    )
+    return entries[rows * 256 + columns]
+
+
+# Evaluators of the casts between element types, and between numbers and stored integers.
+
+
+evaluator(Scast)(of_arrays(np.asarray))
+
+
+@evaluator(Rescale)
+def _rescale(op: Rescale, x: np.ndarray) -> np.ndarray:
+    storage = op.output.type.storage
+    values, numbers = x.astype(np.int64), (op.multiplier, op.shift)
+    if op.input_zp:
+        values -= op.input_zp
+    if op.rounding is not None:
+        scaled = rescale_rounded(values, *numbers, op.rounding)
+    else:
+        double_round = op.rounding_mode == "DOUBLE_ROUND"
+        scaled = rescale(values, *numbers, double_round=double_round, scale32=op.scale32)
+    scaled += op.output_zp
+    return np.clip(scaled, storage.minimum, storage.maximum, out=scaled)
+
+
+@evaluator(Cast)
+def _cast(op: Cast, x: np.ndarray) -> np.ndarray:
+    storage = op.result.type.storage
+    if x.dtype.kind == "f" and storage.is_integer:
+        return saturate(np.rint(x), storage)
+    return x.astype(storage.dtype)
+
+
+@evaluator(Truncate)
+def _truncate(op: Truncate, x: np.ndarray) -> np.ndarray:
+    return saturate(np.trunc(x), op.result.type.storage)
+
+
+def saturate(x: np.ndarray, storage: ScalarType) -> np.ndarray:
+    """Whole floats as integers of a type, what lies beyond it as its nearest end, NaN as 0."""
+    return saturated(x, storage.minimum, storage.maximum).astype(storage.dtype)
+
+
+@evaluator(tfl_casts.Cast)
+def _tfl_cast(op: tfl_casts.Cast, x: np.ndarray) -> np.ndarray:
+    """Floats saturate in int32, and what is not a number is the largest."""
+    dtype = op.result.type.storage.dtype
+    if x.dtype.kind != "f" or dtype != np.int32:
+        return x.astype(dtype)
+    held = x < 2.0**31
+    return np.where(held, np.maximum(np.where(held, x, 0), -(2.0**31)).astype(np.int64), (1 << 31) - 1).astype(dtype)
+
+
+def _parameters(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
+    """Scale and zero point of what expresses float32 or float64."""
+    if getattr(type.element, "expressed", None) not in (f32, f64):
+        raise NotImplementedError(f"{type} expresses neither f32 nor f64")
+    return parameters(type)
+
+
+@evaluator(Dcast)
+def _dcast(op: Dcast, x: np.ndarray) -> np.ndarray:
+    scale, zero_point = _parameters(op.input.type)
+    if x.dtype.itemsize > 4 or zero_point.dtype.itemsize > 4:  # in doubles: the difference may be more than int64 holds
+        return ((x.astype(np.float64) - zero_point) * scale).astype(scale.dtype)
+    return (x.astype(np.int32) - zero_point).astype(scale.dtype) * scale
+
+
+@evaluator(Qcast)
+def _qcast(op: Qcast, x: np.ndarray) -> np.ndarray:
+    element = op.result.type.element
+    scale, zero_point = _parameters(op.result.type)
+    with np.errstate(over="ignore"):
+        y = np.asarray(x, scale.dtype) / scale
+    low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
+    if op.rounding is None:
+        total = _rounded_sum(op, y, zero_point)
+        return np.clip(saturate(np.where(np.isnan(total), zero_point, total), op.result.type.storage), low, high)
+    # for all else the kernels' conversion gives the smallest int32; their sum wraps
+    fits = np.abs(y) < 2.0**31
+    whole = round_float(np.where(fits, y, scale.dtype.type(-(2.0**31))), op.rounding)
+    return np.clip((whole.astype(np.int64) + zero_point).astype(np.int32), low, high)
+
+
+def _rounded_sum(op: Qcast, y: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
+    """The quotient plus the zero point, in float64; rounded before that, half to even, or after it as the op says."""
+    if op.sum_rounding is None:
+        return np.rint(y).astype(np.float64) + zero_point
+    return round_float(y + zero_point.astype(y.dtype), op.sum_rounding).astype(np.float64)
+
+
+# Evaluators of the rescalings that TOSA lacks.
+#
+# ext.rescale_f64 saturate(round_half_away(double(x) * scale) + output_zp) ext.rescale_i64
+# `tflq.numerics.fixed_point.rescale_i64` ext.rescale_mean `tflq.numerics.convolution.divided_multiplier`
+
+
+@evaluator(RescaleF64)
+def _rescale_f64(op: RescaleF64, x: np.ndarray) -> np.ndarray:
+    product = x.astype(np.float64) * op.scale
+    storage = op.result.type.storage
+    return np.clip(half_away(product) + op.output_zp, storage.minimum, storage.maximum).astype(storage.dtype)
+
+
+@evaluator(RescaleI64)
+def _rescale_i64(op: RescaleI64, x: np.ndarray) -> np.ndarray:
+    return rescale_i64(x, op.multiplier, op.shift)
+
+
+@evaluator(RescaleMean)
+def _rescale_mean(op: RescaleMean, x: np.ndarray, values: np.ndarray) -> np.ndarray:
+    to = op.output.type.storage
+    count = math.prod(values.shape[axis] for axis in op.axes)
+    scaled = multiply(x, *divided_multiplier(Multiplier(op.multiplier, op.shift), count)).astype(np.int64)
+    return np.clip(scaled + op.output_zp, to.minimum, to.maximum).astype(to.dtype)
+
+
+@evaluator(RoundingDivideByPot)
+def _rounding_divide(op: RoundingDivideByPot, x: np.ndarray) -> np.ndarray:
+    return rounding_divide_by_pot(x, op.exponent)

@@ -1,1 +1,0 @@
-"""Evaluators of the `stablehlo` dialect, with the specification's semantics."""

@@ -1,0 +1,301 @@
+"""Ops that compute each element of the result of those at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.dialects.stablehlo.elementwise import (
+    Abs,
+    Add,
+    And,
+    Ceil,
+    Clamp,
+    Compare,
+    Convert,
+    Cosine,
+    Divide,
+    Exponential,
+    Floor,
+    Log,
+    Logistic,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Not,
+    OptimizationBarrier,
+    Or,
+    Power,
+    Remainder,
+    RoundNearestAfz,
+    RoundNearestEven,
+    Rsqrt,
+    Select,
+    Sign,
+    Sine,
+    Sqrt,
+    Subtract,
+    Tanh,
+    UniformDequantize,
+    UniformQuantize,
+    Xor,
+)
+from tflq.dialects.stablehlo.movement import BroadcastInDim, Concatenate, Reshape, Reverse, Slice, Transpose
+from tflq.dialects.stablehlo.rules import integers
+from tflq.evaluate.registry import evaluator
+from tflq.ir.core import Op
+from tflq.ir.record import parameters
+from tflq.ir.types import TensorType, bf16, i1, is_quantized
+from tflq.numerics.elementwise import COMPARISONS
+from tflq.numerics.fixed_point import half_away, saturated
+from tflq.numerics.signless import bfloat16_bits, bfloat16_values
+
+# What quantized values stand for, as the specification computes them: every step in the expressed type.
+#
+# Source: `dequantize`, `quantize` and `dequantize_op_quantize` of the StableHLO specification. Where two types have
+# the same scale, a number goes from one to the other in integers: the same wherever floating point is exact enough,
+# and right beyond that (an i32 of more than 24 bits).
+
+
+def _grid(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
+    """Scales in the expressed type and zero points, shaped to broadcast."""
+    element = type.element
+    assert is_quantized(element)
+    if not element.expressed.numpy:
+        raise NotImplementedError(f"numbers expressed in {element.expressed} are not evaluated")
+    scale, zero_point = parameters(type)
+    return scale.astype(element.expressed.dtype), zero_point.astype(np.int64)
+
+
+def dequantized(type: TensorType, array: np.ndarray) -> np.ndarray:
+    """What stored integers of a type stand for, in the expressed type."""
+    scale, zero_point = _grid(type)
+    out: np.ndarray = (array.astype(np.int64) - zero_point).astype(scale.dtype) * scale
+    return out
+
+
+def quantized(type: TensorType, numbers: np.ndarray) -> np.ndarray:
+    """The stored integers (int64) that stand for numbers of the expressed type: quotient plus zero point, rounded half
+    to even, within the bounds of the type."""
+    scale, zero_point = _grid(type)
+    element: Any = type.element
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        near = np.rint(np.asarray(numbers, scale.dtype) / scale + zero_point.astype(scale.dtype))
+    return saturated(np.nan_to_num(near.astype(np.float64), nan=0.0), element.storage_min, element.storage_max)
+
+
+def real(type: TensorType, array: np.ndarray) -> np.ndarray:
+    """The numbers that an array of a type stands for; bf16 as float32."""
+    if type.quantized:
+        return dequantized(type, array)
+    return bfloat16_values(array) if type.storage is bf16 else array
+
+
+def stored(type: TensorType, numbers: np.ndarray) -> np.ndarray:
+    """The array of a type that stands for numbers."""
+    if type.quantized:
+        return quantized(type, numbers)
+    return bfloat16_bits(numbers) if type.storage is bf16 else numbers
+
+
+def rounded_to(type: TensorType, numbers: np.ndarray) -> np.ndarray:
+    """Numbers as a step of a computation leaves them in a type: those of bf16 are float32 here."""
+    return bfloat16_values(bfloat16_bits(numbers)) if type.storage is bf16 else numbers
+
+
+def same_scale(*types: TensorType) -> bool:
+    """Whether all are quantized, with equal scales."""
+    if not all(type.quantized for type in types):
+        return False
+    first = _grid(types[0])[0]
+    return all(np.array_equal(first, _grid(type)[0]) for type in types[1:])
+
+
+def in_units(type: TensorType, array: np.ndarray) -> np.ndarray:
+    """Stored integers less their zero point: how many scales a number is."""
+    out: np.ndarray = array.astype(np.int64) - _grid(type)[1]
+    return out
+
+
+def from_units(type: TensorType, units: np.ndarray) -> np.ndarray:
+    """The counterpart of `in_units`, within the bounds of the type."""
+    element: Any = type.element
+    return np.clip(units + _grid(type)[1], element.storage_min, element.storage_max)
+
+
+def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of integers the quotient without its fraction; x / 0 is -1."""
+    if a.dtype.kind == "f":
+        return np.asarray(a / b)
+    safe = np.where(b == 0, 1, b)
+    quotient = np.sign(a) * np.sign(safe) * (np.abs(a) // np.abs(safe)) if a.dtype.kind == "i" else a // safe
+    return np.where(b == 0, np.asarray(-1).astype(a.dtype), quotient).astype(a.dtype)
+
+
+def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """With the sign of the dividend; x % 0 is x."""
+    if a.dtype.kind == "f":
+        return np.asarray(np.fmod(a, b))
+    return np.where(b == 0, a, np.fmod(a, np.where(b == 0, 1, b))).astype(a.dtype)
+
+
+def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of integers, of a negative exponent: 1 / a ** -b without its fraction."""
+    if a.dtype.kind != "i":
+        return np.asarray(np.power(a, b))
+    whole = np.power(a, np.maximum(b, 0))
+    odd = np.where(b % 2, -1, 1)
+    inverse = np.where(a == 1, 1, np.where(a == -1, odd, np.where(a == 0, -1, 0)))
+    return np.where(b < 0, inverse, whole).astype(a.dtype)
+
+
+def _logistic(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x.dtype.type(1) / (x.dtype.type(1) + np.exp(-x)))
+
+
+_FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
+    Add: np.add,
+    Subtract: np.subtract,
+    Multiply: np.multiply,
+    Divide: _divide,
+    Remainder: _remainder,
+    Maximum: np.maximum,
+    Minimum: np.minimum,
+    Power: _power,
+    And: np.bitwise_and,
+    Or: np.bitwise_or,
+    Xor: np.bitwise_xor,
+    Abs: np.abs,
+    Negate: np.negative,
+    Not: np.invert,
+    Sign: np.sign,
+    Ceil: np.ceil,
+    Floor: np.floor,
+    RoundNearestEven: np.rint,
+    RoundNearestAfz: half_away,
+    Exponential: np.exp,
+    Log: np.log,
+    Logistic: _logistic,
+    Sqrt: np.sqrt,
+    Rsqrt: lambda x: x.dtype.type(1) / np.sqrt(x),
+    Tanh: np.tanh,
+    Cosine: np.cos,
+    Sine: np.sin,
+}
+_OF_ONE_SCALE: Final = frozenset({Add, Subtract, Maximum, Minimum, Negate, Abs})
+"""What can be computed in units of a scale."""
+
+_BOOLEAN: Final[dict[type[Op], Callable[..., Any]]] = {
+    Add: np.logical_or,
+    Multiply: np.logical_and,
+    Maximum: np.logical_or,
+    Minimum: np.logical_and,
+}
+
+ELEMENTWISE: Final = frozenset({*_FUNCTIONS, UniformQuantize, UniformDequantize, Convert, Compare, Select, Clamp})
+"""Ops whose result at a place depends on the operands at that place only: they compute on arrays of any one shape."""
+
+
+@evaluator(*_FUNCTIONS)
+def _mapped(op: Op, *arrays: np.ndarray) -> np.ndarray:
+    types, made = [v.type for v in op.operands if v is not None], op.result.type
+    function = _FUNCTIONS[type(op)]
+    if made.element == i1 and type(op) in _BOOLEAN:
+        function = _BOOLEAN[type(op)]
+    if type(op) in _OF_ONE_SCALE and same_scale(*types, made):
+        return from_units(made, function(*(in_units(t, a) for t, a in zip(types, arrays, strict=True))))
+    with np.errstate(all="ignore"):
+        return stored(made, function(*(real(t, a) for t, a in zip(types, arrays, strict=True))))
+
+
+@evaluator(UniformQuantize)
+def _uniform_quantize(op: UniformQuantize, x: np.ndarray) -> np.ndarray:
+    given, made = op.input.type, op.result.type
+    if same_scale(given, made):
+        return from_units(made, in_units(given, x))
+    return quantized(made, real(given, x))
+
+
+@evaluator(UniformDequantize)
+def _uniform_dequantize(op: UniformDequantize, x: np.ndarray) -> np.ndarray:
+    return dequantized(op.input.type, x)
+
+
+@evaluator(Convert)
+def _convert(op: Convert, x: np.ndarray) -> np.ndarray:
+    made: TensorType = op.result.type
+    numbers = real(op.input.type, x)
+    if made.element == i1:
+        return np.asarray(numbers != 0)
+    if numbers.dtype.kind != "f" or made.storage.is_float:
+        return stored(made, numbers)
+    return saturated(numbers, made.storage.minimum, made.storage.maximum)
+
+
+@evaluator(Compare)
+def _compare(op: Compare, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    kind = op.lhs.type
+    if not kind.quantized:
+        a, b = real(kind, a), real(kind, b)
+    return np.asarray(COMPARISONS[op.direction](a, b))
+
+
+@evaluator(Select)
+def _select(op: Select, pred: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.where(pred, a, b)
+
+
+@evaluator(Clamp)
+def _clamp(op: Clamp, low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
+    kind = op.input.type
+    if kind.quantized:
+        return np.minimum(np.maximum(x, low), high)
+    return stored(kind, np.minimum(np.maximum(real(kind, x), real(kind, low)), real(kind, high)))
+
+
+@evaluator(OptimizationBarrier)
+def _barrier(op: OptimizationBarrier, *arrays: np.ndarray) -> list[np.ndarray]:
+    return list(arrays)
+
+
+# Data movement: elements keep their stored values.
+
+
+@evaluator(Reshape)
+def _reshape(op: Reshape, x: np.ndarray) -> np.ndarray:
+    return x.reshape([d or 0 for d in op.result.type.shape or ()])
+
+
+@evaluator(Transpose)
+def _transpose(op: Transpose, x: np.ndarray) -> np.ndarray:
+    return x.transpose(integers(op, "permutation") or ())
+
+
+@evaluator(BroadcastInDim)
+def _broadcast_in_dim(op: BroadcastInDim, x: np.ndarray) -> np.ndarray:
+    shape = [d or 0 for d in op.result.type.shape or ()]
+    dims = integers(op, "broadcast_dimensions") or ()
+    order = sorted(range(len(dims)), key=dims.__getitem__)
+    view = [1] * len(shape)
+    for axis in order:
+        view[dims[axis]] = x.shape[axis]
+    return np.broadcast_to(x.transpose(order).reshape(view), shape)
+
+
+@evaluator(Slice)
+def _slice(op: Slice, x: np.ndarray) -> np.ndarray:
+    bounds = [integers(op, key) or () for key in ("start_indices", "limit_indices", "strides")]
+    return x[tuple(slice(*row) for row in zip(*bounds, strict=True))]
+
+
+@evaluator(Concatenate)
+def _concatenate(op: Concatenate, *arrays: np.ndarray) -> np.ndarray:
+    return np.concatenate(arrays, op.attributes["dimension"])
+
+
+@evaluator(Reverse)
+def _reverse(op: Reverse, x: np.ndarray) -> np.ndarray:
+    return np.flip(x, integers(op, "dimensions") or ())

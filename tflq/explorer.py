@@ -1,0 +1,322 @@
+"""Graphs for Model Explorer: a model before conversion, in the integer form, and after.
+
+`model-explorer x.tflite --extensions=tflq.explorer` opens them; `tflq inspect --format model-explorer` prints them as a
+file that Model Explorer opens. Only `tflq.explorer` needs Model Explorer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from model_explorer import Adapter, AdapterMetadata, ModelExplorerGraphs
+from model_explorer.graph_builder import Graph, GraphCollection
+
+from tflq.backends import of_target
+from tflq.conversion import convert
+from tflq.dialects.declare import Operator, Slot
+from tflq.dialects.effects import callees
+from tflq.errors import Reason, UnsupportedError
+from tflq.formats import Source, held, is_tosa, read
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.print_types import attribute_text, constant_text, quantization, shape_text
+from tflq.ir.types import ElementType
+from tflq.options import Options
+from tflq.pipelines import integer_form
+from tflq.report import Row
+from tflq.targets.load import load_target
+
+# One module as graphs of Model Explorer: a graph per function, as plain data.
+#
+# The fields are those of Model Explorer's `graph_builder` (0.1): nodes with namespaces, attributes, incoming edges,
+# and metadata per input and output. Its tags are used where it knows them: `tensor_shape` is shown on edges,
+# `quantization` is read as a formula, and constants are `pseudo_const` nodes, which it hides until they are asked
+# for.
+
+
+Json = dict[str, Any]
+Describe = Callable[[Op], tuple[Mapping[str, str], str]]
+"""What else is known of an op: attributes to show, and the colour of its border ("" for the usual one)."""
+
+NOTHING: Final[Mapping[str, ElementType]] = MappingProxyType({})
+
+_INPUTS, _OUTPUTS, _CONSTANT = "GraphInputs", "GraphOutputs", "pseudo_const"
+_CALLS = ("subgraph", "_graph", "called_computations")
+
+
+def graphs(
+    module: Module, stage: str, describe: Describe, quantized: Mapping[str, ElementType] = NOTHING
+) -> list[Json]:
+    """The graphs of a module's functions. `stage` is a part of their ids, so that they differ between modules.
+
+    quantized: the quantized types of the source's tensors by name, shown of tensors that hold their integers alone.
+    """
+    ids = _graph_ids(module, stage)
+    return [
+        _FunctionGraph(function, ids, module.signatures or (), describe, quantized).graph(ids[index])
+        for index, function in enumerate(module.functions)
+    ]
+
+
+def _graph_ids(module: Module, stage: str) -> list[str]:
+    names = [function.name or f"subgraph {index}" for index, function in enumerate(module.functions)]
+    return [
+        f"{name} ({stage})" if names.count(name) == 1 else f"{name}, subgraph {index} ({stage})"
+        for index, name in enumerate(names)
+    ]
+
+
+class _FunctionGraph:
+    """The nodes of one function: its inputs, its ops in order, each after its constants, its outputs."""
+
+    def __init__(
+        self,
+        function: Function,
+        ids: list[str],
+        signatures: Iterable[Signature],
+        describe: Describe,
+        quantized: Mapping[str, ElementType],
+    ) -> None:
+        self._function = function
+        self._ids = ids
+        self._describe = describe
+        self._quantized = quantized
+        self._names = {
+            value: name or "" for s in signatures for pairs in (s.inputs, s.outputs) for name, value in pairs or ()
+        }
+        self._numbers = {value: index for index, value in enumerate(function.tensors)}
+        self._sources: dict[Value, tuple[str, int]] = {}
+        self._nodes: list[Json] = []
+
+    def graph(self, key: str) -> Json:
+        function = self._function
+        for index, value in enumerate(function.inputs):
+            self._sources[value] = _INPUTS, index
+        if function.inputs:
+            outputs = [self._tensor(i, v) for i, v in enumerate(function.inputs)]
+            self._nodes.append(_node(_INPUTS, _INPUTS, outputs=outputs))
+        for index, op in enumerate(function.ops):
+            self._add(op, str(index))
+        edges = [edge for i, v in enumerate(function.outputs) for edge in self._edge(i, v, "")]
+        inputs = [self._tensor(i, v) for i, v in enumerate(function.outputs)]
+        if function.outputs:
+            self._nodes.append(_node(_OUTPUTS, _OUTPUTS, edges=edges, inputs=inputs))
+        return {"id": key, "nodes": self._nodes}
+
+    def _add(self, op: Op, key: str) -> None:
+        known, colour = self._describe(op)
+        namespace = _namespace(op)
+        slots = (op.operand_slots, op.result_slots) if isinstance(op, Operator) else ((), ())
+        operands, results = _tags(op.operands, slots[0]), _tags(op.results, slots[1])
+        edges = [edge for i, v in enumerate(op.operands) if v is not None for edge in self._edge(i, v, namespace)]
+        called = [self._ids[i] for i in callees(op) if i < len(self._ids)]
+        attributes = {
+            name: attribute_text(value)
+            for name, value in op.attributes.items()
+            if value is not None and not any(part in name for part in _CALLS)
+        }
+        node = _node(
+            key,
+            op.short_name if op.name.startswith("tfl.") else op.name,
+            namespace,
+            {**attributes, **known},
+            edges,
+            [self._tensor(i, v, operands[i]) for i, v in enumerate(op.operands) if v is not None],
+            [self._tensor(i, v, results[i]) for i, v in enumerate(op.results)],
+        )
+        if called:
+            node["subgraphIds"] = called
+        if colour:
+            node["style"] = {"borderColor": colour, "hoveredBorderColor": colour}
+        self._nodes.append(node)
+        self._sources |= {value: (key, i) for i, value in enumerate(op.results)}
+
+    def _edge(self, index: int, value: Value, namespace: str) -> list[Json]:
+        """The edge into an input; a constant has its node added before, once. None from an operand of no producer."""
+        if value not in self._sources:
+            if value.buffer is None and not value.is_constant:
+                return []
+            key = f"constant {len(self._nodes)}"
+            self._nodes.append(
+                _node(key, _CONSTANT, namespace, {"__value": constant_text(value)}, outputs=[self._tensor(0, value)])
+            )
+            self._sources[value] = key, 0
+        source, output = self._sources[value]
+        return [{"sourceNodeId": source, "sourceNodeOutputId": str(output), "targetNodeInputId": str(index)}]
+
+    def _tensor(self, index: int, value: Value, tag: str = "") -> Json:
+        """What is shown of a node's input or output."""
+        shown = {
+            "__tensor_tag": tag,
+            "tensor_index": str(self._numbers[value]) if value in self._numbers else "",
+            "tensor_name": value.name,
+            "tensor_shape": shape_text(value.type),
+            "signature_name": self._names.get(value, ""),
+            **quantization(value.type.element),
+        }
+        if not value.type.quantized and value.name in self._quantized:
+            source = quantization(self._quantized[value.name])
+            shown |= {f"source: {name}": text for name, text in source.items()}
+        return {"id": str(index), "attrs": _pairs(shown)}
+
+
+def _node(
+    key: str,
+    label: str,
+    namespace: str = "",
+    attributes: Mapping[str, str] | None = None,
+    edges: list[Json] | None = None,
+    inputs: list[Json] | None = None,
+    outputs: list[Json] | None = None,
+) -> Json:
+    return {
+        "id": key,
+        "label": label,
+        "namespace": namespace,
+        "subgraphIds": [],
+        "attrs": _pairs(attributes or {}),
+        "incomingEdges": edges or [],
+        "inputsMetadata": inputs or [],
+        "outputsMetadata": outputs or [],
+    }
+
+
+def _pairs(attributes: Mapping[str, str]) -> list[Json]:
+    return [{"key": name, "value": text} for name, text in attributes.items() if text]
+
+
+def _namespace(op: Op) -> str:
+    """The layers a node is in: what the source's tensor name says by its slashes, then the operator of the source."""
+    if op.location is None:
+        return ""
+    first = op.location.tensor.partition(";")[0].strip("/")
+    place = f"{op.location.opcode} {op.location.operator}"
+    return "/".join(part for part in (*first.split("/")[:-1], place) if part)
+
+
+def _tags(values: list[Any], slots: tuple[Slot, ...]) -> list[str]:
+    """The name of each operand or result: that of its slot, the last one's for all that are left if it is variadic."""
+    names = []
+    for index in range(len(values)):
+        slot = slots[min(index, len(slots) - 1)] if slots else None
+        fits = slot is not None and (index < len(slots) or slot.variadic)
+        names.append(slot.name if slot is not None and fits else "")
+    return names
+
+
+# A model in three stages, each a collection of graphs: as it is, in the integer form, and converted.
+#
+# Nodes that come from one operator of the source are in one layer, named after it, in every stage. A node has the
+# colour of the path its operator takes, and shows the report's reason, note and warning.
+
+
+COLOURS: Final[Mapping[str, str]] = {"integer": "#2e9e5b", "float": "#e08a00", "kept": "", "refused": "#e03131"}
+"""Of a node's border, by what becomes of its operator: to be seen on light and on dark."""
+
+_Known = Mapping[tuple[int, int], tuple[Mapping[str, str], str]]
+"""By subgraph and operator: what is shown of it, and its colour."""
+
+
+class Explored(NamedTuple):
+    """The collections of graphs, {"label", "subgraphs"} each: as a JSON list, a file that Model Explorer opens.
+    `refused` says why the model cannot be converted, if so."""
+
+    stages: list[Json]
+    refused: UnsupportedError | None = None
+
+
+def explore(source: Source, target: str | os.PathLike[str] | None = None) -> Explored:
+    """The collections of a model (TFLite or TOSA) and of its conversion for a target, as `tflq.convert` takes it.
+
+    Of a model that cannot be converted there is the first stage alone, which says at each operator that is refused
+    why. InvalidModelError: it is no valid model.
+    """
+    source = held(source)
+    try:
+        conversion = convert(source, format=of_target(target).name, target=target)
+    except UnsupportedError as error:
+        return Explored([_refused(source, error)], error)
+    describe = _describer(_of_report(conversion.report.rows))
+    own = of_target(target).builtins
+    kernels = load_target(target if own else None)
+    module = read(source)
+    types = {v.name: v.type.element for f in module.functions for v in f.values() if v.name and v.type.quantized}
+    stages = [("before", graphs(module, "before", describe))]
+    if own or not is_tosa(module):  # a TOSA file stays one
+        form = integer_form(module, Options(kernels=kernels))
+        stages.append(("integer form", graphs(form, "integer form", describe, types)))
+    stages.append(("after", graphs(conversion.module, "after", describe, types)))
+    return Explored([{"label": label, "subgraphs": found} for label, found in stages])
+
+
+def _refused(source: Source, error: UnsupportedError) -> Json:
+    """The source alone, with why it is not converted."""
+    found = graphs(read(source), "before", _describer(_of_reasons(error.reasons)))
+    for graph in found:
+        graph["groupNodeAttributes"] = {"": {"not converted": str(error)}}
+    return {"label": "before", "subgraphs": found}
+
+
+def _describer(known: _Known) -> Describe:
+    def describe(op: Op) -> tuple[Mapping[str, str], str]:
+        place = op.location
+        return ({}, "") if place is None else known.get((place.function, place.operator), ({}, ""))
+
+    return describe
+
+
+def _of_report(rows: tuple[Row, ...]) -> _Known:
+    return {
+        (row.subgraph, row.operator): (
+            {
+                "tflq: operator": f"{row.opcode} {row.operator}",
+                "tflq: path": row.path,
+                "tflq: reason": row.reason,
+                "tflq: note": row.note,
+                "tflq: warning": row.advice,
+                "tflq: operators made": str(row.made),
+            },
+            COLOURS[row.path],
+        )
+        for row in rows
+    }
+
+
+def _of_reasons(reasons: tuple[Reason, ...]) -> _Known:
+    known: dict[tuple[int, int], tuple[Mapping[str, str], str]] = {}
+    for reason in reasons:
+        if reason.subgraph is not None and reason.operator is not None:
+            shown = {"tflq: path": "refused", "tflq: reason": reason.what, "tflq: remedy": reason.remedy}
+            known[reason.subgraph, reason.operator] = shown, COLOURS["refused"]
+    return known
+
+
+# An extension for Model Explorer: `model-explorer x.tflite --extensions=tflq.explorer`.
+#
+# Model Explorer imports `main` of each module that it is given and finds the adapters by their base class. A .tflite
+# file on its command line opens with its own adapter: choose "tflq" beside the file on its first page, or, in Python,
+# `config.add_model_from_path("x.tflite", adapterId="tflq")`.
+
+
+class TflqAdapter(Adapter):  # type: ignore[misc] # its package may be missing, or is not typed
+    """A model before conversion, in the integer form, and after, as three collections of graphs."""
+
+    metadata = AdapterMetadata(
+        id="tflq",
+        name="tflq",
+        description="Quantized TFLite models and TOSA files: before conversion, the integer form, after.",
+        source_repo="",
+        fileExts=["tflite", "tosa"],
+    )
+
+    def convert(self, model_path: str, settings: dict[str, Any]) -> ModelExplorerGraphs:
+        """The graphs of a file. Errors are shown by Model Explorer with their message."""
+        found = explore(model_path, settings.get("target"))
+        return {
+            "graphCollections": [
+                GraphCollection(label=stage["label"], graphs=[Graph(**graph) for graph in stage["subgraphs"]])
+                for stage in found.stages
+            ]
+        }

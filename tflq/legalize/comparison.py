@@ -1,0 +1,243 @@
+"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL and WHERE.
+
+8 bits, and int16 of EQUAL and NOT_EQUAL: ((x - zero_point) << 8) * scale of either operand, each rounded to int32, are
+compared (`tflq.numerics.elementwise`). With small scales neighbouring values are equal then. Where the operands share
+parameters that keep all their values apart, or where parameters must hold, the stored integers are compared. So are
+int16 in the orders, int32 and int64, whatever their parameters. WHERE takes the stored integers for truth values.
+Sources: kernels/comparisons.cc, kernels/internal/reference/comparisons.h, kernels/where.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from tflq.dialects.tfl.comparison import (
+    Bitcast,
+    BitwiseXor,
+    Comparison,
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    NotEqual,
+    RightShift,
+    Select,
+    SelectV2,
+    Where,
+)
+from tflq.dialects.tfl.control import version_info
+from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
+from tflq.dialects.tosa.elementwise import BitwiseAnd, LogicalNot
+from tflq.ir.core import Value
+from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8
+from tflq.legalize.grid import centred_by, entry_of, grid_of
+from tflq.legalize.movement import move
+from tflq.legalize.probing import centred, kernel_name, per_layer, zero_point_of
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.numerics.elementwise import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
+from tflq.numerics.signless import comparing_factors
+
+_RAW = "the kernel compares the stored integers, though the operands have different quantization parameters"
+_PAIRS = 1 << 16
+"""Of values that are tried."""
+_FUNCTIONS: Final[Mapping[type[Comparison], Callable[..., np.ndarray]]] = {
+    Equal: np.equal,
+    NotEqual: np.not_equal,
+    Less: np.less,
+    LessEqual: np.less_equal,
+    Greater: np.greater,
+    GreaterEqual: np.greater_equal,
+}
+_SIGN = "at a scale above 1 the kernel divides by a negative power of two"
+
+
+@rule(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual)
+def compare(op: Comparison, b: RuleBuilder) -> Answer:
+    """The operands in the kernel's arithmetic, or as they are stored."""
+    first, second = op.lhs, op.rhs
+    storage = first.type.storage
+    if storage not in (i8, ui8, i16, i32, i64) or second.type.storage != storage:
+        raise NotApplicable(f"{kernel_name(op)} has no kernel for {storage} and {second.type.storage}")
+    if storage in (i32, i64) or (storage is i16 and not isinstance(op, (Equal, NotEqual))):
+        return _raw(op, b, "" if first.type.element == second.type.element else _RAW)
+    elements = per_layer(op, [first, second])
+    if b.real:
+        if elements[0] == elements[1]:
+            return _raw(op, b)
+        raise NotApplicable("the kernel rounds the operands before it compares them")
+    try:
+        if elements[0] == elements[1] and _distinct(elements[0]):
+            return _raw(op, b)
+        if not b.probing and any(unsettled(e.scale, e.storage.bits) for e in elements):
+            undefined = "the kernel's result is undefined in C++"
+            raise NotApplicable(undefined, unsettled="" if _agrees(op, elements) else _SIGN)
+        ready = [_scaled(b, value, element) for value, element in zip((first, second), elements, strict=True)]
+    except ValueError as error:
+        raise NotApplicable(f"the kernel has no answer: {error}") from error
+    if max(e.scale for e in elements) > 1:
+        b.note_undefined(_SIGN)
+    return Rewritten([outcome(op, b, *ready)])
+
+
+def _agrees(op: Comparison, elements: Sequence[UniformQuantizedType]) -> bool:
+    """Whether the kernels' vector and scalar code both give what the parameters say of any two values."""
+    found = [_held(v) for v in (op.lhs, op.rhs)]
+    if math.prod(v.size for v in found) > _PAIRS:
+        return False
+    x, y = (v - e.zero_point for v, e in zip(found, elements, strict=True))
+    function = _FUNCTIONS[type(op)]
+    numbers = [np.where(v == 0, 0.0, np.where(v == 0, 1, v) * e.scale) for v, e in zip((x, y), elements, strict=True)]
+    real = function(numbers[0][:, None], numbers[1][None])
+    for code in (compared, compared_one_by_one):
+        first, second = (code(v, e.scale) for v, e in zip((x, y), elements, strict=True))
+        if (function(first[:, None], second[None]) != real).any():
+            return False
+    return True
+
+
+def _held(value: Value) -> np.ndarray:
+    """The stored values that a tensor can have, int64."""
+    storage = value.type.storage
+    if value.is_constant:
+        return np.unique(value.array).astype(np.int64)
+    return np.arange(storage.minimum, storage.maximum + 1)
+
+
+def _distinct(element: UniformQuantizedType) -> bool:
+    """Whether all values of a type stay apart when scaled."""
+    storage = element.storage
+    values = np.arange(storage.minimum, storage.maximum + 1) - element.zero_point
+    return bool((np.diff(compared(values, element.scale)) > 0).all())
+
+
+def _scaled(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Value:
+    """What the kernel compares of an operand, as i32."""
+    multiplier = comparison_multiplier(element.scale)
+    x = centred(b, operand, element)
+    if multiplier.shift > 0:
+        positive = b.greater_equal(x, b.constant(np.asarray(0)))
+        return b.select(positive, b.constant(np.asarray(1)), b.constant(np.asarray(-1)))
+    return b.rescale(b.mul(x, b.constant(np.asarray(1 << LEFT_SHIFT))), multiplier)
+
+
+def _raw(op: Comparison, b: RuleBuilder, warning: str = "") -> Rewritten:
+    """The stored integers compared."""
+    operands = [b.value(op.lhs), b.value(op.rhs)]
+    wide = [x if x.type.storage is i64 else b.cast(x, i32) for x in operands]
+    return Rewritten([outcome(op, b, *wide)], warning=warning)
+
+
+def outcome(op: Comparison, b: RuleBuilder, x: Value, y: Value) -> Value:
+    """TOSA has EQUAL, GREATER and GREATER_EQUAL."""
+    match op:
+        case Equal():
+            return b.equal(x, y)
+        case NotEqual():
+            same = b.equal(x, y)
+            return b.emit(LogicalNot, [same])
+        case Greater():
+            return b.greater(x, y)
+        case GreaterEqual():
+            return b.greater_equal(x, y)
+        case Less():
+            return b.greater(y, x)
+        case _:  # LessEqual
+            return b.greater_equal(y, x)
+
+
+@rule(Where)
+def where(op: Where, b: RuleBuilder) -> Answer:
+    """result = the places of stored integers other than 0: of real numbers other than 0 if that is the zero point."""
+    x, zero = op.condition, zero_point_of(op.condition)
+    plain = b.value(x)
+    if b.real and zero:
+        wide = b.cast(plain, i32)
+        plain = b.emit(NotEqual, [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
+    elif plain.type.storage.bits == 16:
+        plain = b.cast(plain, i32)
+    found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
+    raw = "the kernel takes the stored integers and ignores scales and zero points"
+    return Rewritten(found, warning=raw if zero != 0 and not b.real else "")
+
+
+rule(Select, SelectV2)(move)
+
+
+# BITWISE_XOR, RIGHT_SHIFT and BITCAST: the bits of stored integers, whatever they stand for.
+#
+# Sources: kernels/bitwise_xor.cc, right_shift.cc, bitcast.cc.
+
+
+@rule(BitwiseXor, RightShift, BroadcastArgs)
+def stored(op: BitwiseXor | RightShift | BroadcastArgs, b: RuleBuilder) -> Answer:
+    """result = the kernel's, of the stored integers; they have no other meaning, whatever the parameters."""
+    operands = [None if v is None else b.value(v) for v in op.operands]
+    kind = op.lhs.type.storage
+    types = [v.type.with_element(kind if v.type.quantized else v.type.element) for v in op.results]
+    made = b.op(op.name, operands, types, op.attributes, version_info(op)).results
+    results = [b.cast(new, old.type.storage) for new, old in zip(made, op.results, strict=True)]
+    return Rewritten(results, note=f"{kernel_name(op)} takes the stored integers, whatever they stand for")
+
+
+@rule(Bitcast)
+def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
+    """result = the same bits. Integers of one width are cast; of 8 and 16 bits, parts are shifted."""
+    x, result = b.value(op.input), op.result.type.stripped()
+    note = "BITCAST takes the stored integers, whatever they stand for"
+    widths = x.type.storage.bits, result.storage.bits
+    rank, open_dims = x.type.rank, (x.type.shape or ()).count(None)
+    if widths[0] == widths[1] and x.type.storage.is_integer and result.storage.is_integer:
+        return Rewritten([b.cast(x, result.storage)], note=note)
+    if rank is not None and not open_dims and widths == (16, 8):
+        low = b.cast(x, i32)
+        high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
+        shape = [*(x.type.shape or ()), 1]
+        parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
+        return Rewritten([b.concat(parts, len(shape) - 1)], note=note)
+    if rank and not open_dims and widths == (8, 16):
+        shape = list(x.type.shape or ())
+        wide = b.cast(x, i32)
+        start, size = [0] * (rank - 1), shape[:-1]
+        types = TensorType((*size, 1), i32)
+        low, high = (b.slice(wide, (*start, place), (*size, 1)) for place in (0, 1))
+        low = b.emit(BitwiseAnd, [low, b.constant(np.asarray(255))], types)
+        whole = b.add(b.mul(high, b.constant(np.asarray(256))), low)
+        return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
+    made = b.op(op.name, [x], [result], op.attributes, version_info(op))
+    return Rewritten(made.results, note=note)
+
+
+rule(Shape, Rank, Fill)(move)
+
+
+# EQUAL and its kin of what the stored integers stand for: scales per axis, mixed storage types, and where parameters
+# must hold that a kernel disregards.
+#
+# x s1 and y s2, x and y less their zero points, compare as x A and y B do, whose factors are small
+# (`numerics.signless`): exactly, in int32.
+
+
+_NOTE = "no kernel computes it; the real values, compared exactly"
+_REACH = 1 << 15
+
+
+@rule(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual, order=2)
+def compare_comparison(op: Comparison, b: RuleBuilder) -> Answer:
+    """The operands times the factors."""
+    operands = op.lhs, op.rhs
+    rank = max(v.type.rank or 0 for v in operands)
+    found = [grid_of(v, rank) for v in operands]
+    reach = max(g.reach for g in found)
+    if reach > _REACH:
+        raise NotApplicable(f"{kernel_name(op)} on int16 with zero points leaves 32 bits")
+    first, second = np.broadcast_arrays(found[0].scales, found[1].scales)
+    ready = []
+    for operand, grid, factor in zip(operands, found, comparing_factors(first, second, reach), strict=True):
+        x = centred_by(b, operand, grid)
+        ready.append(x if (factor == 1).all() else b.mul(x, entry_of(b, factor, x.type.rank or 0)))
+    return Rewritten([outcome(op, b, *ready)], note=_NOTE)

@@ -1,0 +1,446 @@
+"""One function's ops of the core dialects, replaced.
+
+What each value has become is kept in a table. What is known is computed here, by the evaluator. A value may be held
+with fewer dims than its type has (`tensor.splat` of a number is that number): it broadcasts; `whole` gives all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from tflq.builder import Builder, refined
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import callees, renumber
+from tflq.dialects.forms import CORE
+from tflq.dialects.func import Call, CallIndirect, Constant
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.control import state_version
+from tflq.dialects.tfl.movement import BroadcastTo
+from tflq.dialects.tosa.elementwise import BitwiseAnd
+from tflq.errors import Reason, Refused, UnsupportedError
+from tflq.evaluate.registry import evaluate_op, held_array
+from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
+from tflq.ir.lexer import pack
+from tflq.ir.record import parameters
+from tflq.ir.rewriting import copied
+from tflq.ir.types import (
+    SCALARS,
+    BareType,
+    FunctionType,
+    ScalarType,
+    TensorType,
+    f32,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    index,
+    is_quantized,
+)
+from tflq.registering import Registry
+
+# What each op of the core dialects becomes: a function of the op, what emits, and its operands as they are now.
+
+
+Form: TypeAlias = Callable[..., Any]
+
+form: Final[Registry[Form]] = Registry("tflq.legalize.core")
+"""Of ops that compute element by element: `(op, emitter, *operands) -> value`."""
+
+of_tensors: Final[Registry[Form]] = Registry("tflq.legalize.core")
+"""Of all others: `(op, translation) -> value`."""
+
+
+# Emitting what computes ops of the core dialects.
+#
+# Integers of up to 32 bits are computed in i32, in which TFLite has all of it, and narrowed, which wraps; those of 64
+# bits by builtins. An index is an i64. A value may have fewer dims than the tensor that it stands for: it broadcasts.
+
+
+COMPUTED = frozenset({i1, i8, i16, i32, i64, index, f32})
+"""The element types that TFLite's arithmetic has."""
+
+
+_LARGE: Final = 2.0**126
+
+
+def plain_type(type: TensorType) -> TensorType:
+    """The type of the tensor that stands for a value: a scalar is a tensor of rank 0, an index an i64."""
+    return TensorType(type.shape, i64 if type.element == index else type.element)
+
+
+class CoreEmitter(Builder):
+    """Ops on integers and floats, elementwise; operands broadcast.
+
+    Of some floats it is known how large they can be (`reach`): these are neither infinite nor NaN.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reach: dict[Value, float] = {}
+
+    def reach(self, x: Value) -> float | None:
+        """A bound of |x|; None if there is none, or x can be NaN."""
+        if not x.is_constant:
+            return self._reach.get(x)
+        most = float(np.abs(x.array.astype(np.float64)).max(initial=0))
+        return most if np.isfinite(most) else None
+
+    def within(self, x: Value, reach: float | None) -> Value:
+        """x, whose bound is noted, with what roundings add; one near the end of f32 says nothing."""
+        if reach is not None and reach < _LARGE:
+            self._reach[x] = reach * (1 + 2.0**-20)
+        return x
+
+    def masked(self, x: Value, mask: int) -> Value:
+        """The bits of an i32 that a mask has."""
+        return self.emit(BitwiseAnd, [x, self.constant(mask)])
+
+    def signed(self, x: Value) -> Value:
+        """An integer of up to 32 bits by its sign, as i32; the 1 of i1 is -1."""
+        wide = self.cast(x, i32)
+        return self.sub(self.constant(0), wide) if x.type.storage == i1 else wide
+
+    def unsigned(self, x: Value) -> Value:
+        """An integer of up to 16 bits without a sign, as i32."""
+        storage = x.type.storage
+        wide = self.cast(x, i32)
+        return self.masked(wide, storage.maximum * 2 + 1) if storage in (i8, i16) else wide
+
+    def narrowed(self, x: Value, to: ScalarType) -> Value:
+        """An i32 modulo the width of a type."""
+        if to == i1:
+            return self.equal(self.masked(x, 1), self.constant(1))
+        return self.cast(x, to)
+
+    def converted(self, x: Value, to: ScalarType) -> Value:
+        """CAST of TFLite."""
+        return x if x.type.element == to else self.emit(Cast, [x], to)
+
+
+def is_core(op: Op) -> bool:
+    """Whether an op is one of the core dialects."""
+    return op.name.partition(".")[0] in CORE
+
+
+class Translation:
+    """A function on its way. `functions`: those that can be called, by name. `refused`: where reasons go."""
+
+    def __init__(
+        self, function: Function, number: int, functions: Mapping[str, Function], refused: list[Reason], source: str
+    ) -> None:
+        self.b = CoreEmitter()
+        self._function, self._number = function, number
+        self._functions, self._refused, self._source = functions, refused, source
+        self._env: dict[Value, Value] = {}
+        self._calling: list[str] = [str(function.name)]
+        self._at = 0
+
+    def run(self) -> dict[Value, Value]:
+        """Replaces the ops of the function; what its results have become."""
+        function = self._function
+        for value in function.inputs:
+            value.type = self._edge(value, "input")
+        self.translate(function.ops)
+        made = {}
+        for value in function.outputs:
+            self._edge(value, "output")
+            try:
+                made[value] = self._returned(value)
+            except Refused as refusal:
+                made[value] = value
+                if not self._refused:  # else it may be of what stands for a result of an op that is refused
+                    label = f"function {self._number} '{function.name}', output '{value.name}'"
+                    self._refused.append(refusal.within(label, self._source))
+        function.outputs = [made[value] for value in function.outputs]
+        function.ops = self.b.ops
+        for op in function.ops:
+            if isinstance(op, BroadcastTo):
+                state_version(op)  # no interpreter has version 1
+        function.tensors = []
+        return made
+
+    def _edge(self, value: Value, kind: str) -> TensorType:
+        """The type of an input or output of the file."""
+        type = value.type
+        if type.shape is None or isinstance(type.element, FunctionType):
+            what = "is unranked" if type.shape is None else "is a function"
+            reason = f"{kind} '{value.name}' {what}, and a file's {kind}s are tensors of known rank"
+            self._refused.append(Reason(reason, subgraph=self._number, remedy="state its rank"))
+        return plain_type(type)
+
+    def _returned(self, value: Value) -> Value:
+        """What stands for a result of the function: a tensor of its own type, under its name."""
+        if isinstance(value.type.element, FunctionType) or value.type.shape is None:
+            return value
+        kept = self._env.get(value, value)
+        if kept is value:
+            return value
+        made = self.whole(value)
+        if made.is_constant or made in self._function.inputs or made.name:
+            made = self.b.identity(made)
+        made.name, made.info = value.name, value.info
+        return made
+
+    # --- values
+
+    def value(self, value: Value) -> Value:
+        """What a value is now; it broadcasts to the value's shape."""
+        found = self._env.get(value)
+        if found is None and value.is_constant and isinstance(value.type.element, ScalarType):
+            found = self._env[value] = _constant(held_array(value), value.type.element)
+        return value if found is None else found
+
+    def whole(self, value: Value) -> Value:
+        """What a value is now, with all its elements."""
+        now, shape = self.value(value), value.type.shape
+        if now.type.shape == shape or shape is None or is_quantized(now.type.element):
+            return now
+        if now.is_constant and None not in shape:
+            return _constant(np.broadcast_to(held_array(now), _static(shape)), now.type.storage, compact=False)
+        if None not in shape:
+            dims = self.b.constant(np.array(shape, np.int32), i32)
+            return self.b.emit(BroadcastTo, [now, dims], TensorType(shape, now.type.element))
+        if now.type.rank != len(shape):
+            raise Refused("a number stands for a tensor of unknown size here", "state its dims")
+        return now
+
+    def known(self, value: Value) -> np.ndarray | None:
+        """The elements of a value, if they are known."""
+        now = self.value(value)
+        if not now.is_constant or is_quantized(now.type.element):
+            return None
+        shape = value.type.shape
+        return np.broadcast_to(held_array(now), _static(shape)) if shape is not None and None not in shape else None
+
+    def is_known(self, value: Value) -> bool:
+        """Whether a value is a constant, whatever its size."""
+        now = self.value(value)
+        return now.is_constant and isinstance(now.type.element, ScalarType)
+
+    def become(self, value: Value, made: Value) -> None:
+        """Notes what a value is now."""
+        self._env[value] = made
+
+    def constant(self, array: np.ndarray, type: TensorType) -> Value:
+        """A constant for a value of a type."""
+        return _constant(array, type.storage)
+
+    # --- ops
+
+    def translate(self, ops: Sequence[Op]) -> None:
+        """What computes ops, one after the other."""
+        for op in ops:
+            self._at += 1
+            tensor = op.result.name if op.results else ""
+            place = Location(self._source, self._number, self._at - 1, op.name.upper(), tensor)
+            self.b.location = op.location or place
+            try:
+                self._visit(op)
+            except Refused as refusal:
+                label = f"function {self._number} '{self._function.name}', {op.name}"
+                label += f", {op.result.label}" if op.results else ""
+                self._refused.append(refusal.within(label, self._source, self._number))
+                for result in op.results:  # so that later ops can be looked at, too
+                    self._env[result] = Value(plain_type(result.type))
+
+    def _visit(self, op: Op) -> None:
+        if isinstance(op, (Call, CallIndirect)):
+            self._call(op)
+        elif isinstance(op, Constant):
+            pass  # the call looks at it
+        elif is_core(op):
+            results = self._computed(op)
+            for old, new in zip(op.results, results, strict=True):
+                if old.name and not new.is_constant and not new.name and old not in self._function.outputs:
+                    new.name = old.name
+                self._env[old] = new
+        else:
+            self._keep(op)
+
+    def _computed(self, op: Op) -> Sequence[Value]:
+        function = form.get(type(op))
+        elementwise = function is not None
+        if (made := self._folded(op, elementwise)) is not None:
+            return made
+        if function is None:
+            function = of_tensors.get(type(op))
+            if function is None:
+                raise Refused(_MISSING.get(op.name, "TFLite has no builtin that computes it exactly"), _REMEDY)
+            answer = function(op, self)
+        else:
+            _check_types(op)
+            answer = function(op, self.b, *(self.value(v) for v in op.operands if v is not None))
+        return [answer] if isinstance(answer, Value) else answer
+
+    def _folded(self, op: Op, elementwise: bool) -> list[Value] | None:
+        """The results of an op on what is known; None if it must be computed as the model runs. Refused if they are
+        undefined."""
+        if op.regions or not all(v is not None and self.is_known(v) for v in op.operands):
+            return None
+        arrays: list[np.ndarray | None] = []
+        for value in op.operands:
+            assert value is not None
+            array = held_array(self.value(value)) if elementwise else self.known(value)
+            if array is None:
+                return None
+            arrays.append(array)
+        if not elementwise and not all(v.type.is_static for v in op.results):
+            return None
+        try:
+            made = evaluate_op(op, arrays)
+        except (ArithmeticError, IndexError) as error:
+            raise Refused(f"it is undefined: {error}", "the model must not compute it") from None
+        except NotImplementedError:
+            return None
+        return None if made is None else [_constant(a, v.type.storage) for a, v in zip(made, op.results, strict=True)]
+
+    def _keep(self, op: Op) -> None:
+        """An op of another dialect, on what its operands are now."""
+        operands = [None if v is None else self.whole(v) for v in op.operands]
+        if isinstance(op, (Dcast, Qcast, Scast)):
+            _check_storage(op)
+            given, made = self.whole(op.input), op.result.type
+            op.result.type = TensorType(refined(made.shape, given.type.shape), made.element)
+            operands = [self.b.restated(given, op.result.type.shape)]
+        for result in op.results:
+            result.type = _bare(result.type)
+        op.operands = operands
+        op.location = self.b.location
+        self.b.ops.append(op)
+        if isinstance(op, Dcast):
+            self.b.within(op.result, _largest(op.input.type))
+
+    # --- calls
+
+    def _call(self, op: Call | CallIndirect) -> None:
+        """The callee's ops in the place of the call."""
+        name = str(op.callee) if isinstance(op, Call) else self._referred(op.callee)
+        function = self._functions.get(name)
+        if function is None:
+            raise Refused(f"@{name} is declared without a body", "define it in this module")
+        if name in self._calling:
+            raise Refused(f"@{name} calls itself", "a TFLite file has no recursion; write it as a loop")
+        inner: dict[Value, Value] = dict(zip(function.inputs, op.inputs, strict=True))
+        self._calling.append(name)
+        self.translate(copied(function.ops, inner))
+        self._calling.pop()
+        for result, value in zip(op.results, function.outputs, strict=True):
+            self._env[result] = self.value(inner.get(value, value))
+
+    def _referred(self, callee: Value) -> str:
+        producer = callee.producer
+        if isinstance(producer, Constant):
+            return str(producer.value)
+        raise Refused("which function it calls is not known before the model runs", "call it by name")
+
+
+_STORED = frozenset(scalar for scalar in SCALARS.values() if scalar.is_integer)
+"""The integers of quantized tensors in files."""
+_REMEDY = "write it in ops that TFLite has, or compute it outside of the model"
+_MISSING = {
+    "math.fma": "TFLite rounds the product and the sum, and math.fma only the sum",
+    "math.copysign": "TFLite has no builtin that reads the sign of 0",
+    "tensor.generate": "TFLite runs no body for each element",
+    "tensor.insert": "TFLite writes no single elements",
+}
+
+
+def _check_storage(op: Dcast | Qcast | Scast) -> None:
+    """Refused if a file has no such stored integers."""
+    for value in op.tensors:
+        if value.type.quantized and value.type.storage not in _STORED:
+            raise Refused(f"TFLite has no tensors stored in {value.type.storage}", "store it in the next wider type")
+
+
+def _largest(type: TensorType) -> float:
+    """The largest number that a quantized tensor can hold, without its sign."""
+    scale, zero_point = parameters(type)
+    zero = zero_point.astype(np.float64)
+    steps = np.maximum(type.storage.maximum - zero, zero - type.storage.minimum)
+    return float((np.asarray(scale, np.float64) * steps).max())
+
+
+def _bare(type: TensorType) -> TensorType:
+    """A scalar as a tensor of rank 0."""
+    return TensorType(type.shape, type.element) if isinstance(type, BareType) else type
+
+
+def _check_types(op: Operator | Op) -> None:
+    """Refused if TFLite has no arithmetic on an element type."""
+    for value in op.tensors:
+        if value.type.element not in COMPUTED:
+            what = f"TFLite has no arithmetic on {value.type.element}"
+            known = ", ".join(t.name for t in (i1, i8, i16, i32, i64, f32))
+            raise Refused(what, f"write it in one of {known}")
+
+
+def _constant(array: np.ndarray, element: ScalarType, *, compact: bool = True) -> Value:
+    """A constant; with `compact` one number, if all elements are the same bytes."""
+    held = np.ascontiguousarray(array)
+    if np.ndim(array) == 0:
+        held = held.reshape(())
+    if compact and held.size > 1:
+        raw = held.reshape(-1).view(np.uint8).reshape(held.size, -1)
+        if (raw == raw[0]).all():
+            held = held.reshape(-1)[:1].reshape(())
+    kind = i64 if element == index else element
+    return Value(TensorType(held.shape, kind), buffer=Buffer.of(pack(held, kind) if kind.bits < 8 else held))
+
+
+def _static(shape: Sequence[int | None]) -> tuple[int, ...]:
+    return tuple(dim or 0 for dim in shape)
+
+
+# A module with ops of MLIR's core dialects → one in the tfl form without them.
+#
+# Functions that are called by name are put in the place of their calls; private ones, and declarations, are no
+# functions of the file. What has no exact form is refused, all at once.
+
+
+def lower_core(module: Module) -> None:
+    """Replaces the ops (the module is changed in place). UnsupportedError lists every op that has no exact form."""
+    refused: list[Reason] = []
+    callable_ = {str(f.name): f for f in module.functions if not f.info.get("declaration")}
+    named = {signature.function for signature in module.signatures or ()}
+    named |= {index for op in module.ops() for index in callees(op)}
+    kept = [
+        index
+        for index, function in enumerate(module.functions)
+        if not function.info.get("declaration") and (index in named or not _is_private(function))
+    ]
+    kept = kept or [index for index, f in enumerate(module.functions) if not f.info.get("declaration")]
+    copies = {name: _detached(function) for name, function in callable_.items()}
+    made: dict[Value, Value] = {}
+    for number in kept:
+        function = module.functions[number]
+        made |= Translation(function, number, copies, refused, module.source).run()
+    if refused:
+        remedy = "write it in the ops that docs/core.md lists"
+        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused, remedy=remedy)
+    numbers = {old: new for new, old in enumerate(kept)}
+    module.functions = [module.functions[index] for index in kept]
+    for op in module.ops():
+        renumber(op, numbers)
+    if module.signatures is not None:
+        for signature in module.signatures:
+            signature.function = numbers[signature.function]
+        module.signatures = [signature.with_outputs(made) for signature in module.signatures]
+
+
+def _is_private(function: Function) -> bool:
+    return function.info.get("visibility") == "private"
+
+
+def _detached(function: Function) -> Function:
+    """A copy: what is put in the place of calls, whatever becomes of the function itself."""
+    known = {value: Value(value.type) for value in function.inputs}
+    ops = copied(function.ops, known)
+    return Function(
+        function.name, list(known.values())[: len(function.inputs)], [known.get(v, v) for v in function.outputs], ops
+    )

@@ -1,0 +1,278 @@
+"""linalg.generic along parallel iterators: its body on whole tensors, each operand with its dims where the iterators
+are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tflq.dialects.linalg import Generic, Index
+from tflq.dialects.shape import Dim as ExtentOf
+from tflq.dialects.shape import GetExtent, ShapeOf
+from tflq.dialects.tensor import (
+    GIVEN,
+    Cast,
+    CollapseShape,
+    Concat,
+    Dim,
+    Empty,
+    ExpandShape,
+    Extract,
+    ExtractSlice,
+    FromElements,
+    Rank,
+    Reshape,
+    Splat,
+    places,
+)
+from tflq.dialects.tfl import movement as tfl
+from tflq.dialects.tfl.indexing import Gather, GatherND
+from tflq.dialects.tfl.movement import BroadcastTo
+from tflq.dialects.tfl.shape import Shape as TflShape
+from tflq.dialects.tosa.movement import Identity
+from tflq.errors import Refused
+from tflq.evaluate.registry import held_array, held_dtype
+from tflq.ir.attributes import AffineMap, applied, dim_of
+from tflq.ir.core import Op, Value
+from tflq.ir.types import Shape, TensorType, i32, i64
+from tflq.ir.types import Shape as Dims
+from tflq.legalize.core import Translation, form, of_tensors, plain_type
+
+
+@of_tensors(Generic)
+def _generic(op: Generic, t: Translation) -> list[Value]:
+    if any(kind != "parallel" for kind in op.iterators or ()):
+        raise Refused("no builtin reduces in the order of its points", "write the reduction in ops of stablehlo or tfl")
+    space = _space(op)
+    block = op.regions[0].block
+    for value, where, argument in zip(op.values, op.indexing_maps, block.arguments, strict=True):
+        if any(argument in inner.operands for inner in block.ops):
+            t.become(argument, _aligned(t, value, where, space))
+    for inner in block.ops[:-1]:
+        _check(inner)
+        if isinstance(inner, Index):
+            t.become(inner.result, _places(t, inner.dim, space))
+        else:
+            t.translate([inner])
+    yielded = [v for v in block.ops[-1].operands if v is not None]
+    maps = op.indexing_maps[len(op.inputs) :]
+    return [_out(t, t.value(v), where, space) for v, where in zip(yielded, maps, strict=True)]
+
+
+def _check(op: Op) -> None:
+    if not isinstance(op, Index) and form.get(type(op)) is None:
+        raise Refused(f"its body has {op.name}, which is not computed element by element", "take it out of the body")
+
+
+def _space(op: Generic) -> Shape:
+    """The sizes of the iterators, None where the operands' types do not say it."""
+    known: dict[int, int | None] = {}
+    for where, value in zip(op.indexing_maps, op.values, strict=True):
+        for result, size in enumerate(value.type.shape or ()):
+            dim = dim_of(where, result)
+            if dim is not None:
+                known[dim] = known.get(dim) or size
+    count = len(op.iterators or ())
+    if len(known) < count:
+        raise Refused("one of its dims is that of no operand", "give it an operand with that dim")
+    return tuple(known[dim] for dim in range(count))
+
+
+def _places(t: Translation, dim: int, space: Shape) -> Value:
+    """Where each point is along an iterator."""
+    assert space is not None
+    size = space[dim]
+    if size is None:
+        raise Refused("linalg.index needs the size of its dim", "state it")
+    row = np.arange(size, dtype=np.int64).reshape([-1 if d == dim else 1 for d in range(len(space))])
+    return t.constant(row, TensorType(row.shape, i64))
+
+
+def _aligned(t: Translation, value: Value, where: AffineMap, space: Shape) -> Value:
+    """An operand as it is taken at each point: it broadcasts to the space."""
+    assert space is not None
+    now = t.value(value)
+    if now.type.shape == ():
+        return now
+    dims = [dim_of(where, result) for result in range(len(where.results))]
+    if None in dims or len(set(dims)) < len(dims):
+        return _taken(t, value, where, space)
+    x = t.whole(value)
+    order = sorted(range(len(dims)), key=lambda place: dims[place] or 0)
+    shape = [x.type.shape[dims.index(d)] if d in dims else 1 for d in range(len(space))]  # type: ignore[index]
+    if x.is_constant:
+        return t.constant(held_array(x).transpose(order).reshape([n or 0 for n in shape]), x.type)
+    reach = t.b.reach(x)
+    if order != list(range(len(order))):
+        x = t.b.transpose(x, order)
+    if len(dims) < len(space):
+        if shape.count(None) > 1:
+            raise Refused("more than one dim of an operand is not known", "state the dims")
+        x = t.b.reshape(x, shape)
+    return t.b.within(x, reach)
+
+
+def _taken(t: Translation, value: Value, where: AffineMap, space: Sequence[int | None]) -> Value:
+    """A constant's elements as a map that computes places picks them."""
+    array = t.known(value)
+    if array is None or None in space:
+        raise Refused(
+            f"{where.text} computes places of what is not known before the model runs", "pick dims as they are"
+        )
+    grids = np.ogrid[tuple(slice(0, n) for n in space)]
+    return t.constant(np.asarray(array[applied(where, list(grids))]), value.type)
+
+
+def _out(t: Translation, made: Value, where: AffineMap, space: Shape) -> Value:
+    """What is yielded, with its dims where the result has them."""
+    assert space is not None
+    dims = [dim_of(where, result) for result in range(len(where.results))]
+    if sorted(d for d in dims if d is not None) != list(range(len(space))) or len(dims) != len(space):
+        raise Refused(f"{where.text} writes to places that it computes, or more than once", "write each place once")
+    if dims == sorted(dims, key=lambda d: d or 0) or made.type.shape == ():
+        return made
+    if made.type.shape != space:
+        if None in space:
+            raise Refused("a dim of its result is not known", "state the dims")
+        made = t.b.emit(
+            BroadcastTo, [made, t.b.constant(np.array(space, np.int32), i32)], made.type.with_element(made.type.element)
+        )
+        made.type = TensorType(space, made.type.element)
+    return t.b.transpose(made, [d or 0 for d in dims])
+
+
+# Tensors made of elements, their parts, other shapes of them, and shapes as values.
+
+
+@of_tensors(Empty)
+def _empty(op: Empty, t: Translation) -> Value:
+    """Something writes its elements before they are read: zeros."""
+    kind = plain_type(op.result.type)
+    return t.constant(np.zeros((), held_dtype(kind)), kind)
+
+
+@of_tensors(Splat)
+def _splat(op: Splat, t: Translation) -> Value:
+    return t.value(op.input)
+
+
+@of_tensors(FromElements)
+def _from_elements(op: FromElements, t: Translation) -> Value:
+    made = plain_type(op.result.type)
+    row = _packed(t, [t.value(v) for v in op.elements])
+    return row if made.shape == row.type.shape else t.b.reshape(row, made.shape or ())
+
+
+def _packed(t: Translation, scalars: Sequence[Value]) -> Value:
+    """A tensor of one dim of scalars."""
+    kind = TensorType((len(scalars),), scalars[0].type.element)
+    return t.b.emit(tfl.Pack, list(scalars), kind, values_count=len(scalars), axis=0)
+
+
+@of_tensors(Cast)
+def _cast(op: Cast, t: Translation) -> Value:
+    x, made = t.value(op.source), plain_type(op.dest.type)
+    if made.shape is None or x.type.shape == made.shape or x.is_constant:
+        return x
+    return t.b.emit(Identity, [t.whole(op.source)], made)
+
+
+@of_tensors(Reshape)
+def _reshape(op: Reshape, t: Translation) -> Value:
+    x, made = t.whole(op.source), op.result.type.shape
+    shape = t.known(op.shape)
+    sizes: Dims = made if shape is None else tuple(int(n) for n in shape)
+    if sizes is None:
+        raise Refused("its result is of unknown rank", "state the rank")
+    if sizes.count(None) <= 1 and (None not in sizes or x.type.is_static):
+        return t.b.reshape(x, sizes)
+    dims = t.b.converted(t.whole(op.shape), i32)
+    return t.b.emit(tfl.Reshape, [x, dims], TensorType(sizes, x.type.element))
+
+
+@of_tensors(CollapseShape, ExpandShape)
+def _regrouped(op: CollapseShape | ExpandShape, t: Translation) -> Value:
+    made = op.result.type.shape or ()
+    if made.count(None) > 1:
+        raise Refused("more than one dim of its result is not known", "state the dims")
+    return t.b.reshape(t.whole(op.source), made)
+
+
+@of_tensors(Concat)
+def _concat(op: Concat, t: Translation) -> Value:
+    return t.b.concat([t.whole(v) for v in op.inputs], op.dim)
+
+
+@of_tensors(Dim)
+def _dim(op: Dim, t: Translation) -> Value:
+    return _size(t, op.source, op.index)
+
+
+@of_tensors(ExtentOf)
+def _extent_of(op: ExtentOf, t: Translation) -> Value:
+    return _size(t, op.value, op.index)
+
+
+def _size(t: Translation, x: Value, index: Value) -> Value:
+    """The size of a dim: a constant, or what SHAPE gives as the model runs."""
+    at, shape = t.known(index), x.type.shape
+    if shape is not None and at is not None and not 0 <= int(at) < len(shape):
+        raise Refused(f"it is undefined: the tensor has {len(shape)} dims, and no dim {int(at)}")
+    if shape is not None and at is not None and shape[int(at)] is not None:
+        return t.constant(np.asarray(shape[int(at)], np.int64), TensorType((), i64))
+    return _picked(t, _shape(t, x), t.value(index))
+
+
+def _shape(t: Translation, x: Value) -> Value:
+    now = t.whole(x)
+    return t.b.emit(TflShape, [now], TensorType((now.type.rank,), i64), out_type="INT64")
+
+
+def _picked(t: Translation, row: Value, at: Value) -> Value:
+    return t.b.emit(Gather, [row, at], TensorType((), row.type.element), axis=0, batch_dims=0)
+
+
+@of_tensors(Rank)
+def _rank(op: Rank, t: Translation) -> Value:
+    rank = op.tensor.type.rank
+    if rank is None:
+        raise Refused("the rank is not known before the model runs", "state it")
+    return t.constant(np.asarray(rank, np.int64), TensorType((), i64))
+
+
+@of_tensors(ShapeOf)
+def _shape_of(op: ShapeOf, t: Translation) -> Value:
+    shape = op.arg.type.shape
+    if shape is not None and None not in shape:
+        return t.constant(np.array(shape, np.int64), TensorType((len(shape),), i64))
+    return _shape(t, op.arg)
+
+
+@of_tensors(GetExtent)
+def _get_extent(op: GetExtent, t: Translation) -> Value:
+    return _picked(t, t.whole(op.shape), t.value(op.dim))
+
+
+@of_tensors(Extract)
+def _extract(op: Extract, t: Translation) -> Value:
+    x = t.whole(op.tensor)
+    if x.type.shape == ():
+        return x
+    at = _packed(t, [t.value(v) for v in op.indices])
+    return t.b.emit(GatherND, [x, at], TensorType((), x.type.element))
+
+
+@of_tensors(ExtractSlice)
+def _extract_slice(op: ExtractSlice, t: Translation) -> Value:
+    listed = [places(op, f"static_{kind}") for kind in ("offsets", "sizes", "strides")]
+    if any(GIVEN in numbers for numbers in listed) or min(listed[2], default=1) < 1:
+        raise Refused("its places are not known before the model runs, or its strides are negative", "state them")
+    offsets, sizes, strides = (np.array(numbers, np.int32) for numbers in listed)
+    ends = offsets + (sizes - 1) * strides + 1
+    x = t.whole(op.source)
+    operands = [x, *(t.b.constant(numbers, i32) for numbers in (offsets, ends, strides))]
+    made = t.b.emit(tfl.StridedSlice, operands, TensorType(tuple(map(int, sizes)), x.type.element))
+    shape = op.result.type.shape or ()
+    return made if made.type.shape == shape else t.b.reshape(made, shape)

@@ -1,0 +1,255 @@
+"""Elements looked up or placed by index: the kernels know no scales, and copy stored integers.
+
+EMBEDDING_LOOKUP is GATHER of rows, ONE_HOT a choice by comparison with 0, 1, 2 ..., MATRIX_DIAG and MATRIX_SET_DIAG one
+by a mask, BUCKETIZE a table; HASHTABLE_LOOKUP keeps its kernel. Sources: kernels/embedding_lookup.cc (EvalSimple),
+hashtable_lookup.cc, one_hot.cc, matrix_diag.cc, matrix_set_diag.cc, bucketize.cc.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflq.dialects.tfl.control import version_info
+from tflq.dialects.tfl.indexing import (
+    Bucketize,
+    DynamicUpdateSlice,
+    EmbeddingLookup,
+    Gather,
+    GatherND,
+    HashtableLookup,
+    MatrixDiag,
+    MatrixSetDiag,
+    OneHot,
+    ScatterND,
+    SparseToDense,
+    Unique,
+)
+from tflq.ir.core import Op, Value
+from tflq.ir.record import parameters
+from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8
+from tflq.legalize.grid import grids_of, restored_by
+from tflq.legalize.movement import COPIED, move, parameters_differ, refused, seen_by_kernel, under
+from tflq.legalize.probing import centred, per_layer, zero_point_of
+from tflq.legalize.rescaled import saturated
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.numerics.fixed_point import quotient
+
+_ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
+_OTHER_STORAGE = "no kernel copies {} to {}"
+
+
+@rule(EmbeddingLookup)
+def embedding_lookup(op: EmbeddingLookup, b: RuleBuilder) -> Answer:
+    """result = rows of the table, as they are stored."""
+    ids, table, result = op.ids, op.values, op.result
+    if not isinstance(table.type.element, UniformQuantizedType) and parameters_differ(op):
+        raise NotApplicable("no kernel copies rows from several scales to others")
+    if table.type.storage != result.type.storage or table.type.storage not in (i8, ui8, i16):
+        raise NotApplicable(f"no kernel copies rows of {table.type.storage} to {result.type.storage}")
+    rows = b.emit(Gather, [b.value(table), b.value(ids)], result.type.stripped(), axis=0, batch_dims=0)
+    if b.real and parameters_differ(op):
+        return _under(b, rows, table, result)
+    return Rewritten([rows], warning=COPIED if parameters_differ(op) else "")
+
+
+def _under(b: RuleBuilder, plain: Value, source: Value, result: Value) -> Answer:
+    """What is stored as in `source`, stored as in `result`."""
+    return Rewritten([restored_by(b, plain, *grids_of(source, result))])
+
+
+@rule(HashtableLookup)
+def hashtable_lookup(op: HashtableLookup, b: RuleBuilder) -> Answer:
+    """result = rows of the values, as they are stored; stored zeros where the key is not found."""
+    values, result = op.values, op.result
+    if values.type.storage != result.type.storage:
+        raise NotApplicable(f"no kernel copies rows of {values.type.storage} to {result.type.storage}")
+    types = [v.type.stripped() for v in op.results]
+    rows, hits = b.op(op.name, [b.value(v) for v in op.operands if v], types, op.attributes, version_info(op)).results
+    zeros = parameters(result.type)[1].any() if result.type.quantized else False
+    some, all_found = _found(op.lookup, op.keys)
+    differ = some and parameters_differ(op)
+    warning = COPIED if differ else _ZEROS if zeros and not all_found else ""
+    return Rewritten([rows, hits], warning=warning)
+
+
+def _found(ids: Value, keys: Value) -> tuple[bool, bool]:
+    """Whether some, and whether all of the ids may be among the keys. The kernel's search needs them in order."""
+    if not (ids.is_constant and keys.is_constant) or (np.diff(keys.array.astype(np.int64)) <= 0).any():
+        return True, False
+    found = np.isin(ids.array, keys.array)
+    return bool(found.any()), bool(found.all())
+
+
+@rule(OneHot)
+def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
+    """result = the stored on value where the index is the place along the axis, else the off value."""
+    indices, depth, on, off = op.indices, op.depth, op.on, op.off
+    if not depth.is_constant or indices.type.shape is None or on.type.storage != off.type.storage:
+        raise NotApplicable(
+            "the depth is not constant, the rank of the indices not known, or the values differ in type"
+        )
+    shape, axis = list(indices.type.shape), op.axis % (len(indices.type.shape) + 1)
+    if shape.count(None) > 1:
+        raise NotApplicable("more than one dim of the indices is not known")
+    index = b.reshape(b.cast(b.value(indices), i32), [*shape[:axis], 1, *shape[axis:]])
+    places = np.arange(int(depth.array.reshape(()))).reshape(-1, *[1] * (len(shape) - axis))
+    differ = parameters_differ(op)
+    plain = [b.value(on), b.value(off)]
+    if differ and (b.real or refused(op)):
+        ready = under(b, [on, off], op.result)
+        if ready is None:
+            raise NotApplicable(COPIED)
+        plain = ready
+    chosen = b.select(b.equal(index, b.constant(places)), *(b.reshape(v, []) for v in plain))
+    return Rewritten([chosen], warning=COPIED if differ and not (b.real or refused(op)) else "")
+
+
+@rule(MatrixDiag)
+def matrix_diag(op: MatrixDiag, b: RuleBuilder) -> Answer:
+    """result = the operand's last dim on a diagonal, and stored zeros."""
+    x, shape = op.input, list(op.input.type.shape or ())
+    if x.type.storage != op.result.type.storage:
+        raise NotApplicable(_OTHER_STORAGE.format(x.type.storage, op.result.type.storage))
+    if not shape or shape[-1] is None or shape.count(None) > 1:
+        raise NotApplicable(f"the shape of '{x.name}' is not known")
+    mask = b.constant(np.eye(shape[-1], dtype=bool), i1)
+    fill = zero_point_of(x) or 0 if b.real else 0
+    zero = b.constant(np.asarray(fill), x.type.storage)
+    chosen = b.select(mask, b.reshape(b.value(x), [*shape, 1]), zero)
+    if b.real and parameters_differ(op):
+        one = isinstance(x.type.element, UniformQuantizedType)
+        if not one:
+            raise NotApplicable(COPIED)
+        return _under(b, chosen, x, op.result)
+    raw = not b.real and zero_point_of(x) != 0 and shape[-1] != 1
+    return Rewritten([chosen], warning=_ZEROS if raw else "")
+
+
+@rule(MatrixSetDiag)
+def matrix_set_diag(op: MatrixSetDiag, b: RuleBuilder) -> Answer:
+    """result = the operand with another diagonal."""
+    x, diagonal = op.input, op.diagonal
+    if not x.type.storage == diagonal.type.storage == op.result.type.storage:
+        raise NotApplicable(_OTHER_STORAGE.format(diagonal.type.storage, op.result.type.storage))
+    shape, inner = list(x.type.shape or ()), list(diagonal.type.shape or ())
+    if len(shape) < 2 or None in shape[-2:] or inner.count(None) > 1:
+        differ = f"{COPIED}; {AS_STATED}" if parameters_differ(op) else ""
+        raise NotApplicable(f"the shape of '{x.name}' is not known", differ)
+    rows, columns = shape[-2] or 0, shape[-1] or 0
+    place = [*inner[:-1], rows, 1] if rows <= columns else [*inner[:-1], 1, columns]
+    mask = b.constant(np.eye(rows, columns, dtype=bool), i1)
+    ready = under(b, [diagonal, x], op.result) if b.real and parameters_differ(op) else None
+    plain = [b.value(diagonal), b.value(x)] if ready is None else ready
+    chosen = b.select(mask, b.reshape(plain[0], place), plain[1])
+    return Rewritten([chosen], warning=COPIED if ready is None and parameters_differ(op) else "")
+
+
+@rule(Bucketize)
+def bucketize(op: Bucketize, b: RuleBuilder) -> Answer:
+    """result = how many boundaries are not greater: a table of all stored values."""
+    x = op.input
+    elements = per_layer(op, [x])
+    source = elements[0]
+    if source.storage not in (i8, ui8, i16):
+        raise NotApplicable(f"BUCKETIZE has no table for {source.storage}")
+    values = np.arange(source.storage.minimum, source.storage.maximum + 1) - source.zero_point
+    real = values.astype(np.float32) * np.float32(source.scale)
+    boundaries = np.asarray(op.boundaries, np.float32)
+    buckets = np.searchsorted(boundaries, real, side="right").astype(np.int32)
+    return Rewritten([b.table(b.value(x), buckets)], note="no kernel takes it; the real function")
+
+
+rule(Gather, GatherND, DynamicUpdateSlice, Unique)(move)
+
+
+# SCATTER_ND and SPARSE_TO_DENSE.
+#
+# SCATTER_ND adds updates to stored zeros, in the type they are stored in, whatever scales and zero points are: on 8
+# bits that is done in int32 and wraps when it is narrowed. No kernel takes int16: there, and where parameters must
+# hold, what is added is the distance from the zero point, scaled and saturated. SPARSE_TO_DENSE writes one value
+# after another over the default value: with known indices each element is picked from them all. Sources:
+# kernels/scatter_nd.cc, internal/reference/reference_ops.h (ScatterNd), sparse_to_dense.cc,
+# internal/reference/sparse_to_dense.h.
+
+
+@rule(ScatterND)
+def scatter_nd(op: ScatterND, b: RuleBuilder) -> Answer:
+    """result = the sum of the updates of each place, and zero elsewhere."""
+    updates, result = op.updates, op.result
+    storage = result.type.storage
+    if updates.type.storage != storage or storage not in (i8, ui8, i16, i32):
+        raise NotApplicable(f"no kernel scatters {updates.type.storage} into {storage}")
+    zeros = not np.any(getattr(result.type.element, "zero_points", seen_by_kernel(result)[1]))
+    differ, meeting = parameters_differ(op), _most(op.indices)
+    if storage != i16 and not (b.real and (differ or not zeros or meeting != 1)):
+        raw = _scattered(op, b, b.cast(b.value(updates), i32))
+        return Rewritten([b.cast(raw, storage)], warning=COPIED if differ else "" if zeros else _ZEROS)
+    elements = per_layer(op, [updates, result])
+    if storage == i32:
+        raise NotApplicable(COPIED)
+    source, output = elements
+    total = _scattered(op, b, centred(b, updates, source))
+    bounds = sum_bounds(source, meeting)
+    return saturated(b, total, np.asarray([quotient(source.scale, output.scale)]), output, "NONE", bounds)
+
+
+def _scattered(op: Op, b: RuleBuilder, updates: Value) -> Value:
+    indices, shape = (b.cast(b.value(op.operand(i)), i32) for i in (0, 2))
+    return b.emit(ScatterND, [indices, updates, shape], op.result.type.with_element(i32))
+
+
+def _most(indices: Value) -> int | None:
+    """How many updates can meet in one place; None if that is not known."""
+    shape = indices.type.shape or (None,)
+    if None in shape:
+        return None
+    if not indices.is_constant or not indices.array.size:
+        return math.prod(d or 0 for d in shape[:-1])
+    return int(np.unique(indices.array.reshape(-1, shape[-1] or 1), axis=0, return_counts=True)[1].max())
+
+
+def sum_bounds(source: UniformQuantizedType, terms: int | None) -> tuple[int, int] | None:
+    """Bounds of a sum of stored values less their zero points."""
+    if terms is None:
+        return None
+    storage, zero = source.storage, source.zero_point
+    return min(terms * (storage.minimum - zero), 0), max(terms * (storage.maximum - zero), 0)
+
+
+@rule(SparseToDense)
+def sparse_to_dense(op: SparseToDense, b: RuleBuilder) -> Answer:
+    """result = the values at their places, and the default value elsewhere."""
+    values, default, result = op.values, op.default, op.result
+    storage = result.type.storage
+    if {values.type.storage, default.type.storage} != {storage} or storage not in (i8, ui8, i16, i32, i64):
+        raise NotApplicable("values, default and result are not of one integer type of 8 bits or more")
+    moved = [v for v in (values, default, result) if v.type.quantized]
+    differ = len(moved) < 3 or len({v.type.element for v in moved}) > 1
+    sources = [b.value(values), b.value(default)]
+    if differ and (b.real or storage == i16):
+        ready = under(b, [values, default], result)
+        if ready is None:
+            raise NotApplicable(COPIED)
+        sources = ready
+    warning = COPIED if differ and not (b.real or storage == i16) else ""
+    return Rewritten([_dense(op, b, *sources)], warning=warning)
+
+
+def _dense(op: SparseToDense, b: RuleBuilder, values: Value, default: Value) -> Value:
+    indices, shape, type = op.indices, op.shape, op.output.type.stripped()
+    if not (indices.is_constant and shape.is_constant and values.type.is_static):
+        wide = type.storage == i16
+        operands = [b.cast(v, i32) if wide else v for v in (values, default)]
+        made = type.with_element(i32) if wide else type
+        whole = b.emit(SparseToDense, [b.value(indices), b.value(shape), *operands], made, **op.attributes)
+        return b.cast(whole, type.storage)
+    dims = [int(d) for d in shape.array.reshape(-1)]
+    count = math.prod(d or 0 for d in values.type.shape or ())
+    where = indices.array.reshape(-1, len(dims)).astype(np.int64)
+    source = np.full(dims, count)
+    source[tuple(where.T)] = np.arange(len(where)) if values.type.rank else 0  # the last of equal indices stays
+    every = [b.reshape(values, [count]), b.reshape(default, [1])]
+    table = b.concat(every, 0)
+    return b.emit(Gather, [table, b.constant(source)], TensorType(tuple(dims), type.element), axis=0, batch_dims=0)

@@ -1,0 +1,376 @@
+"""AVERAGE_POOL_2D, MAX_POOL_2D and REDUCE_WINDOW: windows of stored integers, whatever their parameters.
+
+The range of a fused activation is that of the result's parameters. Source: kernels/pooling.cc, reduce_window.cc,
+kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/pooling.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.dialects.ext import RoundingDivideByPot
+from tflq.dialects.tfl import pooling as tfl
+from tflq.dialects.tfl.arithmetic import Add, Mul
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.movement import StridedSlice
+from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D, ReduceWindow, ResizeBilinear, ResizeNearestNeighbor
+from tflq.dialects.tosa import convolution as tosa
+from tflq.dialects.tosa.elementwise import IntDiv
+from tflq.dialects.tosa.movement import Resize
+from tflq.ir.core import Value
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
+from tflq.legalize.movement import COPIED, seen_by_kernel
+from tflq.legalize.rescaled import element, line, shape_of
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.numerics.convolution import window
+from tflq.numerics.elementwise import bounds_undefined, real_range
+from tflq.numerics.resize import (
+    Steps,
+    float_taps,
+    integer_steps,
+    is_copy,
+    nearest_steps,
+    rational_steps,
+    uint8_is_rational,
+)
+
+Combine = Callable[[RuleBuilder, Value, Value], Value]
+
+COMBINE: Mapping[str, Combine] = {
+    "ADD": lambda b, x, y: b.add(x, y),
+    "MUL": lambda b, x, y: b.mul(x, y),
+    "MINIMUM": lambda b, x, y: b.minimum(x, y),
+    "MAXIMUM": lambda b, x, y: b.maximum(x, y),
+}
+_EXTREMES = ("MINIMUM", "MAXIMUM")
+_REDUCED = "the kernel reduces the stored integers and ignores scales and zero points"
+_UNLIMITED = "a bound of {} is outside of int32, which the kernel does not check: it uses whatever its memory holds"
+_RAW = "the kernel pools the stored integers, though source and result have different quantization parameters"
+
+
+@rule(AveragePool2D, MaxPool2D)
+def pool(op: AveragePool2D | MaxPool2D, b: RuleBuilder) -> Answer:
+    """result = clamp(mean or greatest stored integer of each window)."""
+    x, result = op.input, op.output
+    source, target = x.type.element, result.type.element
+    storage = result.type.storage
+    if x.type.storage != storage or storage not in (i8, ui8, i16):
+        raise NotApplicable(f"no kernel pools {x.type.storage} to {storage}")
+    if x.type.shape is None or len(x.type.shape) != 4:
+        raise NotApplicable("the operand's rank is not known to be 4")
+    activation, (low, high) = op.fused_activation_function, (storage.minimum, storage.maximum)
+    if activation != "NONE":
+        if not isinstance(target, UniformQuantizedType):
+            raise NotApplicable(f"the range of {activation} is not defined on several scales")
+        low, high = real_range(activation, low, high, target.scale, target.zero_point)
+    kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
+    sizes = zip(x.type.shape[1:3], kernel, stride, strict=True)
+    rows, columns = (window(size, k, s, 1, op.padding) for size, k, s in sizes)
+    plain, out = b.value(x), result.type.stripped()
+    if rows is None or columns is None:  # the padding is found when the model runs, by the kernel
+        pooled = b.op(op.name, [plain], [out], {**op.attributes, "fused_activation_function": "NONE"}).result
+    else:
+        pad = (rows.before, rows.after, columns.before, columns.after)
+        attributes = {"kernel": kernel, "stride": stride, "pad": pad}
+        if isinstance(op, AveragePool2D):
+            pooled = b.emit(tosa.AvgPool2D, [plain], out, **attributes, input_zp=0, output_zp=0)
+        else:
+            pooled = b.emit(tosa.MaxPool2D, [plain], out, **attributes)
+    warning, exception = _RAW if source != target and low < high else "", "disregarded"
+    if isinstance(target, UniformQuantizedType) and bounds_undefined(activation, target.scale) and not b.real:
+        warning, exception = "; ".join(w for w in (warning, _UNLIMITED.format(activation)) if w), "unsettled"
+    return Rewritten([b.clamp(pooled, low, high)], warning=warning, exception=exception)
+
+
+@rule(ReduceWindow)
+def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
+    """result = the stored integers of each window, reduced."""
+    x, init, result = op.input, op.init, op.result
+    storage, function = result.type.storage, op.reduce_function
+    numbers = [op.operand(i) for i in range(2, 5)]
+    if x.type.storage != storage or storage not in (i8, ui8, i16, i32) or function not in COMBINE:
+        raise NotApplicable(f"no form reduces {x.type.storage} to {storage} by {function}")
+    if not x.type.is_static or not all(v.is_constant for v in numbers):
+        raise NotApplicable(f"the shape of '{x.name}' or of the windows is not known", f"{_REDUCED}; {AS_STATED}")
+    extreme = function in _EXTREMES
+    wide = storage if extreme else i32
+    y = b.cast(b.value(x), wide)
+    windows = list(zip(*(v.array.reshape(-1).tolist() for v in numbers), strict=True))
+    y = reduced(b, y, b.reshape(b.cast(b.value(init), wide), []), windows, COMBINE[function])
+    same = extreme and len({v.type.element for v in (x, init, result)}) == 1 and seen_by_kernel(x) != (0.0, 0)
+    return Rewritten([b.cast(y, storage)], warning="" if same else COPIED if extreme else _REDUCED)
+
+
+def reduced(b: RuleBuilder, x: Value, start: Value, windows: Sequence[tuple[int, int, int]], combine: Combine) -> Value:
+    """A scalar combined with the elements of each window: size, stride and dilation along each axis. A window of no
+    elements leaves the scalar."""
+    if any(size == 0 for size, _, _ in windows):
+        shape = [_count(d or 0, *numbers) for d, numbers in zip(x.type.shape or (), windows, strict=True)]
+        return b.cast(b.add(b.cast(start, i32), b.constant(np.zeros(shape, np.int32))), x.type.storage)
+    for axis, numbers in enumerate(windows):
+        x = over_windows(b, x, axis, *numbers, combine)
+    return combine(b, start, x)
+
+
+def _count(length: int, size: int, stride: int, dilation: int) -> int:
+    """How many windows there are along an axis."""
+    return max((length - (size - 1) * dilation - 1) // stride + 1, 0)
+
+
+def over_windows(b: RuleBuilder, x: Value, axis: int, size: int, stride: int, dilation: int, combine: Combine) -> Value:
+    """Windows of a size, at least 1, along one axis, reduced."""
+    count = _count((x.type.shape or ())[axis] or 0, size, stride, dilation)
+    if size == stride == 1:
+        return x
+    total = _strided(b, x, axis, 0, count, stride)
+    for place in range(1, size):
+        total = combine(b, total, _strided(b, x, axis, place * dilation, count, stride))
+    return total
+
+
+def _strided(b: RuleBuilder, x: Value, axis: int, start: int, count: int, stride: int) -> Value:
+    """`count` elements along an axis, from a start on."""
+    shape = [d or 0 for d in x.type.shape or ()]
+    begin, end, strides = np.zeros(len(shape), np.int32), np.asarray(shape, np.int32), np.ones(len(shape), np.int32)
+    begin[axis], end[axis], strides[axis] = start, start + (count - 1) * stride + 1 if count else start, stride
+    masks = {f"{mask}_mask": 0 for mask in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    operands = [x, *(b.constant(v) for v in (begin, end, strides))]
+    type = TensorType((*shape[:axis], count, *shape[axis + 1 :]), x.type.element)
+    return b.emit(StridedSlice, operands, type, **masks, offset=False)
+
+
+# RESIZE_BILINEAR of int8 and int16 where sizes are known only when the model runs, by the kernel's arithmetic.
+#
+#         scale   (1024 size + out / 2) / out; with corners aligned and out > 1: (1024 (size - 1) + (out - 1) / 2) /
+#     (out - 1)
+#     p       o scale (+ scale / 2 - 512 with half pixel centers), for each output o
+#     result  ((x[y0] (1024 - fy) + x[y1] fy)[x0] (1024 - fx) + (...)[x1] fx) / 2^20, rounded half away from zero;
+#             lower = max(p >> 10, 0), upper = min((p + 1023) >> 10, size - 1), f = p - 1024 lower
+#
+# RANGE counts the outputs, from the size that the operator is given, so the result is as static as the original's.
+# Where scale is rounded up so far that the kernel reads beyond the last element (outputs of more than 1024), the last
+# is taken. Source: ResizeBilinearInteger, kernels/internal/reference/resize_bilinear.h.
+
+
+@dataclass(frozen=True, slots=True)
+class _Taps:
+    """The two indices of each output, and how much the upper one weighs, in 1/1024: i32 [out]."""
+
+    lower: Value
+    upper: Value
+    weight: Value
+
+
+def weighted_sums(b: RuleBuilder, x: Value, size: Value, *, align_corners: bool, half_pixel_centers: bool) -> Value:
+    """x [N, H, W, C] resized to `size` (i32 [2]): 2^20 times the result, i32 for int8 and i64 for int16."""
+    shape = shape_of(b, x, 4)
+    rows, columns = (
+        _taps(b, element(b, shape, axis + 1), element(b, size, axis), align_corners, half_pixel_centers)
+        for axis in range(2)
+    )
+    tall = _interpolated(b, b.cast(x, i32), rows, 1)
+    return _interpolated(b, b.cast(tall, i64) if x.type.storage == i16 else tall, columns, 2)
+
+
+def _taps(b: RuleBuilder, size: Value, out: Value, align_corners: bool, half_pixel_centers: bool) -> _Taps:
+    scale, one = _ratio(b, size, out), _number(b, 1)
+    if align_corners:
+        aligned = _ratio(b, b.sub(size, one), b.maximum(b.sub(out, one), one))
+        scale = b.select(b.greater(out, one), aligned, scale)
+    position = b.mul(line(b, out), scale)
+    if half_pixel_centers:
+        position = b.add(position, b.sub(_half(b, scale), _number(b, 512)))
+    last, ten = b.sub(size, one), _number(b, 10)
+    lower = b.minimum(b.maximum(b.arithmetic_right_shift(position, ten), _number(b, 0)), last)
+    upper = b.minimum(b.arithmetic_right_shift(b.add(position, _number(b, 1023)), ten), last)
+    return _Taps(lower, upper, b.sub(position, b.mul(lower, _number(b, 1024))))
+
+
+def _ratio(b: RuleBuilder, size: Value, out: Value) -> Value:
+    """size / out in 1/1024, rounded to nearest."""
+    total = b.add(b.mul(size, _number(b, 1024)), _half(b, out))
+    return b.emit(IntDiv, [total, out], total.type)
+
+
+def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
+    """Both elements of each output along an axis, weighted, and added."""
+    shape = x.type.shape or ()
+    made = TensorType((*shape[:axis], (taps.lower.type.shape or (None,))[0], *shape[axis + 1 :]), x.type.storage)
+    count = (taps.weight.type.shape or (None,))[0]
+    upper = b.cast(b.reshape(taps.weight, (count, *(1,) * (3 - axis))), x.type.storage)
+    lower = b.sub(b.constant(np.asarray(1024), x.type.storage), upper)
+    parts = []
+    for index, weight in ((taps.lower, lower), (taps.upper, upper)):
+        taken = b.emit(Gather, [x, index], made, axis=axis, batch_dims=0)
+        parts.append(b.mul(taken, weight))
+    return b.add(*parts)
+
+
+def _half(b: RuleBuilder, x: Value) -> Value:
+    """Half of a number that is not negative."""
+    return b.arithmetic_right_shift(x, _number(b, 1))
+
+
+def _number(b: RuleBuilder, number: int) -> Value:
+    return b.constant(np.asarray(number))
+
+
+# RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR, which work on stored integers and disregard scales and zero points.
+#
+#         int8, int16   RESIZE in steps of 1/1024, divided by 2^20 and rounded half away from zero
+#     uint8         a (1 - fy) (1 - fx) + b fy (1 - fx) + c (1 - fy) fx + d fy fx + 0.5 in float32, truncated; in
+# integers
+#                   where that is proven to be RESIZE by the ratio of the sizes, divided and rounded
+#     nearest       one element
+#
+# Sources: kernels/resize_bilinear.cc, kernels/resize_nearest_neighbor.cc; `tflq.numerics.resize` has the arithmetic.
+
+
+_RESIZE_RAW = "the kernel resizes the stored integers, though source and result have different quantization parameters"
+_FLOAT = "computed in float32 as the kernel does: at these sizes no integer form is proven equal"
+
+
+@rule(ResizeBilinear)
+def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
+    """result = the four elements around each position, weighted."""
+    x, size = op.input, op.size
+    if reason := _unsupported(op):
+        raise NotApplicable(reason)
+    height, width = _plane(x)
+    if not size.is_constant or height is None or width is None:
+        return _of_any_size(op, b)
+    flags = op.align_corners, op.half_pixel_centers
+    source, out = (height, width), (int(size.array[0]), int(size.array[1]))
+    if min(source) < 1 or min(out) < 1:
+        raise NotApplicable("there are no elements to resize")
+    warning = _RESIZE_RAW if x.type.element != op.result.type.element else ""
+    if x.type.storage == ui8 and not _has_integer_form(source, out, *flags):
+        return Rewritten([_in_float(b, b.value(x), source, out, *flags)], _FLOAT, warning)
+    find = rational_steps if x.type.storage == ui8 else integer_steps
+    rows, columns = (find(n, o, *flags) for n, o in zip(source, out, strict=True))
+    if rows is None or columns is None:
+        raise NotApplicable("at these sizes the kernel reads beyond the last row or column")
+    if is_copy(rows, height, out[0]) and is_copy(columns, width, out[1]):
+        taken = _resize(b, b.value(x), source, out, rows, columns, "NEAREST_NEIGHBOR")
+        return Rewritten([taken], warning=warning)
+    acc = _resize(b, b.value(x), source, out, rows, columns, "BILINEAR")
+    return Rewritten([_divided(b, acc, x, rows.n * columns.n)], warning=warning)
+
+
+def _of_any_size(op: ResizeBilinear, b: RuleBuilder) -> Answer:
+    """The same where the size of the operand or of the result is not known."""
+    x, size = op.input, op.size
+    reason = f"the size of '{x.name}' or of the result is not known"
+    if x.type.storage == ui8:
+        raise NotApplicable(reason, f"{reason}, and the kernel computes in float32: the result can be two counts away")
+    if size.type.storage != i32 or size.type.shape != (2,):
+        raise NotApplicable(reason)
+    acc = weighted_sums(
+        b, b.value(x), b.value(size), align_corners=op.align_corners, half_pixel_centers=op.half_pixel_centers
+    )
+    made = b.restated(_divided(b, acc, x, 1 << 20), op.result.type.shape)
+    return Rewritten([made], warning=_RESIZE_RAW if x.type.element != op.result.type.element else "")
+
+
+@rule(ResizeNearestNeighbor)
+def resize_nearest(op: ResizeNearestNeighbor, b: RuleBuilder) -> Answer:
+    """result = the nearest element; by the kernel where sizes are not known, or TOSA would take another one."""
+    x, size = op.input, op.size
+    if reason := _unsupported(op):
+        raise NotApplicable(reason)
+    height, width = _plane(x)
+    warning = _RESIZE_RAW if x.type.element != op.result.type.element else ""
+    if size.is_constant and height and width and (size.array > 0).all():
+        flags, out = (op.align_corners, op.half_pixel_centers), (int(size.array[0]), int(size.array[1]))
+        rows, columns = (nearest_steps(n, o, *flags) for n, o in zip((height, width), out, strict=True))
+        if rows is not None and columns is not None:
+            taken = _resize(b, b.value(x), (height, width), out, rows, columns, "NEAREST_NEIGHBOR")
+            return Rewritten([taken], warning=warning)
+    return Rewritten(
+        [b.emit(type(op), [b.value(x), b.value(size)], op.output.type.stripped(), **op.attributes)], warning=warning
+    )
+
+
+def _unsupported(op: tfl.Resize) -> str:
+    """Why no rule applies, if none does."""
+    source, target = op.input.type, op.output.type
+    if source.storage != target.storage or source.storage not in (i8, ui8, i16):
+        return f"no kernel resizes {source.storage} to {target.storage}"
+    return "" if source.shape is not None and len(source.shape) == 4 else "the operand's rank is not known to be 4"
+
+
+def _plane(x: Value) -> tuple[int | None, int | None]:
+    """Height and width of a tensor of rank 4."""
+    shape = x.type.shape
+    return (None, None) if shape is None else (shape[1], shape[2])
+
+
+def _has_integer_form(
+    size: tuple[int, int], out: tuple[int, int], align_corners: bool, half_pixel_centers: bool
+) -> bool:
+    """Whether the uint8 kernel is the ratio's RESIZE, and that fits int32."""
+    rows, columns = (rational_steps(n, o, align_corners, half_pixel_centers) for n, o in zip(size, out, strict=True))
+    return 256 * rows.n * columns.n < 1 << 31 and uint8_is_rational(size, out, align_corners, half_pixel_centers)
+
+
+def _resize(
+    b: RuleBuilder, x: Value, size: tuple[int, int], out: tuple[int, int], rows: Steps, columns: Steps, mode: str
+) -> Value:
+    """tosa.resize; BILINEAR widens: i32 for 8 bits, i64 (TOSA's i48) for 16."""
+    widened = i64 if x.type.storage == i16 else i32
+    batch, channels = (x.type.shape or (None,))[0], (x.type.shape or (None,))[-1]
+    return b.emit(
+        Resize,
+        [x],
+        TensorType((batch, *out, channels), widened if mode == "BILINEAR" else x.type.element),
+        scale=(rows.n, rows.d, columns.n, columns.d),
+        offset=(rows.offset, columns.offset),
+        border=(rows.border(size[0], out[0]), columns.border(size[1], out[1])),
+        mode=mode,
+    )
+
+
+def _divided(b: RuleBuilder, acc: Value, x: Value, divisor: int) -> Value:
+    """acc / divisor, rounded half away from zero, in x's storage type."""
+    storage = x.type.storage
+    if storage == i16:
+        type = acc.type.with_element(i16)
+        return b.emit(RoundingDivideByPot, [acc], type, exponent=divisor.bit_length() - 1)
+    if storage == i8:
+        acc = b.add(acc, b.arithmetic_right_shift(acc, b.constant(31)))  # a half below zero goes down, too
+    if divisor > 1:
+        acc = b.add(acc, b.constant(divisor // 2))
+        if divisor & (divisor - 1):
+            acc = b.emit(IntDiv, [acc, b.constant(divisor)], acc.type)
+        else:
+            acc = b.arithmetic_right_shift(acc, b.constant(divisor.bit_length() - 1))
+    return b.cast(acc, storage)
+
+
+def _in_float(
+    b: RuleBuilder, x: Value, size: tuple[int, int], out: tuple[int, int], align_corners: bool, half_pixel_centers: bool
+) -> Value:
+    """The uint8 kernel's own float32 operations, in its order, on whole tensors."""
+    one = np.float32(1)
+    y0, y1, fy = float_taps(size[0], out[0], align_corners, half_pixel_centers)
+    x0, x1, fx = float_taps(size[1], out[1], align_corners, half_pixel_centers)
+    real = b.cast(x, f32)
+
+    def weighted(value: Value, index: np.ndarray, axis: int, weight: np.ndarray) -> Value:
+        shape = tuple(len(index) if a == axis else d for a, d in enumerate(value.type.shape or ()))
+        taken = b.emit(Gather, [value, b.constant(index)], TensorType(shape, f32), axis=axis, batch_dims=0)
+        factor = b.constant(weight.reshape(-1, *(1,) * (3 - axis)), f32)
+        return b.emit(Mul, [taken, factor], taken.type, fused_activation_function="NONE")
+
+    def added(left: Value, right: Value) -> Value:
+        return b.emit(Add, [left, right], left.type, fused_activation_function="NONE", pot_scale_int16=False)
+
+    upper, lower = weighted(real, y0, 1, one - fy), weighted(real, y1, 1, fy)
+    total = weighted(upper, x0, 2, one - fx)
+    total = added(total, weighted(lower, x0, 2, one - fx))
+    total = added(total, weighted(upper, x1, 2, fx))
+    total = added(total, weighted(lower, x1, 2, fx))
+    return b.truncate(added(total, b.constant(np.float32(0.5), f32)), ui8)

@@ -1,1 +1,0 @@
-"""Elementwise arithmetic of two tensors, on types that no kernel computes."""

@@ -1,1 +1,0 @@
-"""Products of matrices, on types that no kernel computes."""

@@ -1,1 +1,0 @@
-"""Reductions, on types that no kernel computes."""

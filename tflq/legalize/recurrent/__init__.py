@@ -1,1 +1,0 @@
-"""Recurrent operators: the integer kernels' steps written out, and their state."""

@@ -1,1 +1,0 @@
-"""Operators whose reference kernels compute a quantized signature: their arithmetic, bit for bit."""

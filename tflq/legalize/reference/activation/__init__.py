@@ -1,1 +1,0 @@
-"""Activations, as reference kernels compute it."""

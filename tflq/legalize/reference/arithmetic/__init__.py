@@ -1,1 +1,0 @@
-"""Elementwise arithmetic of two tensors, as reference kernels compute it."""

@@ -1,1 +1,0 @@
-"""Convolutions, as reference kernels compute it."""

@@ -1,1 +1,0 @@
-"""Elements by index, as reference kernels look them up."""

@@ -1,1 +1,0 @@
-"""Products of matrices, as reference kernels compute it."""

@@ -1,1 +1,0 @@
-"""Data movement that computes something, as reference kernels compute it."""

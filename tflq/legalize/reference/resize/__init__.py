@@ -1,1 +1,0 @@
-"""Images in another size, as reference kernels compute it."""

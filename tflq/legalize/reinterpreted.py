@@ -1,0 +1,269 @@
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED on tensors whose bytes the kernel reads as those of another type.
+
+These kernels choose their arithmetic by the type of one tensor and read the others as if of its types:
+
+    operator             chosen by              input    weights
+    CONV_2D              input uint8            itself   uint8; int4 unpacked, then uint8
+                         input int16            itself   int8; int4 unpacked
+    DEPTHWISE_CONV_2D    input int16            itself   int8
+    FULLY_CONNECTED      result uint8           uint8    uint8
+                         result int8            int8     int8; int4 and int2 unpacked
+                         result int16, input:
+                           int16                itself   int16 itself; else int8, int4 and int2 unpacked
+                           int8, uint8          uint8    uint8
+
+They take as many elements as the shape says, from the first bytes, and the zero points as they are. Of weights per axis
+FULLY_CONNECTED finds no scale where it reads uint8: the result is its zero point. Weights of fewer bits than are read
+end before the kernel does: what it finds there is left to chance.
+
+Sources: kernels/conv.cc, kernels/depthwise_conv.cc, kernels/fully_connected.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, UniformQuantizedType, i2, i4, i8, i16, i32, ui8
+from tflq.legalize.convolution import conv_2d_sums, depthwise_sums
+from tflq.legalize.matmul import HALVED_BIAS, bias_as_read, fully_connected_sums
+from tflq.legalize.rescaled import (
+    Bounds,
+    Sums,
+    Terms,
+    accumulator,
+    bias_of,
+    bounds_of,
+    fixed,
+    real,
+    scales_of,
+    weight_zero_point,
+)
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.light import dataclass
+from tflq.numerics.convolution import double_scales, legacy_scale
+
+_Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D
+_OfSums: TypeAlias = Callable[[Any, RuleBuilder, Terms], Sums]
+
+_SUMS: Final[Mapping[type[_Operator], tuple[_OfSums, int, tuple[int, ...]]]] = {
+    Conv2D: (conv_2d_sums, 0, (1, 2, 3)),
+    DepthwiseConv2D: (depthwise_sums, 3, (1, 2)),
+    FullyConnected: (fully_connected_sums, 0, (1,)),
+}
+"""How the sums are written; the weights' dim of the channels, and those that are summed over."""
+_MOST_FILLS = 256
+_MISREAD = "the kernel reads the bytes of '{}', which is {}, as {}"
+_PAST_END = "the kernel reads '{}', of {}, as {}, past its end"
+_NO_SCALE = "the kernel reads the scale of weights that are quantized per axis as 0: the result is its zero point"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The types that a kernel reads input and weights as, and the types of weights that it unpacks before."""
+
+    x: ScalarType
+    weights: ScalarType
+    unpacked: tuple[ScalarType, ...] = ()
+
+
+@rule(Conv2D, DepthwiseConv2D, FullyConnected, order=1)
+def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
+    """The operator on bytes taken apart, and put together as the kernel reads them."""
+    x, weights = op.input, _weights(op)
+    source, target = x.type.element, op.result.type.element
+    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
+        raise NotApplicable("the input or the result is not quantized per layer")
+    reading = _reading(op)
+    if b.real or reading is None or _is_shuffled(op):
+        raise NotApplicable("")
+    of_sums, axis, summed = _SUMS[type(op)]
+    scales, shape = scales_of(weights), weights.type.shape or ()
+    if scales is None or not weights.type.is_static or not shape or scales.size not in (1, shape[axis]):
+        raise NotApplicable("")
+    if weights.type.storage.bits < 8 and weights.type.storage not in reading.unpacked:
+        raise NotApplicable("", unsettled=_PAST_END.format(weights.name, weights.type.storage, reading.weights))
+    connected = isinstance(op, FullyConnected)
+    bias_read = _bias_as_read(op, b, reading)
+    stored, weights_stored = as_read(b, x, reading.x), as_read(b, weights, reading.weights)
+    if stored is None or weights_stored is None:
+        raise NotApplicable("", warning="the kernel reads bytes as another type, and no integer form does")
+    lost = connected and scales.size > 1 and reading.weights == ui8
+    taken = scales.size == 1 and (connected or source.storage == ui8)
+    zeros = (source.zero_point, weight_zero_point(weights) if taken else 0)
+    sums, bounds = _summed(op, b, of_sums, (stored, weights_stored), zeros, bias_read.value, summed)
+    if connected or source.storage != ui8:
+        factors = double_scales(source.scale, np.zeros(1, np.float32) if lost else scales, target.scale)
+    else:
+        factors = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
+    scaled = (real if connected else fixed)(b, sums.value, factors, target, op.fused_activation_function, bounds)
+    words = [
+        _MISREAD.format(v.name, v.type.storage, to)
+        for v, to in ((x, reading.x), (weights, reading.weights))
+        if v.type.storage != to and not (to.signed and v.type.storage in reading.unpacked)
+    ]
+    words += [_NO_SCALE] * lost + [HALVED_BIAS] * bias_read.halved
+    return scaled.rewritten(sums.finish(b, scaled.value), *words)
+
+
+def _weights(op: _Operator) -> Value:
+    return op.weights if isinstance(op, FullyConnected) else op.filter
+
+
+def _is_shuffled(op: _Operator) -> bool:
+    return isinstance(op, FullyConnected) and op.weights_format != "DEFAULT"
+
+
+@dataclass(frozen=True, slots=True)
+class _Bias:
+    """A bias in the type that the kernel sums in, and whether it is read as another one than it is."""
+
+    value: Value
+    halved: bool
+
+
+def _bias_as_read(op: _Operator, b: RuleBuilder, reading: _Reading) -> _Bias:
+    bias, (_, axis, _) = op.bias, _SUMS[type(op)]
+    if isinstance(op, FullyConnected):
+        found = bias_as_read(op, b, reading.x, reading.weights, bias)
+    else:
+        found = accumulator(op, bias), bias, False
+    channels = (_weights(op).type.shape or ())[axis] or 0
+    return _Bias(bias_of(b, found[1], channels, found[0]), found[2])
+
+
+def _reading(op: _Operator) -> _Reading | None:
+    """None where no kernel runs on such types, or it reads all as what it is."""
+    filters = _weights(op)
+    x, weights, result = (v.type.storage for v in (op.input, filters, op.output))
+    per_axis = not isinstance(filters.type.element, UniformQuantizedType)
+    if isinstance(op, FullyConnected):
+        if x not in (i8, ui8, i16) or weights not in (i8, ui8, i16, i4, i2) or (per_axis and ui8 in (x, weights)):
+            return None
+        if weights == i16 or ((x, result) in ((i16, i16), (ui8, i16)) and weights != (ui8 if x == i16 else i8)):
+            return None  # types that the kernels are for, or that none runs on
+        if result == i8:
+            return _Reading(i8, i8, (i4, i2))
+        if x == i16 == result:
+            return _Reading(i16, i8, (i4, i2))
+        return _Reading(ui8, ui8) if result in (ui8, i16) and (weights.bits == 8 or result == i16) else None
+    zeros = np.atleast_1d(getattr(filters.type.element, "zero_points", weight_zero_point(filters)))
+    if x != result or (per_axis and weights not in (i8, i4)):
+        return None
+    if isinstance(op, Conv2D):
+        if x == i16:
+            return None if zeros.any() else _Reading(i16, i8, (i4,))
+        return _Reading(ui8, ui8, (i4,)) if x == ui8 and not per_axis else None
+    if x == i16:
+        return _Reading(i16, i8)
+    return _Reading(ui8, ui8) if (x, weights) == (ui8, i4) else None
+
+
+def as_read(b: RuleBuilder, tensor: Value, to: ScalarType) -> Value | None:
+    """The first bytes of a tensor as elements of a type of 8 bits, in its shape; None if no op takes them apart."""
+    x, storage = b.value(tensor), tensor.type.storage
+    if storage == to or not tensor.type.is_static:
+        return x if storage == to else None
+    shape = tuple(d or 0 for d in x.type.shape or ())
+    count = math.prod(shape)
+    if x.is_constant:
+        little = np.ascontiguousarray(x.array).astype(x.array.dtype.newbyteorder("<"), copy=False)
+        return b.constant(little.reshape(-1).view(to.dtype)[:count].reshape(shape), to)
+    if storage.bits == 8:
+        return b.cast(b.cast(x, i32), to)
+    if storage not in (i16, i32):
+        return None
+    width = storage.bits // 8
+    words = b.cast(_first(b, b.reshape(x, (count,)), -(-count // width)), i32)
+    rows = words.type.shape or ()
+    parts = [
+        b.reshape(b.cast(b.arithmetic_right_shift(words, b.constant(np.asarray([8 * k]))), to), (*rows, 1))
+        for k in range(width)
+    ]
+    joined = b.reshape(b.concat(parts, 1), ((rows[0] or 0) * width,))
+    return b.reshape(_first(b, joined, count), shape)
+
+
+def _first(b: RuleBuilder, x: Value, count: int) -> Value:
+    """The first elements of a vector."""
+    if x.type.shape == (count,):
+        return x
+    return b.slice(x, (0,), (count,))
+
+
+def _summed(
+    op: _Operator,
+    b: RuleBuilder,
+    of_sums: _OfSums,
+    read: tuple[Value, Value],
+    zeros: tuple[int, int],
+    bias: Value,
+    axes: tuple[int, ...],
+) -> tuple[Sums, Bounds]:
+    """The accumulator and its bounds.
+
+    The type that is read may not hold the zero point z. Then y, the nearest one that it holds, stands for it, with
+    constant numbers v such that y - z is the sum of v - y: (x - z) (w - z') is the sum of the products of all parts of
+    both sides. The parts are side by side along the dim of input channels. Beside int16 y is 0, as TOSA asks for.
+    """
+    x, weights = read
+    within = [min(max(z, v.type.storage.minimum), v.type.storage.maximum) for v, z in zip(read, zeros, strict=True)]
+    near, fills = _split(x.type.storage, zeros[0], within[0])
+    weight_near, weight_fills = _split(weights.type.storage, zeros[1], 0 if x.type.storage == i16 else within[1])
+    if max(len(fills), len(weight_fills)) > _MOST_FILLS:
+        raise NotApplicable("", warning="a zero point is far outside of the type that the kernel reads")
+    if fills or weight_fills:
+        rows = _rows_of(op, b, x, (weights.type.shape or ())[-1] or 0)
+        if rows is None:
+            raise NotApplicable("", warning="a zero point is outside of the type that the kernel reads")
+        parts = [(rows, weights), *((rows, _filled(b, weights, v)) for v in weight_fills)]
+        parts += [
+            (_filled(b, rows, u), w) for u in fills for w in (weights, *(_filled(b, weights, v) for v in weight_fills))
+        ]
+        x, weights = (_beside(b, side) for side in zip(*parts, strict=True))
+    sums = of_sums(_on(op, x), b, Terms(weights, bias, near, weight_near, bias.type.storage))
+    return sums, bounds_of(UniformQuantizedType.of(x.type.storage, 1.0, near), weights, axes, weight_near, bias)
+
+
+def _split(storage: ScalarType, zero: int, near: int) -> tuple[int, list[int]]:
+    """A zero point that a type has, and the numbers that make up for how far it is from `zero`."""
+    rest, fills = near - zero, list[int]()
+    while rest and len(fills) <= _MOST_FILLS:
+        part = max(min(rest, storage.maximum - near), storage.minimum - near)
+        fills.append(near + part)
+        rest -= part
+    return near, fills
+
+
+def _rows_of(op: _Operator, b: RuleBuilder, x: Value, depth: int) -> Value | None:
+    """x with `depth` input channels in its last dim, of FULLY_CONNECTED rows of them; None if that cannot be."""
+    shape = x.type.shape
+    if shape is None or shape[-1] == depth:
+        return None if shape is None else x
+    if not isinstance(op, FullyConnected) or op.keep_num_dims or None in shape or not depth:
+        return None
+    return b.reshape(x, (math.prod(d or 0 for d in shape) // depth, depth))
+
+
+def _filled(b: RuleBuilder, like: Value, number: int) -> Value:
+    """A tensor of a shape that holds one number."""
+    if like.is_constant:
+        return b.constant(np.full_like(like.array, number), like.type.storage)
+    return b.clamp(like, number, number)
+
+
+def _beside(b: RuleBuilder, parts: Sequence[Value]) -> Value:
+    """Tensors of one shape, joined along the last dim."""
+    if all(v.is_constant for v in parts):
+        return b.constant(np.concatenate([v.array for v in parts], -1), parts[0].type.storage)
+    return b.concat(parts, len(parts[0].type.shape or ()) - 1)
+
+
+def _on(op: _Operator, x: Value) -> Op:
+    """The operator on another input, whose stored integers are at hand."""
+    return Op(op.name, [x, *op.operands[1:]], op.results, op.attributes, op.location, info=op.info)

@@ -1,0 +1,448 @@
+"""Accumulators in the result's type, as the reference kernels scale them: `fixed` and `real`.
+
+The accumulator (i32, or i64 where the kernel sums in 64 bits) is scaled by a real number per channel, moved by the
+result's zero point, saturated and clamped to the fused activation. `fixed` scales as MultiplyByQuantizedMultiplier does
+(tosa.rescale), `real` in float64 with one rounding half away from zero (ext.rescale_f64).
+
+Where that can leave the kernel's types, the result is what the kernel gives, and a warning says so
+(`tflq.numerics.fixed_point`):
+
+    i32, fixed    the left shift wraps (tosa.logical_left_shift); what the zero point takes out of int32 is the
+                  other end
+    i64, fixed    the low 32 bits of the scaled sum (ext.rescale_i64)
+    real          beyond int32 the kernel's quotient is the least one, and the result that end, or the other one
+
+It is decided by the bounds of each channel's sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from tflq.analysis.known import Range, value_range
+from tflq.dialects.ext import RescaleF64, RescaleI64
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
+from tflq.dialects.tfl.movement import StridedSlice
+from tflq.dialects.tfl.shape import Range as TflRange
+from tflq.dialects.tfl.shape import Shape
+from tflq.ir.core import Value
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i16, i32, i64
+from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder
+from tflq.light import dataclass
+from tflq.numerics.convolution import exact_channel_bounds
+from tflq.numerics.elementwise import activation_range
+from tflq.numerics.fixed_point import (
+    leaves_float,
+    leaves_int32,
+    leaves_wide,
+    multiply,
+    quantize_multipliers,
+    wide_multipliers,
+)
+from tflq.numerics.wide_product import fit_wide_product
+
+# What the multiply-accumulate operators share: reading parameters, bounding the accumulator.
+#
+# The accumulator is i32, or i64 where the kernel sums in 64 bits. `rescaled.py` requantizes it. Sources: as named in
+# `tflq.numerics.convolution`.
+
+
+_EXACT_BOUNDS = 1 << 22
+"""Up to this many weights the bounds of the accumulator come from the weights themselves."""
+
+_FAR = 2.0**61
+"""A bias from which bounds may leave int64."""
+
+IGNORED_ZERO_POINT = "the kernel ignores the weights' zero point, which is not 0"
+
+
+MultiplyAdd: TypeAlias = Conv2D | DepthwiseConv2D | TransposeConv | FullyConnected
+"""Operators that kernels compute as sums of products and a bias."""
+
+
+class Bounds(NamedTuple):
+    """Least and greatest sums, int64 [1 or C] each."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, acc: ScalarType) -> Bounds:
+        """Of any number of a type."""
+        return cls(np.asarray([acc.minimum], np.int64), np.asarray([acc.maximum], np.int64))
+
+    def widened(self, by: Range) -> Bounds:
+        """With any number of a range added: of all that the type holds, if that could leave int64."""
+        if max(-by[0], by[1]) >= _FAR:
+            return Bounds.of(i64)
+        return Bounds(self.low + by[0], self.high + by[1])
+
+    def within(self, acc: ScalarType) -> Bounds:
+        """Bounds of what `acc` holds of the sums, which wrap."""
+        low, high = self.range
+        if acc.minimum <= low and high <= acc.maximum:
+            return self
+        fits = (self.low >= acc.minimum) & (self.high <= acc.maximum)
+        return Bounds(np.where(fits, self.low, acc.minimum), np.where(fits, self.high, acc.maximum))
+
+    @property
+    def range(self) -> Range:
+        """Of all channels."""
+        return (int(self.low.min()), int(self.high.max())) if self.low.size else (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an operator sums: products with `weights`, less zero points, and `bias`, both in the integer form."""
+
+    weights: Value
+    bias: Value
+    input_zp: int
+    weight_zp: int
+    acc: ScalarType
+
+
+def _itself(_: RuleBuilder, x: Value) -> Value:
+    return x
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """An accumulator whose last dim holds the channels, `repeats` times in a row; `finish` makes the operator's result
+    of it once it is scaled."""
+
+    value: Value
+    repeats: int = 1
+    finish: Callable[[RuleBuilder, Value], Value] = _itself
+
+
+def scales_of(weights: Value) -> np.ndarray | None:
+    """The weights' scales, float32 [1 or n]; None if they are not quantized per layer or per axis."""
+    element = weights.type.element
+    if isinstance(element, UniformQuantizedType):
+        return np.asarray([element.scale], np.float32)
+    return element.scales if isinstance(element, UniformQuantizedPerAxisType) else None
+
+
+def weight_zero_point(weights: Value) -> int:
+    """The one zero point a kernel takes from per-layer weights; per-axis weights have none."""
+    element = weights.type.element
+    return element.zero_point if isinstance(element, UniformQuantizedType) else 0
+
+
+def unused_zero_point(weights: Value) -> bool:
+    """Whether the weights have a zero point other than 0."""
+    element = weights.type.element
+    if isinstance(element, UniformQuantizedPerAxisType):
+        return bool(element.zero_points.any())
+    return isinstance(element, UniformQuantizedType) and element.zero_point != 0
+
+
+def accumulator(op: MultiplyAdd, bias: Value | None) -> ScalarType:
+    """The type a kernel sums in: i32 for 8-bit inputs; for int16 i64, or i32 where the options say so."""
+    storage = op.output.type.storage
+    if storage != i16:
+        if bias is not None and bias.type.storage != i32:
+            raise NotApplicable(f"bias '{bias.name}' is {bias.type.storage}, not i32")
+        return i32
+    acc = i32 if not isinstance(op, DepthwiseConv2D) and op.quantized_bias_type == "INT32" else i64
+    if bias is not None and bias.type.storage != acc:
+        answer = unread_bias(bias, acc)
+        refused = isinstance(op, DepthwiseConv2D)  # by the interpreter, too
+        raise NotApplicable(str(answer)) if refused else answer
+    return acc
+
+
+def unread_bias(bias: Value, acc: ScalarType) -> NotApplicable:
+    """For a bias of another type than the kernel reads; where that is a wider one, the kernel reads past its end."""
+    words = f"bias '{bias.name}' is {bias.type.storage}, but the kernel reads it as {acc}"
+    past = acc.bits > bias.type.storage.bits and acc == i64
+    return NotApplicable(words, unsettled=f"{words}, past its end" if past else "")
+
+
+def bias_of(b: RuleBuilder, bias: Value | None, channels: int, acc: ScalarType) -> Value:
+    """The bias in the accumulator's type; zeros if it is left out."""
+    if bias is None:
+        return b.constant(np.zeros(channels, acc.dtype), acc)
+    plain = b.value(bias)
+    if plain.is_constant and plain.type.storage != acc:
+        return b.constant(plain.array, acc)
+    return b.cast(plain, acc)
+
+
+def viewed(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
+    """The value in another shape; a constant stays a view of its buffer."""
+    if value.is_constant:
+        return Value(TensorType(shape, value.type.element), buffer=value.buffer)
+    return b.reshape(value, shape)
+
+
+def bounds_of(x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], weight_zp: int, bias: Value) -> Bounds:
+    """Bounds of the accumulator over all stored inputs, `axis` summed over."""
+    low, high = x.storage.minimum - x.zero_point, x.storage.maximum - x.zero_point
+    shape = [d or 0 for d in weights.type.shape or ()]
+    near = bias.type.storage.bits <= 32
+    known = bias.is_constant and (near or np.abs(bias.array.astype(np.float64)).max(initial=0) < _FAR)
+    offset = bias.array.astype(np.int64) if known else np.zeros(1, np.int64)
+    if weights.is_constant and math.prod(shape) <= _EXACT_BOUNDS:
+        least, most = exact_channel_bounds(weights.array, axis, weight_zp, low, high, offset)
+        found = Bounds(least.reshape(-1), most.reshape(-1))
+    else:
+        terms = math.prod(shape[a] for a in axis)
+        storage = weights.type.storage
+        reach = terms * max(storage.maximum - weight_zp, weight_zp - storage.minimum) * max(-low, high)
+        found = Bounds(offset.reshape(-1) - reach, offset.reshape(-1) + reach)
+    return found if known else found.widened(value_range(bias))
+
+
+_MOST_LEFT = 29
+"""Bits that RESCALE shifts an i32 to the left by; its own shift is 2 at least."""
+_MOST_LEFT_WIDE = 13
+_WIDEST = 1 << 47
+_FAR_APART = 2.0**20
+"""The ratio of scales up to which one product serves all channels without a look."""
+_TOO_WIDE = "the result tells apart sums of more than 52 bits"
+_NOT_ITS_OWN = "sums of more than 52 bits are not scaled as in the kernel: results can be up to {} counts off"
+_WRAPS = "the scaled sum can exceed the 32 bits that the kernel has for it, where {}: results are up to {} counts off"
+
+
+@dataclass(frozen=True, slots=True)
+class Rescaled:
+    """A result, and what is to be warned of."""
+
+    value: Value
+    warning: str = ""
+
+    def rewritten(self, value: Value | None = None, *warnings: str) -> Rewritten:
+        """The answer of a rule: the result, or what is made of it, with other warnings."""
+        words, exception = (
+            "; ".join(w for w in (self.warning, *warnings) if w),
+            "range" if self.warning else "disregarded",
+        )
+        return Rewritten([value or self.value], warning=words, exception=exception)
+
+
+def fixed(
+    b: RuleBuilder,
+    acc: Value,
+    scales: np.ndarray,
+    to: UniformQuantizedType,
+    activation: str,
+    bounds: Bounds,
+    at_least: Bounds | None = None,
+) -> Rescaled:
+    """acc by the scales' multipliers, in the result's type. `at_least`: bounds of sums that there surely are, where
+    `bounds` are not known to be near; only for these there is a warning."""
+    try:
+        clamp = _range(to, activation)
+    except ValueError as error:
+        raise NotApplicable(str(error)) from error
+    mantissa, left = quantize_multipliers(scales)
+    if clamp[0] >= clamp[1]:
+        mantissa, left = np.zeros(1, np.int32), np.zeros(1, np.int32)  # one number, whatever the sum
+    wide = acc.type.storage == i64
+    bounds = bounds.within(acc.type.storage)
+    form = _fixed_i64 if wide else _fixed_i32
+    result = form(b, acc, mantissa, left, to, clamp, bounds)
+    if result.warning and at_least is not None:
+        leaves = leaves_wide if wide else leaves_int32
+        return result if leaves(*at_least, mantissa, left).any() else Rescaled(result.value)
+    return result
+
+
+def _fixed_i32(
+    b: RuleBuilder,
+    acc: Value,
+    mantissa: np.ndarray,
+    left: np.ndarray,
+    to: UniformQuantizedType,
+    clamp: tuple[int, int],
+    bounds: Bounds,
+) -> Rescaled:
+    low, high = bounds.range
+    if left.max() <= 0 and max(-low, high) + abs(to.zero_point) <= i32.maximum:  # scaled by less than 1
+        result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point, input_range=(low, high))
+        return Rescaled(b.clamp(result, *clamp))
+    lost = leaves_int32(*bounds, mantissa, left)
+    seen: Bounds | None = bounds
+    if lost.any() or left.max() > _MOST_LEFT:
+        up = np.maximum(left, 0) & 31
+        acc = b.logical_left_shift(acc, b.constant(_squeezed(up)))
+        ends = Bounds(np.where(lost, i32.minimum, bounds.low << up), np.where(lost, i32.maximum, bounds.high << up))
+        left, seen = np.minimum(left, 0), None
+    else:
+        ends = bounds
+    over = _leaves(ends, mantissa, left, to.zero_point)
+    if over.any():
+        result = _moved(b, b.rescale(acc, (mantissa, left), i32), to, clamp)
+    else:
+        known = seen.range if seen else None
+        result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point, input_range=known)
+    warning = _WRAPS.format("its shift wraps, as on x86-64", clamp[1] - clamp[0]) if (lost | over).any() else ""
+    return Rescaled(b.clamp(result, *clamp), warning)
+
+
+def _leaves(ends: Bounds, mantissa: np.ndarray, left: np.ndarray, zero_point: int) -> np.ndarray:
+    """Whether sums between these ends leave int32 once they are scaled and the zero point is added, per channel."""
+    reach = max(-int(ends.low.min(initial=0)), int(ends.high.max(initial=0)))
+    if left.max() <= 0 and reach + abs(zero_point) <= i32.maximum:
+        return np.zeros(1, bool)  # scaled by less than 1
+    low, high = (multiply(end.astype(np.int32), mantissa, left).astype(np.int64) for end in ends)
+    return (low + zero_point < i32.minimum) | (high + zero_point > i32.maximum)
+
+
+def _moved(b: RuleBuilder, scaled: Value, to: UniformQuantizedType, clamp: tuple[int, int]) -> Value:
+    """scaled + zero point of an i32, clamped; where that leaves int32, and wraps, the other end."""
+    zero = to.zero_point
+    if zero > 0:
+        limit, end = b.constant(i32.maximum - zero), clamp[0]
+        wraps = b.greater(scaled, limit)
+    else:
+        limit, end = b.constant(i32.minimum - zero), clamp[1]
+        wraps = b.greater(limit, scaled)
+    inside = b.clamp(scaled, clamp[0] - zero, clamp[1] - zero)
+    return b.cast(b.select(wraps, b.constant(end), b.add(inside, b.constant(zero))), to.storage)
+
+
+def _fixed_i64(
+    b: RuleBuilder,
+    acc: Value,
+    mantissa: np.ndarray,
+    left: np.ndarray,
+    to: UniformQuantizedType,
+    clamp: tuple[int, int],
+    bounds: Bounds,
+) -> Rescaled:
+    """Only of int16, which has no zero point."""
+    lost = leaves_wide(*bounds, mantissa, left)
+    low, high = bounds.range
+    if not lost.any() and left.max() <= _MOST_LEFT_WIDE and low >= -_WIDEST and high < _WIDEST:
+        result = b.rescale(acc, (mantissa, left), to.storage, input_range=bounds.range)
+        return Rescaled(b.clamp(result, *clamp))
+    multiplier, shift = wide_multipliers(mantissa, left)
+    word = b.emit(
+        RescaleI64,
+        [acc],
+        acc.type.with_element(i32),
+        multiplier=multiplier.astype(np.int32),
+        shift=shift.astype(np.int8),
+        input_range=(low, high),
+    )
+    warning = _WRAPS.format("it keeps the low ones", clamp[1] - clamp[0]) if lost.any() else ""
+    return Rescaled(b.cast(b.clamp(word, *clamp), to.storage), warning)
+
+
+def real(
+    b: RuleBuilder,
+    acc: Value,
+    scales: np.ndarray,
+    to: UniformQuantizedType,
+    activation: str,
+    bounds: Bounds,
+) -> Rescaled:
+    """round_half_away(double(acc) * scale) in int32, in the result's type."""
+    bounds = bounds.within(acc.type.storage)
+    result = saturated(b, acc, scales, to, activation, bounds.range)
+    low, high = _range(to, activation)
+    below, edge = to.zero_point < 0, leaves_float(scales, to.zero_point)
+    lost = (bounds.low <= -edge) if below else (bounds.high >= edge)
+    if low >= high or not lost.any():
+        return Rescaled(result)
+    end = b.constant(high if below else low, to.storage)
+    warning = _WRAPS.format("it gives the least number, as on x86-64", high - low)
+    return Rescaled(b.select(_beyond(b, acc, edge, below), end, result), warning)
+
+
+def saturated(
+    b: RuleBuilder,
+    acc: Value,
+    scales: np.ndarray,
+    to: UniformQuantizedType,
+    activation: str,
+    bounds: Range | None,
+) -> Value:
+    """round_half_away(double(acc) * scale), in the result's type, for acc within `bounds`, if they are known."""
+    try:
+        clamp = _range(to, activation)
+    except ValueError as error:
+        raise NotApplicable(str(error)) from error
+    reach = max(-bounds[0], bounds[1], 1) if bounds else -acc.type.storage.minimum
+    scales = _alike(scales, to.storage, reach)
+    told_apart = (max(abs(bound - to.zero_point) for bound in clamp) + 1) / scales
+    rounded_alike = np.floor(reach * scales + 0.5) == np.floor(float(i32.maximum) * scales + 0.5)
+    wide = (np.where(rounded_alike, 0, np.minimum(reach, told_apart)) >= 2.0**31).any()
+    if (wide or scales.max() > _FAR_APART * scales.min()) and not _has_product(scales, to, bounds, acc):
+        raise NotApplicable(_TOO_WIDE, _NOT_ITS_OWN.format(clamp[1] - clamp[0]))
+    stored = acc.type.with_element(to.storage)
+    noted = {"input_range": bounds} if bounds else {}
+    result = b.emit(RescaleF64, [acc], stored, scale=scales, output_zp=to.zero_point, **noted)
+    return b.clamp(result, *clamp)
+
+
+def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: Range | None, acc: Value) -> bool:
+    """Whether there is an exact product by these scales in 64 bits."""
+    lows, highs = to.storage.minimum - to.zero_point, to.storage.maximum - to.zero_point
+    ends = bounds or (acc.type.storage.minimum, acc.type.storage.maximum)
+    return fit_wide_product(scales, lows, highs, *ends) is not None
+
+
+def _alike(scales: np.ndarray, to: ScalarType, reach: int) -> np.ndarray:
+    """Positive and finite scales with the same results for sums within [-reach, reach], saturated to `to`."""
+    most = 2.0**to.bits
+    return np.clip(np.nan_to_num(np.asarray(scales, np.float64), nan=most, posinf=most), 0.25 / reach, most)
+
+
+def _beyond(b: RuleBuilder, acc: Value, edge: np.ndarray, below: bool) -> Value:
+    """Whether sums reach an edge per channel, on the side of negative ones if `below`."""
+    storage = acc.type.storage
+    limit = b.constant(_squeezed(np.minimum(edge - 1, storage.maximum) * (-1 if below else 1)), storage)
+    return b.greater(limit, acc) if below else b.greater(acc, limit)
+
+
+def _squeezed(values: np.ndarray) -> np.ndarray:
+    """A scalar if all are the same."""
+    return values[0] if (values == values[0]).all() else values
+
+
+def _range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
+    return activation_range(activation, to.storage.minimum, to.storage.maximum, to.scale, to.zero_point)
+
+
+# Numbers that a model computes when the interpreter allocates: sizes of tensors, and lines of such a length.
+#
+# SHAPE, RANGE and STRIDED_SLICE run then, if what they read is known; so what is sized by their results stays static.
+
+
+_NUMBER = TensorType((), i32)
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+def shape_of(b: RuleBuilder, x: Value, rank: int) -> Value:
+    """The shape of a tensor: i32 [rank]."""
+    return b.emit(Shape, [x], TensorType((rank,), i32), out_type="INT32")
+
+
+def line(b: RuleBuilder, limit: Value, step: int = 1) -> Value:
+    """0, step, 2 step ... below a limit, which is an i32 scalar."""
+    length = len(range(0, int(limit.array), step)) if limit.is_constant else None
+    operands = [b.constant(np.asarray(0)), limit, b.constant(np.asarray(step))]
+    return b.emit(TflRange, operands, TensorType((length,), i32))
+
+
+def element(b: RuleBuilder, vector: Value, index: int) -> Value:
+    """An element of an i32 vector, as a scalar."""
+    if vector.is_constant:
+        return b.constant(np.asarray(int(vector.array[index])))
+    return sliced(b, vector, b.constant([index]), b.constant([index + 1]), _NUMBER, shrink_axis_mask=1)
+
+
+def sliced(
+    b: RuleBuilder, vector: Value, begin: Value, end: Value, type: TensorType, step: int = 1, **masks: int
+) -> Value:
+    """STRIDED_SLICE of a vector, every `step`-th element, with some masks."""
+    options = {**dict.fromkeys(_MASKS, 0), **masks, "offset": False}
+    return b.emit(StridedSlice, [vector, begin, end, b.constant([step])], type, **options)

@@ -1,0 +1,409 @@
+"""STABLEHLO operators on quantized tensors.
+
+ADD, MULTIPLY, MAXIMUM, MINIMUM, PAD and GATHER have kernels, which take the stored integers as they are; sums and
+products wrap. Where parameters must hold, and for all the others, the builtin that computes the same says what the
+result is, with the parameters honoured. Sources: kernels/stablehlo_elementwise.h, stablehlo_pad.cc,
+stablehlo_gather.cc; the StableHLO specification.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.builder import refined
+from tflq.dialects.declare import Operator
+from tflq.dialects.ext import Table2D
+from tflq.dialects.stablehlo import elementwise as arithmetic
+from tflq.dialects.stablehlo import elementwise as unary
+from tflq.dialects.tfl import stablehlo as hlo
+from tflq.dialects.tfl.activation import Logistic, Tanh
+from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, SelectV2
+from tflq.dialects.tfl.convolution import BatchMatMul
+from tflq.dialects.tfl.movement import Concatenation, Reshape, StridedSlice, Transpose
+from tflq.dialects.tfl.stablehlo import (
+    StablehloAbs,
+    StablehloAdd,
+    StablehloAnd,
+    StablehloBinary,
+    StablehloCbrt,
+    StablehloClamp,
+    StablehloCompare,
+    StablehloConcatenate,
+    StablehloConvert,
+    StablehloCosine,
+    StablehloCustomCall,
+    StablehloDivide,
+    StablehloExponential,
+    StablehloFloor,
+    StablehloIota,
+    StablehloLog,
+    StablehloLogistic,
+    StablehloMaximum,
+    StablehloMinimum,
+    StablehloMultiply,
+    StablehloNegate,
+    StablehloOr,
+    StablehloPower,
+    StablehloReduce,
+    StablehloRemainder,
+    StablehloReshape,
+    StablehloRngBitGenerator,
+    StablehloRsqrt,
+    StablehloScatter,
+    StablehloSelect,
+    StablehloShiftLeft,
+    StablehloSlice,
+    StablehloSort,
+    StablehloSubtract,
+    StablehloTanh,
+    StablehloTranspose,
+    StablehloUnary,
+    StablehloWhile,
+)
+from tflq.dialects.tfl.unary import Abs, Cos, Exp, Floor, Log, Neg, Rsqrt, Sqrt
+from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, LogicalNot
+from tflq.errors import Refused
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
+from tflq.legalize.movement import under
+from tflq.legalize.pooling import COMBINE
+from tflq.legalize.probing import kernel_name, per_layer
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rewritten, rule, rules_of
+from tflq.numerics.elementwise import COMPARISONS
+from tflq.numerics.tables import Stored, real_table, real_table_of_two
+from tflq.numerics.unary import REAL_FUNCTIONS
+
+# StableHLO's operators as the builtins that compute the same, with the same operands in the same places: those of
+# TFLite files, and of the `stablehlo` dialect of text those that floats have.
+#
+# The interpreter has kernels for only a few STABLEHLO operators; it runs none of the others, not even on floats.
+
+
+_NONE: Final[Mapping[str, Any]] = {"fused_activation_function": "NONE"}
+_ANY_SCALE: Final[Mapping[str, Any]] = {**_NONE, "pot_scale_int16": False}
+_SAME: Final[Mapping[type[Op], tuple[type[Operator], Mapping[str, Any]]]] = {
+    hlo.StablehloAdd: (Add, _ANY_SCALE),
+    hlo.StablehloSubtract: (Sub, _ANY_SCALE),
+    arithmetic.Add: (Add, _NONE),
+    arithmetic.Subtract: (Sub, _NONE),
+    **dict.fromkeys((hlo.StablehloMultiply, arithmetic.Multiply), (Mul, _NONE)),
+    **dict.fromkeys((hlo.StablehloDivide, arithmetic.Divide), (Div, _NONE)),
+    **dict.fromkeys((hlo.StablehloMaximum, arithmetic.Maximum), (Maximum, {})),
+    **dict.fromkeys((hlo.StablehloMinimum, arithmetic.Minimum), (Minimum, {})),
+    **dict.fromkeys((hlo.StablehloAbs, unary.Abs), (Abs, {})),
+    **dict.fromkeys((hlo.StablehloNegate, unary.Negate), (Neg, {})),
+    **dict.fromkeys((hlo.StablehloExponential, unary.Exponential), (Exp, {})),
+    **dict.fromkeys((hlo.StablehloLogistic, unary.Logistic), (Logistic, {})),
+    **dict.fromkeys((hlo.StablehloTanh, unary.Tanh), (Tanh, {})),
+    **dict.fromkeys((hlo.StablehloFloor, unary.Floor), (Floor, {})),
+    **dict.fromkeys((hlo.StablehloRsqrt, unary.Rsqrt), (Rsqrt, {})),
+    unary.Sqrt: (Sqrt, {}),
+    hlo.StablehloPower: (Pow, {}),
+    hlo.StablehloLog: (Log, {}),
+    hlo.StablehloCosine: (Cos, {}),
+    hlo.StablehloSelect: (SelectV2, {}),
+}
+_MOST_DIMS = 5
+"""Of an operand of BATCH_MATMUL, which has two or more."""
+_COMPARED: Final[Mapping[str, type[Operator]]] = {
+    "EQ": Equal,
+    "NE": NotEqual,
+    "GE": GreaterEqual,
+    "GT": Greater,
+    "LE": LessEqual,
+    "LT": Less,
+}
+
+
+def as_builtin(op: Op) -> Op | None:
+    """The builtin that computes an operator, on the same results; None if there is none."""
+    same = _SAME.get(type(op))
+    if same is not None:
+        return _made(op, same[0], op.operands, same[1])
+    match op:
+        case hlo.StablehloCompare():
+            return _made(op, _COMPARED[op.comparison_direction.rpartition("_")[2]], op.operands, {})
+        case hlo.StablehloConvert():
+            return _convert(op)
+        case hlo.StablehloReshape():
+            return _reshape(op)
+        case hlo.StablehloTranspose():
+            return _made(op, Transpose, [op.input, _ints(op.permutation)], {})
+        case hlo.StablehloConcatenate():
+            return _made(op, Concatenation, op.inputs, {**_NONE, "axis": op.dimension})
+        case hlo.StablehloSlice():
+            return _slice(op)
+        case hlo.StablehloDotGeneral():
+            return _dot_general(op)
+    return None
+
+
+def builtin_name(kind: type[Op]) -> str:
+    """TFLite's name of the builtin that computes operators of a class, or of the class itself if there is none: ADD."""
+    found = _SAME[kind][0] if kind in _SAME else kind
+    return found.op_name.removeprefix("tfl.").upper() if issubclass(found, Operator) else ""
+
+
+def _made(op: Op, builtin: type[Operator], operands: list[Value | None], attributes: Mapping[str, Any]) -> Op:
+    """An op beside the one it stands for: the results keep their producer."""
+    made = Op(builtin.op_name, list(operands), [], dict(attributes), op.location)
+    made.results = op.results
+    return made
+
+
+def option(stated: Any) -> list[int]:
+    """The integers of an option; none if it is left out."""
+    return [] if stated is None else [int(v) for v in stated]
+
+
+def _ints(stated: Any) -> Value:
+    return constant(np.asarray(option(stated), np.int32))
+
+
+def _convert(op: hlo.StablehloConvert) -> Op | None:
+    x, y = op.input.type, op.output.type
+    if y.quantized and (x.quantized or x.storage.is_float):
+        return _made(op, Quantize, [op.input], {})
+    return _made(op, Dequantize, [op.input], {}) if x.quantized and y.storage.is_float else None
+
+
+def _reshape(op: hlo.StablehloReshape) -> Op | None:
+    shape = [-1 if d is None else d for d in op.output.type.shape or ()]
+    if op.output.type.shape is None or shape.count(-1) > 1:
+        return None
+    return _made(op, Reshape, [op.input, _ints(shape)], {"new_shape": np.asarray(shape, np.int32)})
+
+
+def _slice(op: hlo.StablehloSlice) -> Op:
+    numbers = [_ints(stated) for stated in (op.start_indices, op.limit_indices, op.strides)]
+    masks = {f"{mask}_mask": 0 for mask in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    return _made(op, StridedSlice, [op.input, *numbers], {**masks, "offset": False})
+
+
+def _dot_general(op: hlo.StablehloDotGeneral) -> Op | None:
+    """Leading batch dims, and one dim multiplied: BATCH_MATMUL."""
+    x, y = op.lhs.type, op.rhs.type
+    if any(not isinstance(t.element, UniformQuantizedType) for t in (x, y)) or x.rank != y.rank:
+        return None
+    if x.rank is None or not 2 <= x.rank <= _MOST_DIMS:
+        return None
+    batch = list(range(x.rank - 2))
+    sides = [
+        (option(op.lhs_batching_dimensions), option(op.lhs_contracting_dimensions)),
+        (option(op.rhs_batching_dimensions), option(op.rhs_contracting_dimensions)),
+    ]
+    if any(b != batch or len(c) != 1 or c[0] < x.rank - 2 for b, c in sides):
+        return None
+    adjoint = {"adj_x": sides[0][1] == [x.rank - 2], "adj_y": sides[1][1] == [x.rank - 1]}
+    return _made(op, BatchMatMul, [op.lhs, op.rhs], {**adjoint, "asymmetric_quantize_inputs": False})
+
+
+_NOTE = "no kernel computes it; the real function, rounded"
+_AT_ONCE = 8
+"""Elements from which on kernels shift several at once."""
+_SHIFTS = (
+    "shifts by negative amounts or by more than 31, which C++ leaves undefined, and interpreters differ; the result is "
+    "that of the amounts modulo 32"
+)
+
+
+@rule(StablehloAdd, StablehloMaximum, StablehloMinimum, StablehloMultiply)
+def stored(op: StablehloBinary, b: RuleBuilder) -> Answer:
+    """result = the kernel's, of stored integers."""
+    x, y, result = op.lhs, op.rhs, op.result
+    storage = result.type.storage
+    one_shape = refined(x.type.shape, y.type.shape) == refined(y.type.shape, x.type.shape)
+    if not one_shape or {x.type.storage, y.type.storage} != {storage}:
+        raise NotApplicable(f"{kernel_name(op)} has a kernel only for operands of one shape and type")
+    if storage not in (i8, ui8, i16, i32):
+        raise NotApplicable(f"no form computes {kernel_name(op)} on {storage}")
+    extreme = isinstance(op, (StablehloMaximum, StablehloMinimum))
+    wide = storage if extreme else i32
+    combined = COMBINE[builtin_name(type(op))](b, b.cast(b.value(x), wide), b.cast(b.value(y), wide))
+    same = extreme and len({v.type.element for v in op.tensors}) == 1
+    warning = "" if same else "the kernel takes the stored integers and ignores scales and zero points"
+    return Rewritten([b.cast(combined, storage)], warning=warning)
+
+
+@rule(
+    StablehloCbrt,
+    StablehloCosine,
+    StablehloExponential,
+    StablehloFloor,
+    StablehloLog,
+    StablehloLogistic,
+    StablehloRsqrt,
+    StablehloTanh,
+)
+def function(op: StablehloUnary, b: RuleBuilder) -> Answer:
+    """A table of the real function."""
+    same = as_builtin(op)
+    try:
+        source, output = per_layer(op)
+    except NotApplicable:
+        if same is None:
+            raise _rejected(op) from None
+        raise
+    if source.storage != output.storage or source.storage not in (i8, ui8, i16):
+        raise _rejected(op)
+    parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
+    real = np.cbrt if same is None else REAL_FUNCTIONS[kernel_name(same)]
+    table = real_table(real, source.storage.dtype, *parameters)
+    return Rewritten([b.table(b.value(op.input), table)], note=_NOTE)
+
+
+@rule(StablehloCompare)
+def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
+    """Of equal parameters the stored integers; of 8 bits a table of all pairs."""
+    x, y = op.lhs, op.rhs
+    elements = per_layer(op, [x, y])
+    direction = op.comparison_direction.rpartition("_")[2]
+    if elements[0] == elements[1]:
+        wide = [b.cast(b.value(v), i32) for v in (x, y)]
+        greater = b.greater if direction in ("GT", "LT") else b.greater_equal
+        if direction in ("EQ", "NE"):
+            same = b.equal(*wide)
+            return same if direction == "EQ" else b.emit(LogicalNot, [same])
+        return greater(*(wide if direction.startswith("G") else wide[::-1]))
+    if any(e.storage not in (i8, ui8) for e in elements):
+        raise NotApplicable("other parameters of more than 8 bits")
+    first, second = (Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements)
+    truth = real_table_of_two(COMPARISONS[direction], first, second, Stored(np.dtype(np.int8), 1.0, 0))
+    entries, type = b.constant(truth.reshape(-1), i8), TensorType(op.result.type.shape, i8)
+    looked_up = b.emit(Table2D, [b.value(x), b.value(y), entries], type)
+    return b.cast(looked_up, i1)
+
+
+@rule(
+    StablehloAbs,
+    StablehloAdd,
+    StablehloCompare,
+    StablehloConcatenate,
+    StablehloConvert,
+    StablehloCosine,
+    StablehloDivide,
+    StablehloExponential,
+    StablehloFloor,
+    StablehloLog,
+    StablehloLogistic,
+    StablehloMaximum,
+    StablehloMinimum,
+    StablehloMultiply,
+    StablehloNegate,
+    StablehloPower,
+    StablehloReshape,
+    StablehloRsqrt,
+    StablehloSelect,
+    StablehloSlice,
+    StablehloSubtract,
+    StablehloTanh,
+    StablehloTranspose,
+    order=1,
+)
+def builtin(op: Op, b: RuleBuilder) -> Answer:
+    """result = the builtin's, parameters honoured."""
+    same = as_builtin(op)
+    if same is None:
+        raise _rejected(op)
+    return by_rules(same, b)
+
+
+def by_rules(op: Op, b: RuleBuilder) -> Rewritten:
+    """What the first rule gives that honours the parameters."""
+    reasons, was = [], b.real
+    b.real = True
+    try:
+        for candidate in rules_of(type(op)):
+            start = len(b.ops)
+            try:
+                answer = rewritten(candidate(op, b))
+                if not answer.warning:
+                    return answer
+                reasons.append(answer.warning)
+            except NotApplicable as inapplicable:
+                reasons.append(str(inapplicable))
+            del b.ops[start:]
+    finally:
+        b.real = was
+    raise NotApplicable("; ".join(reasons) or f"{kernel_name(op)} has no integer rule")
+
+
+def _rejected(op: Op) -> Refused:
+    raise Refused(
+        f"{kernel_name(op)} on quantized tensors has no form on builtins",
+        "lower it to TFLite's builtins, or dequantize its operands, before converting",
+    )
+
+
+@rule(
+    StablehloCustomCall,
+    StablehloIota,
+    StablehloReduce,
+    StablehloRngBitGenerator,
+    StablehloScatter,
+    StablehloSort,
+    StablehloWhile,
+)
+def refuse(op: Op, b: RuleBuilder) -> Answer:
+    """What runs other functions, or is one of many kernels."""
+    raise _rejected(op)
+
+
+@rule(StablehloRemainder)
+def remainder(op: StablehloRemainder, b: RuleBuilder) -> Answer:
+    """A table of all pairs: the remainder has the dividend's sign."""
+    try:
+        elements = per_layer(op)
+    except NotApplicable:
+        raise _rejected(op) from None
+    if any(e.storage not in (i8, ui8) for e in elements):
+        raise _rejected(op)
+    stored = [Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements]
+    x, y = b.value(op.lhs), b.value(op.rhs)
+    storage = elements[-1].storage
+    entries = b.constant(real_table_of_two(np.fmod, *stored).reshape(-1), storage)
+    looked_up = b.emit(Table2D, [x, y, entries], TensorType(op.result.type.shape, storage))
+    return Rewritten([looked_up], note=_NOTE)
+
+
+@rule(StablehloAnd, StablehloOr, StablehloShiftLeft)
+def bits(op: StablehloAnd | StablehloOr | StablehloShiftLeft, b: RuleBuilder) -> Answer:
+    """result = the bits of stored integers, combined or shifted."""
+    storage, kind = op.result.type.storage, op.lhs.type.storage
+    if op.rhs.type.storage != kind or not {kind, storage} <= {i8, ui8, i16, i32}:
+        raise _rejected(op)
+    x, y = b.cast(b.value(op.lhs), i32), b.cast(b.value(op.rhs), i32)
+    note, warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for", ""
+    if isinstance(op, StablehloShiftLeft):
+        combined = b.logical_left_shift(x, b.emit(BitwiseAnd, [y, b.constant(np.asarray(31))]))
+        if not b.real and _vectorized(op) and not _within_int32(op.rhs):
+            warning = _SHIFTS
+    else:
+        combined = b.emit(BitwiseAnd if isinstance(op, StablehloAnd) else BitwiseOr, [x, y], x.type)
+    return Rewritten([b.cast(b.cast(combined, kind), storage)], note, warning, "unsettled")
+
+
+def _vectorized(op: StablehloShiftLeft) -> bool:
+    """Whether the kernel may shift several elements at once; one by one x86-64 shifts modulo 32."""
+    shape = op.lhs.type.shape
+    return shape is None or None in shape or math.prod(d or 0 for d in shape) >= _AT_ONCE
+
+
+def _within_int32(amounts: Value) -> bool:
+    return amounts.is_constant and bool(((amounts.array >= 0) & (amounts.array < 32)).all())
+
+
+@rule(StablehloClamp)
+def clamp(op: StablehloClamp, b: RuleBuilder) -> Answer:
+    """result = min(max(x, low), high) of what all become under the result's parameters."""
+    ready = under(b, [op.low, op.input, op.high], op.output)
+    if ready is None:
+        raise _rejected(op)
+    low, x, high = ready
+    return Rewritten([b.minimum(b.maximum(x, low), high)], note=_NOTE)

@@ -1,1 +1,0 @@
-"""STABLEHLO operators on quantized tensors."""

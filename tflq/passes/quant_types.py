@@ -1,0 +1,224 @@
+"""normalize-quant-types: quantized types in their simplest form.
+
+Sub-channel quantization whose blocks vary along one dim, one index each, is per-axis; sub-channel or per-axis
+quantization with one scale and zero point for all elements is per-layer. The values expressed stay the same, so every
+type of a module can be replaced at once.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from tflq.contract import Pass, PassResult
+from tflq.dialects.func import Call, CallIndirect
+from tflq.dialects.quant.casts import Scast
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import (
+    BareType,
+    ElementType,
+    FunctionType,
+    Shape,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+)
+
+
+class NormalizeQuantTypes(Pass):
+    """Replaces quantized types by equivalent simpler ones."""
+
+    name: ClassVar[str] = "normalize-quant-types"
+    makes: ClassVar[Literal["any"]] = "any"
+
+    def run(self, module: Module) -> PassResult:
+        known: dict[TensorType, TensorType] = {}
+        modified = False
+        for function in module.functions:
+            for value in dict.fromkeys((*function.values(), *function.tensors)):
+                modified |= _normalize(value, known)
+        return PassResult(module, modified)
+
+
+def _normalize(value: Value, known: dict[TensorType, TensorType]) -> bool:
+    old = value.type
+    if not old.quantized:
+        return False
+    new = known.setdefault(old, old.with_element(normalized(old.element, old.shape)))
+    value.type = new
+    return new != old
+
+
+def normalized(element: ElementType, shape: Shape) -> ElementType:
+    """The simplest quantized type that gives a tensor of `shape` the same values."""
+    if isinstance(element, UniformQuantizedSubChannelType):
+        return _from_sub_channel(element, shape)
+    if isinstance(element, UniformQuantizedPerAxisType):
+        return _per_layer(element) or element
+    return element
+
+
+def _from_sub_channel(element: UniformQuantizedSubChannelType, shape: Shape) -> ElementType:
+    layer = _per_layer(element)
+    if layer is not None or shape is None or len(shape) != element.scales.ndim:
+        return layer or element
+    varying = [axis for axis, count in enumerate(element.scales.shape) if count > 1]
+    if len(varying) != 1 or shape[varying[0]] != element.scales.size:
+        return element
+    return UniformQuantizedPerAxisType.of(
+        element.storage,
+        varying[0],
+        element.scales.reshape(-1),
+        element.zero_points.reshape(-1),
+        expressed=element.expressed,
+        storage_min=element.storage_min,
+        storage_max=element.storage_max,
+    )
+
+
+def _per_layer(element: UniformQuantizedSubChannelType | UniformQuantizedPerAxisType) -> UniformQuantizedType | None:
+    """Per-layer quantization by the first scale and zero point, if all are the same."""
+    scales, zero_points = element.scales.reshape(-1), element.zero_points.reshape(-1)
+    if not (np.all(scales == scales[0]) and np.all(zero_points == zero_points[0])):
+        return None
+    return UniformQuantizedType.of(
+        element.storage,
+        float(scales[0]),
+        int(zero_points[0]),
+        expressed=element.expressed,
+        storage_min=element.storage_min,
+        storage_max=element.storage_max,
+    )
+
+
+# strip-func-quant-types: function headers lose their quantized types.
+#
+# As the `quant` dialect specifies: arguments and results of every function become their storage types, with a
+# `quant.scast` after each such argument and before each such result; at a `func.call` or `func.call_indirect` the
+# operands are cast to the storage types before it, and its results back after it. Storage types are signless: `i8`
+# for `u8`, too.
+
+
+class StripFuncQuantTypes(Pass):
+    """Replaces quantized types in function headers and calls by their storage types."""
+
+    name: ClassVar[str] = "strip-func-quant-types"
+    makes: ClassVar[Literal["any"]] = "any"
+
+    def run(self, module: Module) -> PassResult:
+        modified = _strip_references(module)
+        for function in module.functions:
+            if function.info.get("declaration"):
+                modified |= _strip_declaration(function)
+            else:
+                calls = _strip_calls(function.ops)
+                results = _strip_results(module, function)
+                modified |= _strip_arguments(function) or calls or results
+        return PassResult(module, modified)
+
+
+def _strip_declaration(function: Function) -> bool:
+    stripped = [value for value in (*function.inputs, *function.outputs) if value.type.quantized]
+    for value in stripped:
+        value.type = value.type.stored()
+    return bool(stripped)
+
+
+def _strip_arguments(function: Function) -> bool:
+    """The argument stays the value it is, name and all, with its type stripped; its users get the cast's result."""
+    casts: list[Op] = []
+    replacements: dict[Value, Value] = {}
+    for argument in function.inputs:
+        if argument.type.quantized:
+            inner = Value(argument.type)
+            argument.type = argument.type.stored()
+            casts.append(Op(Scast.op_name, [argument], [inner]))
+            replacements[argument] = inner
+    outputs = function.outputs
+    function.replace(replacements)
+    function.outputs = outputs
+    function.ops = [*casts, *function.ops]
+    return bool(casts)
+
+
+def _strip_results(module: Module, function: Function) -> bool:
+    """The new results take over names and places in the tensor table: a function's interface is known by them."""
+    replacements: dict[Value, Value] = {}
+    renamed: dict[Value, Value] = {}
+    for value in function.outputs:
+        if value.type.quantized and value not in replacements:
+            outer = Value(value.type.stored())
+            if value not in function.inputs and not value.is_constant:
+                outer.name, value.name = value.name, ""
+                renamed[value] = outer
+            function.ops.append(Op(Scast.op_name, [value], [outer]))
+            replacements[value] = outer
+    function.outputs = [replacements.get(value, value) for value in function.outputs]
+    function.tensors = [renamed.get(value, value) for value in function.tensors]
+    for signature in module.signatures or []:
+        if signature.outputs is not None and module.functions[signature.function] is function:
+            signature.outputs = [(name, replacements.get(value, value)) for name, value in signature.outputs]
+    return bool(replacements)
+
+
+def _strip_references(module: Module) -> bool:
+    """The types of values that are functions."""
+    modified = False
+    for function in module.functions:
+        for value in (*function.values(), *function.inputs, *function.outputs):
+            element = value.type.element
+            if isinstance(element, FunctionType):
+                kind = BareType.of(_stripped(element))
+                modified |= kind != value.type
+                value.type = kind
+    return modified
+
+
+def _stripped(kind: FunctionType) -> FunctionType:
+    return FunctionType(*(tuple(_stored(type) for type in side) for side in (kind.inputs, kind.results)))
+
+
+def _stored(type: TensorType) -> TensorType:
+    element = type.element
+    if isinstance(element, FunctionType):
+        return BareType.of(_stripped(element))
+    return type.stored() if type.quantized else type
+
+
+def _strip_calls(ops: list[Op]) -> bool:
+    """The calls among ops and inside of them; the list is changed in place."""
+    made: list[Op] = []
+    inside = False
+    for op in ops:
+        for region in op.regions:
+            for block in region.blocks:
+                inside |= _strip_calls(block.ops)
+        if isinstance(op, (Call, CallIndirect)):
+            op.operands = [_cast_operand(made, value) for value in op.operands]
+            made += [op, *_cast_results(op)]
+        else:
+            made.append(op)
+    modified = len(made) != len(ops)
+    ops[:] = made
+    return modified or inside
+
+
+def _cast_operand(ops: list[Op], value: Value | None) -> Value | None:
+    if value is None or not value.type.quantized:
+        return value
+    stored = Value(value.type.stored())
+    ops.append(Op(Scast.op_name, [value], [stored]))
+    return stored
+
+
+def _cast_results(call: Op) -> list[Op]:
+    """The casts back; each results in the value that the call resulted in, so users need no change."""
+    casts: list[Op] = []
+    for position, value in enumerate(call.results):
+        if value.type.quantized:
+            stored = Value(value.type.stored(), producer=call)
+            call.results[position] = stored
+            casts.append(Op(Scast.op_name, [stored], [value], location=call.location))
+    return casts

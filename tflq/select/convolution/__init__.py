@@ -1,1 +1,0 @@
-"""Convolutions as products of bytes, or on the float builtins."""

@@ -1,1 +1,0 @@
-"""Integers and sums of one scale as those of another."""

@@ -1,0 +1,91 @@
+"""Law of CLAMP (TOSA 1.0, section 2.3.1)."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+
+from tflq.dialects.declare import Operator
+from tflq.dialects.inference import text
+from tflq.dialects.tosa.elementwise import Clamp, Mul, Negate
+from tflq.dialects.tosa.movement import Rescale
+from tflq.dialects.traits.types import Broadcasts, SameShape
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, result_is, zero_point
+
+
+@law(Clamp)
+def clamp(op: Clamp, _: Context) -> Violations:
+    yield from result_is(op)
+    low, high, storage = op.min_val, op.max_val, op.input.type.storage
+    if isnan(low) or isnan(high):
+        yield "a bound is NaN"
+    elif low > high:
+        yield f"min_val {low} is greater than max_val {high}"
+    elif storage.is_integer:
+        yield from bounds("bounds", [low, high], storage.minimum, storage.maximum)
+
+
+# Law of RESCALE (TOSA 1.0, section 2.11.2).
+
+
+@law(Rescale)
+def rescale(op: Rescale, _: Context) -> Violations:
+    shape = dims(op.input)
+    yield from result_is(op)
+    yield from zero_point(op, "input_zp", op.input)
+    yield from zero_point(op, "output_zp", op.result)
+    multiplier, shift = np.atleast_1d(op.multiplier), np.atleast_1d(op.shift)
+    wide = op.scale32
+    if wide and op.input.type.storage.name == "i64":
+        yield "scale32 with an input of 48 bits"
+    if not wide and op.rounding_mode == "DOUBLE_ROUND":
+        yield "DOUBLE_ROUND without scale32"
+    yield from bounds("multiplier", multiplier.tolist(), 0, (1 << (31 if wide else 15)) - 1)
+    yield from bounds("shift", shift.tolist(), 2, 62)
+    if op.per_channel and not shape:
+        yield "per_channel of a scalar"
+        return
+    channels = shape[-1] if op.per_channel else 1
+    for name, array in (("multipliers", multiplier), ("shifts", shift)):
+        if channels is not None and array.shape != (channels,):
+            yield f"{array.size} {name}, where there are {channels} channels"
+
+
+# Laws of elementwise operators (TOSA 1.0, sections 2.3 to 2.8): equal ranks, broadcasting; axes.
+
+
+@law(SameShape)
+def same_shape(op: Operator, _: Context) -> Violations:
+    yield from result_is(op)
+
+
+@law(Broadcasts)
+def broadcasting(op: Operator, _: Context) -> Violations:
+    shapes = [dims(v) for v in op.operands if v is not None]
+    if len(set(map(len, shapes))) > 1:
+        yield f"operands of unequal ranks: {' and '.join(map(text, shapes))}"
+    else:
+        yield from result_is(op)
+
+
+def axis_of(axis: int, rank: int) -> Violations:
+    """An axis among the dims."""
+    if not 0 <= axis < rank:
+        yield f"axis {axis} of a tensor of rank {rank}"
+
+
+# Laws of MUL and NEGATE beyond those of elementwise operators (TOSA 1.0, section 2.4).
+
+
+@law(Mul)
+def mul(op: Mul, c: Context) -> Violations:
+    yield from broadcasting(op, c)
+    yield from bounds("shift", [op.shift], 0, 63 if op.input1.type.storage.name == "i32" else 0)
+
+
+@law(Negate)
+def negate(op: Negate, _: Context) -> Violations:
+    yield from result_is(op)
+    yield from zero_point(op, "input1_zp", op.input1)
+    yield from zero_point(op, "output_zp", op.result)

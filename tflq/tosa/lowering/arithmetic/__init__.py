@@ -1,1 +1,0 @@
-"""Sums, products, quotients, extremes and powers."""

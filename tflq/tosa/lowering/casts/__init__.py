@@ -1,1 +1,0 @@
-"""Conversions between element types, scales and real values."""

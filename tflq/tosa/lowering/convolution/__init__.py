@@ -1,1 +1,0 @@
-"""Convolutions: of integers, of floats."""

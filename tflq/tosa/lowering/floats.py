@@ -1,0 +1,253 @@
+"""Float arithmetic of two operands that TOSA lacks: quotients, remainders, signs; fused activations.
+
+TOSA's only division is RECIPROCAL. A quotient is a * (1 / b), 1.5 units in the last place at most from the real one.
+FLOOR_DIV and FLOOR_MOD must be right where a / b is near a whole number, so they look at the remainder, computed
+without rounding. Kernels: div.cc, floor_div.cc, floor_mod.cc, sign.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import UnionType
+from typing import TypeAlias
+
+import numpy as np
+
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.convolution import FullyConnected
+from tflq.dialects.tosa.elementwise import Abs, Floor, Reciprocal, Tanh
+from tflq.errors import Refused
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.record import parameters
+from tflq.ir.types import UniformQuantizedSubChannelType, f16, f32, i4, ui8
+from tflq.tosa.lowering.context import Tosa, lowering
+
+# Quotients of floats beyond a product with the reciprocal, and rounding, by IEEE multiplication and addition only.
+#
+# TOSA has neither division nor a fused multiply-add. The remainder a - q b is computed all the same without error: q
+# b as the sum of two float32 numbers (Dekker 1971), on Veltkamp's split of a number in two of 12 bits.
+
+
+_SPLIT = 4097
+_BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
+_LIMIT = 2.0**33
+
+
+def scalar(t: Tosa, number: float, like: Value) -> Value:
+    """A float constant that broadcasts to a tensor, of its type and rank."""
+    return t.constant(np.full((1,) * len(like.type.shape or ()), number), like.type.storage)
+
+
+def reciprocal(t: Tosa, x: Value) -> Value:
+    """1 / x; of a constant, a constant."""
+    if not x.is_constant:
+        return t.emit(Reciprocal, [x])
+    with np.errstate(divide="ignore", over="ignore"):
+        return t.constant(x.type.storage.dtype.type(1) / x.array, x.type.storage)
+
+
+def remainder(t: Tosa, a: Value, q: Value, b: Value) -> Value:
+    """a - q b, rounded once: q b = p + e without error, and a - p has none if q is the quotient, give or take one."""
+    p = t.mul(q, b)
+    q_high, q_low = _halves(t, q)
+    b_high, b_low = _halves(t, b)
+    e = t.sub(t.mul(q_high, b_high), p)
+    e = t.add(t.add(e, t.mul(q_high, b_low)), t.mul(q_low, b_high))
+    e = t.add(e, t.mul(q_low, b_low))
+    return t.sub(t.sub(a, p), e)
+
+
+def _halves(t: Tosa, x: Value) -> tuple[Value, Value]:
+    """x as the sum of two numbers of 12 bits at most, whose products are exact."""
+    if x.is_constant:
+        with np.errstate(over="ignore", invalid="ignore"):
+            high = (x.array * np.float32(_SPLIT)) - (x.array * np.float32(_SPLIT) - x.array)
+            return t.constant(high, f32), t.constant(x.array - high, f32)
+    scaled = t.mul(x, scalar(t, _SPLIT, x))
+    upper = t.sub(scaled, t.sub(scaled, x))
+    return upper, t.sub(x, upper)
+
+
+def ratio(t: Tosa, x: Value, scale: np.ndarray) -> Value:
+    """x / scale to 2^-22, relatively, for positive float32 scales, however small or large."""
+    normal = np.where(scale < 2.0**-125, 2.0**64, np.where(scale > 2.0**125, 2.0**-64, 1.0))
+    if (normal != 1).any():
+        x = t.mul(x, t.constant(normal, f32))
+    return t.mul(x, t.constant(1 / (scale.astype(np.float64) * normal), f32))
+
+
+def close_quotient(t: Tosa, x: Value, scale: np.ndarray) -> Value:
+    """x / scale for positive float32 scales: float32's quotient, but where it is within 2^-24 units of a tie. What lies
+    beyond int32 is only known to do so."""
+    q = t.clamp(ratio(t, x, scale), -_LIMIT, _LIMIT)
+    rest = remainder(t, x, q, t.constant(scale, f32))
+    return t.add(q, ratio(t, rest, scale))
+
+
+def rounded_half_away(t: Tosa, x: Value) -> Value:
+    """x rounded to nearest, half away from zero: the floor of |x| and the number below 1/2, with x's sign."""
+    size = t.emit(Floor, [t.add(t.emit(Abs, [x]), scalar(t, _BELOW_HALF, x))])
+    zero = scalar(t, 0, x)
+    return t.select(t.greater(zero, x), t.sub(zero, size), size)
+
+
+_ACTIVATIONS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
+
+
+def need_float(t: Tosa, operator: Op | str) -> None:
+    """Refused, naming the operator, unless the target computes in float."""
+    t.need("pro_fp", f"{operator if isinstance(operator, str) else operator.short_name.upper()} in float")
+
+
+def float_activation(t: Tosa, x: Value, name: str) -> Value:
+    """A fused activation."""
+    if name == "NONE":
+        return x
+    need_float(t, name)
+    if name == "TANH":
+        return t.emit(Tanh, [x])
+    if name not in _ACTIVATIONS:
+        raise Refused(f"the activation {name} has no form in float")
+    return t.clamp(x, *_ACTIVATIONS[name])
+
+
+def float_div(t: Tosa, a: Value, b: Value) -> Value:
+    """a / b, as a * (1 / b); the reciprocal of a constant is a constant."""
+    need_float(t, "DIV")
+    return t.mul(a, reciprocal(t, b))
+
+
+def float_sign(t: Tosa, x: Value) -> Value:
+    """1, −1, or x itself where it is 0 or not a number."""
+    need_float(t, "SIGN")
+    zero = scalar(t, 0, x)
+    negative = t.select(t.greater(zero, x), scalar(t, -1, x), x)
+    return t.select(t.greater(x, zero), scalar(t, 1, x), negative)
+
+
+def float_floor_div(t: Tosa, a: Value, b: Value) -> Value:
+    """⌊a / b⌋: exact while it is below 2^22 in magnitude, and a and b below 2^100."""
+    need_float(t, "FLOOR_DIV")
+    a, b, _ = _positive_divisor(t, a, b)
+    q, rest = _nearest_quotient(t, a, b)
+    return t.sub(q, t.select(t.greater(scalar(t, 0, q), rest), scalar(t, 1, q), scalar(t, 0, q)))
+
+
+def float_floor_mod(t: Tosa, a: Value, b: Value) -> Value:
+    """a - ⌊a / b⌋ b, rounded once, while ⌊a / b⌋ is below 2^22 in magnitude, and a and b below 2^100."""
+    need_float(t, "FLOOR_MOD")
+    a, b, flipped = _positive_divisor(t, a, b)
+    _, rest = _nearest_quotient(t, a, b)
+    rest = t.select(t.greater(scalar(t, 0, rest), rest), t.add(rest, b), rest)
+    return t.select(flipped, t.sub(scalar(t, 0, rest), rest), rest)
+
+
+def _positive_divisor(t: Tosa, a: Value, b: Value) -> tuple[Value, Value, Value]:
+    """a and b with both signs turned where b is negative, and where that is."""
+    a, b = t.aligned(a, b)
+    zero = scalar(t, 0, b)
+    flipped = t.greater(zero, b)
+    return t.select(flipped, t.sub(zero, a), a), t.emit(Abs, [b]), flipped
+
+
+def _nearest_quotient(t: Tosa, a: Value, b: Value) -> tuple[Value, Value]:
+    """The whole number nearest to a / b, or next to that where two are about as near, and the remainder, exact.
+
+    So it is the floor if the remainder is not negative, else one more.
+    """
+    q = t.mul(a, reciprocal(t, b))
+    q = t.emit(Floor, [t.add(q, scalar(t, 0.5, q))])
+    return q, remainder(t, a, q, b)
+
+
+# How a float operator of TFLite becomes float operators of TOSA.
+#
+#     @floating(Exp)
+#     def exp(op: Op, t: Tosa, x: Value) -> Value: ...
+#
+# The operands come as float32: half precision is widened, and the result narrowed. Integer tensors are refused, as is
+# any float operator, by its name, on a target without the profile pro_fp.
+
+
+_Floating: TypeAlias = Callable[..., Value]
+
+
+def floating(*kinds: type[Operator] | UnionType) -> Callable[[_Floating], _Floating]:
+    """Registers a function of an op and its operands, all float32, for classes of ops."""
+
+    def register(function: _Floating) -> _Floating:
+        @lowering(*kinds)
+        def lower(op: Op, t: Tosa) -> Value:
+            need_float(t, op)
+            operands = [_wide(t, op, v) for v in op.operands if v is not None]
+            return t.cast(function(op, t, *operands), op.result.type.storage)
+
+        return function
+
+    return register
+
+
+def _wide(t: Tosa, op: Op, operand: Value) -> Value:
+    if operand.type.storage not in (f32, f16):
+        raise Refused(f"{op.short_name.upper()} of {operand.type.storage} has no form in TOSA")
+    return t.cast(t.value(operand), f32)
+
+
+# Float operands of operators that TFLite computes in float on quantized constants (hybrid kernels).
+#
+# Constants are dequantized once, as the kernels read them: stored * scale in float32, per layer, per axis or per
+# block. They take no zero point, and bytes of uint8 as int8; where they find no scale they take 0. What parameters
+# say that is not this has been made float before where it must hold (`tflq.legalize.fallback`).
+#
+# Their kernels multiply by activations that they round to 8 bits, by a scale per row of the input or per item of the
+# batch, as they run. Activations stay float here, which is nearer to the real value; the report says how far that is
+# from the interpreter's. An activation is rounded by half a step of 1/127 of the largest at most, twice that if the
+# range is not symmetric.
+#
+# Sources: kernels/conv.cc, depthwise_conv.cc, transpose_conv.cc, fully_connected.cc, batch_matmul.cc, svdf.cc,
+# basic_rnn.cc, embedding_lookup.cc, internal/portable_tensor_utils.cc.
+
+
+_HALF_STEP = 1 / 254
+_STEP = 1 / 127
+_ROUNDED = (
+    "the interpreter's kernel rounds the activations that meet '{}' to 8 bits as it runs, but TOSA's operators do not: "
+    "their products are up to {:.3g} times the largest activation apart"
+)
+_QUANTIZED = "allow for the difference, or quantize the activations as well, which makes both exact"
+_BLOCKS = (
+    "the interpreter's reference kernel finds no scale of '{}' and gives only the bias; others, and this, take the "
+    "scale per block"
+)
+
+
+def real(t: Tosa, operand: Value) -> Value:
+    """A float operand as float32; a quantized or half-precision constant as what it stands for to a kernel."""
+    if operand.type.quantized:
+        if not operand.is_constant:
+            raise Refused(f"'{operand.name}' is quantized and not constant")
+        stored = np.ascontiguousarray(operand.array)
+        scale, _ = parameters(operand.type)
+        return constant((stored.view(np.int8) if operand.type.storage == ui8 else stored).astype(np.float32) * scale)
+    found = t.value(operand)
+    if found.type.storage == f16 and found.is_constant:
+        return constant(found.array.astype(np.float32))
+    if found.type.storage != f32:
+        raise Refused(f"'{operand.name}' is {found.type.storage}, not f32")
+    return found
+
+
+def factor(op: Op, t: Tosa, operand: Value, axis: int) -> Value:
+    """An operand of a product as float32. Of quantized weights, whose dim `axis` counts the results, a warning how far
+    the product is from the kernel's."""
+    found = real(t, operand)
+    if not operand.type.quantized:
+        return found
+    if isinstance(operand.type.element, UniformQuantizedSubChannelType):
+        if not (isinstance(op, FullyConnected) and operand.type.storage == i4):
+            return constant(np.zeros_like(found.array))  # the kernel finds no scale, and says so
+        t.warn(_BLOCKS.format(operand.name), "inexact", "do not compare this with the reference kernels")
+    sums = np.abs(found.array).sum(tuple(a for a in range(found.array.ndim) if a != axis % found.array.ndim))
+    step = _STEP if getattr(op, "asymmetric_quantize_inputs", False) else _HALF_STEP
+    t.warn(_ROUNDED.format(operand.name, float(sums.max(initial=0)) * step), "inexact", _QUANTIZED)
+    return found

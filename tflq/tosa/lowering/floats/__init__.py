@@ -1,1 +1,0 @@
-"""What float operators of TFLite are made of: quotients, activations, constants that were quantized."""

@@ -1,1 +1,0 @@
-"""Elements in another order, place or number."""

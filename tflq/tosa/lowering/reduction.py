@@ -1,0 +1,302 @@
+"""ARGMAX, and the index of the least element.
+
+TOSA has ARGMAX of i8, i16 and float. Of i32 the index is the least of those whose element equals the extreme, and so it
+is of i16 without the int16 extension. Sources: TOSA 1.0 specification, ARGMAX; kernels/arg_min_max.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Final, Literal
+
+import numpy as np
+
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.reduction import ArgMax as TflArgMax
+from tflq.dialects.tfl.reduction import ArgMin, Cumsum, Mean, ReduceProd, Sum, TopKV2
+from tflq.dialects.tfl.reduction import ReduceAll as TflReduceAll
+from tflq.dialects.tfl.reduction import ReduceAny as TflReduceAny
+from tflq.dialects.tfl.reduction import ReduceMax as TflReduceMax
+from tflq.dialects.tfl.reduction import ReduceMin as TflReduceMin
+from tflq.dialects.tfl.reduction import Reduction as TflReduction
+from tflq.dialects.tosa.elementwise import BitwiseNot, IntDiv, LogicalAnd, LogicalNot, Negate
+from tflq.dialects.tosa.movement import (
+    ArgMax,
+    Cast,
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    ReduceProduct,
+    ReduceSum,
+    Reduction,
+)
+from tflq.errors import Refused
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32
+from tflq.tosa.lowering.context import Tosa, lowered, lowering
+from tflq.tosa.lowering.floats import need_float, real
+from tflq.tosa.lowering.shaping import constant_of, dims_of, in_int32, joined, known_axis, narrow
+
+
+@lowering(ArgMax)
+def argmax(op: ArgMax, t: Tosa) -> Value:
+    return _index(t, t.value(op.input), op.axis, "max")
+
+
+@lowering(TflArgMax, ArgMin)
+def kernel_arg(op: TflArgMax | ArgMin, t: Tosa) -> Value:
+    """Of plain tensors."""
+    source = op.input
+    x = real(t, source) if source.type.storage.is_float else t.value(source)
+    axis = known_axis(op.axis, max(len(dims_of(x)), 1))
+    return widened(op, t, _index(t, x, axis, "max" if isinstance(op, TflArgMax) else "min"))
+
+
+def widened(op: Op, t: Tosa, index: Value) -> Value:
+    """The index in the result's type."""
+    if op.result.type.storage == i32:
+        return index
+    narrow = Value(op.result.type.with_element(i32))
+    t.set(narrow, index)
+    made = lowered(Op(Cast.op_name, [narrow], [Value(op.result.type)], {}, op.location), t)
+    return made if isinstance(made, Value) else made[0]
+
+
+def _index(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
+    """The first index of the greatest or least element."""
+    shape, storage = dims_of(x), x.type.storage
+    if not shape:
+        raise Refused("a scalar has no axis")
+    axis %= len(shape)
+    kept = tuple(d for a, d in enumerate(shape) if a != axis)
+    if storage.is_float:
+        need_float(t, "ARG_MAX")
+    elif storage == i32 or (storage == i16 and not t.target.has("int16")):
+        return _found(t, t.cast(x, i32), axis, kind)
+    elif storage not in (i8, i16):
+        raise Refused(f"TOSA has no ARGMAX of {storage}")
+    if kind == "min":
+        x = t.emit(Negate, [x], input1_zp=0, output_zp=0) if storage.is_float else t.emit(BitwiseNot, [x])
+    return t.emit(ArgMax, [x], TensorType(kept, i32), axis=axis)
+
+
+def _found(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
+    """The least index of an i32 that equals the extreme."""
+    shape = x.type.shape or ()
+    size = shape[axis]
+    if size is None:
+        raise Refused("the number of elements to compare is not known")
+    view = [size if a == axis else 1 for a in range(len(shape))]
+    places = t.constant(np.arange(size).reshape(view), i32)
+    beyond = t.constant(np.full((1,) * len(shape), size), i32)
+    extreme = t.equal(x, t.reduce(kind, x, axis))
+    found = t.reduce("min", t.select(extreme, places, beyond), axis)
+    kept = tuple(d for a, d in enumerate(shape) if a != axis)
+    if kept.count(None) > 1:
+        raise Refused("more than one dim of the result is not known")
+    return t.reshape(found, kept)
+
+
+# Reductions: TOSA's take one axis and keep it with size 1.
+#
+# Sums are i32 or float, extremes also i8 and i16, products float; products of integers multiply halves of the axis.
+# MEAN of i32 truncates. Sources: TOSA 1.0 specification, REDUCE_*; kernels/reduce.cc.
+
+
+_TYPES: Final[Mapping[type[Op], tuple[ScalarType, ...]]] = {
+    ReduceSum: (i32, f32),
+    ReduceMax: (i8, i16, i32, f32),
+    ReduceMin: (i8, i16, i32, f32),
+    ReduceProduct: (i32, f32),
+    ReduceAny: (i1,),
+    ReduceAll: (i1,),
+}
+"""What TOSA reduces."""
+_KERNELS: Final[Mapping[type[Op], type[Operator]]] = {
+    Sum: ReduceSum,
+    TflReduceMax: ReduceMax,
+    TflReduceMin: ReduceMin,
+    ReduceProd: ReduceProduct,
+    TflReduceAny: ReduceAny,
+    TflReduceAll: ReduceAll,
+}
+"""TOSA's operator for each of TFLite's."""
+
+
+@lowering(Reduction)
+def reduce(op: Reduction, t: Tosa) -> Value:
+    (x,) = in_int32(op, t) if isinstance(op, ReduceSum) else (t.value(op.input),)
+    return _over(t, type(op), x, [op.axis])
+
+
+@lowering(*_KERNELS)
+def kernel_reduce(op: TflReduction, t: Tosa) -> Value:
+    """Over several axes, of plain tensors."""
+    x, axes = _operands(op, t)
+    kind = _KERNELS[type(op)]
+    if kind in (ReduceSum, ReduceProduct):
+        in_int32(op, t)
+    return _shaped(op, t, _over(t, kind, x, axes), axes)
+
+
+@lowering(Mean)
+def mean(op: Mean, t: Tosa) -> Value:
+    x, axes = _operands(op, t)
+    sizes = [(x.type.shape or ())[a] for a in axes]
+    if None in sizes or 0 in sizes:
+        raise Refused("the number of elements in a mean is not known")
+    in_int32(op, t)
+    count = prod(d or 0 for d in sizes)
+    total = _over(t, ReduceSum, x, axes)
+    if count > 1:
+        one = (1,) * len(x.type.shape or ())
+        if x.type.storage.is_float:
+            total = t.mul(total, t.constant(np.full(one, 1 / count), f32))
+        else:
+            total = t.emit(IntDiv, [total, t.constant(np.full(one, count), i32)])
+    return _shaped(op, t, total, axes)
+
+
+def _operands(op: TflReduction, t: Tosa) -> tuple[Value, list[int]]:
+    """What is reduced, and the axes."""
+    x = real(t, op.input) if op.input.type.storage.is_float else t.value(op.input)
+    rank, axes = len(dims_of(x)), constant_of(op.axes, "axes")
+    return x, sorted({int(a) % rank for a in axes.reshape(-1)}) if rank else []
+
+
+def _over(t: Tosa, kind: type[Operator], x: Value, axes: Sequence[int]) -> Value:
+    """x reduced over each axis."""
+    storage, word = x.type.storage, kind.op_name.rpartition("_")[2]
+    rank = len(dims_of(x))
+    if storage not in _TYPES[kind]:
+        raise Refused(f"TOSA has no {word} of {storage}")
+    if storage.is_float:
+        need_float(t, f"a {word}")
+    for axis in axes:
+        axis %= rank
+        if kind is ReduceProduct and not storage.is_float:
+            x = _product(t, x, axis)
+        else:
+            type = TensorType(tuple(1 if a == axis else d for a, d in enumerate(x.type.shape or ())), storage)
+            x = t.emit(kind, [x], type, axis=axis)
+    return x
+
+
+def _product(t: Tosa, x: Value, axis: int) -> Value:
+    """The product of integers over an axis: of halves, until one element is left."""
+    shape = list(x.type.shape or ())
+    if not shape[axis]:
+        raise Refused("the number of factors is not known")
+    while (size := shape[axis] or 0) > 1:
+        half = size // 2
+        rest = [_cut(t, x, axis, 2 * half, 1)] if size % 2 else []
+        x = t.mul(_cut(t, x, axis, 0, half), _cut(t, x, axis, half, half))
+        shape[axis] = half
+        if rest:
+            x = t.mul(x, rest[0]) if half == 1 else _appended(t, x, rest[0], axis)
+            shape[axis] = (x.type.shape or ())[axis]
+    return x
+
+
+def _cut(t: Tosa, x: Value, axis: int, start: int, count: int) -> Value:
+    size, starts = list(x.type.shape or ()), [0] * len(x.type.shape or ())
+    size[axis], starts[axis] = count, start
+    return t.slice(x, starts, size)
+
+
+def _appended(t: Tosa, x: Value, last: Value, axis: int) -> Value:
+    shape = list(x.type.shape or ())
+    shape[axis] = (shape[axis] or 0) + 1
+    return t.concat([x, last], axis)
+
+
+def _shaped(op: TflReduction, t: Tosa, x: Value, axes: Sequence[int]) -> Value:
+    """Without the reduced dims, if they are not to be kept."""
+    if op.keep_dims or not axes:
+        return x
+    shape = tuple(d for a, d in enumerate(x.type.shape or ()) if a not in axes)
+    if shape.count(None) > 1:
+        raise Refused("more than one dim of the result is not known")
+    return t.reshape(x, shape)
+
+
+# CUMSUM: log2(n) shifted additions. Source: kernels/cumsum.cc.
+
+
+@lowering(Cumsum)
+def cumulative_sum(op: Cumsum, t: Tosa) -> Value:
+    x, axis = op.input, op.axis
+    if x.type.storage != i32 and not x.type.storage.is_float:
+        raise Refused(f"'{x.name}' is {x.type.storage}, which TOSA does not add")
+    if x.type.storage.is_float:
+        need_float(t, op)
+    if not axis.is_constant or not x.type.shape:
+        raise Refused("the axis is not known, or a scalar has none")
+    along = int(axis.array.reshape(())) % len(x.type.shape)
+    size = x.type.shape[along]
+    if size is None:
+        raise Refused(f"the size of '{x.name}' along the axis is not known")
+    back = bool(op.reverse)
+    total = t.value(x)
+    if op.exclusive:
+        total = _moved(total, along, 1, back, t)
+    step = 1
+    while step < size:
+        total = t.add(total, _moved(total, along, step, back, t))
+        step *= 2
+    return total
+
+
+def _moved(x: Value, axis: int, step: int, back: bool, t: Tosa) -> Value:
+    """x moved along an axis by some places, zeros moved in: towards its start, or its end."""
+    shape = x.type.shape or ()
+    padding = [((0, step) if back else (step, 0)) if a == axis else (0, 0) for a in range(len(shape))]
+    start = [step if back and a == axis else 0 for a in range(len(shape))]
+    return t.slice(t.pad(x, padding), start, shape)
+
+
+# TOPK_V2: in each round the greatest element that is left, of equal ones the first.
+#
+# The kernel (topk_v2.cc, TopContainer) sorts by value downwards, then by index upwards. A flag per element says
+# whether it is left, so that elements at the low end of the type are told from those that are taken.
+
+
+_MOST_ROUNDS = 256
+
+
+@lowering(TopKV2)
+def top_k(op: TopKV2, t: Tosa) -> list[Value]:
+    """Values and their indices."""
+    x = narrow(op.input, t)
+    k = int(constant_of(op.k, "k").reshape(-1)[0])
+    storage, rank = x.type.storage, len(dims_of(x))
+    size = dims_of(x)[-1]
+    if size is None or storage.bits > 32 or op.indices.type.storage != i32:
+        raise Refused("TOPK_V2 over a dim that is not known, or of 64 bits, has no form in TOSA")
+    if not 0 < k <= _MOST_ROUNDS:
+        raise Refused(f"TOPK_V2 of {k} elements has no form in TOSA; of 1 to {_MOST_ROUNDS} it has")
+    if storage.is_float:
+        t.need("pro_fp", "TOPK_V2 in float")
+        wide, lowest = x, -np.inf
+    else:
+        wide, lowest = t.cast(x, i32), np.iinfo(np.int32).min
+    one = (1,) * rank
+    places = t.constant(np.arange(size).reshape(*one[1:], size))
+    bottom, beyond = t.constant(np.full(one, lowest), wide.type.storage), t.constant(np.full(one, size))
+    left: Value | None = None
+    values, indices = [], []
+    for turn in range(k):
+        rest = wide if left is None else t.select(left, wide, bottom)
+        best = t.reduce("max", rest, rank - 1)
+        hit = t.equal(rest, best)
+        if left is not None:
+            hit = t.emit(LogicalAnd, [hit, left])
+        first = t.reduce("min", t.select(hit, places, beyond), rank - 1)
+        values.append(best)
+        indices.append(first)
+        if turn + 1 < k:
+            others = t.emit(LogicalNot, [t.equal(places, first)])
+            left = others if left is None else t.emit(LogicalAnd, [left, others])
+    return [t.cast(joined(t, values, rank - 1), storage), joined(t, indices, rank - 1)]

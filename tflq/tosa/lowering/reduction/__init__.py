@@ -1,1 +1,0 @@
-"""Reductions, and where the greatest and the least elements are."""

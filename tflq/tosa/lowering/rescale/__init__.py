@@ -1,1 +1,0 @@
-"""Integers of one scale as those of another."""
