@@ -60,7 +60,7 @@ Kind: TypeAlias = type[Operator] | str
 
 RescaleMode = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 
-_OPEN: Final = TensorType(None, i32)
+_OPEN: Final = {element: TensorType(None, element) for element in SCALARS.values()}
 """The type of a result before the op infers it."""
 _REDUCTIONS: Final[Mapping[str, type[Operator]]] = {"sum": ReduceSum, "max": ReduceMax, "min": ReduceMin}
 
@@ -155,12 +155,12 @@ class Emitter:
         else:
             first = operands[0]
             assert first is not None
-            result = Value(_OPEN)
-            op = made(name, list(operands), [result], attributes, self.location)
-            assert isinstance(op, Operator)
-            element: ElementType | int = type or _ELEMENTS[op.__class__]
+            assert not isinstance(kind, str)
+            element: ElementType | int = type or _ELEMENTS[kind]
             if isinstance(element, int):
                 element = (operands[element] or first).type.element
+            result = Value(_OPEN[element] if isinstance(element, ScalarType) else TensorType(None, element))
+            op = kind(name, list(operands), [result], attributes, self.location)
             result.type = _typed(first.type, _inferred(op), element)
         self.ops.append(op)
         return result

@@ -13,7 +13,7 @@ from support.validity import valid
 
 from tflq.dialects.tosa.elementwise import Ceil, LogicalNot
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.ir.registry import op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
 from tflq.tosa.check import Requirements, check
@@ -91,6 +91,8 @@ def reshaped(name: str, op: str, *shape: int | None, operand: int | None = None)
         made = CASES[name]()
         found = next(o for o in made.main.ops if o.name == f"tosa.{op}")
         value = found.result if operand is None else found.operand(operand)
+        if value.buffer is not None:
+            value.buffer = Buffer.of(np.resize(value.array, [d or 0 for d in shape]))
         value.type = TensorType(tuple(shape), value.type.element)
         return made
 
