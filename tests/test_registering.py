@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tflq.dialects.tfl.activation import Prelu, Relu, Softmax
@@ -46,3 +50,8 @@ def test_a_function_that_comes_late_is_found() -> None:
     late = object()
     registry(Broadcasts)(late)
     assert registry.get(Add) is late
+
+
+def test_a_fresh_process_finds_a_function_that_another_module_registers() -> None:
+    code = "import tflq; tflq.convert('models/atan2_int16.tflite', format='tosa').data"
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=True)

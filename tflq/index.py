@@ -367,26 +367,21 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
     },
     "tflq.tosa.lowering": {
         "arithmetic": (
-            "tfl.add tfl.add_n tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div tfl.floor_mod "
+            "tfl.add tfl.add_n tfl.atan2 tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div tfl.floor_mod "
             "tfl.greater tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and tfl.logical_not "
-            "tfl.logical_or tfl.maximum tfl.minimum tfl.mul tfl.not_equal tfl.right_shift tfl.select "
-            "tfl.select_v2 tfl.squared_difference tfl.sub tosa.abs tosa.add tosa.arithmetic_right_shift "
-            "tosa.bitwise_and tosa.bitwise_not tosa.bitwise_or tosa.bitwise_xor tosa.clz tosa.equal "
-            "tosa.greater tosa.greater_equal tosa.intdiv tosa.logical_and tosa.logical_left_shift "
-            "tosa.logical_not tosa.logical_or tosa.logical_right_shift tosa.logical_xor tosa.maximum "
-            "tosa.minimum tosa.mul tosa.negate tosa.select tosa.sub"
+            "tfl.logical_or tfl.maximum tfl.minimum tfl.mul tfl.not_equal tfl.pow tfl.right_shift "
+            "tfl.select tfl.select_v2 tfl.squared_difference tfl.sub tosa.abs tosa.add "
+            "tosa.arithmetic_right_shift tosa.bitwise_and tosa.bitwise_not tosa.bitwise_or "
+            "tosa.bitwise_xor tosa.clz tosa.equal tosa.greater tosa.greater_equal tosa.intdiv "
+            "tosa.logical_and tosa.logical_left_shift tosa.logical_not tosa.logical_or "
+            "tosa.logical_right_shift tosa.logical_xor tosa.maximum tosa.minimum tosa.mul tosa.negate "
+            "tosa.select tosa.sub"
         ),
         "casts": "ext.truncate quant.dcast quant.qcast tfl.cast tfl.dequantize tosa.cast",
         "context": "quant.scast tosa.identity",
         "convolution": (
             "tfl.conv_2d tfl.conv_3d tfl.depthwise_conv_2d tfl.transpose_conv tosa.conv2d tosa.conv3d "
             "tosa.depthwise_conv2d tosa.transpose_conv2d"
-        ),
-        "floats": (
-            "tfl.atan2 tfl.ceil tfl.cos tfl.elu tfl.exp tfl.floor tfl.gelu tfl.hard_swish "
-            "tfl.l2_normalization tfl.leaky_relu tfl.local_response_normalization tfl.log "
-            "tfl.log_softmax tfl.logistic tfl.pow tfl.prelu tfl.relu tfl.relu6 tfl.relu_0_to_1 "
-            "tfl.relu_n1_to_1 tfl.round tfl.rsqrt tfl.sin tfl.softmax tfl.sqrt tfl.square tfl.tanh"
         ),
         "indexing": (
             "ext.table_16bit ext.table_2d tfl.dynamic_update_slice tfl.embedding_lookup tfl.gather "
@@ -420,7 +415,13 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.stablehlo_composite tfl.var_handle tfl.while tosa.variable tosa.variable_read "
             "tosa.variable_write"
         ),
-        "unary": "tfl.abs tfl.neg tfl.sign tfl.zeros_like tosa.clamp",
+        "unary": (
+            "tfl.abs tfl.ceil tfl.cos tfl.elu tfl.exp tfl.floor tfl.gelu tfl.hard_swish "
+            "tfl.l2_normalization tfl.leaky_relu tfl.local_response_normalization tfl.log "
+            "tfl.log_softmax tfl.logistic tfl.neg tfl.prelu tfl.relu tfl.relu6 tfl.relu_0_to_1 "
+            "tfl.relu_n1_to_1 tfl.round tfl.rsqrt tfl.sign tfl.sin tfl.softmax tfl.sqrt tfl.square "
+            "tfl.tanh tfl.zeros_like tosa.clamp"
+        ),
     },
 }
 """By package: the ops that each module has a function for. Rules of legalization are tried in this order."""

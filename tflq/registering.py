@@ -71,12 +71,12 @@ class Registry(Generic[F]):
         self._imported: set[str] = set()  # whole: a module under way is not in it
         REGISTRIES.append(self)
 
-    def __call__(self, *kinds: type[Op] | type[Trait] | UnionType) -> Callable[[G], G]:
+    def __call__(self, *kinds: type[Op] | type[Trait] | UnionType, module: str = "") -> Callable[[G], G]:
         """The decorator that enters a function for classes of ops, for unions of them or for traits. ValueError if one
-        has a function already."""
+        has a function already. module: the one to import for it, if another one than that which calls the decorator."""
 
         def register(function: G) -> G:
-            place: str = sys._getframe(1).f_globals["__name__"]
+            place: str = module or sys._getframe(1).f_globals["__name__"]
             for named in kinds:
                 for kind in get_args(named) or (named,):
                     if self._functions.setdefault(kind, function) is not function:  # type: ignore[arg-type]

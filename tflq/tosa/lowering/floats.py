@@ -176,7 +176,7 @@ def floating(*kinds: type[Operator] | UnionType) -> Callable[[_Floating], _Float
     """Registers a function of an op and its operands, all float32, for classes of ops."""
 
     def register(function: _Floating) -> _Floating:
-        @lowering(*kinds)
+        @lowering(*kinds, module=function.__module__)
         def lower(op: Op, t: Tosa) -> Value:
             need_float(t, op)
             operands = [_wide(t, op, v) for v in op.operands if v is not None]
