@@ -79,7 +79,7 @@ def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
 def _saturated(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
     """An i32 plus the zero point, in the storage type."""
     storage = output.storage
-    total = b.add(x, b.constant(np.asarray(output.zero_point))) if output.zero_point else x
+    total = b.add(x, b.constant(output.zero_point)) if output.zero_point else x
     return b.cast(b.clamp(total, storage.minimum, storage.maximum), storage)
 
 
@@ -89,7 +89,7 @@ def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
     source, output = _unary(op, i8, ui8, i16)
     identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.alpha)
     bound = 1 << source.storage.bits
-    x, zero = centred(b, op.input, source), b.constant(np.asarray(0))
+    x, zero = centred(b, op.input, source), b.constant(0)
     below = scaled(b, x, alpha, i32, bound)
     if negated:
         below = b.sub(zero, below)
@@ -113,10 +113,10 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
         raise NotApplicable("the shape of alpha is not known", misread and f"{misread}; {AS_STATED}")
     identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
     bound = 1 << source.storage.bits
-    x, zero = centred(b, op.input, source), b.constant(np.asarray(0))
+    x, zero = centred(b, op.input, source), b.constant(0)
     slopes = b.cast(_read_as(b, b.value(op.alpha), read), i32)
     if weight.zero_point:
-        slopes = b.sub(slopes, b.constant(np.asarray(weight.zero_point)))
+        slopes = b.sub(slopes, b.constant(weight.zero_point))
     steepest = max(read.maximum - weight.zero_point, weight.zero_point - read.minimum)
     below = scaled(b, b.mul(x, slopes), alpha, i32, bound * steepest)
     chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
@@ -131,7 +131,7 @@ def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
     shape = [d or 0 for d in x.type.shape or ()]
     count = int(np.prod(shape))
     low = b.reshape(wide, [count, 1])
-    high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
+    high = b.arithmetic_right_shift(low, b.constant(8))
     pairs = b.reshape(b.concat([low, high], 1), [2 * count])
     first = b.slice(pairs, (0,), (count,))
     return b.cast(b.reshape(first, shape), to)
@@ -199,22 +199,18 @@ def _check(op: Logistic | Tanh, source: UniformQuantizedType, output: UniformQua
         raise NotApplicable(f"{name} on {output.storage} demands a result of scale 2^-{bits}, here {output.scale:g}")
 
 
-def _constant(b: RuleBuilder, value: int) -> Value:
-    return b.constant(np.asarray(value))
-
-
 def _magnitude(b: RuleBuilder, x: Value, multiplier: int, shift: int, bits: int) -> tuple[Value, Value]:
     """Which x are not negative, and the sigmoid of |x|, 2^bits steps an entry: table value << bits."""
-    rescaled = b.mul(b.cast(x, i32), _constant(b, multiplier))
+    rescaled = b.mul(b.cast(x, i32), b.constant(multiplier))
     if shift:
-        rescaled = b.arithmetic_right_shift(rescaled, _constant(b, shift), round=True)
-    magnitude = b.maximum(rescaled, b.sub(_constant(b, 0), rescaled))
-    whole = b.arithmetic_right_shift(magnitude, _constant(b, bits))
-    index = b.cast(b.sub(b.minimum(whole, _constant(b, 255)), _constant(b, 128)), i8)
-    fraction = b.sub(magnitude, b.mul(whole, _constant(b, 1 << bits)))
+        rescaled = b.arithmetic_right_shift(rescaled, b.constant(shift), round=True)
+    magnitude = b.maximum(rescaled, b.sub(b.constant(0), rescaled))
+    whole = b.arithmetic_right_shift(magnitude, b.constant(bits))
+    index = b.cast(b.sub(b.minimum(whole, b.constant(255)), b.constant(128)), i8)
+    fraction = b.sub(magnitude, b.mul(whole, b.constant(1 << bits)))
     base, slope = _entries(bits)
     interpolated = b.add(b.table(index, base), b.mul(fraction, b.table(index, slope)))
-    return b.greater_equal(rescaled, _constant(b, 0)), interpolated
+    return b.greater_equal(rescaled, b.constant(0)), interpolated
 
 
 def _entries(bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -226,16 +222,16 @@ def _entries(bits: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _logistic_16bit(b: RuleBuilder, x: Value, multiplier: int, shift: int) -> Value:
     positive, y = _magnitude(b, x, multiplier, shift, 9)
-    mirrored = b.sub(_constant(b, (1 << 25) + (1 << 9) - 1), y)
-    chosen = b.select(positive, b.add(y, _constant(b, 1 << 9)), mirrored)
-    return b.cast(b.arithmetic_right_shift(chosen, _constant(b, 10)), i16)
+    mirrored = b.sub(b.constant((1 << 25) + (1 << 9) - 1), y)
+    chosen = b.select(positive, b.add(y, b.constant(1 << 9)), mirrored)
+    return b.cast(b.arithmetic_right_shift(chosen, b.constant(10)), i16)
 
 
 def _tanh_16bit(b: RuleBuilder, x: Value, multiplier: int, shift: int) -> Value:
     positive, y = _magnitude(b, x, multiplier, shift, 8)
-    mirrored = b.sub(_constant(b, (1 << 23) + (1 << 7) - 1), y)
-    chosen = b.select(positive, b.sub(y, _constant(b, (1 << 23) - (1 << 7))), mirrored)
-    return b.cast(b.arithmetic_right_shift(chosen, _constant(b, 8)), i16)
+    mirrored = b.sub(b.constant((1 << 23) + (1 << 7) - 1), y)
+    chosen = b.select(positive, b.sub(y, b.constant((1 << 23) - (1 << 7))), mirrored)
+    return b.cast(b.arithmetic_right_shift(chosen, b.constant(8)), i16)
 
 
 # SOFTMAX over the last axis.
@@ -294,17 +290,17 @@ def _last(x: Value) -> int:
 
 
 def _softmax_8bit(op: Softmax, b: RuleBuilder, table: np.ndarray, storage: ScalarType) -> Value:
-    index = b.cast(b.add(_differences(op, b), _constant(b, 127)), i8)
+    index = b.cast(b.add(_differences(op, b), b.constant(127)), i8)
     terms = b.table(index, rounding_divide_by_pot(table, numerics.ACCUMULATOR_BITS))
     total = b.reduce("sum", terms, _last(terms))
     headroom = b.clz(total)
-    inverse = reciprocal(b, b.logical_left_shift(total, b.sub(headroom, _constant(b, 1))))
-    exponent = b.sub(_constant(b, numerics.ACCUMULATOR_BITS + 31 - storage.bits), headroom)
+    inverse = reciprocal(b, b.logical_left_shift(total, b.sub(headroom, b.constant(1))))
+    exponent = b.sub(b.constant(numerics.ACCUMULATOR_BITS + 31 - storage.bits), headroom)
     product = b.mul(b.table(index, table), inverse, shift=31)
     result = b.arithmetic_right_shift(product, exponent, round=True)
     if storage.minimum:
-        result = b.add(result, _constant(b, storage.minimum))
-    return b.cast(b.minimum(result, _constant(b, storage.maximum)), storage)
+        result = b.add(result, b.constant(storage.minimum))
+    return b.cast(b.minimum(result, b.constant(storage.maximum)), storage)
 
 
 def reciprocal(b: RuleBuilder, half: Value) -> Value:
@@ -312,16 +308,16 @@ def reciprocal(b: RuleBuilder, half: Value) -> Value:
 
     The last doubling saturates: 2 * min(r, 2^30), less one where r reaches 2^30.
     """
-    r = b.add(b.mul(half, _constant(b, numerics.NEWTON_SLOPE), shift=31), _constant(b, numerics.NEWTON_OFFSET))
+    r = b.add(b.mul(half, b.constant(numerics.NEWTON_SLOPE), shift=31), b.constant(numerics.NEWTON_OFFSET))
     for _ in range(numerics.NEWTON_STEPS):
-        error = b.sub(_constant(b, numerics.NEWTON_ONE), b.mul(half, r, shift=31))
-        r = b.add(r, b.mul(b.mul(r, error, shift=31), _constant(b, 4)))
-    return b.add(b.minimum(r, _constant(b, 1 << 30)), b.minimum(r, _constant(b, (1 << 30) - 1)))
+        error = b.sub(b.constant(numerics.NEWTON_ONE), b.mul(half, r, shift=31))
+        r = b.add(r, b.mul(b.mul(r, error, shift=31), b.constant(4)))
+    return b.add(b.minimum(r, b.constant(1 << 30)), b.minimum(r, b.constant((1 << 30) - 1)))
 
 
 def _interpolated(b: RuleBuilder, x: Value, table: np.ndarray) -> Value:
     """An int16 table's value: TOSA's 23-bit interpolation, rounded to 16 bits; as i32."""
-    return b.arithmetic_right_shift(b.table(x, table), _constant(b, 7), round=True)
+    return b.arithmetic_right_shift(b.table(x, table), b.constant(7), round=True)
 
 
 def _to_16bit(b: RuleBuilder, x: Value) -> Value:
@@ -330,13 +326,13 @@ def _to_16bit(b: RuleBuilder, x: Value) -> Value:
 
 def _softmax_16bit(op: Softmax, b: RuleBuilder, multiplier: Multiplier) -> Value:
     rescaled = scaled(b, _differences(op, b), multiplier, i32, 1 << 16)
-    terms = _interpolated(b, _to_16bit(b, b.add(rescaled, _constant(b, 32767))), numerics.exp_table_16bit())
+    terms = _interpolated(b, _to_16bit(b, b.add(rescaled, b.constant(32767))), numerics.exp_table_16bit())
     total = b.reduce("sum", terms, _last(terms))
     headroom = b.clz(total)
-    normal = b.logical_left_shift(total, b.sub(headroom, _constant(b, 1)))
-    fraction = b.sub(b.arithmetic_right_shift(normal, _constant(b, 14), round=True), _constant(b, 3 << 15))
+    normal = b.logical_left_shift(total, b.sub(headroom, b.constant(1)))
+    fraction = b.sub(b.arithmetic_right_shift(normal, b.constant(14), round=True), b.constant(3 << 15))
     reciprocal = _interpolated(b, _to_16bit(b, fraction), numerics.reciprocal_table_16bit())
-    shift = b.sub(_constant(b, 31), headroom)
+    shift = b.sub(b.constant(31), headroom)
     result = b.arithmetic_right_shift(b.mul(terms, reciprocal), shift, round=True)
     return b.cast(b.clamp(result, 0, i16.maximum), i16)
 
@@ -368,7 +364,7 @@ def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
     _log_softmax_check(op, source, output)
     x, last = b.value(op.input), (op.input.type.rank or 1) - 1
     d = b.sub(b.cast(x, i32), b.cast(b.reduce("max", x, last), i32))
-    index = b.cast(b.add(d, _constant(b, 127)), i8)
+    index = b.cast(b.add(d, b.constant(127)), i8)
     try:
         exponentials = rounding_divide_by_pot(difference_table(1.0, source.scale), ACCUMULATOR_BITS)
         differences = scaled_differences(1.0, source.scale)
@@ -377,7 +373,7 @@ def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
     total = b.reduce("sum", b.table(index, exponentials), last)
     y = rounding_shift(b, b.sub(b.table(index, differences), _logarithm(b, total)), 22)
     storage = output.storage
-    return b.cast(b.clamp(b.add(y, _constant(b, storage.maximum)), storage.minimum, storage.maximum), storage)
+    return b.cast(b.clamp(b.add(y, b.constant(storage.maximum)), storage.minimum, storage.maximum), storage)
 
 
 def _log_softmax_check(op: LogSoftmax, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
@@ -394,11 +390,11 @@ def _log_softmax_check(op: LogSoftmax, source: UniformQuantizedType, output: Uni
 
 
 def _product(b: RuleBuilder, x: Value, y: Value | int) -> Value:
-    return b.mul(x, _constant(b, y) if isinstance(y, int) else y, shift=31)
+    return b.mul(x, b.constant(y) if isinstance(y, int) else y, shift=31)
 
 
 def _plus(b: RuleBuilder, x: Value, number: int) -> Value:
-    return b.add(x, _constant(b, number))
+    return b.add(x, b.constant(number))
 
 
 def _logarithm(b: RuleBuilder, total: Value) -> Value:
@@ -406,30 +402,28 @@ def _logarithm(b: RuleBuilder, total: Value) -> Value:
     headroom = b.clz(total)
     m = b.logical_left_shift(total, _plus(b, headroom, -1))
     half = _product(b, m, _SQRT_HALF)
-    first = b.select(
-        b.greater(half, _constant(b, (1 << 30) - 1)), _constant(b, _GREATEST), b.mul(half, _constant(b, 2))
-    )
+    first = b.select(b.greater(half, b.constant((1 << 30) - 1)), b.constant(_GREATEST), b.mul(half, b.constant(2)))
     more = b.sub(b.clz(_product(b, total, _SQRT_HALF)), headroom)  # 0 or 1
-    second = b.select(b.greater(more, _constant(b, 0)), _constant(b, _GREATEST), m)
-    whole = b.sub(_constant(b, 12), headroom)
+    second = b.select(b.greater(more, b.constant(0)), b.constant(_GREATEST), m)
+    whole = b.sub(b.constant(12), headroom)
     power = b.maximum(_in_q6(b, whole, _QUARTER), _in_q6(b, _plus(b, b.sub(whole, more), 1), -_QUARTER))
     numerator, denominator = _polynomials(b, b.minimum(first, second))
     quotient = _product(b, rounding_shift(b, numerator, 6), reciprocal(b, _plus(b, _halved(b, denominator), 1 << 30)))
-    return b.mul(b.add(_product(b, power, _LOG_2), quotient), _constant(b, 2))
+    return b.mul(b.add(_product(b, power, _LOG_2), quotient), b.constant(2))
 
 
 def _in_q6(b: RuleBuilder, whole: Value, more: int) -> Value:
-    return _plus(b, b.mul(whole, _constant(b, 1 << _WHOLE)), more)
+    return _plus(b, b.mul(whole, b.constant(1 << _WHOLE)), more)
 
 
 def _halved(b: RuleBuilder, x: Value) -> Value:
-    return b.arithmetic_right_shift(x, _constant(b, 1))
+    return b.arithmetic_right_shift(x, b.constant(1))
 
 
 def _polynomials(b: RuleBuilder, r: Value) -> tuple[Value, Value]:
     """The ratio's numerator, and its denominator less 1, both in Q0.31."""
     p = _plus(b, _halved(b, r), (_ROOT + 1) // 2)
-    q = b.mul(_plus(b, r, -_ROOT), _constant(b, 2))
+    q = b.mul(_plus(b, r, -_ROOT), b.constant(2))
     square = _product(b, q, q)
     numerator = b.add(_product(b, q, r), _product(b, _product(b, q, square), _NUMERATOR))
     inner = b.add(_plus(b, q, _OFFSET), _product(b, square, _SQUARE))
@@ -471,35 +465,35 @@ def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     if not rank:
         raise NotApplicable(f"the rank of '{operand.name}' is 0 or unknown")
     x, zero = b.cast(b.value(operand), i32), seen_by_kernel(operand)[1]
-    x = b.sub(x, _constant(b, zero)) if zero else x
+    x = b.sub(x, b.constant(zero)) if zero else x
     mantissa, shift = inverse_square_root(b, b.reduce("sum", b.mul(x, x), rank - 1))
     if storage is ui8:
-        x = b.mul(x, _constant(b, 1 << _BITS))
+        x = b.mul(x, b.constant(1 << _BITS))
     else:
-        x = b.logical_left_shift(x, b.maximum(b.sub(_constant(b, _BITS), shift), _constant(b, 0)))
-        shift = b.maximum(b.sub(shift, _constant(b, _BITS)), _constant(b, 0))
+        x = b.logical_left_shift(x, b.maximum(b.sub(b.constant(_BITS), shift), b.constant(0)))
+        shift = b.maximum(b.sub(shift, b.constant(_BITS)), b.constant(0))
     y = rounding_shift(b, b.mul(x, mantissa, shift=31), shift)
     if zero_point:
-        y = b.add(y, _constant(b, zero_point))
+        y = b.add(y, b.constant(zero_point))
     made = b.cast(b.clamp(y, storage.minimum, storage.maximum), storage)
     return Rewritten([made], warning="" if isinstance(operand.type.element, UniformQuantizedType) else _RAW)
 
 
 def inverse_square_root(b: RuleBuilder, s: Value) -> tuple[Value, Value]:
     """Mantissa and right shift of 1 / sqrt(s); 0 and 1, and a sum that wrapped, have the greatest mantissa."""
-    positive = b.maximum(s, _constant(b, 2))
-    large = b.greater_equal(positive, _constant(b, 1 << 29))
-    quarters = b.select(large, _constant(b, 1), _constant(b, 0))
+    positive = b.maximum(s, b.constant(2))
+    large = b.greater_equal(positive, b.constant(1 << 29))
+    quarters = b.select(large, b.constant(1), b.constant(0))
     positive = b.arithmetic_right_shift(positive, b.add(quarters, quarters))
-    pairs = b.arithmetic_right_shift(b.sub(b.clz(positive), _constant(b, 3)), _constant(b, 1))
+    pairs = b.arithmetic_right_shift(b.sub(b.clz(positive), b.constant(3)), b.constant(1))
     half = rounding_shift(b, b.logical_left_shift(positive, b.add(pairs, pairs)), 2)
-    r = _constant(b, _ONE)
+    r = b.constant(_ONE)
     for _ in range(5):
-        cube = b.mul(b.mul(b.mul(r, r, shift=31), r, shift=31), _constant(b, 1 << 6))
-        step = b.sub(b.mul(r, _constant(b, _HALF_OF_THREE), shift=31), b.mul(half, cube, shift=31))
-        r = b.mul(step, _constant(b, 1 << 3))
-    shift = b.sub(b.add(quarters, _constant(b, 11)), pairs)
-    back = b.maximum(b.sub(_constant(b, 0), shift), _constant(b, 0))
-    mantissa = b.logical_left_shift(b.mul(r, _constant(b, _HALF_SQRT_2), shift=31), back)
-    one = b.greater(_constant(b, 2), s)
-    return b.select(one, _constant(b, _GREATEST), mantissa), b.maximum(shift, _constant(b, 0))
+        cube = b.mul(b.mul(b.mul(r, r, shift=31), r, shift=31), b.constant(1 << 6))
+        step = b.sub(b.mul(r, b.constant(_HALF_OF_THREE), shift=31), b.mul(half, cube, shift=31))
+        r = b.mul(step, b.constant(1 << 3))
+    shift = b.sub(b.add(quarters, b.constant(11)), pairs)
+    back = b.maximum(b.sub(b.constant(0), shift), b.constant(0))
+    mantissa = b.logical_left_shift(b.mul(r, b.constant(_HALF_SQRT_2), shift=31), back)
+    one = b.greater(b.constant(2), s)
+    return b.select(one, b.constant(_GREATEST), mantissa), b.maximum(shift, b.constant(0))

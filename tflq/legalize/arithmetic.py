@@ -82,24 +82,24 @@ def _div_16bit(
 ) -> Answer:
     """The dividend, shifted left to 31 bits, times the reciprocal of the divisor from a table, times the multiplier."""
     first, second, output = elements
-    zero, one, y = b.constant(np.asarray(0)), b.constant(np.asarray(1)), b.value(op.rhs)
+    zero, one, y = b.constant(0), b.constant(1), b.value(op.rhs)
     divisors = np.arange(-32768, 32768) - second.zero_point
     reciprocal, exponent = reciprocals(divisors)
     x = centred(b, op.lhs, first)
     x = b.mul(x, b.table(y, np.where(divisors < 0, -1, 1).astype(np.int32)))
-    sign = b.arithmetic_right_shift(x, b.constant(np.asarray(31)))
+    sign = b.arithmetic_right_shift(x, b.constant(31))
     headroom = b.sub(b.clz(b.emit(BitwiseXor, [x, sign], x.type)), one)
     quotient = b.mul(b.logical_left_shift(x, headroom), b.table(y, reciprocal), shift=31)
-    scaled = b.mul(quotient, b.constant(np.asarray(multiplier.mantissa)), shift=31)
+    scaled = b.mul(quotient, b.constant(multiplier.mantissa), shift=31)
     shift = b.add(headroom, b.table(y, (exponent - multiplier.shift).astype(np.int32)))
     if not -16 <= multiplier.shift <= 14:  # else it is from 0 to 63
-        shift = b.emit(BitwiseAnd, [shift, b.constant(np.asarray(63))])
-    beyond = b.greater(shift, b.constant(np.asarray(31)))
-    shift = b.select(beyond, b.sub(shift, b.constant(np.asarray(32))), shift)
+        shift = b.emit(BitwiseAnd, [shift, b.constant(63)])
+    beyond = b.greater(shift, b.constant(31))
+    shift = b.select(beyond, b.sub(shift, b.constant(32)), shift)
     wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, zero), one, zero))
     result = b.select(beyond, wrong, rounding_shift(b, scaled, shift))
     if output.zero_point:
-        result = b.add(result, b.constant(np.asarray(output.zero_point)))
+        result = b.add(result, b.constant(output.zero_point))
     return b.cast(b.clamp(result, *bounds), i16)
 
 
@@ -162,13 +162,13 @@ def divided_undefined(op: Add | Sub, b: RuleBuilder, x: Value, exponent: int, re
 
 def _in_lanes(b: RuleBuilder, x: Value, exponent: int) -> Value:
     """The sign of each element, and one more if what the mask leaves of it is above half of that."""
-    zero, one = _constant(b, 0), _constant(b, 1)
+    zero, one = b.constant(0), b.constant(1)
     if exponent & 32:
-        return b.select(b.greater_equal(x, zero), one, _constant(b, -1))
+        return b.select(b.greater_equal(x, zero), one, b.constant(-1))
     mask = (1 << (exponent & 31)) - 1
-    sign = b.arithmetic_right_shift(x, _constant(b, 31))
-    rest = b.emit(BitwiseAnd, [x, _constant(b, mask)], x.type)
-    above = b.greater(rest, b.sub(_constant(b, mask >> 1), sign))
+    sign = b.arithmetic_right_shift(x, b.constant(31))
+    rest = b.emit(BitwiseAnd, [x, b.constant(mask)], x.type)
+    above = b.greater(rest, b.sub(b.constant(mask >> 1), sign))
     return b.add(sign, b.select(above, one, zero))
 
 
@@ -177,8 +177,8 @@ def _one_by_one(b: RuleBuilder, x: Value, exponent: int) -> Value:
     exponent &= 63
     if exponent < 32:
         return rounding_shift(b, x, exponent)
-    above = b.select(b.greater_equal(x, _constant(b, 0)), _constant(b, 1), _constant(b, 0))
-    return b.add(b.arithmetic_right_shift(x, _constant(b, exponent & 31)), above)
+    above = b.select(b.greater_equal(x, b.constant(0)), b.constant(1), b.constant(0))
+    return b.add(b.arithmetic_right_shift(x, b.constant(exponent & 31)), above)
 
 
 def _elements_in_lanes(op: Add | Sub, b: RuleBuilder) -> int | None:
@@ -213,10 +213,6 @@ def _alike(first: Shape, second: Shape) -> bool | None:
 def _part(b: RuleBuilder, x: Value, start: int, size: int) -> Value:
     flat = b.reshape(x, (math.prod(d or 0 for d in x.type.shape or ()),))
     return b.slice(flat, (start,), (size,))
-
-
-def _constant(b: RuleBuilder, value: int) -> Value:
-    return b.constant(np.asarray(value))
 
 
 _HALF = Multiplier(1 << 30, 0)
@@ -306,14 +302,14 @@ def _sub_above_one(
 ) -> Value:
     """SUB's sum, within [-reach, reach], by a multiplier of 1 and more. The result is within 2^30."""
     b.note_undefined(f"the kernel divides by 2^-{multiplier.shift}")
-    high = b.mul(total, b.constant(np.asarray(multiplier.mantissa)), shift=31)
+    high = b.mul(total, b.constant(multiplier.mantissa), shift=31)
     reach = ((reach * multiplier.mantissa) >> 31) + 1
     try:
         result = divided_undefined(op, b, high, -multiplier.shift, reach)
     except NotApplicable as unknown:
         raise NotApplicable(str(unknown), unsettled=f"the kernel divides by 2^-{multiplier.shift}") from None
     if output.zero_point:
-        result = b.add(result, b.constant(np.asarray(output.zero_point)))
+        result = b.add(result, b.constant(output.zero_point))
     return b.cast(b.clamp(result, output.storage.minimum, output.storage.maximum), output.storage)
 
 
@@ -322,7 +318,7 @@ def _shifted(
 ) -> Value:
     """An operand without zero point, shifted left, times its multiplier."""
     half = multiplier == _HALF
-    shifted = b.mul(centred(b, operand, element), b.constant(np.asarray(1 << (shift - half))))
+    shifted = b.mul(centred(b, operand, element), b.constant(1 << (shift - half)))
     return shifted if half else b.rescale(shifted, multiplier)
 
 
@@ -361,7 +357,7 @@ def _shifted_right(b: RuleBuilder, x: Value, shift: int) -> Value:
     of the sign is rounded up from 0 on."""
     if shift < 16:
         return rounding_shift(b, x, shift)
-    zero, one, minus = (b.constant(np.asarray(n)) for n in (0, 1, -1))
+    zero, one, minus = (b.constant(n) for n in (0, 1, -1))
     return b.select(b.greater_equal(x, zero), one, minus)
 
 
@@ -406,10 +402,10 @@ def _mul_fractions(op: Mul, b: RuleBuilder, output: UniformQuantizedType) -> Ans
         op.fused_activation_function, storage.minimum, storage.maximum, output.scale, zero_point
     )
     product = b.mul(b.cast(b.value(x), i32), b.cast(b.value(y), i32), shift=15)
-    product = b.minimum(product, b.constant(np.asarray(i16.maximum)))
+    product = b.minimum(product, b.constant(i16.maximum))
     product = b.clamp(rounding_shift(b, product, 8), low - zero_point, high - zero_point)
     if zero_point:
-        product = b.add(product, b.constant(np.asarray(zero_point)))
+        product = b.add(product, b.constant(zero_point))
     return _answer(
         op, b.cast(product, storage), "the kernel ignores the operands' scales and zero points and the result's scale"
     )

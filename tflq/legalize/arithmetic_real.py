@@ -166,13 +166,13 @@ def div(op: Div, b: RuleBuilder) -> Answer:
     if bits < 0 or off + 2.0 ** -(bits + more) > _OFF:
         raise NotApplicable(_FAR)
     x, y = centred_by(b, op.lhs, first), centred_by(b, op.rhs, second)
-    no_divisor = b.equal(y, b.constant(np.asarray(0)))
-    end = b.mul(b.clamp(x, -1, 1), b.constant(np.asarray(1 << (bits + _BEYOND))))
+    no_divisor = b.equal(y, b.constant(0))
+    end = b.mul(b.clamp(x, -1, 1), b.constant(1 << (bits + _BEYOND)))
     dividend = b.select(no_divisor, end, scaled_term(b, x, term))
-    divisor = b.select(no_divisor, b.constant(np.asarray(1)), y)
+    divisor = b.select(no_divisor, b.constant(1), y)
     quotient = _divided(b, dividend, divisor)
     if more:
-        unit = b.constant(np.asarray(1 << more))
+        unit = b.constant(1 << more)
         rest = b.sub(dividend, b.mul(quotient, divisor))
         most = 1 << (bits + _BEYOND - 1)
         quotient = b.add(b.mul(b.clamp(quotient, -most, most), unit), _divided(b, b.mul(rest, unit), divisor))
@@ -204,7 +204,7 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     above = finished(b, x, source.scales / target.scales, target, (source.low, source.high))
     ratio = source.scales * weight.scales / target.scales
     below = finished(b, product, ratio, target, _product_bounds(source, weight))
-    return Rewritten([b.select(b.greater_equal(x, b.constant(np.asarray(0))), above, below)], note=NOTE)
+    return Rewritten([b.select(b.greater_equal(x, b.constant(0)), above, below)], note=NOTE)
 
 
 # Operators that no kernel computes on quantized tensors, within one count of the real result, without floats.
@@ -279,7 +279,7 @@ def add_n(op: AddN, b: RuleBuilder) -> Answer:
     parts = [b.rescale(x, multiplier) for x, multiplier in zip(plain, multipliers, strict=True)]
     result = rounding_shift(b, _sum(b, parts), bits)
     if output.zero_point:
-        result = b.add(result, b.constant(np.asarray(output.zero_point)))
+        result = b.add(result, b.constant(output.zero_point))
     storage = output.storage
     return Rewritten([b.cast(b.clamp(result, storage.minimum, storage.maximum), storage)], note=NOTE)
 

@@ -120,9 +120,9 @@ def _scaled(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Va
     multiplier = comparison_multiplier(element.scale)
     x = centred(b, operand, element)
     if multiplier.shift > 0:
-        positive = b.greater_equal(x, b.constant(np.asarray(0)))
-        return b.select(positive, b.constant(np.asarray(1)), b.constant(np.asarray(-1)))
-    return b.rescale(b.mul(x, b.constant(np.asarray(1 << LEFT_SHIFT))), multiplier)
+        positive = b.greater_equal(x, b.constant(0))
+        return b.select(positive, b.constant(1), b.constant(-1))
+    return b.rescale(b.mul(x, b.constant(1 << LEFT_SHIFT)), multiplier)
 
 
 def _raw(op: Comparison, b: RuleBuilder, warning: str = "") -> Rewritten:
@@ -157,7 +157,7 @@ def where(op: Where, b: RuleBuilder) -> Answer:
     plain = b.value(x)
     if b.real and zero:
         wide = b.cast(plain, i32)
-        plain = b.emit(NotEqual, [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
+        plain = b.emit(NotEqual, [wide, b.constant(zero)], wide.type.with_element(i1))
     elif plain.type.storage.bits == 16:
         plain = b.cast(plain, i32)
     found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
@@ -195,7 +195,7 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
         return Rewritten([b.cast(x, result.storage)], note=note)
     if rank is not None and not open_dims and widths == (16, 8):
         low = b.cast(x, i32)
-        high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
+        high = b.arithmetic_right_shift(low, b.constant(8))
         shape = [*(x.type.shape or ()), 1]
         parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
         return Rewritten([b.concat(parts, len(shape) - 1)], note=note)
@@ -205,8 +205,8 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
         start, size = [0] * (rank - 1), shape[:-1]
         types = TensorType((*size, 1), i32)
         low, high = (b.slice(wide, (*start, place), (*size, 1)) for place in (0, 1))
-        low = b.emit(BitwiseAnd, [low, b.constant(np.asarray(255))], types)
-        whole = b.add(b.mul(high, b.constant(np.asarray(256))), low)
+        low = b.emit(BitwiseAnd, [low, b.constant(255)], types)
+        whole = b.add(b.mul(high, b.constant(256)), low)
         return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
     made = b.op(op.name, [x], [result], op.attributes, version_info(op))
     return Rewritten(made.results, note=note)

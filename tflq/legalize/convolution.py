@@ -161,7 +161,7 @@ def pad_same(b: RuleBuilder, x: Value, extents: Sequence[int], strides: Sequence
     paddings = b.concat([none, *amounts, none], 0)
     grown = [None if s is None or t > 1 else s + e - 1 for s, e, t in zip(sizes, extents, strides, strict=True)]
     padded = TensorType((batch, *grown, channels), x.type.element)
-    return b.emit(PadV2, [x, paddings, b.constant(np.asarray(fill), x.type.storage)], padded)
+    return b.emit(PadV2, [x, paddings, b.constant(fill, x.type.storage)], padded)
 
 
 def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) -> Value:

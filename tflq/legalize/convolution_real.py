@@ -321,7 +321,7 @@ def blocks(op: FullyConnected, b: RuleBuilder) -> Answer:
     added = b.add(added, b.constant(counts)) if counts.any() else added
     rounded = rounding_shift(b, added, bits)
     if target.zero_point:
-        rounded = b.add(rounded, b.constant(np.asarray(target.zero_point)))
+        rounded = b.add(rounded, b.constant(target.zero_point))
     clamped = b.clamp(rounded, *result_range(target, op.fused_activation_function))
     return Rewritten([b.reshape(b.cast(clamped, target.storage), shape)], note=_BLOCKS_NOTE)
 

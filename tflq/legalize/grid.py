@@ -114,7 +114,7 @@ def _in_int32(
     if acc.type.storage != i32 or reach * float(scales.max()) + abs(to.zero_point) >= 2.0**31 - 1:
         raise NotApplicable("the sum or the result can leave 32 bits")
     if (np.abs(scales - 1) <= _ALIKE).all():
-        return b.add(acc, b.constant(np.asarray(to.zero_point))) if to.zero_point else b.identity(acc)
+        return b.add(acc, b.constant(to.zero_point)) if to.zero_point else b.identity(acc)
     numbers = quantize_multipliers(scales)
     return b.rescale(acc, numbers, i32, output_zp=to.zero_point, rounding="half_away", input_range=bounds)
 

@@ -116,7 +116,7 @@ def matrix_diag(op: MatrixDiag, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"the shape of '{x.name}' is not known")
     mask = b.constant(np.eye(shape[-1], dtype=bool), i1)
     fill = zero_point_of(x) or 0 if b.real else 0
-    zero = b.constant(np.asarray(fill), x.type.storage)
+    zero = b.constant(fill, x.type.storage)
     chosen = b.select(mask, b.reshape(b.value(x), [*shape, 1]), zero)
     if b.real and parameters_differ(op):
         one = isinstance(x.type.element, UniformQuantizedType)

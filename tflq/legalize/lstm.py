@@ -105,9 +105,9 @@ def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
     multiplier = quantize_multiplier(4096 * element.scale)
     if multiplier.shift > 0:
         raise NotApplicable(f"the bias' scale is {element.scale:g}, more than the gates' 2^-12")
-    high = b.mul(b.reshape(sums, (batch, width)), b.constant(np.asarray(multiplier.mantissa)), shift=31)
+    high = b.mul(b.reshape(sums, (batch, width)), b.constant(multiplier.mantissa), shift=31)
     if multiplier.shift:
-        high = b.arithmetic_right_shift(high, b.constant(np.asarray(-multiplier.shift)), round=True)
+        high = b.arithmetic_right_shift(high, b.constant(-multiplier.shift), round=True)
     return b.cast(b.clamp(high, i16.minimum, i16.maximum), i16)
 
 
@@ -125,14 +125,14 @@ def _cell(b: RuleBuilder, gates: Value, state: Value) -> tuple[Value, Value]:
         return looked_up(part, tanh if place == 1 else logistic)
 
     def product(x: Value, y: Value) -> Value:
-        return b.arithmetic_right_shift(b.mul(x, y), b.constant(np.asarray(15)), round=True)
+        return b.arithmetic_right_shift(b.mul(x, y), b.constant(15), round=True)
 
     i, g, f, o = (gate(place) for place in range(4))
     kept = product(f, b.cast(state, i32))
     new = b.clamp(b.add(rounding_shift(b, product(i, g), _STATE_BITS), kept), i16.minimum, i16.maximum)
-    twice = b.clamp(b.mul(new, b.constant(np.asarray(2))), i16.minimum, i16.maximum)
+    twice = b.clamp(b.mul(new, b.constant(2)), i16.minimum, i16.maximum)
     activation = rounding_shift(b, product(o, looked_up(b.cast(twice, i16), tanh)), 8)
-    activation = b.add(b.clamp(activation, i8.minimum, i8.maximum), b.constant(np.asarray(128)))
+    activation = b.add(b.clamp(activation, i8.minimum, i8.maximum), b.constant(128))
     return b.cast(new, i16), b.cast(activation, ui8)
 
 
@@ -303,9 +303,9 @@ def layer_norm(b: RuleBuilder, x: Value, weights: np.ndarray, bias: np.ndarray, 
     mean = _mean(b, x, n)
     variance = _variance(b, x, mean, n)
     guard = max(1, int(np.float32(10000) * np.float32(scale)))
-    variance = b.select(b.greater(_constant(b, 1), variance), _constant(b, guard), variance)
+    variance = b.select(b.greater(b.constant(1), variance), b.constant(guard), variance)
     mantissa, shift = inverse_square_root(b, variance)
-    centred = b.sub(b.mul(x, _constant(b, 1024)), mean)
+    centred = b.sub(b.mul(x, b.constant(1024)), mean)
     normal = rounding_shift(b, b.mul(centred, mantissa, shift=31), shift)
     weighted = b.add(b.mul(normal, b.constant(weights[None])), b.constant(bias[None]))
     mantissa_of_scale, left = quantize_multiplier(scale)
@@ -315,10 +315,10 @@ def layer_norm(b: RuleBuilder, x: Value, weights: np.ndarray, bias: np.ndarray, 
 
 def _mean(b: RuleBuilder, x: Value, n: int) -> Value:
     """trunc(1024 sum / n), by the quotient and what it leaves."""
-    total, count = b.reduce("sum", x, 1), _constant(b, n)
+    total, count = b.reduce("sum", x, 1), b.constant(n)
     quotient = _quotient(b, total, count)
     rest = b.sub(total, b.mul(quotient, count))
-    thousandfold = _constant(b, 1024)
+    thousandfold = b.constant(1024)
     return b.add(b.mul(quotient, thousandfold), _quotient(b, b.mul(rest, thousandfold), count))
 
 
@@ -329,9 +329,9 @@ def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
     """
     square = b.mul(x, x)
     digits = [_low(b, square, 11), _low(b, _right(b, square, 11), 11), _right(b, square, 22)]
-    share = _constant(b, (1 << 20) // n)
+    share = b.constant((1 << 20) // n)
     p0, p1, p2 = (b.mul(b.reduce("sum", d, 1), share) for d in digits)
-    size = b.maximum(mean, b.sub(_constant(b, 0), mean))
+    size = b.maximum(mean, b.sub(b.constant(0), mean))
     low, high = _low(b, size, 13), _right(b, size, 13)
     q0, q1, q2 = b.mul(low, low), b.mul(low, high), b.mul(high, high)
     above = b.add(b.add(_right(b, p0, 20), _right(b, p1, 9)), _left(b, p2, 2))
@@ -341,24 +341,20 @@ def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
     return b.add(above, _right(b, below, 20))
 
 
-def _constant(b: RuleBuilder, value: int) -> Value:
-    return b.constant(np.asarray(value))
-
-
 def _quotient(b: RuleBuilder, x: Value, y: Value) -> Value:
     return b.emit(IntDiv, [x, y], x.type)
 
 
 def _right(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.arithmetic_right_shift(x, _constant(b, bits))
+    return b.arithmetic_right_shift(x, b.constant(bits))
 
 
 def _left(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.logical_left_shift(x, _constant(b, bits))
+    return b.logical_left_shift(x, b.constant(bits))
 
 
 def _low(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.emit(BitwiseAnd, [x, _constant(b, (1 << bits) - 1)])
+    return b.emit(BitwiseAnd, [x, b.constant((1 << bits) - 1)])
 
 
 # One step of an integer LSTM on int32 values: gates, cell state, hidden state (formulas: `recurrent.lstm`).
@@ -404,7 +400,7 @@ class Step:
         b, sums = self.b, self._sums(given, h)
         f = self._activated("forget", sums, c)
         g = self._activated("cell", sums, None)
-        i = self._activated("input", sums, c) if "input" in self.names else b.sub(b.constant(np.asarray(32767)), f)
+        i = self._activated("input", sums, c) if "input" in self.names else b.sub(b.constant(32767), f)
         kept = rounding_shift(b, b.mul(f, c), 15)
         new = rounding_shift(b, b.mul(i, g), 30 + self.parts.cell_exponent)
         if self.parts.cell_exponent < CELLS_WITH_TANH[0]:

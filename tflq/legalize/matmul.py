@@ -144,7 +144,7 @@ def _opened(b: RuleBuilder, x: Value) -> Value:
         return x
     batch, rows, depth = x.type.shape or ()
     type = TensorType((batch, 1, rows, depth), x.type.element)
-    return b.op(ExpandDims, [x, b.constant(np.asarray(1))], [type], {}).result
+    return b.op(ExpandDims, [x, b.constant(1)], [type], {}).result
 
 
 def _closed(b: RuleBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:

@@ -378,7 +378,7 @@ def pad(op: Pad | PadV2, b: RuleBuilder) -> Answer:
         if moved is None:
             raise NotApplicable(_OTHER)
         plain = moved
-    fill = b.constant(np.asarray(seen_by_kernel(result)[1]), storage) if value is None else _fill(b, value, result)
+    fill = b.constant(seen_by_kernel(result)[1], storage) if value is None else _fill(b, value, result)
     if fill is None:
         raise NotApplicable(_OTHER)
     padded = b.emit(PadV2, [plain, b.value(op.paddings), fill], result.type.stripped())
@@ -418,7 +418,7 @@ def _fill(b: RuleBuilder, value: Value, result: Value) -> Value | None:
         return None
     parameters = (source.scale, source.zero_point, target.scale, target.zero_point)
     stored = rescaled_value(int(value.array.reshape(())), *parameters)
-    return b.constant(np.asarray(np.clip(stored, target.storage_min, target.storage_max)), target.storage)
+    return b.constant(np.clip(stored, target.storage_min, target.storage_max), target.storage)
 
 
 @rule(SpaceToBatchND)
@@ -449,10 +449,10 @@ def _spread(op: SpaceToBatchND, b: RuleBuilder, plain: Value, zero: int) -> Valu
     x, block, paddings, type = op.input, op.block, op.paddings, op.output.type.stripped()
     storage = type.storage
     if zero and (not paddings.is_constant or x.type.shape is None):
-        wide = b.sub(b.cast(plain, i32), b.constant(np.asarray(zero)))
+        wide = b.sub(b.cast(plain, i32), b.constant(zero))
         operands = [wide, b.value(block), b.value(paddings)]
         moved = b.emit(SpaceToBatchND, operands, type.with_element(i32))
-        return b.cast(b.add(moved, b.constant(np.asarray(zero))), storage)
+        return b.cast(b.add(moved, b.constant(zero)), storage)
     if not zero or x.type.shape is None:
         return b.emit(SpaceToBatchND, [plain, b.value(block), b.value(paddings)], type)
     amounts = paddings.array.reshape(-1, 2)
@@ -460,7 +460,7 @@ def _spread(op: SpaceToBatchND, b: RuleBuilder, plain: Value, zero: int) -> Valu
         around = np.zeros((len(x.type.shape), 2), np.int32)
         around[1 : 1 + len(amounts)] = amounts
         shape = tuple(None if d is None else d + int(p.sum()) for d, p in zip(x.type.shape, around, strict=True))
-        fill = b.constant(np.asarray(zero), storage)
+        fill = b.constant(zero, storage)
         plain = b.emit(PadV2, [plain, b.constant(around), fill], TensorType(shape, storage))
     none = b.constant(np.zeros_like(amounts))
     return b.emit(SpaceToBatchND, [plain, b.value(block), none], type)

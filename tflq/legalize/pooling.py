@@ -176,22 +176,22 @@ def weighted_sums(b: RuleBuilder, x: Value, size: Value, *, align_corners: bool,
 
 
 def _taps(b: RuleBuilder, size: Value, out: Value, align_corners: bool, half_pixel_centers: bool) -> _Taps:
-    scale, one = _ratio(b, size, out), _number(b, 1)
+    scale, one = _ratio(b, size, out), b.constant(1)
     if align_corners:
         aligned = _ratio(b, b.sub(size, one), b.maximum(b.sub(out, one), one))
         scale = b.select(b.greater(out, one), aligned, scale)
     position = b.mul(line(b, out), scale)
     if half_pixel_centers:
-        position = b.add(position, b.sub(_half(b, scale), _number(b, 512)))
-    last, ten = b.sub(size, one), _number(b, 10)
-    lower = b.minimum(b.maximum(b.arithmetic_right_shift(position, ten), _number(b, 0)), last)
-    upper = b.minimum(b.arithmetic_right_shift(b.add(position, _number(b, 1023)), ten), last)
-    return _Taps(lower, upper, b.sub(position, b.mul(lower, _number(b, 1024))))
+        position = b.add(position, b.sub(_half(b, scale), b.constant(512)))
+    last, ten = b.sub(size, one), b.constant(10)
+    lower = b.minimum(b.maximum(b.arithmetic_right_shift(position, ten), b.constant(0)), last)
+    upper = b.minimum(b.arithmetic_right_shift(b.add(position, b.constant(1023)), ten), last)
+    return _Taps(lower, upper, b.sub(position, b.mul(lower, b.constant(1024))))
 
 
 def _ratio(b: RuleBuilder, size: Value, out: Value) -> Value:
     """size / out in 1/1024, rounded to nearest."""
-    total = b.add(b.mul(size, _number(b, 1024)), _half(b, out))
+    total = b.add(b.mul(size, b.constant(1024)), _half(b, out))
     return b.emit(IntDiv, [total, out], total.type)
 
 
@@ -201,7 +201,7 @@ def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
     made = TensorType((*shape[:axis], (taps.lower.type.shape or (None,))[0], *shape[axis + 1 :]), x.type.storage)
     count = (taps.weight.type.shape or (None,))[0]
     upper = b.cast(b.reshape(taps.weight, (count, *(1,) * (3 - axis))), x.type.storage)
-    lower = b.sub(b.constant(np.asarray(1024), x.type.storage), upper)
+    lower = b.sub(b.constant(1024, x.type.storage), upper)
     parts = []
     for index, weight in ((taps.lower, lower), (taps.upper, upper)):
         taken = b.emit(Gather, [x, index], made, axis=axis, batch_dims=0)
@@ -211,11 +211,7 @@ def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
 
 def _half(b: RuleBuilder, x: Value) -> Value:
     """Half of a number that is not negative."""
-    return b.arithmetic_right_shift(x, _number(b, 1))
-
-
-def _number(b: RuleBuilder, number: int) -> Value:
-    return b.constant(np.asarray(number))
+    return b.arithmetic_right_shift(x, b.constant(1))
 
 
 # RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR, which work on stored integers and disregard scales and zero points.

@@ -357,7 +357,7 @@ def _wrapped_sum(b: RuleBuilder, terms: Value, axis: int) -> Value:
     TOSA does not define a sum that leaves int32. So low and high halves are summed apart, and put together by a shift
     to the left, which loses what int32 does not hold.
     """
-    mask, half = b.constant(np.asarray(0xFFFF)), b.constant(np.asarray(16))
+    mask, half = b.constant(0xFFFF), b.constant(16)
     low = b.reduce("sum", _lower(b, terms, mask), axis)
     high = b.reduce("sum", b.arithmetic_right_shift(terms, half), axis)
     high = b.add(high, b.arithmetic_right_shift(low, half))

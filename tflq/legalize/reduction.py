@@ -118,7 +118,7 @@ def _over_any_number(
         return None
     offsets = b.cast(b.value(x), i32)
     if source.zero_point:
-        offsets = b.sub(offsets, b.constant(np.asarray(source.zero_point), i32))
+        offsets = b.sub(offsets, b.constant(source.zero_point))
     total = _reduced(op, b, "sum", offsets, axes)
     if not averaged:
         return scaled(b, total, multiplier, to, (1 << 31) - 1, output_zp=target.zero_point)
@@ -164,7 +164,7 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
         raise NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}; {AS_STATED}")
     multiplier = quantize_multiplier(scale)
-    offsets = b.sub(b.cast(b.value(x), i32), b.constant(np.asarray(source.zero_point), i32))
+    offsets = b.sub(b.cast(b.value(x), i32), b.constant(source.zero_point))
     factors = b.reshape(b.transpose(offsets, (*axes, *kept)), (count, *(shape[a] for a in kept)))
     types = [TensorType(tuple(shape[a] for a in kept), i32)] * count
     result, *others = b.op(Unpack, [factors], types, {"num": count, "axis": 0}).results

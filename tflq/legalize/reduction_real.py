@@ -157,24 +157,24 @@ def _power(b: RuleBuilder, logs: Value, bits: int) -> Value:
     """2^(logs / 2^bits) with `_GUARD` bits behind the point, saturated above 17 bits before it."""
     fine = logs
     if bits > FRACTION_BITS:
-        fine = b.arithmetic_right_shift(logs, b.constant(np.asarray(bits - FRACTION_BITS)))
+        fine = b.arithmetic_right_shift(logs, b.constant(bits - FRACTION_BITS))
     elif bits < FRACTION_BITS:
-        fine = b.mul(logs, b.constant(np.asarray(1 << (FRACTION_BITS - bits))))
+        fine = b.mul(logs, b.constant(1 << (FRACTION_BITS - bits)))
     most = MANTISSA_BITS - _GUARD
     limit = 1 << FRACTION_BITS
     fine = b.clamp(fine, (most - 31) * limit, most * limit)
-    whole = b.arithmetic_right_shift(fine, b.constant(np.asarray(FRACTION_BITS)))
-    fraction = b.sub(fine, b.mul(whole, b.constant(np.asarray(limit))))
-    index = b.cast(b.sub(fraction, b.constant(np.asarray(limit // 2))), i16)
-    return b.arithmetic_right_shift(b.table(index, powers_of_two()), b.sub(b.constant(np.asarray(most)), whole))
+    whole = b.arithmetic_right_shift(fine, b.constant(FRACTION_BITS))
+    fraction = b.sub(fine, b.mul(whole, b.constant(limit)))
+    index = b.cast(b.sub(fraction, b.constant(limit // 2)), i16)
+    return b.arithmetic_right_shift(b.table(index, powers_of_two()), b.sub(b.constant(most), whole))
 
 
 def _signed(b: RuleBuilder, magnitude: Value, signs: Value) -> Value:
     """The magnitude, negative for an odd number of negative factors, 0 where a factor is."""
-    zero, one = b.constant(np.asarray(0)), b.constant(np.asarray(1))
+    zero, one = b.constant(0), b.constant(1)
     odd = b.equal(b.emit(BitwiseAnd, [signs, one], signs.type), one)
     chosen = b.select(odd, b.sub(zero, magnitude), magnitude)
-    return b.select(b.greater_equal(signs, b.constant(np.asarray(ZERO))), zero, chosen)
+    return b.select(b.greater_equal(signs, b.constant(ZERO)), zero, chosen)
 
 
 # SEGMENT_SUM, UNSORTED_SEGMENT_SUM, _MAX and _MIN of quantized tensors, which no kernel takes: the real function.
@@ -246,13 +246,13 @@ def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Va
     """Rows of negative segments go to one more, which is cut off."""
     ids = b.reshape(b.value(segments.ids), [segments.rows])
     if segments.count is None:  # as many as the last segment says
-        last = b.add(b.reduce("max", ids, 0), b.constant(np.asarray([1])))
-        inner = b.constant(np.asarray(segments.inner))
+        last = b.add(b.reduce("max", ids, 0), b.constant([1]))
+        inner = b.constant(segments.inner)
         shape = b.concat([last, inner], 0) if segments.inner else last
         where = b.reshape(ids, [segments.rows, 1])
         return b.emit(ScatterND, [where, rows, shape], op.result.type.with_element(i32))
-    count = b.constant(np.asarray(segments.count))
-    ids = b.select(b.greater(b.constant(np.asarray(0)), ids), count, ids)
+    count = b.constant(segments.count)
+    ids = b.select(b.greater(b.constant(0), ids), count, ids)
     whole = [segments.count + 1, *segments.inner]
     total = _scattered(b, rows, b.reshape(ids, [segments.rows, 1]), whole)
     size = (segments.count, *segments.inner)
@@ -260,7 +260,7 @@ def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Va
 
 
 def _scattered(b: RuleBuilder, rows: Value, ids: Value, shape: Sequence[int]) -> Value:
-    return b.emit(ScatterND, [ids, rows, b.constant(np.asarray(shape))], TensorType(tuple(shape), i32))
+    return b.emit(ScatterND, [ids, rows, b.constant(shape)], TensorType(tuple(shape), i32))
 
 
 def _gathered(b: RuleBuilder, rows: Value, places: np.ndarray) -> Value:
@@ -290,9 +290,9 @@ def segment_extreme(op: UnsortedSegmentMax | UnsortedSegmentMin, b: RuleBuilder)
         places = _places(segments.known, segments.count)
         if not places.size:
             return _filled(b, op, nothing)
-        around = b.constant(np.asarray([[0, 1], *[[0, 0]] * len(segments.inner)]))
+        around = b.constant([[0, 1], *[[0, 0]] * len(segments.inner)])
         type = TensorType((segments.rows + 1, *segments.inner), output.storage)
-        fill = b.constant(np.asarray(nothing), output.storage)
+        fill = b.constant(nothing, output.storage)
         beside = _gathered(b, b.emit(PadV2, [rows, around, fill], type), places)
     return b.reshape(b.reduce("max" if greatest else "min", beside, 1), [segments.count, *segments.inner])
 
@@ -313,5 +313,5 @@ def _chosen(b: RuleBuilder, segments: _Segments, rows: Value, nothing: int) -> V
     ones = [1] * len(segments.inner)
     ids = b.reshape(b.value(segments.ids), [1, segments.rows, *ones])
     numbers = b.constant(np.arange(segments.count or 0).reshape(-1, 1, *ones))
-    fill = b.constant(np.asarray(nothing), rows.type.storage)
+    fill = b.constant(nothing, rows.type.storage)
     return b.select(b.equal(ids, numbers), b.reshape(rows, [1, segments.rows, *segments.inner]), fill)

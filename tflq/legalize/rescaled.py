@@ -429,14 +429,14 @@ def shape_of(b: RuleBuilder, x: Value, rank: int) -> Value:
 def line(b: RuleBuilder, limit: Value, step: int = 1) -> Value:
     """0, step, 2 step ... below a limit, which is an i32 scalar."""
     length = len(range(0, int(limit.array), step)) if limit.is_constant else None
-    operands = [b.constant(np.asarray(0)), limit, b.constant(np.asarray(step))]
+    operands = [b.constant(0), limit, b.constant(step)]
     return b.emit(TflRange, operands, TensorType((length,), i32))
 
 
 def element(b: RuleBuilder, vector: Value, index: int) -> Value:
     """An element of an i32 vector, as a scalar."""
     if vector.is_constant:
-        return b.constant(np.asarray(int(vector.array[index])))
+        return b.constant(int(vector.array[index]))
     return sliced(b, vector, b.constant([index]), b.constant([index + 1]), _NUMBER, shrink_axis_mask=1)
 
 

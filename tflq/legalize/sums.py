@@ -237,7 +237,7 @@ def _room(reach: np.ndarray, scales: np.ndarray, target: UniformQuantizedType) -
 def _with_fraction(b: RuleBuilder, sums: Value, bias: np.ndarray, most: int, repeats: int) -> tuple[Value, int]:
     """(sums + bias) * 2^bits, and bits."""
     bits = min(_MOST_FRACTION, 30 - int(most + 1).bit_length())
-    scaled = b.mul(sums, b.constant(np.asarray(1 << bits))) if bits else sums
+    scaled = b.mul(sums, b.constant(1 << bits)) if bits else sums
     row = np.tile(np.rint(bias * 2.0**bits), repeats).astype(np.int32)
     return b.add(scaled, b.constant(row)), bits
 
@@ -325,7 +325,7 @@ def _padded(b: RuleBuilder, x: Value, axis: int, before: int, after: int) -> Val
     around = np.zeros((len(shape), 2), np.int32)
     around[axis] = before, after
     shape[axis] += before + after
-    operands = [x, b.constant(around), b.constant(np.asarray(0))]
+    operands = [x, b.constant(around), b.constant(0)]
     return b.emit(PadV2, operands, TensorType(tuple(shape), i32))
 
 
@@ -374,7 +374,7 @@ def _reach(element: UniformQuantizedType) -> int:
 
 def _signed(b: RuleBuilder, wide: Value, total: Value, table: np.ndarray, output: UniformQuantizedType) -> Value:
     """The thresholds that the sum stays below, with the sign of the element."""
-    zero = b.constant(np.asarray(0))
+    zero = b.constant(0)
     magnitude = b.maximum(wide, b.sub(zero, wide))
     met = _met(b, magnitude, table, -1, lambda threshold: b.greater_equal(threshold, total))
     signed = b.select(b.greater(zero, wide), b.sub(zero, met), met)
@@ -383,7 +383,7 @@ def _signed(b: RuleBuilder, wide: Value, total: Value, table: np.ndarray, output
 
 def _stored(b: RuleBuilder, steps: Value, output: UniformQuantizedType, low: int, high: int) -> Value:
     if output.zero_point:
-        steps = b.add(steps, b.constant(np.asarray(output.zero_point)))
+        steps = b.add(steps, b.constant(output.zero_point))
     return b.cast(b.clamp(steps, low, high), output.storage)
 
 
@@ -394,11 +394,11 @@ def _met(b: RuleBuilder, rows: Value, table: np.ndarray, never: int, test: Calla
     every = np.full((len(table), width), never, np.int64)
     every[:, : table.shape[1]] = table
     entries = b.constant(every.reshape(-1))
-    base = b.mul(rows, b.constant(np.asarray(width)))
+    base = b.mul(rows, b.constant(width))
     found = b.constant(np.zeros((1,) * len(rows.type.shape or ()), np.int32))
     for bit in reversed(range(bits)):
-        candidate = b.add(found, b.constant(np.asarray(1 << bit)))
-        place = b.add(base, b.sub(candidate, b.constant(np.asarray(1))))
+        candidate = b.add(found, b.constant(1 << bit))
+        place = b.add(base, b.sub(candidate, b.constant(1)))
         threshold = b.emit(Gather, [entries, place], place.type, axis=0, batch_dims=0)
         found = b.select(test(threshold), candidate, found)
     return found

@@ -49,7 +49,7 @@ def _looked_up(
     table = table_16bit(function, *parameters, precision=np.float32)
     slopes = np.diff(table.astype(np.int32))
     if np.abs(slopes).max() < 1 << 15:
-        rounded = b.arithmetic_right_shift(b.table(x, table), b.constant(np.asarray(7)), round=True)
+        rounded = b.arithmetic_right_shift(b.table(x, table), b.constant(7), round=True)
         return b.cast(rounded, i16)
     low = np.arange(128) * slopes.astype(np.int16).astype(np.int32)[:, None]  # the kernel keeps 16 bits of a slope
     return b.table(x, (table[:-1, None] + ((low + 64) >> 7)).astype(np.int16).reshape(-1))
@@ -102,7 +102,7 @@ def absolute(op: Abs, b: RuleBuilder) -> Answer:
     same = source.scale == output.scale  # also where a quotient says nothing: 0 by 0
     multiplier = quantize_multiplier(1.0 if same else float_ratio(source.scale, output.scale))
     x = centred(b, op.input, source)
-    magnitude = b.maximum(x, b.sub(b.constant(np.asarray(0)), x))
+    magnitude = b.maximum(x, b.sub(b.constant(0), x))
     return scaled(b, magnitude, multiplier, output.storage, 1 << source.storage.bits, output_zp=output.zero_point)
 
 
@@ -110,7 +110,7 @@ def absolute(op: Abs, b: RuleBuilder) -> Answer:
 def negate(op: Neg, b: RuleBuilder) -> Answer:
     """The stored integer's negative, wrapping."""
     source, output = _forms(op, i8, i16, i32)
-    result = b.cast(b.sub(b.constant(np.asarray(0)), b.cast(b.value(op.input), i32)), output.storage)
+    result = b.cast(b.sub(b.constant(0), b.cast(b.value(op.input), i32)), output.storage)
     plain = source.scale == output.scale and source.zero_point == output.zero_point == 0
     return Rewritten([result], warning="" if plain else "the kernel ignores scales and zero points")
 

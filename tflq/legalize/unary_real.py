@@ -103,7 +103,7 @@ def _function(op: _Operator) -> FloatFunction:
 def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value | None:
     """A function that scales x, -x, |x| or x x; None for others."""
     ratio, reach = source.scales / target.scales, source.reach
-    x, zero = centred_by(b, op.input, source), b.constant(np.asarray(0))
+    x, zero = centred_by(b, op.input, source), b.constant(0)
     bounds = -reach, reach
     match op:
         case Relu() | Relu6() | ReluN1To1() | Relu0To1():
