@@ -29,12 +29,11 @@ from tflq.dialects.tfl.indexing import (
 from tflq.ir.core import Op, Value
 from tflq.ir.record import parameters
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8
-from tflq.legalize.grid import grids_of, restored_by
+from tflq.legalize.grid import grids_of, requantized_by
 from tflq.legalize.movement import COPIED, move, parameters_differ, refused, seen_by_kernel, under
 from tflq.legalize.probing import centred, per_layer, zero_point_of
-from tflq.legalize.rescaled import saturated
+from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.fixed_point import quotient
 
 _ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
 _OTHER_STORAGE = "no kernel copies {} to {}"
@@ -56,7 +55,7 @@ def embedding_lookup(op: EmbeddingLookup, b: RuleBuilder) -> Answer:
 
 def _under(b: RuleBuilder, plain: Value, source: Value, result: Value) -> Answer:
     """What is stored as in `source`, stored as in `result`."""
-    return Rewritten([restored_by(b, plain, *grids_of(source, result))])
+    return Rewritten([requantized_by(b, plain, *grids_of(source, result))])
 
 
 @rule(HashtableLookup)
@@ -191,8 +190,7 @@ def scatter_nd(op: ScatterND, b: RuleBuilder) -> Answer:
         raise NotApplicable(COPIED)
     source, output = elements
     total = _scattered(op, b, centred(b, updates, source))
-    bounds = sum_bounds(source, meeting)
-    return saturated(b, total, np.asarray([quotient(source.scale, output.scale)]), output, "NONE", bounds)
+    return scaled_sum(b, total, source, output, sum_bounds(source, meeting))
 
 
 def _scattered(op: Op, b: RuleBuilder, updates: Value) -> Value:

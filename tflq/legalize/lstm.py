@@ -15,8 +15,6 @@ kernels/internal/reference/portable_tensor_utils.cc.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from tflq.dialects.effects import is_variable
@@ -38,6 +36,7 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.light import dataclass, replace
 from tflq.numerics.convolution import GATE_SCALE, clip_bound, hidden_scale, peephole_scale, power_of_two
 from tflq.numerics.convolution import product_scale_recurrent as product_scale
 from tflq.numerics.fixed_point import (

@@ -7,7 +7,6 @@ kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/poo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, i
 from tflq.legalize.movement import COPIED, seen_by_kernel
 from tflq.legalize.rescaled import element, line, shape_of
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.light import dataclass
 from tflq.numerics.convolution import window
 from tflq.numerics.elementwise import bounds_undefined, real_range
 from tflq.numerics.resize import (

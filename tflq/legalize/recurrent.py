@@ -10,7 +10,6 @@ Sources: kernels/svdf.cc, kernels/internal/reference/svdf.h (EvalIntegerSVDF).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -32,6 +31,7 @@ from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8,
 from tflq.legalize.probing import kernel_name, per_layer
 from tflq.legalize.rescaled import IGNORED_ZERO_POINT, Bounds, bias_of, bounds_of, fixed, unused_zero_point, viewed
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.light import replace
 from tflq.numerics.convolution import power_of_two
 from tflq.numerics.convolution import product_scale_recurrent as product_scale
 

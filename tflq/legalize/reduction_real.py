@@ -33,20 +33,16 @@ from tflq.dialects.tfl.reduction import (
 from tflq.dialects.tosa.elementwise import BitwiseAnd
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.arithmetic_real import NOTE, rounded_sum, scaled_term
+from tflq.legalize.arithmetic_real import MOST_OFF, NOTE, rounded_sum, scaled_term
 from tflq.legalize.grid import Grid, centred_by, check_size, entries_by, entry_of, finished, grid_of, requantized_by
 from tflq.legalize.indexing import sum_bounds
 from tflq.legalize.probing import centred, kernel_name, per_layer, requantized
-from tflq.legalize.rescaled import saturated
+from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import dataclass
 from tflq.numerics.division_fit import fit_terms
-from tflq.numerics.fixed_point import quotient
 from tflq.numerics.float_product import FRACTION_BITS, MANTISSA_BITS, ZERO, log_table, powers_of_two
 
-_OFF = 0.75
-"""What a result may be off before it is rounded, in counts: less than 1."""
-_I31 = 1 << 31
 _MOST_FACTORS = 1 << 11
 _GUARD = 12
 """Bits of a product behind the point; it has no more than 29 of them in all."""
@@ -107,12 +103,12 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
         raise NotApplicable("the ratio of the scales is no number")
     x = centred_by(b, r.x, r.source)
     if not r.varies(r.source.scales):
-        if r.count * r.source.reach >= _I31:
+        if r.count * r.source.reach >= 1 << 31:
             raise NotApplicable("the sum can leave 32 bits")
         bounds = r.count * r.source.low, r.count * r.source.high
         return _shaped(op, b, r, finished(b, _over(b, "sum", x, r.axes), ratio, r.target, bounds))
     (term,), bits, off = fit_terms([ratio], [r.source.reach], r.count)
-    if bits < 0 or off > _OFF:
+    if bits < 0 or off > MOST_OFF:
         raise NotApplicable("the operand's scales are too far above the result's, or too many elements are summed")
     answer = rounded_sum(b, _over(b, "sum", scaled_term(b, x, term), r.axes), bits, r.target, "NONE")
     return _shaped(op, b, r, answer.results[0])
@@ -143,7 +139,7 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
         raise NotApplicable("the result has a scale of 0")
     scales = r.source.scales[..., None] * one ** (-1 / r.count)
     table = log_table(stored - r.source.zeros[..., None], scales, r.count)
-    if r.target.reach * math.log(2) * (table.off + 2.0**-FRACTION_BITS / 2) > _OFF:
+    if r.target.reach * math.log(2) * (table.off + 2.0**-FRACTION_BITS / 2) > MOST_OFF:
         raise NotApplicable("the logarithms of so many factors have too few bits")
     logs, signs = (_over(b, "sum", entries_by(b, b.value(r.x), t, i32), r.axes) for t in (table.logs, table.signs))
     if r.target.scales.size > 1:
@@ -238,8 +234,7 @@ def segment_sum(op: SegmentSum | UnsortedSegmentSum, b: RuleBuilder) -> Answer:
         if kept.size < segments.rows:
             rows = _gathered(b, rows, kept)
         total = _scattered(b, rows, b.constant(ids.reshape(-1, 1)), [segments.count or 0, *segments.inner])
-    scale = quotient(source.scale, output.scale)
-    return saturated(b, total, np.asarray([scale]), output, "NONE", sum_bounds(source, terms))
+    return scaled_sum(b, total, source, output, sum_bounds(source, terms))
 
 
 def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Value:

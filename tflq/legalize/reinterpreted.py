@@ -130,7 +130,7 @@ class _Bias:
 def _bias_as_read(op: _Operator, b: RuleBuilder, reading: _Reading) -> _Bias:
     bias, (_, axis, _) = op.bias, _SUMS[type(op)]
     if isinstance(op, FullyConnected):
-        found = bias_as_read(op, b, reading.x, reading.weights, bias)
+        found = bias_as_read(op, b, reading.x, reading.weights)
     else:
         found = accumulator(op, bias), bias, False
     channels = (_weights(op).type.shape or ())[axis] or 0
