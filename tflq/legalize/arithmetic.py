@@ -24,11 +24,10 @@ import numpy as np
 
 from tflq.dialects.ext import Table2D
 from tflq.dialects.tfl.arithmetic import Add, Div, FloorDiv, FloorMod, Maximum, Minimum, Mul, SquaredDifference, Sub
-from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseXor
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.legalize.movement import COPIED, parameters_differ
+from tflq.legalize.movement import COPIED, kept, parameters_differ
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.elementwise import (
@@ -314,8 +313,7 @@ def floor_division(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
     if isinstance(op, FloorDiv) and storage is i64:
         raise NotApplicable("FLOOR_DIV has no kernel for i64")
     operands = [b.value(op.lhs), b.value(op.rhs)]
-    kept = b.op(op.name, operands, [op.result.type.stripped()], op.attributes, version_info(op))
-    return Rewritten(kept.results, warning="the kernel ignores scales and zero points")
+    return Rewritten(kept(op, b, operands), warning="the kernel ignores scales and zero points")
 
 
 def _floor_division_table(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:

@@ -15,13 +15,12 @@ import numpy as np
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.casts import Cast, Dequantize, Quantize
 from tflq.dialects.tfl.comparison import Bitcast
-from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.record import parameters
 from tflq.ir.types import ElementType, ScalarType, f16, f32, i1, i8, i16, i32, ui8
-from tflq.legalize.movement import COPIED
+from tflq.legalize.movement import COPIED, kept
 from tflq.legalize.probing import per_layer, requantized_if_plain, scaled, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.fixed_point import requantize_multiplier
@@ -75,7 +74,7 @@ def cast(op: Cast, b: RuleBuilder) -> Answer:
     storage = result.type.storage
     whole = x.type.storage.is_float and storage.bits < 32
     type = result.type.with_element(i32) if whole else result.type.stripped()
-    converted = b.op(Cast, [b.value(x)], [type], op.attributes, version_info(op)).result
+    converted = kept(op, b, [b.value(x)], [type])[0]
     if whole:
         converted = b.cast(b.clamp(converted, storage.minimum, storage.maximum), storage)
     return Rewritten([converted], warning="" if _stored_is_real(op) else _CAST)
@@ -135,7 +134,7 @@ def assign(op: AssignVariable, b: RuleBuilder) -> Answer:
     held = next(iter(b.variables.elements(handle)), element)
     if b.real and held != element:
         plain = _under(b, plain, element, held, value, "written")
-    b.op(op.name, [handle, plain], [], op.attributes, version_info(op))
+    kept(op, b, [handle, plain])
     return []
 
 
@@ -143,7 +142,7 @@ def assign(op: AssignVariable, b: RuleBuilder) -> Answer:
 def read(op: ReadVariable, b: RuleBuilder) -> Answer:
     """result = the integers stored in the variable."""
     element, written = op.result.type.element, b.variables.elements(op.resource)
-    held = b.op(op.name, [op.resource], [op.result.type.stripped()], op.attributes, version_info(op)).result
+    held = kept(op, b, [op.resource])[0]
     if all(other == element for other in written):
         return held
     if not b.real:

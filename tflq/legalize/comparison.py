@@ -32,13 +32,12 @@ from tflq.dialects.tfl.comparison import (
     SelectV2,
     Where,
 )
-from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
 from tflq.dialects.tosa.elementwise import BitwiseAnd, LogicalNot
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 from tflq.legalize.grid import centred_by, entry_of, grid_of
-from tflq.legalize.movement import move
+from tflq.legalize.movement import kept, move
 from tflq.legalize.probing import centred, kernel_name, per_layer, zero_point_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.elementwise import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
@@ -163,7 +162,7 @@ def where(op: Where, b: RuleBuilder) -> Answer:
         plain = b.emit(NotEqual, [wide, b.constant(zero)], wide.type.with_element(i1))
     elif plain.type.storage.bits == 16:
         plain = b.cast(plain, i32)
-    places = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
+    places = kept(op, b, [plain])
     raw = "the kernel takes the stored integers and ignores scales and zero points"
     return Rewritten(places, warning=raw if zero != 0 and not b.real else "")
 
@@ -177,8 +176,8 @@ def stored(op: BitwiseXor | RightShift | BroadcastArgs, b: RuleBuilder) -> Answe
     operands = [None if v is None else b.value(v) for v in op.operands]
     kind = op.lhs.type.storage
     types = [v.type.with_element(kind if v.type.quantized else v.type.element) for v in op.results]
-    kept = b.op(op.name, operands, types, op.attributes, version_info(op)).results
-    results = [b.cast(new, old.type.storage) for new, old in zip(kept, op.results, strict=True)]
+    pairs = zip(kept(op, b, operands, types), op.results, strict=True)
+    results = [b.cast(new, old.type.storage) for new, old in pairs]
     return Rewritten(results, note=f"{kernel_name(op)} takes the stored integers, whatever they stand for")
 
 
@@ -203,8 +202,7 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
         low = b.emit(BitwiseAnd, [low, b.constant(255)])
         whole = b.add(b.mul(high, b.constant(256)), low)
         return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
-    kept = b.op(op.name, [x], [result], op.attributes, version_info(op))
-    return Rewritten(kept.results, note=note)
+    return Rewritten(kept(op, b, [x]), note=note)
 
 
 @rule(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual, order=2)

@@ -181,7 +181,7 @@ def _rows(b: RuleBuilder, x: Value, first: int, count: int, storage: ScalarType)
 # `extent` is the filter's, dilation included. Source: kernels/padding.h. With a stride of 1 the total does not depend
 # on the size.
 #
-# It depends only on m = ceil(size / stride) * stride - size, from 0 to stride - 1, which is found as the length of a
+# Only m = ceil(size / stride) * stride - size, from 0 to stride - 1, matters. It is the length of a
 # line: RANGE makes one of ceil(size / stride) elements, another as long as that times the stride, and STRIDED_SLICE
 # cuts `size` elements off. SHAPE reads how long the rest is, GATHER takes the amounts for it. An interpreter runs these
 # operators (and MUL, CONCATENATION) when it allocates, if their operands are known then. So PADV2 knows its result's

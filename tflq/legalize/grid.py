@@ -65,7 +65,7 @@ def real_requantized(
 ) -> Value:
     """`acc`, i32 or i64 within `bounds`, in the result's type. NotApplicable where no form computes it."""
     if np.isnan(scales).any():
-        raise NotApplicable("the ratio of the scales is no number")
+        raise NotApplicable("the ratio of the scales is not a number")
     clamp = result_range(to, activation)
     reach = max(-bounds[0], bounds[1])
     told_apart = ((1 << to.storage.bits) + 1) / limited_scales(scales, to.storage, reach)
@@ -309,7 +309,7 @@ def _spread(b: RuleBuilder, x: Value, grid: np.ndarray) -> Value:
 
 
 _ENTRIES = 1 << 20
-"""Tables of more entries than these together are not made."""
+"""The most entries of all tables of an op together."""
 
 
 def looked_up_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid, function: FloatFunction) -> Value:

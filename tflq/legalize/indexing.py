@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.indexing import (
     Bucketize,
     DynamicUpdateSlice,
@@ -31,7 +30,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.record import parameters
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 from tflq.legalize.grid import grids_of, requantized_by
-from tflq.legalize.movement import COPIED, move, parameters_differ, refused, seen_by_kernel, under
+from tflq.legalize.movement import COPIED, kept, move, parameters_differ, refused, seen_by_kernel, under
 from tflq.legalize.probing import centred, per_layer, zero_point_of
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
@@ -60,8 +59,7 @@ def hashtable_lookup(op: HashtableLookup, b: RuleBuilder) -> Answer:
     values, result = op.values, op.result
     if values.type.storage != result.type.storage:
         raise NotApplicable(f"no kernel copies rows of {values.type.storage} to {result.type.storage}")
-    types = [v.type.stripped() for v in op.results]
-    rows, hits = b.op(op.name, [b.value(v) for v in op.operands if v], types, op.attributes, version_info(op)).results
+    rows, hits = kept(op, b, [b.value(v) for v in op.operands if v])
     zeros = parameters(result.type)[1].any() if result.type.quantized else False
     some_hit, all_hit = _hits(op.lookup, op.keys)
     differ = some_hit and parameters_differ(op)
@@ -228,9 +226,9 @@ def sparse_to_dense(op: SparseToDense, b: RuleBuilder) -> Answer:
 def _dense(op: SparseToDense, b: RuleBuilder, values: Value, default: Value) -> Value:
     indices, shape, type = op.indices, op.shape, op.output.type.stripped()
     if not (indices.is_constant and shape.is_constant and values.type.is_static):
-        kept = i32 if type.storage == i16 else type.storage
-        operands = [b.value(indices), b.value(shape), b.cast(values, kept), b.cast(default, kept)]
-        return b.cast(b.emit(SparseToDense, operands, type.with_element(kept), **op.attributes), type.storage)
+        kind = i32 if type.storage == i16 else type.storage
+        operands = [b.value(indices), b.value(shape), b.cast(values, kind), b.cast(default, kind)]
+        return b.cast(b.emit(SparseToDense, operands, type.with_element(kind), **op.attributes), type.storage)
     dims = [int(d) for d in shape.array.reshape(-1)]
     count = math.prod(d or 0 for d in values.type.shape or ())
     where = indices.array.reshape(-1, len(dims)).astype(np.int64)

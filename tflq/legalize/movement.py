@@ -241,8 +241,16 @@ def _moved(op: Op, b: RuleBuilder, operands: list[Value | None], storage: Scalar
     pairs = zip(op.operands, operands, strict=True)
     wide = [b.cast(new, kind) if old and new and old.type.quantized else new for old, new in pairs]
     types = [v.type.with_element(kind) if v.type.quantized else v.type for v in op.results]
-    results = b.op(op.name, wide, types, op.attributes, version_info(op)).results
-    return [b.cast(new, storage) if old.type.quantized else new for old, new in zip(op.results, results, strict=True)]
+    results = zip(op.results, kept(op, b, wide, types), strict=True)
+    return [b.cast(new, storage) if old.type.quantized else new for old, new in results]
+
+
+def kept(
+    op: Op, b: RuleBuilder, operands: Sequence[Value | None], types: Sequence[TensorType] | None = None
+) -> list[Value]:
+    """The results of the op itself on plain operands; of the results' plain types, if no others are given."""
+    plain = [v.type.stripped() for v in op.results] if types is None else types
+    return b.op(op.name, operands, plain, op.attributes, version_info(op)).results
 
 
 def _move_real(op: Op, b: RuleBuilder) -> Answer:

@@ -246,7 +246,7 @@ def missing_state(op: Op) -> str:
     are."""
     for role, value in zip(_ROLES.get(type(op), ""), op.operands, strict=False):
         if role in _STATES and value is not None and not is_variable(value) and not _is_basic(op):
-            return f"its state '{value.name}' is no variable tensor, which every kernel asks for: mark it as one"
+            return f"its state '{value.name}' is not a variable tensor, as every kernel asks: mark it as one"
     return ""
 
 

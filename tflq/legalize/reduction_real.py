@@ -87,7 +87,7 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     with np.errstate(all="ignore"):
         ratio = r.source.scales / r.target.scales / (r.count if isinstance(op, Mean) else 1)
     if np.isnan(ratio).any():
-        raise NotApplicable("the ratio of the scales is no number")
+        raise NotApplicable("the ratio of the scales is not a number")
     x = centred_by(b, r.x, r.source)
     if not r.varies(r.source.scales):
         if r.count * r.source.reach >= 1 << 31:

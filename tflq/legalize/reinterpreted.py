@@ -203,7 +203,7 @@ def _summed(
         parts += [
             (_filled(b, rows, u), w) for u in fills for w in (weights, *(_filled(b, weights, v) for v in weight_fills))
         ]
-        x, weights = (_beside(b, side) for side in zip(*parts, strict=True))
+        x, weights = (_joined(b, side) for side in zip(*parts, strict=True))
     sums = of_sums(_on(op, x), b, Terms(weights, bias, near, weight_near, bias.type.storage))
     return sums, bounds_of(UniformQuantizedType.of(x.type.storage, 1.0, near), weights, axes, weight_near, bias)
 
@@ -235,7 +235,7 @@ def _filled(b: RuleBuilder, like: Value, number: int) -> Value:
     return b.clamp(like, number, number)
 
 
-def _beside(b: RuleBuilder, parts: Sequence[Value]) -> Value:
+def _joined(b: RuleBuilder, parts: Sequence[Value]) -> Value:
     """Tensors of one shape, joined along the last dim."""
     if all(v.is_constant for v in parts):
         return b.constant(np.concatenate([v.array for v in parts], -1), parts[0].type.storage)

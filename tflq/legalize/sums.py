@@ -101,7 +101,7 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     reach = magnitudes * reach_of(source.storage, source.zero_point)
     scales = double_scales(source.scale, weight_scales, target.scale)
     if np.isnan(scales).any():
-        raise NotApplicable("the ratio of the scales is no number")
+        raise NotApplicable("the ratio of the scales is not a number")
     bias = _bias(b, op.bias, scales * float(np.float32(target.scale)), reach, scales, target)
     whole, channels = np.rint(bias.known), magnitudes.size
     bounds = int((whole - reach).min()), int((whole + reach).max())
