@@ -12,8 +12,8 @@ depthwiseconv_uint8.h, transpose_conv.h, integer_ops/conv.h, depthwise_conv.h, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -22,11 +22,12 @@ from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa import convolution as tosa
-from tflq.ir.core import Value
+from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, ui8
 from tflq.legalize.probing import kernel_name, per_layer, symmetric
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
+    Products,
     Sums,
     Terms,
     accumulator,
@@ -47,20 +48,26 @@ from tflq.numerics.convolution import double_scales, legacy_scale, window
 
 _Operator: TypeAlias = Conv2D | DepthwiseConv2D | TransposeConv
 
+_WEIGHTS: Final[Mapping[type[_Operator], Mapping[ScalarType, Sequence[ScalarType]]]] = {
+    Conv2D: {i8: (i8, i4), ui8: (ui8,), i16: (i8, i4)},
+    DepthwiseConv2D: {i8: (i8, i4), ui8: (ui8,), i16: (i8,)},  # on int16 the kernel does not unpack int4
+    TransposeConv: {i8: (i8,), ui8: (ui8,), i16: (i8,)},
+}
+"""The types of weights that kernels take, by the type of the input."""
+
 
 @rule(Conv2D, DepthwiseConv2D, TransposeConv)
 def convolution(op: _Operator, b: RuleBuilder) -> Answer:
     """tosa.conv2d, tosa.depthwise_conv2d or tosa.transpose_conv2d, tosa.rescale, tosa.clamp."""
     x, weights, bias = op.input, op.filter, op.bias
     source, target = per_layer(op, [x, op.result])
-    taken, channel_axis, summed, sums_of = _KERNELS[type(op)]
-    storage = source.storage
-    if weights.type.storage not in taken.get(storage, ()) or target.storage != storage:
+    storage, products = source.storage, PRODUCTS[type(op)]
+    if weights.type.storage not in _WEIGHTS[type(op)].get(storage, ()) or target.storage != storage:
         types = f"{storage} input, {weights.type.storage} weights and {target.storage} result"
         raise NotApplicable(f"{kernel_name(op)} has no kernel for {types}")
     if weights.type.rank != 4 or not weights.type.is_static or weights.type.shape is None:
         raise NotApplicable("the weights' shape is not known")
-    channels, weight_scales = weights.type.shape[channel_axis] or 0, scales_of(weights)
+    channels, weight_scales = weights.type.shape[products.channels] or 0, scales_of(weights)
     if weight_scales is None or weight_scales.size not in (1, channels):
         raise NotApplicable(f"the weights do not have 1 or {channels} scales")
     if storage == ui8 and weight_scales.size > 1:
@@ -74,8 +81,8 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
         scales = double_scales(source.scale, weight_scales, target.scale)
     weight_zp = weight_zero_point(weights) if storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, channels, acc), source.zero_point, weight_zp, acc)
-    sums = sums_of(op, b, terms)
-    bounds = bounds_of(source, weights, summed, weight_zp, terms.bias)
+    sums = products.sums(op, b, terms)
+    bounds = bounds_of(source, weights, products.summed, weight_zp, terms.bias)
     answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
     ignored = weight_zp == 0 and unused_zero_point(weights)
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
@@ -257,21 +264,8 @@ def _out_pad(inputs: int, outputs: int, kernel: int, stride: int, before: int) -
     return -before, outputs - ((inputs - 1) * stride + kernel) + before
 
 
-_KERNELS: Final[
-    Mapping[
-        type[_Operator],
-        tuple[
-            Mapping[ScalarType, Sequence[ScalarType]],
-            int,
-            tuple[int, ...],
-            Callable[[Any, RuleBuilder, Terms], Sums],
-        ],
-    ]
-] = {
-    Conv2D: ({i8: (i8, i4), ui8: (ui8,), i16: (i8, i4)}, 0, (1, 2, 3), conv_2d_sums),
-    # on int16 the kernel does not unpack int4
-    DepthwiseConv2D: ({i8: (i8, i4), ui8: (ui8,), i16: (i8,)}, 3, (1, 2), depthwise_sums),
-    TransposeConv: ({i8: (i8,), ui8: (ui8,), i16: (i8,)}, 0, (1, 2, 3), transpose_conv_sums),
+PRODUCTS: Final[Mapping[type[Op], Products]] = {
+    Conv2D: Products(0, (1, 2, 3), conv_2d_sums),
+    DepthwiseConv2D: Products(3, (1, 2), depthwise_sums),
+    TransposeConv: Products(0, (1, 2, 3), transpose_conv_sums),
 }
-"""The types of weights for each type of the input; the weights' dim of the output channels, and those that are summed
-over; how the sums are written."""

@@ -52,6 +52,7 @@ from tflq.legalize.probing import per_layer, symmetric
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     Bounds,
+    Products,
     Rescaled,
     Sums,
     Terms,
@@ -210,6 +211,9 @@ def bias_as_read(
         words = bias.array.reshape(-1).view(np.int32)
         return acc, b.constant(words[: bias.array.size], i32), True
     raise unread_bias(bias, wanted)
+
+
+FULLY_CONNECTED = Products(0, (1,), fully_connected_sums)
 
 
 # BATCH_MATMUL on int8 and int16.

@@ -22,19 +22,20 @@ Sources: kernels/conv.cc, kernels/depthwise_conv.cc, kernels/fully_connected.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i2, i4, i8, i16, i32, ui8
-from tflq.legalize.convolution import conv_2d_sums, depthwise_sums
-from tflq.legalize.matmul import HALVED_BIAS, bias_as_read, fully_connected_sums
+from tflq.legalize.convolution import PRODUCTS
+from tflq.legalize.matmul import FULLY_CONNECTED, HALVED_BIAS, bias_as_read
 from tflq.legalize.probing import per_layer
 from tflq.legalize.rescaled import (
     Bounds,
+    Products,
     Sums,
     Terms,
     accumulator,
@@ -49,14 +50,7 @@ from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 _Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D
-_OfSums: TypeAlias = Callable[[Any, RuleBuilder, Terms], Sums]
 
-_SUMS: Final[Mapping[type[_Operator], tuple[_OfSums, int, tuple[int, ...]]]] = {
-    Conv2D: (conv_2d_sums, 0, (1, 2, 3)),
-    DepthwiseConv2D: (depthwise_sums, 3, (1, 2)),
-    FullyConnected: (fully_connected_sums, 0, (1,)),
-}
-"""How the sums are written; the weights' dim of the output channels, and those that are summed over."""
 _MOST_FILLS = 256
 _MISREAD = "the kernel reads the bytes of '{}', which is {}, as {}"
 _PAST_END = "the kernel reads '{}', of {}, as {}, past its end"
@@ -79,7 +73,8 @@ def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
     reading = _reading(op)
     if b.real or reading is None or (isinstance(op, FullyConnected) and op.weights_format != "DEFAULT"):
         raise NotApplicable("")
-    of_sums, axis, summed = _SUMS[type(op)]
+    products = FULLY_CONNECTED if isinstance(op, FullyConnected) else PRODUCTS[type(op)]
+    axis = products.channels
     scales, shape = scales_of(weights), weights.type.shape or ()
     if scales is None or not weights.type.is_static or not shape or scales.size not in (1, shape[axis]):
         raise NotApplicable("")
@@ -96,7 +91,7 @@ def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
     lost = connected and scales.size > 1 and reading.weights == ui8
     taken = scales.size == 1 and (connected or source.storage == ui8)
     zeros = (source.zero_point, weight_zero_point(weights) if taken else 0)
-    sums, bounds = _summed(op, b, of_sums, (stored, weights_stored), zeros, bias, summed)
+    sums, bounds = _summed(op, b, products, (stored, weights_stored), zeros, bias)
     if connected or source.storage != ui8:
         factors = double_scales(source.scale, np.zeros(1, np.float32) if lost else scales, target.scale)
     else:
@@ -176,11 +171,10 @@ def _first(b: RuleBuilder, x: Value, count: int) -> Value:
 def _summed(
     op: _Operator,
     b: RuleBuilder,
-    of_sums: _OfSums,
+    products: Products,
     read: tuple[Value, Value],
     zeros: tuple[int, int],
     bias: Value,
-    axes: tuple[int, ...],
 ) -> tuple[Sums, Bounds]:
     """The accumulator and its bounds.
 
@@ -204,8 +198,9 @@ def _summed(
             (_filled(b, rows, u), w) for u in fills for w in (weights, *(_filled(b, weights, v) for v in weight_fills))
         ]
         x, weights = (_joined(b, side) for side in zip(*parts, strict=True))
-    sums = of_sums(_on(op, x), b, Terms(weights, bias, near, weight_near, bias.type.storage))
-    return sums, bounds_of(UniformQuantizedType.of(x.type.storage, 1.0, near), weights, axes, weight_near, bias)
+    sums = products.sums(_on(op, x), b, Terms(weights, bias, near, weight_near, bias.type.storage))
+    stored = UniformQuantizedType.of(x.type.storage, 1.0, near)
+    return sums, bounds_of(stored, weights, products.summed, weight_near, bias)
 
 
 def _split(storage: ScalarType, zero: int, near: int) -> tuple[int, list[int]]:

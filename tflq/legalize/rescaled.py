@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -115,6 +115,15 @@ class Sums:
     value: Value
     repeats: int = 1
     finish: Callable[[RuleBuilder, Value], Value] = lambda _, x: x
+
+
+class Products(NamedTuple):
+    """How an operator sums its products: the weights' dim of the output channels, the dims that are summed over, and
+    the function that writes the sums."""
+
+    channels: int
+    summed: tuple[int, ...]
+    sums: Callable[[Any, RuleBuilder, Terms], Sums]
 
 
 def scales_of(weights: Value) -> np.ndarray | None:

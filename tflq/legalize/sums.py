@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from tflq.dialects.tfl.convolution import (
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import L2Pool2D
-from tflq.ir.core import Value
+from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     ScalarType,
     TensorType,
@@ -44,13 +44,13 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.convolution import conv_2d_sums, depthwise_sums, transpose_conv_sums
+from tflq.legalize.convolution import PRODUCTS
 from tflq.legalize.convolution_real import conv_3d_sums, conv_3d_transpose_sums
 from tflq.legalize.grid import limited_scales, reach_of, real_requantized, result_range, stored
-from tflq.legalize.matmul import fully_connected_sums
+from tflq.legalize.matmul import FULLY_CONNECTED
 from tflq.legalize.pooling import over_windows
 from tflq.legalize.probing import centred, kernel_name, per_layer, symmetric
-from tflq.legalize.rescaled import Sums, Terms, scales_of
+from tflq.legalize.rescaled import Products, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import dataclass
 from tflq.numerics.convolution import double_scales, window
@@ -66,15 +66,12 @@ _WIDEST = 52
 
 _Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D | TransposeConv | Conv3D | Conv3DTranspose
 
-_SUMS: Final[Mapping[type[_Operator], tuple[int, Callable[[Any, RuleBuilder, Terms], Sums]]]] = {
-    Conv2D: (0, conv_2d_sums),
-    DepthwiseConv2D: (3, depthwise_sums),
-    FullyConnected: (0, fully_connected_sums),
-    TransposeConv: (0, transpose_conv_sums),
-    Conv3D: (4, conv_3d_sums),
-    Conv3DTranspose: (3, conv_3d_transpose_sums),
+_PRODUCTS: Final[Mapping[type[Op], Products]] = {
+    **PRODUCTS,
+    FullyConnected: FULLY_CONNECTED,
+    Conv3D: Products(4, (0, 1, 2, 3), conv_3d_sums),
+    Conv3DTranspose: Products(3, (0, 1, 2, 4), conv_3d_transpose_sums),
 }
-"""The weights' dim of the output channels, and how the sums are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +85,14 @@ class _Bias:
 @rule(Conv2D, DepthwiseConv2D, TransposeConv, Conv3D, Conv3DTranspose, FullyConnected, order=3)
 def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     """The sum, the bias's fraction, ext.rescale_f64, tosa.clamp."""
-    axis, summed = _SUMS[type(op)]
+    products = _PRODUCTS[type(op)]
     weights = op.weights if isinstance(op, FullyConnected) else op.filter
     source, target = per_layer(op, [op.input, op.result])
     if source.storage not in _STORED or target.storage not in (*_STORED, i32):
         raise NotApplicable(f"no integer form from {source.storage} to {target.storage}")
     if source.storage == i16:
         symmetric(op, source)
-    filters, weight_zp, magnitudes = _filters(b, weights, axis)
+    filters, weight_zp, magnitudes = _filters(b, weights, products.channels)
     weight_scales = scales_of(weights)
     assert weight_scales is not None
     reach = magnitudes * reach_of(source.storage, source.zero_point)
@@ -114,7 +111,7 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     acc = i64 if wide or (bias.computed is not None and not _room(reach, scales, target)) else i32
     offset = np.broadcast_to(whole.astype(np.int64) if not apart else np.int64(0), (channels,))
     terms = Terms(filters, b.constant(offset.astype(acc.dtype), acc), source.zero_point, weight_zp, acc)
-    sums = summed(op, b, terms)
+    sums = products.sums(op, b, terms)
     total = sums.value
     if split:
         total, bits = _with_fraction(b, total, np.broadcast_to(bias.known, (channels,)), most, sums.repeats)
