@@ -44,7 +44,6 @@ from tflq.numerics.fixed_point import (
     quotient,
     wide_multipliers,
 )
-from tflq.numerics.wide_product import fit_wide_product
 
 _EXACT_BOUNDS = 1 << 22
 """Up to this many weights the bounds of the accumulator come from the weights themselves."""
@@ -367,6 +366,8 @@ def scaled_sum(
 
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: Range | None, acc: Value) -> bool:
     """Whether 64 bits hold an exact product by these scales."""
+    from tflq.numerics.wide_product import fit_wide_product
+
     lows, highs = to.storage.minimum - to.zero_point, to.storage.maximum - to.zero_point
     ends = bounds or (acc.type.storage.minimum, acc.type.storage.maximum)
     return fit_wide_product(scales, lows, highs, *ends) is not None
