@@ -1,13 +1,18 @@
-"""Activations that are operators: RELU and its kin, LEAKY_RELU, PRELU, HARD_SWISH.
+"""Activations that are operators, and normalizations along the last axis, as the reference kernels compute them.
 
-The RELU kernels scale (x - z1) by input / output, add z and clamp. LEAKY_RELU and PRELU do so with one of two
-multipliers, by the sign of x - z1. HARD_SWISH is 16-bit fixed point all through, so a table. Source:
-kernels/activations.cc, kernels/internal/reference/leaky_relu.h, prelu.h, hard_swish.h.
+    RELU and its kin       clamp((x - z1) * input / output + z)
+    LEAKY_RELU, PRELU      the same by one of two multipliers, depending on the sign of x - z1
+    HARD_SWISH             16-bit fixed point, so a table
+    LOGISTIC, TANH         a table (8-bit); interpolation in one (int16)
+    SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION    fixed point, row by row: below
+
+Sources: kernels/activations.cc, kernels/internal/reference/leaky_relu.h, prelu.h, hard_swish.h.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 
@@ -30,7 +35,6 @@ from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import seen_by_kernel
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics import unary as numerics
 from tflq.numerics.elementwise import (
     bounds_undefined,
     checked_log2,
@@ -43,19 +47,31 @@ from tflq.numerics.elementwise import (
 )
 from tflq.numerics.fixed_point import LANES, Multiplier, quantize_multiplier, rounding_divide_by_pot
 from tflq.numerics.tables import logistic, sigmoid_16bit_table, sigmoid_input_scaling, sigmoid_table, table_8bit, tanh
-from tflq.numerics.unary import ACCUMULATOR_BITS, difference_table, scaled_differences
+from tflq.numerics.unary import (
+    ACCUMULATOR_BITS,
+    NEWTON_OFFSET,
+    NEWTON_ONE,
+    NEWTON_SLOPE,
+    NEWTON_STEPS,
+    difference_table,
+    exp_table_16bit,
+    multiplier_16bit,
+    reciprocal_table_16bit,
+    scaled_differences,
+)
 
 _SHIFTED_OUT = "the kernel shifts by more bits than an int32 has"
 _MOST_LANES = 8
-"""Of the vector registers in which HARD_SWISH is computed: some interpreters have LANES."""
+"""The most elements that an interpreter's HARD_SWISH computes at once; some have LANES."""
+_GREATEST = i32.maximum
 
 
-def _unary(
-    op: Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | Prelu | HardSwish, *storages: ScalarType
+def _types(
+    op: Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | Prelu | HardSwish | Logistic | Tanh, *storages: ScalarType
 ) -> tuple[UniformQuantizedType, UniformQuantizedType]:
-    """The types of the input and the result, if their storage type is the same one of `storages`. Only PRELU takes zero
+    """The types of the input and the result, if both are stored as the same one of `storages`. Only PRELU takes zero
     points on int16."""
-    source, output = per_layer(op, [op.input, op.output])
+    source, output = per_layer(op, [op.input, op.result])
     if source.storage != output.storage or source.storage not in storages:
         raise NotApplicable(f"{kernel_name(op)} has no form for {source.storage} → {output.storage}")
     if source.storage is i16 and not isinstance(op, Prelu):
@@ -63,10 +79,17 @@ def _unary(
     return source, output
 
 
+def _stored(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
+    """An i32 plus the result's zero point, saturated to its storage type."""
+    storage = output.storage
+    total = b.add(x, b.constant(output.zero_point)) if output.zero_point else x
+    return b.cast(b.clamp(total, storage.minimum, storage.maximum), storage)
+
+
 @rule(Relu, Relu6, ReluN1To1, Relu0To1)
 def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
     """clamp((x - z1) * input / output + z)."""
-    source, output = _unary(op, i8, ui8, *((i16,) if isinstance(op, (Relu, Relu6)) else ()))
+    source, output = _types(op, i8, ui8, *((i16,) if isinstance(op, (Relu, Relu6)) else ()))
     storage, name = output.storage, kernel_name(op)
     low, high = relu_range(name, storage.minimum, storage.maximum, output.scale, output.zero_point)
     if bounds_undefined(name, output.scale):
@@ -76,35 +99,27 @@ def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
     return b.clamp(scaled(b, x, multiplier, storage, bound, input_zp=zeros[0], output_zp=zeros[1]), low, high)
 
 
-def _saturated(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
-    """An i32 plus the zero point, in the storage type."""
-    storage = output.storage
-    total = b.add(x, b.constant(np.asarray(output.zero_point))) if output.zero_point else x
-    return b.cast(b.clamp(total, storage.minimum, storage.maximum), storage)
-
-
 @rule(LeakyRelu)
 def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
-    """x - z1 by input / output from zero up, by input * alpha / output below; a negative alpha negates the rounded."""
-    source, output = _unary(op, i8, ui8, i16)
+    """x - z1 by input / output from zero up, by input * |alpha| / output below, where the rounded result is negated if
+    alpha is negative."""
+    source, output = _types(op, i8, ui8, i16)
     identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.alpha)
     bound = 1 << source.storage.bits
-    x, zero = centred(b, op.input, source), b.constant(np.asarray(0))
+    x, zero = centred(b, op.input, source), b.constant(0)
     below = scaled(b, x, alpha, i32, bound)
     if negated:
         below = b.sub(zero, below)
     chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
-    return _saturated(b, chosen, output)
+    return _stored(b, chosen, output)
 
 
 @rule(Prelu)
 def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     """x - z1 by input / output from zero up; below, (x - z1) * (alpha - z2) by input * alpha / output. The kernel reads
-    alpha's bytes as uint8 beside a uint8 operand, else as int8."""
-    elements = _unary(op, i8, ui8, i16)
-    slope = per_layer(op, [op.alpha])
-    source, output = elements
-    (weight,) = slope
+    alpha's bytes as uint8 if the operand is uint8, else as int8."""
+    source, output = _types(op, i8, ui8, i16)
+    (weight,) = per_layer(op, [op.alpha])
     read = ui8 if source.storage is ui8 else i8
     misread = "" if weight.storage is read else f"the kernel reads alpha, stored as {weight.storage}, as {read}"
     if weight.storage not in (i8, ui8, i16):
@@ -113,34 +128,33 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
         raise NotApplicable("the shape of alpha is not known", misread and f"{misread}; {AS_STATED}")
     identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
     bound = 1 << source.storage.bits
-    x, zero = centred(b, op.input, source), b.constant(np.asarray(0))
+    x, zero = centred(b, op.input, source), b.constant(0)
     slopes = b.cast(_read_as(b, b.value(op.alpha), read), i32)
     if weight.zero_point:
-        slopes = b.sub(slopes, b.constant(np.asarray(weight.zero_point)))
+        slopes = b.sub(slopes, b.constant(weight.zero_point))
     steepest = max(read.maximum - weight.zero_point, weight.zero_point - read.minimum)
     below = scaled(b, b.mul(x, slopes), alpha, i32, bound * steepest)
     chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
-    return Rewritten([_saturated(b, chosen, output)], warning=misread)
+    return Rewritten([_stored(b, chosen, output)], warning=misread)
 
 
 def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
-    """As many of the tensor's bytes as it has elements, the first ones, as an 8-bit type."""
+    """The first bytes of a tensor of 8 or 16 bits, one for each element, as an 8-bit type."""
     wide = b.cast(x, i32)
     if x.type.storage.bits == 8:
         return b.cast(wide, to)
     shape = [d or 0 for d in x.type.shape or ()]
     count = int(np.prod(shape))
     low = b.reshape(wide, [count, 1])
-    high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
+    high = b.arithmetic_right_shift(low, b.constant(8))
     pairs = b.reshape(b.concat([low, high], 1), [2 * count])
-    first = b.slice(pairs, (0,), (count,))
-    return b.cast(b.reshape(first, shape), to)
+    return b.cast(b.reshape(b.slice(pairs, (0,), (count,)), shape), to)
 
 
 @rule(HardSwish)
 def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
     """A table of the kernel's fixed-point arithmetic."""
-    source, output = _unary(op, i8, ui8)
+    source, output = _types(op, i8, ui8)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     try:
         one_by_one, in_lanes = (
@@ -160,7 +174,7 @@ def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
     return b.table(b.value(op.input), in_lanes if vectorized else one_by_one)
 
 
-# LOGISTIC and TANH, which the kernels look up in tables.
+# LOGISTIC and TANH.
 #
 # 8-bit: one table of 256 entries, filled in float32. int16: x is brought to steps of 1 / (3 * 4096), and |x|
 # interpolates in 256 entries of the sigmoid, 2^9 steps apart (TANH: tanh(x) = 2 * sigmoid(2x) - 1, so 2^8); the result
@@ -171,71 +185,45 @@ def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
 
 @rule(Logistic, Tanh)
 def logistic_tanh(op: Logistic | Tanh, b: RuleBuilder) -> Answer:
-    """A table, of the storage type (8-bit), or interpolation in one (int16)."""
-    source, output = per_layer(op)
-    storage = source.storage
-    if storage not in (i8, ui8, i16) or output.storage != storage:
-        raise NotApplicable(f"{kernel_name(op)} has no form for {storage} → {output.storage}")
-    _check(op, source, output)
+    source, output = _types(op, i8, ui8, i16)
+    storage, hyperbolic, bits = source.storage, isinstance(op, Tanh), 15 if source.storage is i16 else 8
+    demanded = not hyperbolic and output.scale != 2.0**-bits
+    if demanded or (storage is i16 and checked_log2(output.scale) != -15):
+        raise NotApplicable(
+            f"{kernel_name(op)} on {storage} demands a result of scale 2^-{bits}, here {output.scale:g}"
+        )
     x = b.value(op.input)
     if storage is not i16:
         parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
-        return b.table(x, table_8bit(tanh if isinstance(op, Tanh) else logistic, storage.dtype, *parameters))
-    hyperbolic = isinstance(op, Tanh)
+        return b.table(x, table_8bit(tanh if hyperbolic else logistic, storage.dtype, *parameters))
     scaling = sigmoid_input_scaling(source.scale, (0, 1) if hyperbolic else (0,))
     if not 0 < scaling[0] < 1 << 16:  # the product with an int16 leaves int32
         b.note_undefined("the product with the operand's multiplier leaves int32")
         return b.table(x, sigmoid_16bit_table(*scaling, hyperbolic=hyperbolic))
-    return _tanh_16bit(b, x, *scaling) if hyperbolic else _logistic_16bit(b, x, *scaling)
+    return _sigmoid_16bit(b, x, *scaling, hyperbolic=hyperbolic)
 
 
-def _check(op: Logistic | Tanh, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
-    """The result's scale, where the kernels demand one, and int16's zero points."""
-    if source.storage is i16:
-        symmetric(op, source, output)
-    name, bits = kernel_name(op), 15 if output.storage is i16 else 8
-    demanded = isinstance(op, Logistic) and output.scale != 2.0**-bits
-    if demanded or (source.storage is i16 and checked_log2(output.scale) != -15):
-        raise NotApplicable(f"{name} on {output.storage} demands a result of scale 2^-{bits}, here {output.scale:g}")
-
-
-def _constant(b: RuleBuilder, value: int) -> Value:
-    return b.constant(np.asarray(value))
-
-
-def _magnitude(b: RuleBuilder, x: Value, multiplier: int, shift: int, bits: int) -> tuple[Value, Value]:
-    """Which x are not negative, and the sigmoid of |x|, 2^bits steps an entry: table value << bits."""
-    rescaled = b.mul(b.cast(x, i32), _constant(b, multiplier))
+def _sigmoid_16bit(b: RuleBuilder, x: Value, multiplier: int, shift: int, *, hyperbolic: bool) -> Value:
+    """The interpolated value, as table value << bits with 2^bits steps between entries, mirrored and rounded."""
+    bits = 8 if hyperbolic else 9
+    rescaled = b.mul(b.cast(x, i32), b.constant(multiplier))
     if shift:
-        rescaled = b.arithmetic_right_shift(rescaled, _constant(b, shift), round=True)
-    magnitude = b.maximum(rescaled, b.sub(_constant(b, 0), rescaled))
-    whole = b.arithmetic_right_shift(magnitude, _constant(b, bits))
-    index = b.cast(b.sub(b.minimum(whole, _constant(b, 255)), _constant(b, 128)), i8)
-    fraction = b.sub(magnitude, b.mul(whole, _constant(b, 1 << bits)))
-    base, slope = _entries(bits)
-    interpolated = b.add(b.table(index, base), b.mul(fraction, b.table(index, slope)))
-    return b.greater_equal(rescaled, _constant(b, 0)), interpolated
-
-
-def _entries(bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values << bits, and slopes, of the sigmoid's entries; the last: 2^16 - 2 for LOGISTIC, 2^16 - 1 for TANH."""
-    table = sigmoid_table()
-    table[-1] = 65534 if bits == 9 else 65535
-    return table << bits, np.append(np.diff(sigmoid_table()), 0).astype(np.int32)
-
-
-def _logistic_16bit(b: RuleBuilder, x: Value, multiplier: int, shift: int) -> Value:
-    positive, y = _magnitude(b, x, multiplier, shift, 9)
-    mirrored = b.sub(_constant(b, (1 << 25) + (1 << 9) - 1), y)
-    chosen = b.select(positive, b.add(y, _constant(b, 1 << 9)), mirrored)
-    return b.cast(b.arithmetic_right_shift(chosen, _constant(b, 10)), i16)
-
-
-def _tanh_16bit(b: RuleBuilder, x: Value, multiplier: int, shift: int) -> Value:
-    positive, y = _magnitude(b, x, multiplier, shift, 8)
-    mirrored = b.sub(_constant(b, (1 << 23) + (1 << 7) - 1), y)
-    chosen = b.select(positive, b.sub(y, _constant(b, (1 << 23) - (1 << 7))), mirrored)
-    return b.cast(b.arithmetic_right_shift(chosen, _constant(b, 8)), i16)
+        rescaled = b.arithmetic_right_shift(rescaled, b.constant(shift), round=True)
+    magnitude = b.maximum(rescaled, b.sub(b.constant(0), rescaled))
+    whole = b.arithmetic_right_shift(magnitude, b.constant(bits))
+    index = b.cast(b.sub(b.minimum(whole, b.constant(255)), b.constant(128)), i8)
+    fraction = b.sub(magnitude, b.mul(whole, b.constant(1 << bits)))
+    base, slope = sigmoid_table(), np.append(np.diff(sigmoid_table()), 0).astype(np.int32)
+    base[-1] = 65535 if hyperbolic else 65534
+    y = b.add(b.table(index, base << bits), b.mul(fraction, b.table(index, slope)))
+    positive = b.greater_equal(rescaled, b.constant(0))
+    if hyperbolic:
+        mirrored = b.sub(b.constant((1 << 23) + (1 << 7) - 1), y)
+        chosen = b.select(positive, b.sub(y, b.constant((1 << 23) - (1 << 7))), mirrored)
+        return b.cast(b.arithmetic_right_shift(chosen, b.constant(8)), i16)
+    mirrored = b.sub(b.constant((1 << 25) + (1 << 9) - 1), y)
+    chosen = b.select(positive, b.add(y, b.constant(1 << 9)), mirrored)
+    return b.cast(b.arithmetic_right_shift(chosen, b.constant(10)), i16)
 
 
 # SOFTMAX over the last axis.
@@ -243,7 +231,7 @@ def _tanh_16bit(b: RuleBuilder, x: Value, multiplier: int, shift: int) -> Value:
 # 8-bit: the differences to the row's maximum index a table of exponentials; the reciprocal of their sum is found by
 # Newton steps on the sum shifted to 31 bits, then result = round(exp * reciprocal * 2^-(35 - clz(sum))) (8-bit results;
 # 2^-(27 - clz) for int16), plus the least value of the type. int16: table, sum, table of the reciprocal, product. The
-# kernels disregard the result's scale, and the operand's zero point, which cancels. The kernel aborts when a row of
+# kernels ignore the result's scale, and the operand's zero point, which cancels. The kernel aborts when a row of
 # 8-bit results sums to 512 maxima or more.
 # Source: kernels/internal/reference/softmax.h (Softmax, SoftmaxInt16); arithmetic in `tflq.numerics.unary`.
 
@@ -253,7 +241,7 @@ _FORMS: tuple[tuple[ScalarType, ScalarType], ...] = ((i8, i8), (ui8, ui8), (i8, 
 
 @rule(Softmax)
 def softmax(op: Softmax, b: RuleBuilder) -> Answer:
-    """All forms of the kernel."""
+    """exp(beta * d) / the row's sum of that, d = x - max of the row."""
     source, output = per_layer(op)
     if (source.storage, output.storage) not in _FORMS:
         raise NotApplicable(f"SOFTMAX has no form for {source.storage} → {output.storage}")
@@ -262,12 +250,12 @@ def softmax(op: Softmax, b: RuleBuilder) -> Answer:
     _softmax_check(op, source, output)
     try:
         if source.storage is i16:
-            return _softmax_16bit(op, b, numerics.multiplier_16bit(op.beta, source.scale))
-        made = _softmax_8bit(op, b, numerics.difference_table(op.beta, source.scale), output.storage)
-        other = output.storage is ui8 and (output.scale, output.zero_point) != (1 / 256, 0)
-        return Rewritten([made], warning="the kernel ignores the result's scale and zero point" if other else "")
+            return _softmax_16bit(op, b, multiplier_16bit(op.beta, source.scale))
+        result = _softmax_8bit(op, b, difference_table(op.beta, source.scale), output.storage)
     except ValueError as error:
         raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
+    ignored = output.storage is ui8 and (output.scale, output.zero_point) != (1 / 256, 0)
+    return Rewritten([result], warning="the kernel ignores the result's scale and zero point" if ignored else "")
 
 
 def _softmax_check(op: Softmax, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
@@ -283,45 +271,44 @@ def _softmax_check(op: Softmax, source: UniformQuantizedType, output: UniformQua
         raise NotApplicable(f"SOFTMAX on {storage} demands {wanted}, here {output.scale:g} and {output.zero_point}")
 
 
-def _differences(op: Softmax, b: RuleBuilder) -> Value:
+def _differences(op: Softmax | LogSoftmax, b: RuleBuilder) -> Value:
     """x - max of the row, as i32: at most 0."""
     x = b.value(op.input)
-    return b.sub(b.cast(x, i32), b.cast(b.reduce("max", x, _last(x)), i32))
+    return b.sub(b.cast(x, i32), b.cast(_over_row(b, "max", x), i32))
 
 
-def _last(x: Value) -> int:
-    return (x.type.rank or 1) - 1
+def _over_row(b: RuleBuilder, kind: Literal["sum", "max"], x: Value) -> Value:
+    return b.reduce(kind, x, (x.type.rank or 1) - 1)
 
 
 def _softmax_8bit(op: Softmax, b: RuleBuilder, table: np.ndarray, storage: ScalarType) -> Value:
-    index = b.cast(b.add(_differences(op, b), _constant(b, 127)), i8)
-    terms = b.table(index, rounding_divide_by_pot(table, numerics.ACCUMULATOR_BITS))
-    total = b.reduce("sum", terms, _last(terms))
+    index = b.cast(b.add(_differences(op, b), b.constant(127)), i8)
+    total = _over_row(b, "sum", b.table(index, rounding_divide_by_pot(table, ACCUMULATOR_BITS)))
     headroom = b.clz(total)
-    inverse = reciprocal(b, b.logical_left_shift(total, b.sub(headroom, _constant(b, 1))))
-    exponent = b.sub(_constant(b, numerics.ACCUMULATOR_BITS + 31 - storage.bits), headroom)
+    inverse = _reciprocal(b, b.logical_left_shift(total, b.sub(headroom, b.constant(1))))
+    exponent = b.sub(b.constant(ACCUMULATOR_BITS + 31 - storage.bits), headroom)
     product = b.mul(b.table(index, table), inverse, shift=31)
     result = b.arithmetic_right_shift(product, exponent, round=True)
     if storage.minimum:
-        result = b.add(result, _constant(b, storage.minimum))
-    return b.cast(b.minimum(result, _constant(b, storage.maximum)), storage)
+        result = b.add(result, b.constant(storage.minimum))
+    return b.cast(b.minimum(result, b.constant(storage.maximum)), storage)
 
 
-def reciprocal(b: RuleBuilder, half: Value) -> Value:
+def _reciprocal(b: RuleBuilder, half: Value) -> Value:
     """1 / (2 * half) in Q0.31, saturated, of a value in [1/2, 1) in Q0.31.
 
     The last doubling saturates: 2 * min(r, 2^30), less one where r reaches 2^30.
     """
-    r = b.add(b.mul(half, _constant(b, numerics.NEWTON_SLOPE), shift=31), _constant(b, numerics.NEWTON_OFFSET))
-    for _ in range(numerics.NEWTON_STEPS):
-        error = b.sub(_constant(b, numerics.NEWTON_ONE), b.mul(half, r, shift=31))
-        r = b.add(r, b.mul(b.mul(r, error, shift=31), _constant(b, 4)))
-    return b.add(b.minimum(r, _constant(b, 1 << 30)), b.minimum(r, _constant(b, (1 << 30) - 1)))
+    r = b.add(b.mul(half, b.constant(NEWTON_SLOPE), shift=31), b.constant(NEWTON_OFFSET))
+    for _ in range(NEWTON_STEPS):
+        error = b.sub(b.constant(NEWTON_ONE), b.mul(half, r, shift=31))
+        r = b.add(r, b.mul(b.mul(r, error, shift=31), b.constant(4)))
+    return b.add(b.minimum(r, b.constant(1 << 30)), b.minimum(r, b.constant((1 << 30) - 1)))
 
 
 def _interpolated(b: RuleBuilder, x: Value, table: np.ndarray) -> Value:
     """An int16 table's value: TOSA's 23-bit interpolation, rounded to 16 bits; as i32."""
-    return b.arithmetic_right_shift(b.table(x, table), _constant(b, 7), round=True)
+    return b.arithmetic_right_shift(b.table(x, table), b.constant(7), round=True)
 
 
 def _to_16bit(b: RuleBuilder, x: Value) -> Value:
@@ -330,23 +317,23 @@ def _to_16bit(b: RuleBuilder, x: Value) -> Value:
 
 def _softmax_16bit(op: Softmax, b: RuleBuilder, multiplier: Multiplier) -> Value:
     rescaled = scaled(b, _differences(op, b), multiplier, i32, 1 << 16)
-    terms = _interpolated(b, _to_16bit(b, b.add(rescaled, _constant(b, 32767))), numerics.exp_table_16bit())
-    total = b.reduce("sum", terms, _last(terms))
+    terms = _interpolated(b, _to_16bit(b, b.add(rescaled, b.constant(32767))), exp_table_16bit())
+    total = _over_row(b, "sum", terms)
     headroom = b.clz(total)
-    normal = b.logical_left_shift(total, b.sub(headroom, _constant(b, 1)))
-    fraction = b.sub(b.arithmetic_right_shift(normal, _constant(b, 14), round=True), _constant(b, 3 << 15))
-    reciprocal = _interpolated(b, _to_16bit(b, fraction), numerics.reciprocal_table_16bit())
-    shift = b.sub(_constant(b, 31), headroom)
-    result = b.arithmetic_right_shift(b.mul(terms, reciprocal), shift, round=True)
+    normal = b.logical_left_shift(total, b.sub(headroom, b.constant(1)))
+    fraction = b.sub(b.arithmetic_right_shift(normal, b.constant(14), round=True), b.constant(3 << 15))
+    inverse = _interpolated(b, _to_16bit(b, fraction), reciprocal_table_16bit())
+    shift = b.sub(b.constant(31), headroom)
+    result = b.arithmetic_right_shift(b.mul(terms, inverse), shift, round=True)
     return b.cast(b.clamp(result, 0, i16.maximum), i16)
 
 
 # LOG_SOFTMAX over the last axis: y = d - log(sum of exp(d)), d = x - max of the row, in fixed point.
 #
 # d and log are in Q5.26, the sum in Q12.19; y is rounded to 4 bits behind the point. Two tables of 256 differences
-# hold d and exp(d). A difference out of Q5.26's range, and one from -16 on, gives the least result whatever the sum
-# is: the kernel's check against the sum, which keeps d - log from wrapping, makes no difference to it. With m the sum
-# shifted left to 31 bits, h its leading zeros, and every product round(a * b / 2^31):
+# hold d and exp(d). Differences outside of Q5.26's range, and those from -16 down, give the least result whatever the
+# sum is, so the kernel's check against the sum, which keeps d - log from wrapping, is left out. With m the sum shifted
+# left to 31 bits, h its leading zeros, and every product round(a * b / 2^31):
 #
 #     r     m, or sqrt(1/2) m where that has no leading zero more      in [sqrt(1/2), 1)
 #     log   log(2) * (12 - h, moved by a quarter) + ratio of polynomials in q = 2 (r - 1/2^(1/4))
@@ -355,7 +342,6 @@ def _softmax_16bit(op: Softmax, b: RuleBuilder, multiplier: Multiplier) -> Value
 # integer_ops/log_softmax.h, kernels/internal/common.h (log_x_for_x_greater_than_or_equal_to_1_impl).
 
 
-_GREATEST = (1 << 31) - 1
 _LOG_2, _SQRT_HALF, _ROOT = 1488522236, 1518500250, 1805811301  # log(2), 2^(-1/2), 2^(-1/4), in Q0.31
 _NUMERATOR, _SQUARE, _OFFSET, _SLOPE = 117049297, 127690142, 1057819769, 638450708  # of the polynomials, in Q0.31
 _WHOLE, _QUARTER = 25, 1 << 23  # 1 is 2^25 in Q6.25
@@ -363,24 +349,8 @@ _WHOLE, _QUARTER = 25, 1 << 23  # 1 is 2^25 in Q6.25
 
 @rule(LogSoftmax)
 def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
-    """The reference kernel's arithmetic, row by row."""
+    """d - log(the row's sum of exp(d))."""
     source, output = per_layer(op)
-    _log_softmax_check(op, source, output)
-    x, last = b.value(op.input), (op.input.type.rank or 1) - 1
-    d = b.sub(b.cast(x, i32), b.cast(b.reduce("max", x, last), i32))
-    index = b.cast(b.add(d, _constant(b, 127)), i8)
-    try:
-        exponentials = rounding_divide_by_pot(difference_table(1.0, source.scale), ACCUMULATOR_BITS)
-        differences = scaled_differences(1.0, source.scale)
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
-    total = b.reduce("sum", b.table(index, exponentials), last)
-    y = rounding_shift(b, b.sub(b.table(index, differences), _logarithm(b, total)), 22)
-    storage = output.storage
-    return b.cast(b.clamp(b.add(y, _constant(b, storage.maximum)), storage.minimum, storage.maximum), storage)
-
-
-def _log_softmax_check(op: LogSoftmax, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
     storage, x = output.storage, op.input
     if source.storage != storage or storage not in (i8, ui8):
         raise NotApplicable(f"LOG_SOFTMAX has no kernel for {source.storage} → {storage}")
@@ -391,45 +361,51 @@ def _log_softmax_check(op: LogSoftmax, source: UniformQuantizedType, output: Uni
         raise NotApplicable(f"the rank of '{x.name}' is 0 or unknown")
     if (x.type.shape[-1] or 1 << 12) >= 1 << 12:
         raise NotApplicable("the sum overflows in the kernel from rows of 4096 on")
+    index = b.cast(b.add(_differences(op, b), b.constant(127)), i8)
+    try:
+        exponentials = rounding_divide_by_pot(difference_table(1.0, source.scale), ACCUMULATOR_BITS)
+        differences = scaled_differences(1.0, source.scale)
+    except ValueError as error:
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
+    total = _over_row(b, "sum", b.table(index, exponentials))
+    return _stored(b, rounding_shift(b, b.sub(b.table(index, differences), _logarithm(b, total)), 22), output)
 
 
 def _product(b: RuleBuilder, x: Value, y: Value | int) -> Value:
-    return b.mul(x, _constant(b, y) if isinstance(y, int) else y, shift=31)
+    return b.mul(x, b.constant(y) if isinstance(y, int) else y, shift=31)
 
 
 def _plus(b: RuleBuilder, x: Value, number: int) -> Value:
-    return b.add(x, _constant(b, number))
+    return b.add(x, b.constant(number))
 
 
 def _logarithm(b: RuleBuilder, total: Value) -> Value:
-    """log of Q12.19 from 1 on, in Q5.26."""
+    """log of a Q12.19 that is at least 1, in Q5.26."""
     headroom = b.clz(total)
     m = b.logical_left_shift(total, _plus(b, headroom, -1))
     half = _product(b, m, _SQRT_HALF)
-    first = b.select(
-        b.greater(half, _constant(b, (1 << 30) - 1)), _constant(b, _GREATEST), b.mul(half, _constant(b, 2))
-    )
+    first = b.select(b.greater(half, b.constant((1 << 30) - 1)), b.constant(_GREATEST), b.mul(half, b.constant(2)))
     more = b.sub(b.clz(_product(b, total, _SQRT_HALF)), headroom)  # 0 or 1
-    second = b.select(b.greater(more, _constant(b, 0)), _constant(b, _GREATEST), m)
-    whole = b.sub(_constant(b, 12), headroom)
+    second = b.select(b.greater(more, b.constant(0)), b.constant(_GREATEST), m)
+    whole = b.sub(b.constant(12), headroom)
     power = b.maximum(_in_q6(b, whole, _QUARTER), _in_q6(b, _plus(b, b.sub(whole, more), 1), -_QUARTER))
     numerator, denominator = _polynomials(b, b.minimum(first, second))
-    quotient = _product(b, rounding_shift(b, numerator, 6), reciprocal(b, _plus(b, _halved(b, denominator), 1 << 30)))
-    return b.mul(b.add(_product(b, power, _LOG_2), quotient), _constant(b, 2))
+    quotient = _product(b, rounding_shift(b, numerator, 6), _reciprocal(b, _plus(b, _halved(b, denominator), 1 << 30)))
+    return b.mul(b.add(_product(b, power, _LOG_2), quotient), b.constant(2))
 
 
 def _in_q6(b: RuleBuilder, whole: Value, more: int) -> Value:
-    return _plus(b, b.mul(whole, _constant(b, 1 << _WHOLE)), more)
+    return _plus(b, b.mul(whole, b.constant(1 << _WHOLE)), more)
 
 
 def _halved(b: RuleBuilder, x: Value) -> Value:
-    return b.arithmetic_right_shift(x, _constant(b, 1))
+    return b.arithmetic_right_shift(x, b.constant(1))
 
 
 def _polynomials(b: RuleBuilder, r: Value) -> tuple[Value, Value]:
     """The ratio's numerator, and its denominator less 1, both in Q0.31."""
     p = _plus(b, _halved(b, r), (_ROOT + 1) // 2)
-    q = b.mul(_plus(b, r, -_ROOT), _constant(b, 2))
+    q = b.mul(_plus(b, r, -_ROOT), b.constant(2))
     square = _product(b, q, q)
     numerator = b.add(_product(b, q, r), _product(b, _product(b, q, square), _NUMERATOR))
     inner = b.add(_plus(b, q, _OFFSET), _product(b, square, _SQUARE))
@@ -440,10 +416,9 @@ def _polynomials(b: RuleBuilder, r: Value) -> tuple[Value, Value]:
 #
 #     s = sum of (x - zero_point)^2;  y = (x - zero_point) / sqrt(s) * 128 + the result's zero point
 #
-# 1 / sqrt(s) is a mantissa m and a right shift e, for every row: s is brought into [2^27, 2^29) by an even shift; five
-# Newton steps from 1 in Q3.28, r = 3/2 r - s/2 r^3, none of which saturates, give the mantissa. s of 0 counts as
-# 1, whose
-# mantissa is the greatest. y is rounded twice: int8 takes the factor of 128 off the shift, uint8 multiplies by it
+# 1 / sqrt(s) is a mantissa and a right shift, for every row: s is brought into [2^27, 2^29) by an even shift; five
+# Newton steps from 1 in Q3.28, r = 3/2 r - s/2 r^3, which never saturate, give the mantissa. s = 0 counts as 1, which
+# has the greatest mantissa. y is rounded twice: int8 takes the factor of 128 off the shift, uint8 multiplies by it
 # first.
 # Source: kernels/l2norm.cc, kernels/internal/reference/l2normalization.h, integer_ops/l2normalization.h,
 # kernels/internal/common.h (GetInvSqrtQuantizedMultiplierExp).
@@ -451,15 +426,14 @@ def _polynomials(b: RuleBuilder, r: Value) -> tuple[Value, Value]:
 
 _RAW = "the kernel ignores the operand's several scales and their zero points"
 _BITS = 7
-"""The result's scale is 2^-7."""
+"""The result has a scale of 2^-7."""
 _ONE, _HALF_OF_THREE, _HALF_SQRT_2 = 1 << 28, (1 << 28) + (1 << 27), 1518500250
 
 
 @rule(L2Normalization)
 def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     """The kernel's fixed-point arithmetic, row by row."""
-    elements = per_layer(op, op.results)
-    (output,), operand = elements, op.input
+    (output,), operand = per_layer(op, op.results), op.input
     storage = output.storage
     if operand.type.storage != storage or storage not in (i8, ui8):
         raise NotApplicable(f"L2_NORMALIZATION has no kernel for {operand.type.storage} → {storage}")
@@ -467,39 +441,34 @@ def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     if output.scale != 2.0**-_BITS or output.zero_point != zero_point:
         wanted = f"a result of scale 2^-{_BITS} and zero point {zero_point}"
         raise NotApplicable(f"L2_NORMALIZATION demands {wanted}, here {output.scale:g} and {output.zero_point}")
-    rank = operand.type.rank
-    if not rank:
+    if not operand.type.rank:
         raise NotApplicable(f"the rank of '{operand.name}' is 0 or unknown")
     x, zero = b.cast(b.value(operand), i32), seen_by_kernel(operand)[1]
-    x = b.sub(x, _constant(b, zero)) if zero else x
-    mantissa, shift = inverse_square_root(b, b.reduce("sum", b.mul(x, x), rank - 1))
+    x = b.sub(x, b.constant(zero)) if zero else x
+    mantissa, shift = inverse_square_root(b, _over_row(b, "sum", b.mul(x, x)))
     if storage is ui8:
-        x = b.mul(x, _constant(b, 1 << _BITS))
+        x = b.mul(x, b.constant(1 << _BITS))
     else:
-        x = b.logical_left_shift(x, b.maximum(b.sub(_constant(b, _BITS), shift), _constant(b, 0)))
-        shift = b.maximum(b.sub(shift, _constant(b, _BITS)), _constant(b, 0))
-    y = rounding_shift(b, b.mul(x, mantissa, shift=31), shift)
-    if zero_point:
-        y = b.add(y, _constant(b, zero_point))
-    made = b.cast(b.clamp(y, storage.minimum, storage.maximum), storage)
-    return Rewritten([made], warning="" if isinstance(operand.type.element, UniformQuantizedType) else _RAW)
+        x = b.logical_left_shift(x, b.maximum(b.sub(b.constant(_BITS), shift), b.constant(0)))
+        shift = b.maximum(b.sub(shift, b.constant(_BITS)), b.constant(0))
+    result = _stored(b, rounding_shift(b, b.mul(x, mantissa, shift=31), shift), output)
+    return Rewritten([result], warning="" if isinstance(operand.type.element, UniformQuantizedType) else _RAW)
 
 
 def inverse_square_root(b: RuleBuilder, s: Value) -> tuple[Value, Value]:
-    """Mantissa and right shift of 1 / sqrt(s); 0 and 1, and a sum that wrapped, have the greatest mantissa."""
-    positive = b.maximum(s, _constant(b, 2))
-    large = b.greater_equal(positive, _constant(b, 1 << 29))
-    quarters = b.select(large, _constant(b, 1), _constant(b, 0))
+    """Mantissa and right shift of 1 / sqrt(s); the greatest mantissa for 0, 1 and a sum that wrapped."""
+    positive = b.maximum(s, b.constant(2))
+    large = b.greater_equal(positive, b.constant(1 << 29))
+    quarters = b.select(large, b.constant(1), b.constant(0))
     positive = b.arithmetic_right_shift(positive, b.add(quarters, quarters))
-    pairs = b.arithmetic_right_shift(b.sub(b.clz(positive), _constant(b, 3)), _constant(b, 1))
+    pairs = b.arithmetic_right_shift(b.sub(b.clz(positive), b.constant(3)), b.constant(1))
     half = rounding_shift(b, b.logical_left_shift(positive, b.add(pairs, pairs)), 2)
-    r = _constant(b, _ONE)
+    r = b.constant(_ONE)
     for _ in range(5):
-        cube = b.mul(b.mul(b.mul(r, r, shift=31), r, shift=31), _constant(b, 1 << 6))
-        step = b.sub(b.mul(r, _constant(b, _HALF_OF_THREE), shift=31), b.mul(half, cube, shift=31))
-        r = b.mul(step, _constant(b, 1 << 3))
-    shift = b.sub(b.add(quarters, _constant(b, 11)), pairs)
-    back = b.maximum(b.sub(_constant(b, 0), shift), _constant(b, 0))
-    mantissa = b.logical_left_shift(b.mul(r, _constant(b, _HALF_SQRT_2), shift=31), back)
-    one = b.greater(_constant(b, 2), s)
-    return b.select(one, _constant(b, _GREATEST), mantissa), b.maximum(shift, _constant(b, 0))
+        cube = b.mul(b.mul(b.mul(r, r, shift=31), r, shift=31), b.constant(1 << 6))
+        step = b.sub(b.mul(r, b.constant(_HALF_OF_THREE), shift=31), b.mul(half, cube, shift=31))
+        r = b.mul(step, b.constant(1 << 3))
+    shift = b.sub(b.add(quarters, b.constant(11)), pairs)
+    back = b.maximum(b.sub(b.constant(0), shift), b.constant(0))
+    mantissa = b.logical_left_shift(b.mul(r, b.constant(_HALF_SQRT_2), shift=31), back)
+    return b.select(b.greater(b.constant(2), s), b.constant(_GREATEST), mantissa), b.maximum(shift, b.constant(0))

@@ -1,14 +1,17 @@
-"""ADD, SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM.
+"""Arithmetic of two tensors, as the reference kernels compute it.
 
-    ADD, SUB   ((x1 - z1) << L) * m1 ± ((x2 - z2) << L) * m2, times m, plus z: RESCALEs around one addition
-    MUL        (x1 - z1) * (x2 - z2), times m, plus z: one RESCALE
+    ADD, SUB               ((x1 - z1) << L) * m1 ± ((x2 - z2) << L) * m2, times m, plus z: RESCALEs around one addition
+    SQUARED_DIFFERENCE     the square of SUB's difference, times m, plus z
+    MUL                    (x1 - z1) * (x2 - z2), times m, plus z: one RESCALE
+    DIV                    a table of all pairs of 8-bit values; int16 by reciprocals
+    MAXIMUM, MINIMUM, FLOOR_DIV, FLOOR_MOD    of the stored integers
 
-each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's
-range. Where SUB's m is above 1, its kernel divides by a negative power of two (`undefined.py`). int16 has two
-more forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits disregards all scales. MAXIMUM
-and MINIMUM are of the stored integers.
-Sources: kernels/add.cc, sub.cc, mul.cc, squared_difference.cc, maximum_minimum.cc; kernels/internal/reference/add.h,
-sub.h, integer_ops/add.h, integer_ops/mul.h.
+Each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's
+range. Where SUB's m is above 1, its kernel divides by a negative power of two (`_divided_undefined`). int16 has two
+more forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits ignores all scales.
+Sources: kernels/add.cc, sub.cc, mul.cc, squared_difference.cc, maximum_minimum.cc, div.cc, floor_div.cc, floor_mod.cc;
+kernels/internal/reference/add.h, sub.h, integer_ops/add.h, integer_ops/mul.h; DIV's arithmetic in
+`tflq.numerics.unary`.
 """
 
 from __future__ import annotations
@@ -20,13 +23,11 @@ from typing import TypeAlias
 import numpy as np
 
 from tflq.dialects.ext import Table2D
-from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl.arithmetic import Add, Div, FloorDiv, FloorMod, Maximum, Minimum, Mul, SquaredDifference, Sub
-from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseXor
-from tflq.ir.core import Value
-from tflq.ir.types import Shape, TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.legalize.movement import COPIED, parameters_differ
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, i32, i64, ui8
+from tflq.legalize.movement import COPIED, kept, parameters_differ
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.elementwise import (
@@ -42,204 +43,37 @@ from tflq.numerics.fixed_point import LANES, Multiplier
 from tflq.numerics.float_thresholds import floor_quotients, floor_remainders
 from tflq.numerics.unary import division_multiplier, division_table, reciprocals, shifts_undefined
 
-# DIV of 8-bit tensors, a table of all pairs, and of int16; FLOOR_DIV and FLOOR_MOD, which disregard parameters.
-#
-# Sources: kernels/div.cc, floor_div.cc, floor_mod.cc; arithmetic in `tflq.numerics.unary`.
-
-
-@rule(Div)
-def div(op: Div, b: RuleBuilder) -> Answer:
-    """The quotient of every pair of 8-bit values, as the kernel computes it."""
-    elements = per_layer(op)
-    first, second, output = elements
-    storage = output.storage
-    if storage not in (i8, ui8, i16) or first.storage != storage or second.storage != storage:
-        raise NotApplicable(f"DIV has no form for {first.storage}, {second.storage} → {storage}")
-    activation = op.fused_activation_function
-    zero_points = (first.zero_point, second.zero_point, output.zero_point)
-    try:
-        bounds = activation_range(activation, storage.minimum, storage.maximum, output.scale, output.zero_point)
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
-    scales = (first.scale, second.scale, output.scale)
-    multiplier = division_multiplier(*scales)
-    if shifts_undefined(multiplier, storage.bits):
-        b.note_undefined("the kernel divides by a power of two that is not 2^0 to 2^31")
-    if storage is i16:
-        return _div_16bit(op, b, multiplier, elements, bounds)
-    table = division_table(storage.dtype, scales, zero_points, bounds)
-    x, y = b.value(op.lhs), b.value(op.rhs)
-    shape = broadcast(x.type.shape, y.type.shape)
-    return b.emit(Table2D, [x, y, b.constant(table.reshape(-1), storage)], TensorType(shape, storage))
-
-
-def _div_16bit(
-    op: Div,
-    b: RuleBuilder,
-    multiplier: Multiplier,
-    elements: Sequence[UniformQuantizedType],
-    bounds: tuple[int, int],
-) -> Answer:
-    """The dividend, shifted left to 31 bits, times the reciprocal of the divisor from a table, times the multiplier."""
-    first, second, output = elements
-    zero, one, y = b.constant(np.asarray(0)), b.constant(np.asarray(1)), b.value(op.rhs)
-    divisors = np.arange(-32768, 32768) - second.zero_point
-    reciprocal, exponent = reciprocals(divisors)
-    x = centred(b, op.lhs, first)
-    x = b.mul(x, b.table(y, np.where(divisors < 0, -1, 1).astype(np.int32)))
-    sign = b.arithmetic_right_shift(x, b.constant(np.asarray(31)))
-    headroom = b.sub(b.clz(b.emit(BitwiseXor, [x, sign], x.type)), one)
-    quotient = b.mul(b.logical_left_shift(x, headroom), b.table(y, reciprocal), shift=31)
-    scaled = b.mul(quotient, b.constant(np.asarray(multiplier.mantissa)), shift=31)
-    shift = b.add(headroom, b.table(y, (exponent - multiplier.shift).astype(np.int32)))
-    if not -16 <= multiplier.shift <= 14:  # else it is from 0 to 63
-        shift = b.emit(BitwiseAnd, [shift, b.constant(np.asarray(63))])
-    beyond = b.greater(shift, b.constant(np.asarray(31)))
-    shift = b.select(beyond, b.sub(shift, b.constant(np.asarray(32))), shift)
-    wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, zero), one, zero))
-    result = b.select(beyond, wrong, rounding_shift(b, scaled, shift))
-    if output.zero_point:
-        result = b.add(result, b.constant(np.asarray(output.zero_point)))
-    return b.cast(b.clamp(result, *bounds), i16)
-
-
-@rule(FloorDiv, FloorMod)
-def floor_division(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
-    """The kernels divide stored integers, and stop at a zero. Where parameters must hold, and for uint8, which has no
-    kernel, a table of all pairs of 8 bits, which has an end of the range for a quotient by zero, and 0 for its
-    remainder."""
-    storage = op.result.type.storage
-    if storage is ui8 or (b.real and storage is i8):
-        return _floor_division_table(op, b)
-    if storage not in (i8, i16, i32, i64) or any(v.type.storage != storage for v in op.tensors):
-        raise NotApplicable(
-            f"{kernel_name(op)} has no kernel for {' and '.join(str(v.type.storage) for v in op.tensors)}"
-        )
-    if isinstance(op, FloorDiv) and storage is i64:
-        raise NotApplicable("FLOOR_DIV has no kernel for i64")
-    operands = [b.value(op.lhs), b.value(op.rhs)]
-    made = b.op(op.name, operands, [op.result.type.stripped()], op.attributes, version_info(op))
-    return Rewritten(made.results, warning="the kernel ignores scales and zero points")
-
-
-def _floor_division_table(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
-    """The quotient or remainder of real values, as the float kernels compute it, quantized."""
-    elements = per_layer(op)
-    if any(e.storage != elements[-1].storage for e in elements):
-        raise NotApplicable(f"{kernel_name(op)} has no table for different storage types")
-    parameters = tuple((e.scale, e.zero_point) for e in elements)
-    function = floor_quotients if isinstance(op, FloorDiv) else floor_remainders
-    table = function(elements[-1].storage.dtype, *parameters)
-    x, y = b.value(op.lhs), b.value(op.rhs)
-    shape = broadcast(x.type.shape, y.type.shape)
-    storage = elements[-1].storage
-    return b.emit(Table2D, [x, y, b.constant(table.reshape(-1), storage)], TensorType(shape, storage))
-
-
-# RoundingDivideByPOT by a negative exponent, which C++ leaves undefined, as kernels compiled for x86-64 do it.
-#
-# A loop over tensors of one shape runs in vector registers, four elements at once, and shifts all bits out but the
-# sign; to that it adds what rounding says, by the mask that it computes in the registers (8 bits: all ones) or before
-# (int16). What is left over at its end, and loops that broadcast or write over an operand, go one by one
-# (`tflq.numerics.fixed_point`). Measured on SUB; the loops of other kernels are compiled differently.
-
-
-def divided_undefined(op: Add | Sub, b: RuleBuilder, x: Value, exponent: int, reach: int) -> Value:
-    """x, i32 within [-reach, reach] and of the shape of the op's result, divided by 2^exponent, exponent < 0."""
-    in_lanes = _in_lanes(b, x, exponent if op.result.type.storage is i16 else -1)
-    if exponent & 32 and reach >> (exponent & 31) == 0:
-        return in_lanes
-    count = _elements_in_lanes(op, b)
-    total = math.prod(d or 0 for d in x.type.shape or ())
-    one_by_one = _one_by_one(b, x, exponent)
-    if count == 0:
-        return one_by_one
-    if count is None or count == total:
-        return in_lanes
-    parts = [_part(b, in_lanes, 0, count), _part(b, one_by_one, count, total - count)]
-    return b.reshape(b.concat(parts, 0), x.type.shape or ())
-
-
-def _in_lanes(b: RuleBuilder, x: Value, exponent: int) -> Value:
-    """The sign of each element, and one more if what the mask leaves of it is above half of that."""
-    zero, one = _constant(b, 0), _constant(b, 1)
-    if exponent & 32:
-        return b.select(b.greater_equal(x, zero), one, _constant(b, -1))
-    mask = (1 << (exponent & 31)) - 1
-    sign = b.arithmetic_right_shift(x, _constant(b, 31))
-    rest = b.emit(BitwiseAnd, [x, _constant(b, mask)], x.type)
-    above = b.greater(rest, b.sub(_constant(b, mask >> 1), sign))
-    return b.add(sign, b.select(above, one, zero))
-
-
-def _one_by_one(b: RuleBuilder, x: Value, exponent: int) -> Value:
-    """The same where the loop is not vectorized: by an exponent modulo 64, from 32 on as `x86.divide_by_pot` has it."""
-    exponent &= 63
-    if exponent < 32:
-        return rounding_shift(b, x, exponent)
-    above = b.select(b.greater_equal(x, _constant(b, 0)), _constant(b, 1), _constant(b, 0))
-    return b.add(b.arithmetic_right_shift(x, _constant(b, exponent & 31)), above)
-
-
-def _elements_in_lanes(op: Add | Sub, b: RuleBuilder) -> int | None:
-    """How many of the first elements are computed in vector registers; None: all, however many there are."""
-    first, second = (v.type.shape for v in (op.lhs, op.rhs))
-    if b.memory is not None and b.memory.writes_over(op):
-        return 0
-    alike = _alike(first, second)
-    if alike is None:
-        raise NotApplicable("whether the kernel's loop is vectorized depends on shapes that are not known")
-    if not alike:
-        return 0
-    known = math.prod(d for d in first or () if d is not None)
-    if None not in (first or ()):
-        return known - known % LANES
-    if known % LANES == 0:
-        return None
-    raise NotApplicable("how much of the kernel's loop is vectorized depends on dims that are not known")
-
-
-def _alike(first: Shape, second: Shape) -> bool | None:
-    """Whether two shapes are one, but for leading dims of 1; None if that is not known."""
-    if first is None or second is None:
-        return None
-    rank = max(len(first), len(second))
-    pairs = [*zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second, strict=True)]
-    if any(x is not None and y is not None and x != y for x, y in pairs):
-        return False
-    return True if all(x == y for x, y in pairs) else None
-
-
-def _part(b: RuleBuilder, x: Value, start: int, size: int) -> Value:
-    flat = b.reshape(x, (math.prod(d or 0 for d in x.type.shape or ()),))
-    return b.slice(flat, (start,), (size,))
-
-
-def _constant(b: RuleBuilder, value: int) -> Value:
-    return b.constant(np.asarray(value))
-
-
 _HALF = Multiplier(1 << 30, 0)
-
 
 _Activated: TypeAlias = Add | Sub | Mul
 
 
-def _answer(op: _Activated, result: Value, disregarded: str = "") -> Rewritten:
-    """The result, with a warning where the kernel disregards something the model says."""
+def _answer(op: _Activated, result: Value, ignored: str = "") -> Rewritten:
+    """The result, with a warning where the kernel ignores something that the model says."""
     activation = op.fused_activation_function
     if activation != "NONE" and activation not in BOUNDS:
-        disregarded = f"the kernel ignores the fused activation {activation}"
-    return Rewritten([result], warning=disregarded)
+        ignored = f"the kernel ignores the fused activation {activation}"
+    return Rewritten([result], warning=ignored)
 
 
-def _clamped(op: _Activated, b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
-    """x within the fused activation's range, which is at most the storage type's. ValueError as `activation_range`."""
+def _range(op: _Activated | Div, output: UniformQuantizedType) -> tuple[int, int]:
+    """The fused activation's range, which is at most the storage type's. ValueError as `activation_range`."""
     storage = output.storage
-    low, high = activation_range(
-        op.fused_activation_function, storage.minimum, storage.maximum, output.scale, output.zero_point
-    )
-    return b.clamp(x, low, high)
+    ends = storage.minimum, storage.maximum
+    return activation_range(op.fused_activation_function, *ends, output.scale, output.zero_point)
+
+
+def _stored(b: RuleBuilder, x: Value, output: UniformQuantizedType, bounds: tuple[int, int] | None = None) -> Value:
+    """An i32 plus the result's zero point, clamped to `bounds` (by default the storage type's), in its storage type."""
+    total = b.add(x, b.constant(output.zero_point)) if output.zero_point else x
+    low, high = bounds or (output.storage.minimum, output.storage.maximum)
+    return b.cast(b.clamp(total, low, high), output.storage)
+
+
+def looked_up_pairs(op: Op, b: RuleBuilder, table: np.ndarray, storage: ScalarType) -> Value:
+    """The entry of a table [256, 256] for the stored values of an op's first two operands."""
+    operands = (b.value(op.operand(place)) for place in range(2))
+    return b.emit(Table2D, [*operands, b.constant(table.reshape(-1), storage)], storage)
 
 
 def _integers(op: _Activated, b: RuleBuilder) -> Answer | None:
@@ -270,20 +104,15 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
             shifts = power_of_two_shifts(first.scale, second.scale, output.scale)
             if shifts is not None:
                 return _add_shifted(op, b, shifts, output)
-        total = _add_scaled(op, b, first, second, output)
-        return _answer(op, _clamped(op, b, total, output))
+        total = _add_scaled(op, b, elements)
+        return _answer(op, b.clamp(total, *_range(op, output)))
     except ValueError as error:
         raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
 
 
-def _add_scaled(
-    op: Add | Sub,
-    b: RuleBuilder,
-    first: UniformQuantizedType,
-    second: UniformQuantizedType,
-    output: UniformQuantizedType,
-) -> Value:
+def _add_scaled(op: Add | Sub, b: RuleBuilder, elements: Sequence[UniformQuantizedType]) -> Value:
     """The general form. Shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
+    first, second, output = elements
     parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=isinstance(op, Sub))
     x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
     y = _shifted(b, op.rhs, second, parameters.left_shift, parameters.second)
@@ -306,15 +135,12 @@ def _sub_above_one(
 ) -> Value:
     """SUB's sum, within [-reach, reach], by a multiplier of 1 and more. The result is within 2^30."""
     b.note_undefined(f"the kernel divides by 2^-{multiplier.shift}")
-    high = b.mul(total, b.constant(np.asarray(multiplier.mantissa)), shift=31)
+    high = b.mul(total, b.constant(multiplier.mantissa), shift=31)
     reach = ((reach * multiplier.mantissa) >> 31) + 1
     try:
-        result = divided_undefined(op, b, high, -multiplier.shift, reach)
+        return _stored(b, _divided_undefined(op, b, high, -multiplier.shift, reach), output)
     except NotApplicable as unknown:
         raise NotApplicable(str(unknown), unsettled=f"the kernel divides by 2^-{multiplier.shift}") from None
-    if output.zero_point:
-        result = b.add(result, b.constant(np.asarray(output.zero_point)))
-    return b.cast(b.clamp(result, output.storage.minimum, output.storage.maximum), output.storage)
 
 
 def _shifted(
@@ -322,7 +148,7 @@ def _shifted(
 ) -> Value:
     """An operand without zero point, shifted left, times its multiplier."""
     half = multiplier == _HALF
-    shifted = b.mul(centred(b, operand, element), b.constant(np.asarray(1 << (shift - half))))
+    shifted = b.mul(centred(b, operand, element), b.constant(1 << (shift - half)))
     return shifted if half else b.rescale(shifted, multiplier)
 
 
@@ -343,8 +169,8 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
 
 
 def _add_shifted(op: Add | Sub, b: RuleBuilder, shifts: tuple[int, int], output: UniformQuantizedType) -> Answer:
-    """int16 of power-of-two scales: one operand is shifted right to the scale of the other. From 32 bits on what the
-    kernel's loop makes of that depends on whether it is vectorized (measured)."""
+    """int16 of power-of-two scales: one operand is shifted right to the scale of the other. For shifts of 32 bits and
+    more the result depends on whether the kernel's loop is vectorized (measured)."""
     x, y = op.lhs, op.rhs
     if max(shifts) >= 32:
         words = f"the kernel shifts an operand right by {max(shifts)} bits"
@@ -353,15 +179,18 @@ def _add_shifted(op: Add | Sub, b: RuleBuilder, shifts: tuple[int, int], output:
         raise NotApplicable("ADD on int16 with power-of-two scales does not broadcast")
     ready = [_shifted_right(b, b.cast(b.value(v), i32), shift) for v, shift in zip((x, y), shifts, strict=True)]
     total = b.sub(*ready) if isinstance(op, Sub) else b.add(*ready)
-    return _answer(op, b.cast(_clamped(op, b, total, output), i16))
+    return _answer(op, b.cast(b.clamp(total, *_range(op, output)), i16))
 
 
 def _shifted_right(b: RuleBuilder, x: Value, shift: int) -> Value:
-    """RoundingDivideByPOT of int16, of up to 31 bits. From 16 on its mask of the remainder is -1 in int16: what is left
-    of the sign is rounded up from 0 on."""
-    if shift < 16:
-        return rounding_shift(b, x, shift)
-    zero, one, minus = (b.constant(np.asarray(n)) for n in (0, 1, -1))
+    """RoundingDivideByPOT of int16, by up to 31 bits. From 16 bits on its mask of the remainder is -1 in int16, so that
+    the result is 1 for x >= 0, else -1."""
+    return rounding_shift(b, x, shift) if shift < 16 else _sign(b, x)
+
+
+def _sign(b: RuleBuilder, x: Value) -> Value:
+    """1 for x >= 0, else -1."""
+    zero, one, minus = (b.constant(n) for n in (0, 1, -1))
     return b.select(b.greater_equal(x, zero), one, minus)
 
 
@@ -379,7 +208,7 @@ def mul(op: Mul, b: RuleBuilder) -> Answer:
         if source == storage:
             if source is i16:
                 symmetric(op, *elements)
-            return _answer(op, _clamped(op, b, _mul_scaled(op, b, first, second, output), output))
+            return _answer(op, b.clamp(_mul_scaled(op, b, first, second, output), *_range(op, output)))
         if source is i16 and storage in (i8, ui8):
             return _mul_fractions(op, b, output)
     except ValueError as error:
@@ -401,25 +230,173 @@ def _mul_fractions(op: Mul, b: RuleBuilder, output: UniformQuantizedType) -> Ans
     x, y = op.lhs, op.rhs
     if x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
         raise NotApplicable(f"MUL of int16 to {output.storage} does not broadcast")
-    storage, zero_point = output.storage, output.zero_point
-    low, high = activation_range(
-        op.fused_activation_function, storage.minimum, storage.maximum, output.scale, zero_point
-    )
+    zero_point, (low, high) = output.zero_point, _range(op, output)
     product = b.mul(b.cast(b.value(x), i32), b.cast(b.value(y), i32), shift=15)
-    product = b.minimum(product, b.constant(np.asarray(i16.maximum)))
+    product = b.minimum(product, b.constant(i16.maximum))
     product = b.clamp(rounding_shift(b, product, 8), low - zero_point, high - zero_point)
     if zero_point:
-        product = b.add(product, b.constant(np.asarray(zero_point)))
-    return _answer(
-        op, b.cast(product, storage), "the kernel ignores the operands' scales and zero points and the result's scale"
-    )
+        product = b.add(product, b.constant(zero_point))
+    ignored = "the kernel ignores the operands' scales and zero points and the result's scale"
+    return _answer(op, b.cast(product, output.storage), ignored)
 
 
 @rule(Maximum, Minimum)
 def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
-    """The stored integers', whatever their parameters."""
+    """The larger or smaller stored integer, whatever the parameters."""
     if any(v.type.storage != op.result.type.storage for v in op.tensors):
         raise NotApplicable(f"{kernel_name(op)} has no kernel for different storage types")
     operands = b.value(op.lhs), b.value(op.rhs)
     result = b.maximum(*operands) if isinstance(op, Maximum) else b.minimum(*operands)
     return Rewritten([result], warning=COPIED if parameters_differ(op) else "")
+
+
+@rule(Div)
+def div(op: Div, b: RuleBuilder) -> Answer:
+    """The quotient of every pair of 8-bit values, as the kernel computes it."""
+    elements = per_layer(op)
+    first, second, output = elements
+    storage = output.storage
+    if storage not in (i8, ui8, i16) or first.storage != storage or second.storage != storage:
+        raise NotApplicable(f"DIV has no form for {first.storage}, {second.storage} → {storage}")
+    try:
+        bounds = _range(op, output)
+    except ValueError as error:
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
+    scales = (first.scale, second.scale, output.scale)
+    multiplier = division_multiplier(*scales)
+    if shifts_undefined(multiplier, storage.bits):
+        b.note_undefined("the kernel divides by a power of two that is not 2^0 to 2^31")
+    if storage is i16:
+        return _div_16bit(op, b, multiplier, elements, bounds)
+    zero_points = (first.zero_point, second.zero_point, output.zero_point)
+    return looked_up_pairs(op, b, division_table(storage.dtype, scales, zero_points, bounds), storage)
+
+
+def _div_16bit(
+    op: Div,
+    b: RuleBuilder,
+    multiplier: Multiplier,
+    elements: Sequence[UniformQuantizedType],
+    bounds: tuple[int, int],
+) -> Answer:
+    """The dividend, shifted left to 31 bits, times the reciprocal of the divisor from a table, times the multiplier."""
+    first, second, output = elements
+    zero, one, y = b.constant(0), b.constant(1), b.value(op.rhs)
+    divisors = np.arange(-32768, 32768) - second.zero_point
+    reciprocal, exponent = reciprocals(divisors)
+    x = centred(b, op.lhs, first)
+    x = b.mul(x, b.table(y, np.where(divisors < 0, -1, 1).astype(np.int32)))
+    sign = b.arithmetic_right_shift(x, b.constant(31))
+    headroom = b.sub(b.clz(b.emit(BitwiseXor, [x, sign], x.type)), one)
+    quotient = b.mul(b.logical_left_shift(x, headroom), b.table(y, reciprocal), shift=31)
+    scaled = b.mul(quotient, b.constant(multiplier.mantissa), shift=31)
+    shift = b.add(headroom, b.table(y, (exponent - multiplier.shift).astype(np.int32)))
+    if not -16 <= multiplier.shift <= 14:  # else it is from 0 to 63
+        shift = b.emit(BitwiseAnd, [shift, b.constant(63)])
+    beyond = b.greater(shift, b.constant(31))
+    shift = b.select(beyond, b.sub(shift, b.constant(32)), shift)
+    wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, zero), one, zero))
+    return _stored(b, b.select(beyond, wrong, rounding_shift(b, scaled, shift)), output, bounds)
+
+
+@rule(FloorDiv, FloorMod)
+def floor_division(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
+    """The kernels divide stored integers, and stop at a zero. Where parameters must hold, and for uint8, which has no
+    kernel, it is a table of all pairs of 8 bits: a quotient by zero is an end of the range, its remainder 0."""
+    storage = op.result.type.storage
+    if storage is ui8 or (b.real and storage is i8):
+        return _floor_division_table(op, b)
+    if storage not in (i8, i16, i32, i64) or any(v.type.storage != storage for v in op.tensors):
+        raise NotApplicable(
+            f"{kernel_name(op)} has no kernel for {' and '.join(str(v.type.storage) for v in op.tensors)}"
+        )
+    if isinstance(op, FloorDiv) and storage is i64:
+        raise NotApplicable("FLOOR_DIV has no kernel for i64")
+    operands = [b.value(op.lhs), b.value(op.rhs)]
+    return Rewritten(kept(op, b, operands), warning="the kernel ignores scales and zero points")
+
+
+def _floor_division_table(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
+    """The quotient or remainder of real values, as the float kernels compute it, quantized."""
+    elements = per_layer(op)
+    storage = elements[-1].storage
+    if any(e.storage != storage for e in elements):
+        raise NotApplicable(f"{kernel_name(op)} has no table for different storage types")
+    function = floor_quotients if isinstance(op, FloorDiv) else floor_remainders
+    table = function(storage.dtype, *((e.scale, e.zero_point) for e in elements))
+    return looked_up_pairs(op, b, table, storage)
+
+
+# RoundingDivideByPOT by a negative exponent, which C++ leaves undefined, as kernels compiled for x86-64 do it.
+#
+# A loop over tensors of one shape runs in vector registers, four elements at once. It shifts out all bits except the
+# sign, and rounds by the mask that it computes in the registers (8 bits: all ones) or before (int16). The remaining
+# elements at its end, and loops that broadcast or write over an operand, go one by one
+# (`tflq.numerics.fixed_point`). Measured on SUB; the loops of other kernels are compiled differently.
+
+
+def _divided_undefined(op: Add | Sub, b: RuleBuilder, x: Value, exponent: int, reach: int) -> Value:
+    """x, i32 within [-reach, reach] and of the shape of the op's result, divided by 2^exponent, exponent < 0."""
+    in_lanes = _in_lanes(b, x, exponent if op.result.type.storage is i16 else -1)
+    if exponent & 32 and reach >> (exponent & 31) == 0:
+        return in_lanes
+    count = _elements_in_lanes(op, b)
+    total = math.prod(d or 0 for d in x.type.shape or ())
+    one_by_one = _one_by_one(b, x, exponent)
+    if count == 0:
+        return one_by_one
+    if count is None or count == total:
+        return in_lanes
+    pieces = ((in_lanes, 0, count), (one_by_one, count, total - count))
+    parts = [b.slice(b.reshape(result, (total,)), (start,), (size,)) for result, start, size in pieces]
+    return b.reshape(b.concat(parts, 0), x.type.shape or ())
+
+
+def _in_lanes(b: RuleBuilder, x: Value, exponent: int) -> Value:
+    """The sign of each element, one more where its bits within the mask are above half of that."""
+    if exponent & 32:
+        return _sign(b, x)
+    mask = (1 << (exponent & 31)) - 1
+    sign = b.arithmetic_right_shift(x, b.constant(31))
+    rest = b.emit(BitwiseAnd, [x, b.constant(mask)])
+    above = b.greater(rest, b.sub(b.constant(mask >> 1), sign))
+    return b.add(sign, b.select(above, b.constant(1), b.constant(0)))
+
+
+def _one_by_one(b: RuleBuilder, x: Value, exponent: int) -> Value:
+    """The same where the loop is not vectorized: by an exponent modulo 64, from 32 on as `fixed_point.divide_by_pot`
+    has it."""
+    exponent &= 63
+    if exponent < 32:
+        return rounding_shift(b, x, exponent)
+    above = b.select(b.greater_equal(x, b.constant(0)), b.constant(1), b.constant(0))
+    return b.add(b.arithmetic_right_shift(x, b.constant(exponent & 31)), above)
+
+
+def _elements_in_lanes(op: Add | Sub, b: RuleBuilder) -> int | None:
+    """How many of the first elements are computed in vector registers; None: all, however many there are."""
+    shape = op.lhs.type.shape
+    if b.memory is not None and b.memory.writes_over(op):
+        return 0
+    alike = _alike(shape, op.rhs.type.shape)
+    if alike is None:
+        raise NotApplicable("whether the kernel's loop is vectorized depends on shapes that are not known")
+    if not alike:
+        return 0
+    known = math.prod(d for d in shape or () if d is not None)
+    if None not in (shape or ()):
+        return known - known % LANES
+    if known % LANES == 0:
+        return None
+    raise NotApplicable("how much of the kernel's loop is vectorized depends on dims that are not known")
+
+
+def _alike(first: Shape, second: Shape) -> bool | None:
+    """Whether two shapes are the same except for leading dims of 1; None if that is not known."""
+    if first is None or second is None:
+        return None
+    rank = max(len(first), len(second))
+    pairs = [*zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second, strict=True)]
+    if any(x is not None and y is not None and x != y for x, y in pairs):
+        return False
+    return True if all(x == y for x, y in pairs) else None

@@ -1,8 +1,8 @@
-"""QUANTIZE, DEQUANTIZE and CAST.
+"""QUANTIZE, DEQUANTIZE and CAST; the casts of `quant`; resource variables.
 
     float → integer      quant.qcast: clamp(round_half_away(x / scale) + zero_point), per layer or per axis
-    integer → integer    (x - z1) * input / output + z, one RESCALE; so int16 and int32 to uint8, which the kernel
-                         does not take, too (per axis: `real.unary`)
+    integer → integer    (x - z1) * input / output + z, one RESCALE; also int16 and int32 to uint8, which the kernel
+                         does not take (per axis: `unary_real.py`)
     integer → float      quant.dcast: (x - zero_point) * scale, per layer or per axis
 
 Sources: kernels/quantize.cc, dequantize.h, cast.cc, kernels/internal/reference/quantize.h, requantize.h, dequantize.h.
@@ -15,13 +15,12 @@ import numpy as np
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.casts import Cast, Dequantize, Quantize
 from tflq.dialects.tfl.comparison import Bitcast
-from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, ui8
-from tflq.legalize.movement import COPIED
+from tflq.ir.types import ElementType, ScalarType, f16, f32, i1, i8, i16, i32, ui8
+from tflq.legalize.movement import COPIED, kept
 from tflq.legalize.probing import per_layer, requantized_if_plain, scaled, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.fixed_point import requantize_multiplier
@@ -53,36 +52,37 @@ def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     if storage is i16 and output.storage is i16:
         symmetric(op, first, output)
     multiplier = requantize_multiplier(first.scale, output.scale)
-    x, bound, zeros = b.value(source), 1 << storage.bits, (first.zero_point, output.zero_point)
+    zeros = first.zero_point, output.zero_point
+    x, bound = b.value(source), 1 << storage.bits
     return scaled(b, x, multiplier, output.storage, bound, input_zp=zeros[0], output_zp=zeros[1])
 
 
 @rule(Dequantize)
 def dequantize(op: Dequantize, b: RuleBuilder) -> Answer:
-    """Integer to float32, which is cast where the model states floats of another width."""
+    """Integer to float32, which is cast where the model has floats of another width."""
     kind = op.result.type.storage
     if kind not in (f32, f16):
         raise Refused(f"no kernel makes '{op.result.name}' of {kind}", "make it f32 and cast it")
-    made = b.dcast(b.typed(op.input))
-    return made if kind == f32 else b.emit(Cast, [made], made.type.with_element(kind))
+    real = b.dcast(b.typed(op.input))
+    return real if kind == f32 else b.emit(Cast, [real], real.type.with_element(kind))
 
 
 @rule(Cast)
 def cast(op: Cast, b: RuleBuilder) -> Answer:
-    """result = the stored integers, converted: the kernel knows no scales; floats are truncated, and saturate."""
+    """result = the stored integers, converted: the kernel ignores scales; floats are truncated, and saturate."""
     x, result = op.input, op.result
     storage = result.type.storage
     whole = x.type.storage.is_float and storage.bits < 32
     type = result.type.with_element(i32) if whole else result.type.stripped()
-    made = b.op(Cast, [b.value(x)], [type], op.attributes, version_info(op)).result
+    converted = kept(op, b, [b.value(x)], [type])[0]
     if whole:
-        made = b.cast(b.clamp(made, storage.minimum, storage.maximum), storage)
-    return Rewritten([made], warning="" if _stored_is_real(op) else _CAST)
+        converted = b.cast(b.clamp(converted, storage.minimum, storage.maximum), storage)
+    return Rewritten([converted], warning="" if _stored_is_real(op) else _CAST)
 
 
 def _stored_is_real(op: Cast) -> bool:
-    """Whether a CAST of stored integers is one of what they stand for: they are the same, or so are all parameters, or
-    only what is 0 counts."""
+    """Whether a CAST of stored integers is also one of the numbers they stand for: these are the same, or both have the
+    same parameters, or it only matters which are 0."""
     source, target = op.input.type, op.output.type
     if source.quantized and source.element == target.element:
         return True
@@ -92,9 +92,9 @@ def _stored_is_real(op: Cast) -> bool:
     return True
 
 
-# The casts of `quant`, as the evaluator has them: a qcast that says no rounding rounds the quotient half to even.
+# The casts of `quant`, as the evaluator has them: a qcast without a rounding rounds the quotient half to even.
 #
-# Integers that `quant.scast` gives and takes are signless: those of an unsigned storage type are the same bits.
+# The integers of `quant.scast` are signless: those of an unsigned storage type are the same bits.
 
 
 @rule(Dcast)
@@ -109,23 +109,21 @@ def qcast(op: Qcast, b: RuleBuilder) -> Answer:
     if op.sum_rounding is not None:
         what = "quant.qcast that rounds the sum with the zero point has no form of its own"
         raise Refused(what, "write it out first: tflq opt -p lower-quant-ops")
-    made = b.qcast(b.value(op.input), op.result.type, op.rounding or "half_even")
-    return b.scast(made, made.type.stripped())
+    quantized = b.qcast(b.value(op.input), op.result.type, op.rounding or "half_even")
+    return b.scast(quantized, quantized.type.stripped())
 
 
 @rule(Scast)
 def scast(op: Scast, b: RuleBuilder) -> Answer:
     """The stored integers."""
     x, storage = b.value(op.input), op.result.type.storage
-    if x.type.storage == storage:
-        return x
-    return b.emit(Bitcast, [x], x.type.with_element(storage))
+    return x if x.type.storage == storage else b.emit(Bitcast, [x], x.type.with_element(storage))
 
 
 # Resource variables: READ_VARIABLE and ASSIGN_VARIABLE copy stored integers, whatever parameters they had.
 #
-# Where parameters must hold, a variable has those under which it is written first; what is written or read under
-# others is requantized. Sources: kernels/read_variable.cc, assign_variable.cc.
+# Where parameters must hold, a variable has those under which it is written first; values written or read under others
+# are requantized. Sources: kernels/read_variable.cc, assign_variable.cc.
 
 
 @rule(AssignVariable)
@@ -135,11 +133,8 @@ def assign(op: AssignVariable, b: RuleBuilder) -> Answer:
     plain, element = b.value(value), value.type.element
     held = next(iter(b.variables.elements(handle)), element)
     if b.real and held != element:
-        other = requantized_if_plain(b, plain, element, held)
-        if other is None:
-            raise _rejected(value, "written")
-        plain = other
-    b.op(op.name, [handle, plain], [], op.attributes, version_info(op))
+        plain = _under(b, plain, element, held, value, "written")
+    kept(op, b, [handle, plain])
     return []
 
 
@@ -147,21 +142,20 @@ def assign(op: AssignVariable, b: RuleBuilder) -> Answer:
 def read(op: ReadVariable, b: RuleBuilder) -> Answer:
     """result = the integers stored in the variable."""
     element, written = op.result.type.element, b.variables.elements(op.resource)
-    made = b.op(op.name, [op.resource], [op.result.type.stripped()], op.attributes, version_info(op)).result
+    held = kept(op, b, [op.resource])[0]
     if all(other == element for other in written):
-        return made
+        return held
     if not b.real:
-        return Rewritten([made], warning=COPIED)
-    if written[0] == element:
-        return made
-    other = requantized_if_plain(b, made, written[0], element)
-    if other is None:
-        raise _rejected(op.result, "read")
-    return other
+        return Rewritten([held], warning=COPIED)
+    return held if written[0] == element else _under(b, held, written[0], element, op.result, "read")
 
 
-def _rejected(value: Value, done: str) -> Refused:
-    return Refused(
+def _under(b: RuleBuilder, plain: Value, source: ElementType, target: ElementType, value: Value, done: str) -> Value:
+    """Stored integers under other parameters; Refused where no table does that."""
+    requantized = requantized_if_plain(b, plain, source, target)
+    if requantized is not None:
+        return requantized
+    raise Refused(
         f"'{value.name}' is {done} under other parameters than its variable has, and not per layer in 8 or 16 bits",
         "give both the same parameters, or convert with semantics 'interpreter', which copies the integers",
     )

@@ -1,10 +1,12 @@
-"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL and WHERE.
+"""Comparisons, WHERE, and operators that take the bits of stored integers.
 
-8 bits, and int16 of EQUAL and NOT_EQUAL: ((x - zero_point) << 8) * scale of either operand, each rounded to int32, are
-compared (`tflq.numerics.elementwise`). With small scales neighbouring values are equal then. Where the operands share
-parameters that keep all their values apart, or where parameters must hold, the stored integers are compared. So are
-int16 in the orders, int32 and int64, whatever their parameters. WHERE takes the stored integers for truth values.
-Sources: kernels/comparisons.cc, kernels/internal/reference/comparisons.h, kernels/where.cc.
+EQUAL and its kin on 8 bits, EQUAL and NOT_EQUAL on int16 compare ((x - zero_point) << 8) * scale of both operands, each
+rounded to int32 (`tflq.numerics.elementwise`). So with small scales neighbouring values are equal. Where the operands
+share parameters that keep all their values apart, or where parameters must hold, the stored integers are compared. They
+are also compared on int16 by LESS and its kin, on int32 and int64, whatever their parameters. WHERE takes the stored
+integers as truth values.
+Sources: kernels/comparisons.cc, kernels/internal/reference/comparisons.h, kernels/where.cc, bitwise_xor.cc,
+right_shift.cc, bitcast.cc.
 """
 
 from __future__ import annotations
@@ -30,13 +32,12 @@ from tflq.dialects.tfl.comparison import (
     SelectV2,
     Where,
 )
-from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
 from tflq.dialects.tosa.elementwise import BitwiseAnd, LogicalNot
 from tflq.ir.core import Value
-from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8
+from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 from tflq.legalize.grid import centred_by, entry_of, grid_of
-from tflq.legalize.movement import move
+from tflq.legalize.movement import kept, move
 from tflq.legalize.probing import centred, kernel_name, per_layer, zero_point_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.elementwise import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
@@ -44,7 +45,7 @@ from tflq.numerics.signless import comparing_factors
 
 _RAW = "the kernel compares the stored integers, though the operands have different quantization parameters"
 _PAIRS = 1 << 16
-"""Of values that are tried."""
+"""The most pairs of values that are tried."""
 _FUNCTIONS: Final[Mapping[type[Comparison], Callable[..., np.ndarray]]] = {
     Equal: np.equal,
     NotEqual: np.not_equal,
@@ -54,6 +55,8 @@ _FUNCTIONS: Final[Mapping[type[Comparison], Callable[..., np.ndarray]]] = {
     GreaterEqual: np.greater_equal,
 }
 _SIGN = "at a scale above 1 the kernel divides by a negative power of two"
+_REACH = 1 << 15
+_NOTE = "no kernel computes it; the real values, compared exactly"
 
 
 @rule(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual)
@@ -85,11 +88,11 @@ def compare(op: Comparison, b: RuleBuilder) -> Answer:
 
 
 def _agrees(op: Comparison, elements: Sequence[UniformQuantizedType]) -> bool:
-    """Whether the kernels' vector and scalar code both give what the parameters say of any two values."""
-    found = [_held(v) for v in (op.lhs, op.rhs)]
-    if math.prod(v.size for v in found) > _PAIRS:
+    """Whether the kernels' vector and scalar code both give what the parameters say, for any two values."""
+    values = [_stored_values(v) for v in (op.lhs, op.rhs)]
+    if math.prod(v.size for v in values) > _PAIRS:
         return False
-    x, y = (v - e.zero_point for v, e in zip(found, elements, strict=True))
+    x, y = (v - e.zero_point for v, e in zip(values, elements, strict=True))
     function = _FUNCTIONS[type(op)]
     numbers = [np.where(v == 0, 0.0, np.where(v == 0, 1, v) * e.scale) for v, e in zip((x, y), elements, strict=True)]
     real = function(numbers[0][:, None], numbers[1][None])
@@ -100,7 +103,7 @@ def _agrees(op: Comparison, elements: Sequence[UniformQuantizedType]) -> bool:
     return True
 
 
-def _held(value: Value) -> np.ndarray:
+def _stored_values(value: Value) -> np.ndarray:
     """The stored values that a tensor can have, int64."""
     storage = value.type.storage
     if value.is_constant:
@@ -116,13 +119,13 @@ def _distinct(element: UniformQuantizedType) -> bool:
 
 
 def _scaled(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Value:
-    """What the kernel compares of an operand, as i32."""
+    """An operand scaled as the kernel compares it, as i32."""
     multiplier = comparison_multiplier(element.scale)
     x = centred(b, operand, element)
     if multiplier.shift > 0:
-        positive = b.greater_equal(x, b.constant(np.asarray(0)))
-        return b.select(positive, b.constant(np.asarray(1)), b.constant(np.asarray(-1)))
-    return b.rescale(b.mul(x, b.constant(np.asarray(1 << LEFT_SHIFT))), multiplier)
+        positive = b.greater_equal(x, b.constant(0))
+        return b.select(positive, b.constant(1), b.constant(-1))
+    return b.rescale(b.mul(x, b.constant(1 << LEFT_SHIFT)), multiplier)
 
 
 def _raw(op: Comparison, b: RuleBuilder, warning: str = "") -> Rewritten:
@@ -133,13 +136,12 @@ def _raw(op: Comparison, b: RuleBuilder, warning: str = "") -> Rewritten:
 
 
 def outcome(op: Comparison, b: RuleBuilder, x: Value, y: Value) -> Value:
-    """TOSA has EQUAL, GREATER and GREATER_EQUAL."""
+    """A comparison of i32, by TOSA's EQUAL, GREATER and GREATER_EQUAL."""
     match op:
         case Equal():
             return b.equal(x, y)
         case NotEqual():
-            same = b.equal(x, y)
-            return b.emit(LogicalNot, [same])
+            return b.emit(LogicalNot, [b.equal(x, y)])
         case Greater():
             return b.greater(x, y)
         case GreaterEqual():
@@ -157,36 +159,31 @@ def where(op: Where, b: RuleBuilder) -> Answer:
     plain = b.value(x)
     if b.real and zero:
         wide = b.cast(plain, i32)
-        plain = b.emit(NotEqual, [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
+        plain = b.emit(NotEqual, [wide, b.constant(zero)], wide.type.with_element(i1))
     elif plain.type.storage.bits == 16:
         plain = b.cast(plain, i32)
-    found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
+    places = kept(op, b, [plain])
     raw = "the kernel takes the stored integers and ignores scales and zero points"
-    return Rewritten(found, warning=raw if zero != 0 and not b.real else "")
+    return Rewritten(places, warning=raw if zero != 0 and not b.real else "")
 
 
-rule(Select, SelectV2)(move)
-
-
-# BITWISE_XOR, RIGHT_SHIFT and BITCAST: the bits of stored integers, whatever they stand for.
-#
-# Sources: kernels/bitwise_xor.cc, right_shift.cc, bitcast.cc.
+rule(Select, SelectV2, Shape, Rank, Fill)(move)
 
 
 @rule(BitwiseXor, RightShift, BroadcastArgs)
 def stored(op: BitwiseXor | RightShift | BroadcastArgs, b: RuleBuilder) -> Answer:
-    """result = the kernel's, of the stored integers; they have no other meaning, whatever the parameters."""
+    """result = the kernel's, of the stored integers, whatever they stand for."""
     operands = [None if v is None else b.value(v) for v in op.operands]
     kind = op.lhs.type.storage
     types = [v.type.with_element(kind if v.type.quantized else v.type.element) for v in op.results]
-    made = b.op(op.name, operands, types, op.attributes, version_info(op)).results
-    results = [b.cast(new, old.type.storage) for new, old in zip(made, op.results, strict=True)]
+    pairs = zip(kept(op, b, operands, types), op.results, strict=True)
+    results = [b.cast(new, old.type.storage) for new, old in pairs]
     return Rewritten(results, note=f"{kernel_name(op)} takes the stored integers, whatever they stand for")
 
 
 @rule(Bitcast)
 def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
-    """result = the same bits. Integers of one width are cast; of 8 and 16 bits, parts are shifted."""
+    """result = the same bits. Integers of one width are cast; between 8 and 16 bits, parts are shifted."""
     x, result = b.value(op.input), op.result.type.stripped()
     note = "BITCAST takes the stored integers, whatever they stand for"
     widths = x.type.storage.bits, result.storage.bits
@@ -195,49 +192,35 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
         return Rewritten([b.cast(x, result.storage)], note=note)
     if rank is not None and not open_dims and widths == (16, 8):
         low = b.cast(x, i32)
-        high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
+        high = b.arithmetic_right_shift(low, b.constant(8))
         shape = [*(x.type.shape or ()), 1]
         parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
         return Rewritten([b.concat(parts, len(shape) - 1)], note=note)
     if rank and not open_dims and widths == (8, 16):
-        shape = list(x.type.shape or ())
-        wide = b.cast(x, i32)
-        start, size = [0] * (rank - 1), shape[:-1]
-        types = TensorType((*size, 1), i32)
+        wide, start, size = b.cast(x, i32), [0] * (rank - 1), list(x.type.shape or ())[:-1]
         low, high = (b.slice(wide, (*start, place), (*size, 1)) for place in (0, 1))
-        low = b.emit(BitwiseAnd, [low, b.constant(np.asarray(255))], types)
-        whole = b.add(b.mul(high, b.constant(np.asarray(256))), low)
+        low = b.emit(BitwiseAnd, [low, b.constant(255)])
+        whole = b.add(b.mul(high, b.constant(256)), low)
         return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
-    made = b.op(op.name, [x], [result], op.attributes, version_info(op))
-    return Rewritten(made.results, note=note)
-
-
-rule(Shape, Rank, Fill)(move)
-
-
-# EQUAL and its kin of what the stored integers stand for: scales per axis, mixed storage types, and where parameters
-# must hold that a kernel disregards.
-#
-# x s1 and y s2, x and y less their zero points, compare as x A and y B do, whose factors are small
-# (`numerics.signless`): exactly, in int32.
-
-
-_NOTE = "no kernel computes it; the real values, compared exactly"
-_REACH = 1 << 15
+    return Rewritten(kept(op, b, [x]), note=note)
 
 
 @rule(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual, order=2)
-def compare_comparison(op: Comparison, b: RuleBuilder) -> Answer:
-    """The operands times the factors."""
+def compare_real(op: Comparison, b: RuleBuilder) -> Answer:
+    """The real values, where no kernel compares them: scales per axis, mixed storage types, parameters that must hold.
+
+    x s1 and y s2, x and y less their zero points, compare as x A and y B do, with small integers A and B
+    (`numerics.signless`): exactly, in int32.
+    """
     operands = op.lhs, op.rhs
     rank = max(v.type.rank or 0 for v in operands)
-    found = [grid_of(v, rank) for v in operands]
-    reach = max(g.reach for g in found)
+    grids = [grid_of(v, rank) for v in operands]
+    reach = max(g.reach for g in grids)
     if reach > _REACH:
         raise NotApplicable(f"{kernel_name(op)} on int16 with zero points leaves 32 bits")
-    first, second = np.broadcast_arrays(found[0].scales, found[1].scales)
-    ready = []
-    for operand, grid, factor in zip(operands, found, comparing_factors(first, second, reach), strict=True):
+    first, second = np.broadcast_arrays(grids[0].scales, grids[1].scales)
+    scaled = []
+    for operand, grid, factor in zip(operands, grids, comparing_factors(first, second, reach), strict=True):
         x = centred_by(b, operand, grid)
-        ready.append(x if (factor == 1).all() else b.mul(x, entry_of(b, factor, x.type.rank or 0)))
-    return Rewritten([outcome(op, b, *ready)], note=_NOTE)
+        scaled.append(x if (factor == 1).all() else b.mul(x, entry_of(b, factor, x.type.rank or 0)))
+    return Rewritten([outcome(op, b, *scaled)], note=_NOTE)

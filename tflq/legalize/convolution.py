@@ -1,16 +1,19 @@
-"""CONV_2D and DEPTHWISE_CONV_2D on int8, uint8 and int16 with 8-bit weights.
+"""CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV on int8, uint8 and int16 with weights of up to 8 bits.
 
     result = clamp(scale(bias[o] + sum (x - x_zp) * (w - w_zp)) + zp)      padding adds nothing
 
 `scale` is fixed-point: per channel by double products for int8 and int16, one per layer by the legacy product for
-uint8. The int8 and int16 kernels take no zero point of the weights. A grouped CONV_2D is one convolution per group,
-or a depthwise one where a group has one input channel. Sources: kernels/conv.cc, kernels/depthwise_conv.cc,
-kernels/internal/reference/conv.h, depthwiseconv_uint8.h, integer_ops/conv.h, integer_ops/depthwise_conv.h.
+uint8. The int8 and int16 kernels ignore the weights' zero point. A grouped CONV_2D is one convolution per group,
+or a depthwise one where a group has one input channel. In TRANSPOSE_CONV each input element adds its products with the
+filter to the output at stride * position - padding; what falls outside is dropped; the output's size is an operand.
+Sources: kernels/conv.cc, depthwise_conv.cc, transpose_conv.cc; kernels/internal/reference/conv.h,
+depthwiseconv_uint8.h, transpose_conv.h, integer_ops/conv.h, depthwise_conv.h, transpose_conv.h.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -18,11 +21,13 @@ from tflq.analysis.known import known_elements
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
-from tflq.dialects.tosa.convolution import TransposeConv2D
-from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, Shape, TensorType, UniformQuantizedType, i4, i8, i16, i32, ui8
+from tflq.dialects.tosa import convolution as tosa
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, ui8
+from tflq.legalize.probing import kernel_name, per_layer, symmetric
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
+    Products,
     Sums,
     Terms,
     accumulator,
@@ -39,181 +44,45 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
-from tflq.numerics.convolution import Window, double_scales, legacy_scale, window
+from tflq.numerics.convolution import double_scales, legacy_scale, window
 
-# TRANSPOSE_CONV on int8, uint8 and int16 with int8 weights.
-#
-# Each input element adds its products with the filter to the output at stride * position - padding; what falls
-# outside is dropped; then
-#
-#     result = clamp(scale(bias[o] + sum (x - x_zp) * (w - w_zp)) + zp)
-#
-# with the scales of CONV_2D. The output's size is an operand. Sources: kernels/transpose_conv.cc,
-# internal/reference/transpose_conv.h, integer_ops/transpose_conv.h.
+_Operator: TypeAlias = Conv2D | DepthwiseConv2D | TransposeConv
 
-
-_TRANSPOSE_CONV_WEIGHTS = {i8: i8, ui8: ui8, i16: i8}
+_WEIGHTS: Final[Mapping[type[_Operator], Mapping[ScalarType, Sequence[ScalarType]]]] = {
+    Conv2D: {i8: (i8, i4), ui8: (ui8,), i16: (i8, i4)},
+    DepthwiseConv2D: {i8: (i8, i4), ui8: (ui8,), i16: (i8,)},  # on int16 the kernel does not unpack int4
+    TransposeConv: {i8: (i8,), ui8: (ui8,), i16: (i8,)},
+}
+"""The types of weights that kernels take, by the type of the input."""
 
 
-@rule(TransposeConv)
-def transpose_conv(op: TransposeConv, b: RuleBuilder) -> Answer:
-    """tosa.transpose_conv2d, tosa.rescale, tosa.clamp."""
-    weights, x, bias, result = op.filter, op.input, op.bias, op.result
-    source, target = x.type.element, result.type.element
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        raise NotApplicable("the input or the result is not quantized per layer")
-    storage = source.storage
-    if _TRANSPOSE_CONV_WEIGHTS.get(storage) != weights.type.storage or target.storage != storage:
-        raise NotApplicable(
-            f"no kernel for {storage} input, {weights.type.storage} weights and {target.storage} result"
-        )
-    if storage == i16 and (source.zero_point or target.zero_point):
-        raise NotApplicable("int16 with a zero point other than 0")
-    if weights.type.rank != 4 or not weights.type.is_static:
+@rule(Conv2D, DepthwiseConv2D, TransposeConv)
+def convolution(op: _Operator, b: RuleBuilder) -> Answer:
+    """tosa.conv2d, tosa.depthwise_conv2d or tosa.transpose_conv2d, tosa.rescale, tosa.clamp."""
+    x, weights, bias = op.input, op.filter, op.bias
+    source, target = per_layer(op, [x, op.result])
+    storage, products = source.storage, PRODUCTS[type(op)]
+    if weights.type.storage not in _WEIGHTS[type(op)].get(storage, ()) or target.storage != storage:
+        types = f"{storage} input, {weights.type.storage} weights and {target.storage} result"
+        raise NotApplicable(f"{kernel_name(op)} has no kernel for {types}")
+    if weights.type.rank != 4 or not weights.type.is_static or weights.type.shape is None:
         raise NotApplicable("the weights' shape is not known")
-    outputs = (weights.type.shape or (0,))[0] or 0
-    weight_scales = scales_of(weights)
-    if weight_scales is None or weight_scales.size not in (1, outputs) or (storage == ui8 and weight_scales.size > 1):
-        raise NotApplicable(f"the weights do not have the scales that a kernel takes ({outputs} output channels)")
+    channels, weight_scales = weights.type.shape[products.channels] or 0, scales_of(weights)
+    if weight_scales is None or weight_scales.size not in (1, channels):
+        raise NotApplicable(f"the weights do not have 1 or {channels} scales")
+    if storage == ui8 and weight_scales.size > 1:
+        raise NotApplicable("uint8 weights are quantized per axis")
+    if storage == i16:
+        symmetric(op, source, target)
     acc = accumulator(op, bias)
-    weight_zp = weight_zero_point(weights) if storage == ui8 else 0
-    terms = Terms(b.value(weights), bias_of(b, bias, outputs, acc), source.zero_point, weight_zp, acc)
-    sums = transpose_conv_sums(op, b, terms)
     if storage == ui8:
         scales = np.asarray([legacy_scale(source.scale, float(weight_scales[0]), target.scale)])
     else:
         scales = double_scales(source.scale, weight_scales, target.scale)
-    bounds = bounds_of(source, weights, (1, 2, 3), weight_zp, terms.bias)
-    answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
-    ignored = storage != ui8 and unused_zero_point(weights)
-    return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
-
-
-def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums:
-    """TRANSPOSE_CONV with weights [O, KH, KW, I]."""
-    size, x = op.output_shape, b.value(op.input)
-    sizes = known_elements(size)
-    if sizes is None or len(sizes) != 4 or None in sizes[1:]:
-        raise NotApplicable(f"the result's height and width, in '{size.name}', are not known")
-    if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:]:
-        raise NotApplicable("the input's shape is not known")
-    outputs, kernel_h, kernel_w, inputs = (d or 0 for d in terms.weights.type.shape or ())
-    out_h, out_w, out_c = (d or 0 for d in sizes[1:])
-    batch, in_h, in_w, depth = x.type.shape
-    stride_h, stride_w = op.stride_h, op.stride_w
-    rows = window(out_h, kernel_h, stride_h, 1, op.padding)
-    columns = window(out_w, kernel_w, stride_w, 1, op.padding)
-    if (
-        rows is None
-        or columns is None
-        or (rows.output, columns.output) != (in_h, in_w)
-        or (out_c, depth) != (outputs, inputs)
-    ):
-        raise NotApplicable(
-            f"an input of {in_h} x {in_w} x {depth} does not make a result of {out_h} x {out_w} x {out_c}"
-        )
-    sums = b.emit(
-        TransposeConv2D,
-        [x, terms.weights, terms.bias],
-        TensorType((batch, out_h, out_w, outputs), terms.acc),
-        out_pad=(
-            *_out_pad(in_h or 0, out_h, kernel_h, stride_h, rows.before),
-            *_out_pad(in_w or 0, out_w, kernel_w, stride_w, columns.before),
-        ),
-        stride=(stride_h, stride_w),
-        input_zp=terms.input_zp,
-        weight_zp=terms.weight_zp,
-    )
-    return Sums(sums)
-
-
-def _out_pad(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> tuple[int, int]:
-    """TOSA's out_pad of one dim: what the full result gains on either side; less than 0, loses."""
-    return -before, outputs - ((inputs - 1) * stride + kernel) + before
-
-
-# SAME padding of an input whose height or width is known only when the model runs, computed by the model.
-#
-#         total = max(ceil(size / stride) * stride + extent - stride - size, 0)    before = total // 2, after = total
-#     - before
-#
-# `extent` is the filter's, dilation included. Source: kernels/padding.h. With a stride of 1 the size has no part in
-# it.
-#
-# What is missing to a multiple of the stride decides: m = ceil(size / stride) * stride - size, from 0 to stride - 1.
-# It is the length of a line: RANGE makes one of ceil(size / stride) elements, another as long as that times the
-# stride, and STRIDED_SLICE cuts `size` elements off. SHAPE reads how long the rest is, GATHER takes the amounts for
-# it. An interpreter runs these operators (and MUL, CONCATENATION) when it allocates, if what they read is known then.
-# So PADV2 knows its result's size, and memory stays static, which FLOOR_MOD, SUB or MAXIMUM in their place would end.
-# No line is empty, since an empty tensor has no memory either: the rest is longer by one.
-
-
-_LINE = TensorType((None,), i32)
-_ONE = TensorType((1,), i32)
-
-
-def pad_same(b: RuleBuilder, x: Value, extents: Sequence[int], strides: Sequence[int], fill: int) -> Value:
-    """x [N, H, W, C] with as much of `fill` around it as SAME padding has."""
-    batch, *sizes, channels = x.type.shape or (None,) * 4
-    shape = shape_of(b, x, 4)
-    none = b.constant(np.zeros((1, 2), np.int32))
-    amounts = [_amounts(b, shape, axis, e, s) for axis, e, s in zip((1, 2), extents, strides, strict=True)]
-    paddings = b.concat([none, *amounts, none], 0)
-    grown = [None if s is None or t > 1 else s + e - 1 for s, e, t in zip(sizes, extents, strides, strict=True)]
-    padded = TensorType((batch, *grown, channels), x.type.element)
-    return b.emit(PadV2, [x, paddings, b.constant(np.asarray(fill), x.type.storage)], padded)
-
-
-def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) -> Value:
-    """What comes before and after along an axis: [1, 2]."""
-    totals = np.maximum(np.arange(stride) + extent - stride, 0)
-    pairs = np.stack([totals // 2, totals - totals // 2], 1)
-    if stride == 1:
-        return b.constant(pairs)
-    starts = line(b, element(b, shape, axis), stride)
-    whole = b.mul(shape_of(b, starts, 1), b.constant([stride]))
-    longer = b.concat([line(b, element(b, whole, 0)), b.constant([0])], 0)
-    size = sliced(b, shape, b.constant([axis]), b.constant([axis + 1]), _ONE)
-    rest = sliced(b, longer, size, b.constant([0]), _LINE, end_mask=1)
-    rows = b.constant(np.concatenate([pairs[:1], pairs]))
-    return b.emit(Gather, [rows, shape_of(b, rest, 1)], TensorType((1, 2), i32), axis=0, batch_dims=0)
-
-
-_WEIGHTS = {i8: (i8, i4), ui8: (ui8,), i16: (i8, i4)}
-
-
-@rule(Conv2D, DepthwiseConv2D)
-def convolution(op: Conv2D | DepthwiseConv2D, b: RuleBuilder) -> Answer:
-    """tosa.conv2d or tosa.depthwise_conv2d, tosa.rescale, tosa.clamp."""
-    x, weights, bias, result = op.input, op.filter, op.bias, op.result
-    depthwise = isinstance(op, DepthwiseConv2D)
-    source, target = x.type.element, result.type.element
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        raise NotApplicable("the input or the result is not quantized per layer")
-    if source.storage not in _WEIGHTS or target.storage != source.storage:
-        raise NotApplicable(f"no kernel for {source.storage} input and {target.storage} result")
-    packed = depthwise and (source.storage, weights.type.storage) == (i16, i4)  # which the kernel does not unpack
-    if packed or weights.type.storage not in _WEIGHTS[source.storage]:
-        raise NotApplicable(f"no kernel for {source.storage} input and {weights.type.storage} weights")
-    if weights.type.rank != 4 or not weights.type.is_static or weights.type.shape is None:
-        raise NotApplicable("the weights' shape is not known")
-    weight_scales = scales_of(weights)
-    channels = weights.type.shape[3 if depthwise else 0] or 0
-    if weight_scales is None or weight_scales.size not in (1, channels):
-        raise NotApplicable(f"the weights do not have 1 or {channels} scales")
-    if source.storage == ui8 and weight_scales.size > 1:
-        raise NotApplicable("uint8 weights are quantized per axis")
-    if source.storage == i16 and (source.zero_point or target.zero_point):
-        raise NotApplicable("int16 with a zero point other than 0")
-    acc = accumulator(op, bias)
-    if source.storage == ui8:
-        scales = np.asarray([legacy_scale(source.scale, float(weight_scales[0]), target.scale)])
-    else:
-        scales = double_scales(source.scale, weight_scales, target.scale)
-    weight_zp = weight_zero_point(weights) if source.storage == ui8 else 0
+    weight_zp = weight_zero_point(weights) if storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, channels, acc), source.zero_point, weight_zp, acc)
-    sums = depthwise_sums(op, b, terms) if isinstance(op, DepthwiseConv2D) else conv_2d_sums(op, b, terms)
-    bounds = bounds_of(source, weights, (1, 2) if depthwise else (1, 2, 3), weight_zp, terms.bias)
+    sums = products.sums(op, b, terms)
+    bounds = bounds_of(source, weights, products.summed, weight_zp, terms.bias)
     answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
     ignored = weight_zp == 0 and unused_zero_point(weights)
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
@@ -234,7 +103,7 @@ def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums:
     if inputs == 1:
         shape = (kernel_h, kernel_w, depth, outputs // depth)
         if weights.is_constant:
-            taps = b.constant(np.moveaxis(weights.array[..., 0], 0, -1).reshape(shape), _unpacked(weights))
+            taps = b.constant(np.moveaxis(weights.array[..., 0], 0, -1).reshape(shape), unpacked(weights))
         else:
             rows = b.reshape(weights, (outputs, kernel_h, kernel_w))
             taps = b.reshape(b.transpose(rows, (1, 2, 0)), shape)
@@ -250,7 +119,7 @@ def depthwise_sums(op: DepthwiseConv2D, b: RuleBuilder, terms: Terms) -> Sums:
     one, kernel_h, kernel_w, outputs = (d or 0 for d in weights.type.shape or ())
     depth = x.type.shape[3]
     if one != 1 or not depth or outputs % depth:
-        raise NotApplicable(f"{outputs} output channels are no multiple of {depth} input channels")
+        raise NotApplicable(f"{outputs} output channels are not a multiple of {depth} input channels")
     taps = viewed(b, weights, (kernel_h, kernel_w, depth, outputs // depth))
     return Sums(_convolved(op, b, terms, x, taps, terms.bias, depthwise=True))
 
@@ -272,33 +141,17 @@ def _convolved(
     windows = [
         window(size, k, s, d, op.padding) for size, k, s, d in zip(shape[1:3], kernel, stride, dilation, strict=True)
     ]
-    made: Shape = (shape[0], *(w.output if w else None for w in windows), (bias.type.shape or ())[0])
-    pad = _pad(windows)
-    if pad is None:
+    pad = tuple(p for w in windows if w is not None for p in (w.before, w.after))
+    if None in windows:
         extents = [(size - 1) * step + 1 for size, step in zip(kernel, dilation, strict=True)]
-        x, pad = pad_same(b, x, extents, stride, terms.input_zp), (0, 0, 0, 0)
-    return b.conv2d(
-        x,
-        weights,
-        bias,
-        made,
-        pad=pad,
-        stride=stride,
-        dilation=dilation,
-        input_zp=terms.input_zp,
-        weight_zp=terms.weight_zp,
-        acc=terms.acc,
-        depthwise=depthwise,
-    )
+        x, pad = _pad_same(b, x, extents, stride, terms.input_zp), (0, 0, 0, 0)
+    zeros = {"input_zp": terms.input_zp, "weight_zp": terms.weight_zp}
+    kind = tosa.DepthwiseConv2D if depthwise else tosa.Conv2D
+    result = TensorType((shape[0], *(w.output if w else None for w in windows), (bias.type.shape or ())[0]), terms.acc)
+    return b.emit(kind, [x, weights, bias], result, pad=pad, stride=stride, dilation=dilation, **zeros)
 
 
-def _pad(windows: Sequence[Window | None]) -> tuple[int, ...] | None:
-    """Before and after per dim; None where that depends on a size that is not known."""
-    known = [w for w in windows if w is not None]
-    return tuple(p for w in known for p in (w.before, w.after)) if len(known) == len(windows) else None
-
-
-def _unpacked(weights: Value) -> ScalarType:
+def unpacked(weights: Value) -> ScalarType:
     """The type of the weights' elements once they are an array."""
     return i8 if weights.type.storage.bits < 8 else weights.type.storage
 
@@ -313,7 +166,7 @@ def _grouped(op: Conv2D, b: RuleBuilder, terms: Terms, x: Value, groups: int) ->
         start, size = (0, 0, 0, group * inputs), (batch, height, width, inputs)
         part = b.slice(x, start, size)
         first, count = group * outputs // groups, outputs // groups
-        filters, offset = _rows(b, weights, first, count, _unpacked(weights)), _rows(b, bias, first, count, terms.acc)
+        filters, offset = _rows(b, weights, first, count, unpacked(weights)), _rows(b, bias, first, count, terms.acc)
         parts.append(_convolved(op, b, terms, part, filters, offset))
     return b.concat(parts, 3)
 
@@ -325,3 +178,94 @@ def _rows(b: RuleBuilder, x: Value, first: int, count: int, storage: ScalarType)
     shape = x.type.shape or ()
     start, size = (first, *[0] * (len(shape) - 1)), (count, *shape[1:])
     return b.slice(x, start, size)
+
+
+# SAME padding of an input whose height or width is known only when the model runs, computed by the model.
+#
+#     total = max(ceil(size / stride) * stride + extent - stride - size, 0)
+#     before = total // 2, after = total - before
+#
+# `extent` is the filter's, dilation included. Source: kernels/padding.h. With a stride of 1 the total does not depend
+# on the size.
+#
+# Only m = ceil(size / stride) * stride - size, from 0 to stride - 1, matters. It is the length of a
+# line: RANGE makes one of ceil(size / stride) elements, another as long as that times the stride, and STRIDED_SLICE
+# cuts `size` elements off. SHAPE reads how long the rest is, GATHER takes the amounts for it. An interpreter runs these
+# operators (and MUL, CONCATENATION) when it allocates, if their operands are known then. So PADV2 knows its result's
+# size, and memory stays static, which it would not with FLOOR_MOD, SUB or MAXIMUM. The rest is longer by one, since an
+# empty tensor would have no memory.
+
+
+_LINE = TensorType((None,), i32)
+_ONE = TensorType((1,), i32)
+
+
+def _pad_same(b: RuleBuilder, x: Value, extents: Sequence[int], strides: Sequence[int], fill: int) -> Value:
+    """x [N, H, W, C] with as much of `fill` around it as SAME padding has."""
+    batch, *sizes, channels = x.type.shape or (None,) * 4
+    shape = shape_of(b, x, 4)
+    none = b.constant(np.zeros((1, 2), np.int32))
+    amounts = [_amounts(b, shape, axis, e, s) for axis, e, s in zip((1, 2), extents, strides, strict=True)]
+    paddings = b.concat([none, *amounts, none], 0)
+    grown = [None if s is None or t > 1 else s + e - 1 for s, e, t in zip(sizes, extents, strides, strict=True)]
+    padded = TensorType((batch, *grown, channels), x.type.element)
+    return b.emit(PadV2, [x, paddings, b.constant(fill, x.type.storage)], padded)
+
+
+def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) -> Value:
+    """The padding before and after along an axis: [1, 2]."""
+    totals = np.maximum(np.arange(stride) + extent - stride, 0)
+    pairs = np.stack([totals // 2, totals - totals // 2], 1)
+    if stride == 1:
+        return b.constant(pairs)
+    starts = line(b, element(b, shape, axis), stride)
+    whole = b.mul(shape_of(b, starts, 1), b.constant([stride]))
+    longer = b.concat([line(b, element(b, whole, 0)), b.constant([0])], 0)
+    size = sliced(b, shape, b.constant([axis]), b.constant([axis + 1]), _ONE)
+    rest = sliced(b, longer, size, b.constant([0]), _LINE, end_mask=1)
+    rows = b.constant(np.concatenate([pairs[:1], pairs]))
+    return b.emit(Gather, [rows, shape_of(b, rest, 1)], TensorType((1, 2), i32), axis=0, batch_dims=0)
+
+
+def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums:
+    """TRANSPOSE_CONV with weights [O, KH, KW, I]."""
+    size, x = op.output_shape, b.value(op.input)
+    sizes = known_elements(size)
+    if sizes is None or len(sizes) != 4 or None in sizes[1:]:
+        raise NotApplicable(f"the result's height and width, in '{size.name}', are not known")
+    if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:]:
+        raise NotApplicable("the input's shape is not known")
+    outputs, kernel_h, kernel_w, inputs = (d or 0 for d in terms.weights.type.shape or ())
+    out_h, out_w, out_c = (d or 0 for d in sizes[1:])
+    batch, in_h, in_w, depth = x.type.shape
+    stride_h, stride_w = op.stride_h, op.stride_w
+    rows = window(out_h, kernel_h, stride_h, 1, op.padding)
+    columns = window(out_w, kernel_w, stride_w, 1, op.padding)
+    fits = rows is not None and columns is not None and (rows.output, columns.output) == (in_h, in_w)
+    if not fits or (out_c, depth) != (outputs, inputs):
+        raise NotApplicable(
+            f"an input of {in_h} x {in_w} x {depth} does not make a result of {out_h} x {out_w} x {out_c}"
+        )
+    assert rows is not None
+    assert columns is not None
+    out_pad = (
+        *_out_pad(in_h or 0, out_h, kernel_h, stride_h, rows.before),
+        *_out_pad(in_w or 0, out_w, kernel_w, stride_w, columns.before),
+    )
+    zeros = {"input_zp": terms.input_zp, "weight_zp": terms.weight_zp}
+    result = TensorType((batch, out_h, out_w, outputs), terms.acc)
+    operands = [x, terms.weights, terms.bias]
+    sums = b.emit(tosa.TransposeConv2D, operands, result, out_pad=out_pad, stride=(stride_h, stride_w), **zeros)
+    return Sums(sums)
+
+
+def _out_pad(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> tuple[int, int]:
+    """TOSA's out_pad of one dim: how much the full result grows on either side; less than 0, shrinks."""
+    return -before, outputs - ((inputs - 1) * stride + kernel) + before
+
+
+PRODUCTS: Final[Mapping[type[Op], Products]] = {
+    Conv2D: Products(0, (1, 2, 3), conv_2d_sums),
+    DepthwiseConv2D: Products(3, (1, 2), depthwise_sums),
+    TransposeConv: Products(0, (1, 2, 3), transpose_conv_sums),
+}

@@ -1,8 +1,9 @@
-"""The sums of CONV_3D, filters [KD, KH, KW, I, O], and CONV_3D_TRANSPOSE, filters [KD, KH, KW, O, I].
+"""Convolutions and products that no kernel computes: CONV_3D and its transpose, BATCH_MATMUL, blocks of weights.
 
-The transposed one is a convolution whose channels are the positions of a cell of stride steps. Its full result at
-f = q * s + r (r < s) is sum_t x[q - t] * w[t * s + r], for each dim; the channels (r_d, r_h, r_w, o) of the scaled
-result are moved apart, and what the padding takes off is cut away. Dilated filters have zeros between their taps.
+CONV_3D has filters [KD, KH, KW, I, O], CONV_3D_TRANSPOSE [KD, KH, KW, O, I]; here are their sums, which `sums.py`
+scales. The transposed one is a convolution whose channels are the positions of a cell of stride steps. Its full result
+at f = q * s + r (r < s) is sum_t x[q - t] * w[t * s + r], for each dim; the channels (r_d, r_h, r_w, o) of the scaled
+result are moved apart, and the padding is cut away. Dilated filters have zeros between their taps.
 Sources: kernels/conv3d.cc, conv3d_transpose.cc, internal/reference/conv3d_transpose.h.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +23,6 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.record import parameters
 from tflq.ir.types import (
-    ScalarType,
     Shape,
     TensorType,
     UniformQuantizedPerAxisType,
@@ -33,12 +34,13 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.grid import real_requantized, result_range
-from tflq.legalize.matmul import product, sizes_of
-from tflq.legalize.probing import rounding_shift
+from tflq.legalize.convolution import unpacked
+from tflq.legalize.grid import reach_of, real_requantized, result_range, stored
+from tflq.legalize.matmul import product, rows_of, sizes_of
+from tflq.legalize.probing import per_layer, rounding_shift, symmetric
 from tflq.legalize.rescaled import Sums, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.light import dataclass
+from tflq.light import replace
 from tflq.numerics.convolution import double_scales, window
 from tflq.numerics.fixed_point import quantize_multipliers
 
@@ -57,16 +59,15 @@ def conv_3d_sums(op: Conv3D, b: RuleBuilder, terms: Terms) -> Sums:
         for size, kernel, s, d in zip(shape[1:4], filters[:3], stride, dilation, strict=True)
     ]
     pad = tuple(p for w in windows if w is not None for p in (w.before, w.after))
-    made: Shape = (shape[0], *(w.output if w else None for w in windows), filters[4])
     if weights.is_constant:
-        moved = b.constant(np.ascontiguousarray(weights.array.transpose(4, 0, 1, 2, 3)), _unpacked(weights))
+        moved = b.constant(np.ascontiguousarray(weights.array.transpose(4, 0, 1, 2, 3)), unpacked(weights))
     else:
         moved = b.transpose(weights, (4, 0, 1, 2, 3))
-    return Sums(_convolved(b, x, moved, terms, made, pad, stride, dilation))
+    result = (shape[0], *(w.output if w else None for w in windows), filters[4])
+    return Sums(_convolved(b, x, moved, terms, result, pad, stride, dilation))
 
 
-@dataclass(frozen=True, slots=True)
-class _Dim:
+class _Dim(NamedTuple):
     """One dim of a transposed convolution: taps per output, padding around the input, cells, outputs to skip."""
 
     taps: int
@@ -74,6 +75,12 @@ class _Dim:
     after: int
     cells: int
     skip: int
+
+    @classmethod
+    def of(cls, kernel: int, stride: int, before: int, size: int, out: int) -> _Dim:
+        """The dim of a convolution whose cells from `skip` on hold the `out` results."""
+        taps, cells = -(-kernel // stride), -(-(before + out) // stride)
+        return cls(taps, taps - 1, max(cells - size, 0), max(cells, size), before)
 
 
 def conv_3d_transpose_sums(op: Conv3DTranspose, b: RuleBuilder, terms: Terms) -> Sums:
@@ -90,23 +97,18 @@ def conv_3d_transpose_sums(op: Conv3DTranspose, b: RuleBuilder, terms: Terms) ->
         raise NotApplicable(f"filters of {weights.array.shape} do not make {out[3]} channels of {shape[4]}")
     filters = _dilated(weights.array, dilation, terms.weight_zp)
     dims: list[_Dim] = []
-    for given, made, kernel, step in zip(shape[1:4], out, filters.shape, stride, strict=False):
-        found = window(made, kernel, step, 1, op.padding)
-        if found is None or found.output != given or not made:
-            raise NotApplicable(f"an input of {given} does not make a result of {made}")
-        dims.append(_placed(kernel, step, found.before, given or 0, made))
+    for size_in, size_out, kernel, step in zip(shape[1:4], out, filters.shape, stride, strict=False):
+        side = window(size_out, kernel, step, 1, op.padding)
+        if side is None or side.output != size_in or not size_out:
+            raise NotApplicable(f"an input of {size_in} does not make a result of {size_out}")
+        dims.append(_Dim.of(kernel, step, side.before, size_in or 0, size_out))
     cells = _cells(filters, stride, [d.taps for d in dims], terms.weight_zp)
-    count = int(np.prod(stride))
-    tiled = Terms(
-        b.constant(cells, _unpacked(weights)),
-        b.constant(np.tile(terms.bias.array, count), terms.acc),
-        terms.input_zp,
-        terms.weight_zp,
-        terms.acc,
-    )
-    made_shape: Shape = (shape[0], *(d.cells for d in dims), cells.shape[0])
+    count, ones = int(np.prod(stride)), (1, 1, 1)
+    moved = b.constant(cells, unpacked(weights))
+    tiled = replace(terms, bias=b.constant(np.tile(terms.bias.array, count), terms.acc))
+    result = (shape[0], *(d.cells for d in dims), cells.shape[0])
     pad = tuple(p for d in dims for p in (d.before, d.after))
-    sums = _convolved(b, x, tiled.weights, tiled, made_shape, pad, (1, 1, 1), (1, 1, 1))
+    sums = _convolved(b, x, moved, tiled, result, pad, ones, ones)
     return Sums(sums, count, lambda b, y: _apart(b, y, stride, dims, out))
 
 
@@ -116,30 +118,20 @@ def _steps(op: Conv3D | Conv3DTranspose) -> tuple[tuple[int, int, int], tuple[in
     return strides, (op.dilation_d_factor, op.dilation_h_factor, op.dilation_w_factor)
 
 
-def _unpacked(weights: Value) -> ScalarType:
-    return i8 if weights.type.storage.bits < 8 else weights.type.storage
-
-
 def _convolved(
     b: RuleBuilder,
     x: Value,
     weights: Value,
     terms: Terms,
     shape: Shape,
-    pad: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
+    pad: tuple[int, ...],
+    stride: tuple[int, ...],
+    dilation: tuple[int, ...],
 ) -> Value:
-    return b.emit(
-        tosa.Conv3D,
-        [x, weights, terms.bias],
-        TensorType(shape, terms.acc),
-        pad=tuple(pad),
-        stride=tuple(stride),
-        dilation=tuple(dilation),
-        input_zp=terms.input_zp,
-        weight_zp=terms.weight_zp,
-    )
+    """tosa.conv3d with these weights and the terms' bias and zero points."""
+    numbers = {"pad": pad, "stride": stride, "dilation": dilation}
+    zeros = {"input_zp": terms.input_zp, "weight_zp": terms.weight_zp}
+    return b.emit(tosa.Conv3D, [x, weights, terms.bias], TensorType(shape, terms.acc), **numbers, **zeros)
 
 
 def _dilated(filters: np.ndarray, dilation: Sequence[int], fill: int) -> np.ndarray:
@@ -150,13 +142,6 @@ def _dilated(filters: np.ndarray, dilation: Sequence[int], fill: int) -> np.ndar
     full = np.full((*sizes, *filters.shape[3:]), fill, filters.dtype)
     full[:: dilation[0], :: dilation[1], :: dilation[2]] = filters
     return full
-
-
-def _placed(kernel: int, stride: int, before: int, size: int, out: int) -> _Dim:
-    """What the convolution reads so that cells from `skip` on hold the `out` results."""
-    taps = -(-kernel // stride)
-    cells = -(-(before + out) // stride)
-    return _Dim(taps, taps - 1, max(cells - size, 0), max(cells, size), before)
 
 
 def _cells(filters: np.ndarray, stride: Sequence[int], taps: Sequence[int], fill: int) -> np.ndarray:
@@ -171,8 +156,8 @@ def _cells(filters: np.ndarray, stride: Sequence[int], taps: Sequence[int], fill
 
 
 def _apart(b: RuleBuilder, x: Value, stride: Sequence[int], dims: Sequence[_Dim], out: Sequence[int]) -> Value:
-    """[N, D, H, W, (r_d, r_h, r_w, O)] -> [N, D s_d, H s_h, W s_w, O], cut to the result. One dim at a time: more
-    would be of more dims than kernels take."""
+    """[N, D, H, W, (r_d, r_h, r_w, O)] -> [N, D s_d, H s_h, W s_w, O], cut to the result. One dim at a time, since
+    kernels take no tensors of so many dims."""
     batch = (x.type.shape or (None,))[0]
     sizes, channels = [d.cells for d in dims], (x.type.shape or (0,))[-1] or 0
     for axis, step in enumerate(stride):
@@ -184,10 +169,8 @@ def _apart(b: RuleBuilder, x: Value, stride: Sequence[int], dims: Sequence[_Dim]
         cells = b.reshape(x, (lead, inner, step, channels))
         sizes[axis] *= step
         x = b.reshape(b.transpose(cells, (0, 2, 1, 3)), (batch, *sizes, channels))
-    start, size = (0, *(d.skip for d in dims), 0), (batch, *out[:3], channels)
-    if tuple(size) == x.type.shape:
-        return x
-    return b.slice(x, start, size)
+    size = (batch, *out[:3], channels)
+    return x if size == x.type.shape else b.slice(x, (0, *(d.skip for d in dims), 0), size)
 
 
 # BATCH_MATMUL on types that no kernel computes: the real product, rounded once half away from zero.
@@ -204,10 +187,8 @@ _STORED = (i8, ui8, i16)
 @rule(BatchMatMul, order=2)
 def real_product(op: BatchMatMul, b: RuleBuilder) -> Answer:
     """tosa.transpose per adjoint, tosa.matmul, ext.rescale_f64."""
-    x, y, result = op.lhs, op.rhs, op.result
-    source, target = x.type.element, result.type.element
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        raise NotApplicable("the left side or the result is not quantized per layer")
+    x, y = op.lhs, op.rhs
+    source, target = per_layer(op, [x, op.result])
     left = b.value(x)
     filters, zero = _right_side(op, b, y)
     if x.is_constant and source.storage.bits < 8:
@@ -216,21 +197,21 @@ def real_product(op: BatchMatMul, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"no integer form from {source.storage} to {target.storage}")
     if (left.type.storage == i16 and source.zero_point) or (filters.type.storage == i16 and zero):
         raise NotApplicable("int16 with a zero point other than 0")
-    sizes = sizes_of(op)
-    if sizes.depth is None:
+    shape, depth = sizes_of(op)
+    if depth is None:
         raise NotApplicable("the number of products in a sum is not known")
-    reach = _reach(left, source.zero_point) * _reach(filters, zero) * sizes.depth
+    reach = _reach(left, source.zero_point) * _reach(filters, zero) * depth
     acc = i64 if reach >= 1 << 31 else i32
     right_scales = scales_of(y)
     assert right_scales is not None
-    sums = product(op, b, (left, filters), sizes.shape, acc, (source.zero_point, zero))
+    sums = product(op, b, (left, filters), shape, acc, (source.zero_point, zero))
     scales = double_scales(source.scale, right_scales, target.scale)
     answer = real_requantized(b, sums, scales, target, "NONE", (-reach, reach))
     return Rewritten([answer], note=_NOTE)
 
 
 def _right_side(op: BatchMatMul, b: RuleBuilder, y: Value) -> tuple[Value, int]:
-    """The right side in the integer form and its one zero point."""
+    """The right side in the integer form, and the zero point of all its columns."""
     element, rank = y.type.element, y.type.rank or 0
     if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
         raise NotApplicable("the right side has no scales per layer or per axis")
@@ -254,8 +235,7 @@ def _reach(value: Value, zero: int) -> int:
     """The largest magnitude of the stored integers less their zero point."""
     if value.is_constant and math.prod(value.array.shape):
         return max(int(value.array.max()) - zero, zero - int(value.array.min()), 1)
-    storage = value.type.storage
-    return max(storage.maximum - zero, zero - storage.minimum)
+    return reach_of(value.type.storage, zero)
 
 
 # FULLY_CONNECTED with a scale per block of weights, on quantized activations: within one count of the real result.
@@ -264,28 +244,25 @@ def _reach(value: Value, zero: int) -> int:
 #     s = s_in * s_w / s_out
 #
 # The sums of a block are exact. Scaled, they have as many bits behind the point as the total leaves in 32, are added
-# up and rounded half away from zero. No kernel computes it: kernels/fully_connected.cc takes such weights only beside
-# floats.
+# up and rounded half away from zero. kernels/fully_connected.cc takes such weights only with float activations.
 
 
 _BLOCKS_NOTE = "no kernel computes it; the real sum of its blocks, rounded"
 _SPARE = 1
-"""Bits behind the point beside those that the count of blocks takes."""
+"""Bits behind the point, in addition to those that the number of blocks takes."""
 
 
 @rule(FullyConnected, order=2)
 def blocks(op: FullyConnected, b: RuleBuilder) -> Answer:
     """tosa.matmul of blocks, tosa.rescale per block and channel, tosa.reduce_sum, a rounding shift."""
-    x, weights, result = op.input, op.weights, op.result
-    source, target, element = x.type.element, result.type.element, weights.type.element
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        raise NotApplicable("the input or the result is not quantized per layer")
+    x, weights, element = op.input, op.weights, op.weights.type.element
+    source, target = per_layer(op, [x, op.result])
     if not isinstance(element, UniformQuantizedSubChannelType) or not weights.is_constant or x.type.shape is None:
-        raise NotApplicable("the weights are no constant with a scale per block")
-    if source.storage not in (i8, ui8, i16) or target.storage not in (i8, ui8, i16):
+        raise NotApplicable("the weights are not a constant with a scale per block")
+    if source.storage not in _STORED or target.storage not in _STORED:
         raise NotApplicable(f"no integer form from {source.storage} to {target.storage}")
-    if source.storage == i16 and source.zero_point:
-        raise NotApplicable("int16 with a zero point other than 0")
+    if source.storage == i16:
+        symmetric(op, source)
     outputs, depth = weights.array.shape
     size = dict(zip(element.axes, element.block_sizes, strict=True)).get(1, depth)
     if depth % size:
@@ -298,8 +275,7 @@ def blocks(op: FullyConnected, b: RuleBuilder) -> Answer:
     if (centred != centred.astype(np.int8)).any():
         raise NotApplicable("the weights less their zero points leave 8 bits")
     count = depth // size
-    far = max(source.storage.maximum - source.zero_point, source.zero_point - source.storage.minimum)
-    reach = np.abs(centred).reshape(outputs, count, size).sum(2) * far
+    reach = np.abs(centred).reshape(outputs, count, size).sum(2) * reach_of(source.storage, source.zero_point)
     ratio = scales[:, ::size].astype(np.float64) * source.scale / float(np.float32(target.scale))
     bias = _bias(b, op.bias, outputs, target.scale)
     total = float(((reach * ratio).sum(1) + np.abs(bias)).max())
@@ -307,7 +283,7 @@ def blocks(op: FullyConnected, b: RuleBuilder) -> Answer:
     if bits < count.bit_length() + _SPARE or reach.max() >= 1 << 31:
         raise NotApplicable("the scales of the blocks are too far above the result's for 32 bits")
     bits = min(bits, 24)
-    rows = None if None in x.type.shape else math.prod(d or 0 for d in x.type.shape) // depth
+    rows = rows_of(x.type.shape, depth)
     shape = (*x.type.shape[:-1], outputs) if op.keep_num_dims else (rows, outputs)
     if shape.count(None) > 1:
         raise NotApplicable("more than one dim of the result is not known")
@@ -319,11 +295,9 @@ def blocks(op: FullyConnected, b: RuleBuilder) -> Answer:
     added = b.reshape(b.reduce("sum", b.reshape(scaled, (rows, count, outputs)), 1), (rows, outputs))
     counts = np.rint(bias * 2.0**bits).astype(np.int32)
     added = b.add(added, b.constant(counts)) if counts.any() else added
-    rounded = rounding_shift(b, added, bits)
-    if target.zero_point:
-        rounded = b.add(rounded, b.constant(np.asarray(target.zero_point)))
-    clamped = b.clamp(rounded, *result_range(target, op.fused_activation_function))
-    return Rewritten([b.reshape(b.cast(clamped, target.storage), shape)], note=_BLOCKS_NOTE)
+    clamp = result_range(target, op.fused_activation_function)
+    result = stored(b, rounding_shift(b, added, bits), target, *clamp)
+    return Rewritten([b.reshape(result, shape)], note=_BLOCKS_NOTE)
 
 
 def _bias(b: RuleBuilder, bias: Value | None, outputs: int, unit: float) -> np.ndarray:
@@ -340,7 +314,7 @@ def _bias(b: RuleBuilder, bias: Value | None, outputs: int, unit: float) -> np.n
 
 
 def _scaled(b: RuleBuilder, sums: Value, ratio: np.ndarray, reach: int) -> Value:
-    """Sums times a ratio per channel; one so small that nothing is left of them is 0."""
+    """Sums times a ratio per channel; a ratio that leaves less than half a count of them is 0."""
     least = 0.25 / max(reach, 1)
     mantissa, left = quantize_multipliers(np.where(ratio < least, 1.0, ratio))
     return b.rescale(sums, (np.where(ratio < least, 0, mantissa), left), i32, input_range=(-reach, reach))

@@ -1,7 +1,7 @@
 """Scales and zero points as grids that broadcast to a tensor of some rank, and arithmetic by grids.
 
 A grid has size 1 along a dim whose indices share parameters. Operators that no kernel computes with scales per axis (or
-on mixed storage types) are written by them: whatever axis an operand or the result is quantized along, a grid of
+on mixed storage types) are written with them: whatever axis an operand or the result is quantized along, a grid of
 ratios broadcasts with the tensors.
 """
 
@@ -36,18 +36,18 @@ from tflq.numerics.tables import FloatFunction, real_table
 
 # A sum times a real number per channel: in the result's counts, rounded half away from zero and saturated.
 #
-#     int8, uint8, int16      round_half_away(double(acc) * scale) + zp           ext.rescale_f64
-#     int32                   acc + zp at a scale of 1, else RESCALE rounded so   tosa.rescale
+#     int8, uint8, int16      round_half_away(double(acc) * scale) + zp                         ext.rescale_f64
+#     int32                   acc + zp at a scale of 1, else RESCALE rounded half away from zero    tosa.rescale
 #
 # A sum of which more than 32 bits matter loses its last ones first, which leaves it within one count. A scale so
-# small that all results are 0, or so large that all but 0 are saturated, is replaced by a nearer one that has the
+# small that all results are 0, or so large that all others are saturated, is replaced by a nearer one that has the
 # same results.
 
 
 _ALIKE = 1e-7
 _MOST = 1 << 47
-_WIDEST = 2.0**20
-"""The ratio of scales up to which one product serves all channels without a look."""
+_FAR_APART = 2.0**20
+"""The ratio of scales up to which one product serves all channels, without a check."""
 
 
 def limited_scales(scales: np.ndarray, to: ScalarType, reach: int) -> np.ndarray:
@@ -65,7 +65,7 @@ def real_requantized(
 ) -> Value:
     """`acc`, i32 or i64 within `bounds`, in the result's type. NotApplicable where no form computes it."""
     if np.isnan(scales).any():
-        raise NotApplicable("the ratio of the scales is no number")
+        raise NotApplicable("the ratio of the scales is not a number")
     clamp = result_range(to, activation)
     reach = max(-bounds[0], bounds[1])
     told_apart = ((1 << to.storage.bits) + 1) / limited_scales(scales, to.storage, reach)
@@ -78,12 +78,9 @@ def real_requantized(
         wide = _in_int32(b, acc, scales, to, reach, bounds)
         return b.clamp(wide, *clamp)
     scales = limited_scales(scales, to.storage, reach)
-    if scales.max() > _WIDEST * scales.min() and not _has_product(scales, to, bounds):
+    if scales.max() > _FAR_APART * scales.min() and not _has_product(scales, to, bounds):
         raise NotApplicable("the channels' scales are too far apart for one product in 64 bits")
-    stored = acc.type.with_element(to.storage)
-    result = b.emit(
-        RescaleF64, [acc], stored, scale=scales, output_zp=to.zero_point, input_range=(bounds[0], bounds[1])
-    )
+    result = b.emit(RescaleF64, [acc], to.storage, scale=scales, output_zp=to.zero_point, input_range=bounds)
     return b.clamp(result, *clamp)
 
 
@@ -97,7 +94,7 @@ def _coarse(
 
 
 def result_range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
-    """What the activation clamps stored values to; a bound that is far away is none."""
+    """The range that the activation clamps stored values to, within the storage type's."""
     return real_range(activation, to.storage.minimum, to.storage.maximum, to.scale, to.zero_point)
 
 
@@ -114,9 +111,24 @@ def _in_int32(
     if acc.type.storage != i32 or reach * float(scales.max()) + abs(to.zero_point) >= 2.0**31 - 1:
         raise NotApplicable("the sum or the result can leave 32 bits")
     if (np.abs(scales - 1) <= _ALIKE).all():
-        return b.add(acc, b.constant(np.asarray(to.zero_point))) if to.zero_point else b.identity(acc)
+        return b.add(acc, b.constant(to.zero_point)) if to.zero_point else b.identity(acc)
     numbers = quantize_multipliers(scales)
     return b.rescale(acc, numbers, i32, output_zp=to.zero_point, rounding="half_away", input_range=bounds)
+
+
+def stored(
+    b: RuleBuilder, x: Value, element: UniformQuantizedType, low: int | None = None, high: int | None = None
+) -> Value:
+    """An i32 plus the zero point, clamped (by default to the storage type's range), in the storage type."""
+    storage = element.storage
+    total = b.add(x, b.constant(element.zero_point)) if element.zero_point else x
+    clamped = b.clamp(total, storage.minimum if low is None else low, storage.maximum if high is None else high)
+    return b.cast(clamped, storage)
+
+
+def reach_of(storage: ScalarType, zero_point: int) -> int:
+    """The greatest distance of a stored value from the zero point."""
+    return max(storage.maximum - zero_point, zero_point - storage.minimum)
 
 
 _STORAGES = (i8, ui8, i16)
@@ -148,22 +160,24 @@ class Grid(NamedTuple):
 
     @property
     def zero(self) -> int | None:
-        """The zero point, if there is one for all."""
+        """The zero point, if all elements have the same one."""
         first = int(self.zeros.flat[0])
         return first if (self.zeros == first).all() else None
 
     def same(self, other: Grid) -> bool:
-        """Whether both say the same of every element."""
-        return (
-            self.storage == other.storage
-            and bool((self.scales == other.scales).all())
-            and bool((self.zeros == other.zeros).all())
-        )
+        """Whether every element has the same parameters in both."""
+        if self.storage != other.storage:
+            return False
+        return bool((self.scales == other.scales).all() and (self.zeros == other.zeros).all())
+
+    def entry_of_zeros(self, b: RuleBuilder, rank: int) -> Value:
+        """The zero points as a constant that broadcasts to a tensor of `rank`."""
+        return entry_of(b, self.zeros if self.zero is None else np.asarray(self.zero), rank)
 
 
 def grid_of(value: Value, rank: int | None = None, storages: tuple[ScalarType, ...] = _STORAGES) -> Grid:
-    """A tensor's parameters as a grid of `rank` dims, its own by default; stored in 8 or 16 bits, if nothing else is
-    said."""
+    """A tensor's parameters as a grid of `rank` dims, its own by default. NotApplicable if it is not stored as one of
+    `storages`."""
     element, own = value.type.element, value.type.rank
     if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
         raise NotApplicable(f"tensor '{value.name}' ({value.type.storage}) has no parameters per layer or per axis")
@@ -207,14 +221,13 @@ def entry_of(b: RuleBuilder, grid: np.ndarray, rank: int, element: ScalarType = 
 def centred_by(b: RuleBuilder, operand: Value, grid: Grid) -> Value:
     """x less its zero points as i32."""
     wide = b.cast(b.value(operand), i32)
-    if grid.zero == 0:
-        return wide
-    zeros = grid.zeros if grid.zero is None else np.asarray(grid.zero)
-    return b.sub(wide, entry_of(b, zeros, wide.type.rank or 0))
+    return wide if grid.zero == 0 else b.sub(wide, grid.entry_of_zeros(b, wide.type.rank or 0))
 
 
 def activation_grids(activation: str, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
     """Least and greatest stored values of each element of a result with a fused activation."""
+    if activation != "NONE" and activation not in BOUNDS:
+        raise NotApplicable(f"the fused activation {activation} is not a clamp")
     scales, zeros = np.broadcast_arrays(grid.scales, grid.zeros)
     low, high = grid.storage.minimum, grid.storage.maximum
     pairs = zip(scales.reshape(-1).tolist(), zeros.reshape(-1).tolist(), strict=True)
@@ -232,7 +245,7 @@ def bounded(b: RuleBuilder, x: Value, least: np.ndarray, most: np.ndarray, to: S
 
 
 def over(b: RuleBuilder, x: Value, grid: np.ndarray, apply: Callable[[Value, np.ndarray], Value]) -> Value:
-    """`apply` on x with the grid's axes brought together in its last dim, and the grid as a vector along that; the
+    """`apply` on x, with the grid's axes brought together in its last dim and the grid as a vector along it; the
     result in x's shape. x has the grid's full size along these axes."""
     rank = x.type.rank or 0
     fitted = _fitted(grid, rank)
@@ -245,8 +258,8 @@ def over(b: RuleBuilder, x: Value, grid: np.ndarray, apply: Callable[[Value, np.
     if len(axes) > 1 and shape.count(None) > 1:
         raise NotApplicable("scales along several axes, and more than one dim is not known")
     flat = turned if len(axes) == 1 else b.reshape(turned, [*shape[: rank - len(axes)], grid.size])
-    made = apply(flat, fitted.transpose(perm).reshape(-1))
-    whole = made if len(axes) == 1 else b.reshape(made, list(shape))
+    applied = apply(flat, fitted.transpose(perm).reshape(-1))
+    whole = applied if len(axes) == 1 else b.reshape(applied, list(shape))
     return b.transpose(whole, np.argsort(perm).tolist())
 
 
@@ -255,8 +268,6 @@ def finished(
 ) -> Value:
     """x (i32, within `bounds`) times the ratios, rounded once, plus the zero points, in the result's type, within the
     fused activation's range."""
-    if activation != "NONE" and activation not in BOUNDS:
-        raise NotApplicable(f"the fused activation {activation} is no clamp")
     least, most = activation_grids(activation, target)
     zero = target.zero
 
@@ -272,15 +283,14 @@ def finished(
             return b.clamp(b.rescale(flat, (mantissa, left)), -_FAR, _FAR)
         return b.rescale(flat, (mantissa, left), target.storage, output_zp=zero)
 
-    made = over(b, _spread(b, x, ratio), ratio, rescaled)
+    result = over(b, _spread(b, x, ratio), ratio, rescaled)
     if zero is None:
-        made = b.cast(made, i32)
-        made = b.add(made, entry_of(b, target.zeros, made.type.rank or 0))
+        result = b.add(b.cast(result, i32), entry_of(b, target.zeros, result.type.rank or 0))
     elif activation == "NONE":
-        return made
+        return result
     elif (least == least.flat[0]).all() and (most == most.flat[0]).all():
-        return b.clamp(made, int(least.flat[0]), int(most.flat[0]))
-    return bounded(b, b.cast(made, i32), least, most, target.storage)
+        return b.clamp(result, int(least.flat[0]), int(most.flat[0]))
+    return bounded(b, b.cast(result, i32), least, most, target.storage)
 
 
 def _spread(b: RuleBuilder, x: Value, grid: np.ndarray) -> Value:
@@ -294,12 +304,12 @@ def _spread(b: RuleBuilder, x: Value, grid: np.ndarray) -> Value:
 
 # Functions of one tensor of 8 or 16 bits as tables of the real function, one for each index of a quantized axis.
 #
-# One set of parameters: TABLE, or GATHER of 65536 entries. More: GATHER at stored - least + span * index, from the
+# One set of parameters: TABLE, or GATHER of 65536 entries. Several: GATHER at stored - least + span * index, from the
 # tables one after another. Linear functions of int16 are scaled instead where the tables would be large.
 
 
 _ENTRIES = 1 << 20
-"""Tables of more entries than these together are not made."""
+"""The most entries of all tables of an op together."""
 
 
 def looked_up_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid, function: FloatFunction) -> Value:
@@ -333,16 +343,11 @@ def entries_by(b: RuleBuilder, plain: Value, table: np.ndarray, storage: ScalarT
 
 
 def requantized_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid) -> Value:
-    """The nearest stored values of what a tensor stands for."""
-    return restored_by(b, b.value(operand), source, target)
-
-
-def restored_by(b: RuleBuilder, plain: Value, source: Grid, target: Grid) -> Value:
-    """The nearest stored values of what plain integers stand for."""
+    """The nearest stored values under `target` of a tensor, or plain integers, stored as `source` says."""
     if source.same(target):
-        return plain
+        return b.value(operand)
     if source.storage.bits == 8:
         with suppress(NotApplicable):
-            return looked_up_by(b, plain, source, target, lambda x: x)
-    x = centred_by(b, plain, source)
+            return looked_up_by(b, operand, source, target, lambda x: x)
+    x = centred_by(b, operand, source)
     return finished(b, x, source.scales / target.scales, target, (source.low, source.high))

@@ -1,17 +1,17 @@
-"""Elements looked up or placed by index: the kernels know no scales, and copy stored integers.
+"""Elements looked up or placed by index: the kernels ignore scales, and copy stored integers.
 
-EMBEDDING_LOOKUP is GATHER of rows, ONE_HOT a choice by comparison with 0, 1, 2 ..., MATRIX_DIAG and MATRIX_SET_DIAG one
-by a mask, BUCKETIZE a table; HASHTABLE_LOOKUP keeps its kernel. Sources: kernels/embedding_lookup.cc (EvalSimple),
-hashtable_lookup.cc, one_hot.cc, matrix_diag.cc, matrix_set_diag.cc, bucketize.cc.
+EMBEDDING_LOOKUP is GATHER of rows, ONE_HOT a choice by comparison with 0, 1, 2 ..., MATRIX_DIAG and MATRIX_SET_DIAG a
+choice by a mask, BUCKETIZE a table; HASHTABLE_LOOKUP keeps its kernel. Sources: kernels/embedding_lookup.cc
+(EvalSimple), hashtable_lookup.cc, one_hot.cc, matrix_diag.cc, matrix_set_diag.cc, bucketize.cc.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.indexing import (
     Bucketize,
     DynamicUpdateSlice,
@@ -29,12 +29,11 @@ from tflq.dialects.tfl.indexing import (
 from tflq.ir.core import Op, Value
 from tflq.ir.record import parameters
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8
-from tflq.legalize.grid import grids_of, restored_by
-from tflq.legalize.movement import COPIED, move, parameters_differ, refused, seen_by_kernel, under
+from tflq.legalize.grid import grids_of, requantized_by
+from tflq.legalize.movement import COPIED, kept, move, parameters_differ, refused, seen_by_kernel, under
 from tflq.legalize.probing import centred, per_layer, zero_point_of
-from tflq.legalize.rescaled import saturated
+from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.fixed_point import quotient
 
 _ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
 _OTHER_STORAGE = "no kernel copies {} to {}"
@@ -50,13 +49,8 @@ def embedding_lookup(op: EmbeddingLookup, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"no kernel copies rows of {table.type.storage} to {result.type.storage}")
     rows = b.emit(Gather, [b.value(table), b.value(ids)], result.type.stripped(), axis=0, batch_dims=0)
     if b.real and parameters_differ(op):
-        return _under(b, rows, table, result)
+        return requantized_by(b, rows, *grids_of(table, result))
     return Rewritten([rows], warning=COPIED if parameters_differ(op) else "")
-
-
-def _under(b: RuleBuilder, plain: Value, source: Value, result: Value) -> Answer:
-    """What is stored as in `source`, stored as in `result`."""
-    return Rewritten([restored_by(b, plain, *grids_of(source, result))])
 
 
 @rule(HashtableLookup)
@@ -65,21 +59,20 @@ def hashtable_lookup(op: HashtableLookup, b: RuleBuilder) -> Answer:
     values, result = op.values, op.result
     if values.type.storage != result.type.storage:
         raise NotApplicable(f"no kernel copies rows of {values.type.storage} to {result.type.storage}")
-    types = [v.type.stripped() for v in op.results]
-    rows, hits = b.op(op.name, [b.value(v) for v in op.operands if v], types, op.attributes, version_info(op)).results
+    rows, hits = kept(op, b, [b.value(v) for v in op.operands if v])
     zeros = parameters(result.type)[1].any() if result.type.quantized else False
-    some, all_found = _found(op.lookup, op.keys)
-    differ = some and parameters_differ(op)
-    warning = COPIED if differ else _ZEROS if zeros and not all_found else ""
+    some_hit, all_hit = _hits(op.lookup, op.keys)
+    differ = some_hit and parameters_differ(op)
+    warning = COPIED if differ else _ZEROS if zeros and not all_hit else ""
     return Rewritten([rows, hits], warning=warning)
 
 
-def _found(ids: Value, keys: Value) -> tuple[bool, bool]:
-    """Whether some, and whether all of the ids may be among the keys. The kernel's search needs them in order."""
+def _hits(ids: Value, keys: Value) -> tuple[bool, bool]:
+    """Whether some ids may be among the keys, and whether all are. The kernel's search needs keys in order."""
     if not (ids.is_constant and keys.is_constant) or (np.diff(keys.array.astype(np.int64)) <= 0).any():
         return True, False
-    found = np.isin(ids.array, keys.array)
-    return bool(found.any()), bool(found.all())
+    hits = np.isin(ids.array, keys.array)
+    return bool(hits.any()), bool(hits.all())
 
 
 @rule(OneHot)
@@ -96,14 +89,18 @@ def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
     index = b.reshape(b.cast(b.value(indices), i32), [*shape[:axis], 1, *shape[axis:]])
     places = np.arange(int(depth.array.reshape(()))).reshape(-1, *[1] * (len(shape) - axis))
     differ = parameters_differ(op)
-    plain = [b.value(on), b.value(off)]
-    if differ and (b.real or refused(op)):
-        ready = under(b, [on, off], op.result)
-        if ready is None:
-            raise NotApplicable(COPIED)
-        plain = ready
-    chosen = b.select(b.equal(index, b.constant(places)), *(b.reshape(v, []) for v in plain))
-    return Rewritten([chosen], warning=COPIED if differ and not (b.real or refused(op)) else "")
+    moved = differ and (b.real or refused(op))
+    values = _under(b, [on, off], op.result) if moved else [b.value(on), b.value(off)]
+    chosen = b.select(b.equal(index, b.constant(places)), *(b.reshape(v, []) for v in values))
+    return Rewritten([chosen], warning=COPIED if differ and not moved else "")
+
+
+def _under(b: RuleBuilder, operands: Sequence[Value], result: Value) -> list[Value]:
+    """Operands under the result's parameters; NotApplicable where that is not possible."""
+    moved = under(b, operands, result)
+    if moved is None:
+        raise NotApplicable(COPIED)
+    return moved
 
 
 @rule(MatrixDiag)
@@ -116,13 +113,12 @@ def matrix_diag(op: MatrixDiag, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"the shape of '{x.name}' is not known")
     mask = b.constant(np.eye(shape[-1], dtype=bool), i1)
     fill = zero_point_of(x) or 0 if b.real else 0
-    zero = b.constant(np.asarray(fill), x.type.storage)
+    zero = b.constant(fill, x.type.storage)
     chosen = b.select(mask, b.reshape(b.value(x), [*shape, 1]), zero)
     if b.real and parameters_differ(op):
-        one = isinstance(x.type.element, UniformQuantizedType)
-        if not one:
+        if not isinstance(x.type.element, UniformQuantizedType):
             raise NotApplicable(COPIED)
-        return _under(b, chosen, x, op.result)
+        return requantized_by(b, chosen, *grids_of(x, op.result))
     raw = not b.real and zero_point_of(x) != 0 and shape[-1] != 1
     return Rewritten([chosen], warning=_ZEROS if raw else "")
 
@@ -149,16 +145,14 @@ def matrix_set_diag(op: MatrixSetDiag, b: RuleBuilder) -> Answer:
 @rule(Bucketize)
 def bucketize(op: Bucketize, b: RuleBuilder) -> Answer:
     """result = how many boundaries are not greater: a table of all stored values."""
-    x = op.input
-    elements = per_layer(op, [x])
-    source = elements[0]
+    (source,) = per_layer(op, [op.input])
     if source.storage not in (i8, ui8, i16):
         raise NotApplicable(f"BUCKETIZE has no table for {source.storage}")
     values = np.arange(source.storage.minimum, source.storage.maximum + 1) - source.zero_point
     real = values.astype(np.float32) * np.float32(source.scale)
     boundaries = np.asarray(op.boundaries, np.float32)
     buckets = np.searchsorted(boundaries, real, side="right").astype(np.int32)
-    return Rewritten([b.table(b.value(x), buckets)], note="no kernel takes it; the real function")
+    return Rewritten([b.table(b.value(op.input), buckets)], note="no kernel takes it; the real function")
 
 
 rule(Gather, GatherND, DynamicUpdateSlice, Unique)(move)
@@ -166,12 +160,11 @@ rule(Gather, GatherND, DynamicUpdateSlice, Unique)(move)
 
 # SCATTER_ND and SPARSE_TO_DENSE.
 #
-# SCATTER_ND adds updates to stored zeros, in the type they are stored in, whatever scales and zero points are: on 8
-# bits that is done in int32 and wraps when it is narrowed. No kernel takes int16: there, and where parameters must
-# hold, what is added is the distance from the zero point, scaled and saturated. SPARSE_TO_DENSE writes one value
-# after another over the default value: with known indices each element is picked from them all. Sources:
-# kernels/scatter_nd.cc, internal/reference/reference_ops.h (ScatterNd), sparse_to_dense.cc,
-# internal/reference/sparse_to_dense.h.
+# SCATTER_ND adds updates to stored zeros, in the type they are stored in, whatever scales and zero points are: with 8
+# bits in int32, which wraps when it is narrowed. No kernel takes int16: there, and where parameters must hold, the
+# distances from the zero point are added, scaled and saturated. SPARSE_TO_DENSE writes one value after another over the
+# default value: with known indices each element is picked from them all. Sources: kernels/scatter_nd.cc,
+# internal/reference/reference_ops.h (ScatterNd), sparse_to_dense.cc, internal/reference/sparse_to_dense.h.
 
 
 @rule(ScatterND)
@@ -186,13 +179,11 @@ def scatter_nd(op: ScatterND, b: RuleBuilder) -> Answer:
     if storage != i16 and not (b.real and (differ or not zeros or meeting != 1)):
         raw = _scattered(op, b, b.cast(b.value(updates), i32))
         return Rewritten([b.cast(raw, storage)], warning=COPIED if differ else "" if zeros else _ZEROS)
-    elements = per_layer(op, [updates, result])
+    source, output = per_layer(op, [updates, result])
     if storage == i32:
         raise NotApplicable(COPIED)
-    source, output = elements
     total = _scattered(op, b, centred(b, updates, source))
-    bounds = sum_bounds(source, meeting)
-    return saturated(b, total, np.asarray([quotient(source.scale, output.scale)]), output, "NONE", bounds)
+    return scaled_sum(b, total, source, output, sum_bounds(source, meeting))
 
 
 def _scattered(op: Op, b: RuleBuilder, updates: Value) -> Value:
@@ -227,29 +218,21 @@ def sparse_to_dense(op: SparseToDense, b: RuleBuilder) -> Answer:
         raise NotApplicable("values, default and result are not of one integer type of 8 bits or more")
     moved = [v for v in (values, default, result) if v.type.quantized]
     differ = len(moved) < 3 or len({v.type.element for v in moved}) > 1
-    sources = [b.value(values), b.value(default)]
-    if differ and (b.real or storage == i16):
-        ready = under(b, [values, default], result)
-        if ready is None:
-            raise NotApplicable(COPIED)
-        sources = ready
-    warning = COPIED if differ and not (b.real or storage == i16) else ""
-    return Rewritten([_dense(op, b, *sources)], warning=warning)
+    requantized = differ and (b.real or storage == i16)
+    sources = _under(b, [values, default], result) if requantized else [b.value(values), b.value(default)]
+    return Rewritten([_dense(op, b, *sources)], warning=COPIED if differ and not requantized else "")
 
 
 def _dense(op: SparseToDense, b: RuleBuilder, values: Value, default: Value) -> Value:
     indices, shape, type = op.indices, op.shape, op.output.type.stripped()
     if not (indices.is_constant and shape.is_constant and values.type.is_static):
-        wide = type.storage == i16
-        operands = [b.cast(v, i32) if wide else v for v in (values, default)]
-        made = type.with_element(i32) if wide else type
-        whole = b.emit(SparseToDense, [b.value(indices), b.value(shape), *operands], made, **op.attributes)
-        return b.cast(whole, type.storage)
+        kind = i32 if type.storage == i16 else type.storage
+        operands = [b.value(indices), b.value(shape), b.cast(values, kind), b.cast(default, kind)]
+        return b.cast(b.emit(SparseToDense, operands, type.with_element(kind), **op.attributes), type.storage)
     dims = [int(d) for d in shape.array.reshape(-1)]
     count = math.prod(d or 0 for d in values.type.shape or ())
     where = indices.array.reshape(-1, len(dims)).astype(np.int64)
     source = np.full(dims, count)
     source[tuple(where.T)] = np.arange(len(where)) if values.type.rank else 0  # the last of equal indices stays
-    every = [b.reshape(values, [count]), b.reshape(default, [1])]
-    table = b.concat(every, 0)
+    table = b.concat([b.reshape(values, [count]), b.reshape(default, [1])], 0)
     return b.emit(Gather, [table, b.constant(source)], TensorType(tuple(dims), type.element), axis=0, batch_dims=0)

@@ -6,8 +6,9 @@
     h = saturate(o * tanh(c) * s + zero point)                  a projection of that, where there is one; clipped
 
 Where the kernel has no tanh for e, tanh(c) is i, which its memory still holds, and i * g wraps to int16. The output
-gate's peephole sees the new c. Quotients are rounded half away from zero. The products with the input are
-one convolution for all steps and gates, those with the output state one for all gates.
+gate's peephole reads the new c. Quotients are rounded half away from zero. The products with the input are
+one convolution for all steps and gates, those with the output state one for all gates. LSTM's basic kernel and layer
+norms are below.
 
 Sources: kernels/unidirectional_sequence_lstm.cc, kernels/lstm.cc, kernels/lstm_eval.cc (LstmStepInteger8x8_16),
 kernels/internal/reference/portable_tensor_utils.cc.
@@ -15,19 +16,17 @@ kernels/internal/reference/portable_tensor_utils.cc.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from tflq.dialects.effects import is_variable
 from tflq.dialects.ext import Table16Bit
 from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
 from tflq.dialects.tosa.elementwise import BitwiseAnd, IntDiv
-from tflq.ir.core import Op, Value, constant
-from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.ir.core import Value, constant
+from tflq.ir.types import UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.activation import inverse_square_root
 from tflq.legalize.probing import per_layer, rounding_shift, scaled
-from tflq.legalize.recurrent import CELLS_WITH_TANH, misread, read_state, write_state
+from tflq.legalize.recurrent import BASIC_STORAGES, CELLS_WITH_TANH, misread, read_state, write_state
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     bias_of,
@@ -38,6 +37,7 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.light import dataclass, replace
 from tflq.numerics.convolution import GATE_SCALE, clip_bound, hidden_scale, peephole_scale, power_of_two
 from tflq.numerics.convolution import product_scale_recurrent as product_scale
 from tflq.numerics.fixed_point import (
@@ -63,13 +63,12 @@ from tflq.numerics.fixed_point import (
 
 
 _STATE_BITS = 4
-_STORAGES = (ui8, ui8, ui8, i32, i16, ui8, i16, ui8, i16)
 
 
-def basic_lstm(op: Op, b: RuleBuilder) -> Answer:
+def _basic_lstm(op: LSTM, b: RuleBuilder) -> Answer:
     x, before, weights, bias, state = (op.operand(i) for i in range(5))
     elements = per_layer(op)
-    if tuple(e.storage for e in elements) != _STORAGES:
+    if tuple(e.storage for e in elements) != BASIC_STORAGES:
         raise NotApplicable("the basic kernel takes uint8 with an int16 state")
     try:
         exponent = power_of_two(elements[6].scale)
@@ -105,9 +104,9 @@ def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
     multiplier = quantize_multiplier(4096 * element.scale)
     if multiplier.shift > 0:
         raise NotApplicable(f"the bias' scale is {element.scale:g}, more than the gates' 2^-12")
-    high = b.mul(b.reshape(sums, (batch, width)), b.constant(np.asarray(multiplier.mantissa)), shift=31)
+    high = b.mul(b.reshape(sums, (batch, width)), b.constant(multiplier.mantissa), shift=31)
     if multiplier.shift:
-        high = b.arithmetic_right_shift(high, b.constant(np.asarray(-multiplier.shift)), round=True)
+        high = b.arithmetic_right_shift(high, b.constant(-multiplier.shift), round=True)
     return b.cast(b.clamp(high, i16.minimum, i16.maximum), i16)
 
 
@@ -116,40 +115,40 @@ def _cell(b: RuleBuilder, gates: Value, state: Value) -> tuple[Value, Value]:
     shape = tuple(d or 0 for d in state.type.shape or ())
     logistic, tanh = constant(logistic_table()), constant(tanh_table(LOGISTIC_BITS))
 
-    def looked_up(value: Value, table: Value) -> Value:
-        return b.cast(b.emit(Table16Bit, [value, table], TensorType(shape, i16)), i32)
-
     def gate(place: int) -> Value:
-        start = (0, place * shape[1])
-        part = b.slice(gates, start, shape)
-        return looked_up(part, tanh if place == 1 else logistic)
+        part = b.slice(gates, (0, place * shape[1]), shape)
+        return _looked_up(b, part, tanh if place == 1 else logistic)
 
     def product(x: Value, y: Value) -> Value:
-        return b.arithmetic_right_shift(b.mul(x, y), b.constant(np.asarray(15)), round=True)
+        return b.arithmetic_right_shift(b.mul(x, y), b.constant(15), round=True)
 
     i, g, f, o = (gate(place) for place in range(4))
     kept = product(f, b.cast(state, i32))
     new = b.clamp(b.add(rounding_shift(b, product(i, g), _STATE_BITS), kept), i16.minimum, i16.maximum)
-    twice = b.clamp(b.mul(new, b.constant(np.asarray(2))), i16.minimum, i16.maximum)
-    activation = rounding_shift(b, product(o, looked_up(b.cast(twice, i16), tanh)), 8)
-    activation = b.add(b.clamp(activation, i8.minimum, i8.maximum), b.constant(np.asarray(128)))
+    twice = b.clamp(b.mul(new, b.constant(2)), i16.minimum, i16.maximum)
+    activation = rounding_shift(b, product(o, _looked_up(b, b.cast(twice, i16), tanh)), 8)
+    activation = b.add(b.clamp(activation, i8.minimum, i8.maximum), b.constant(128))
     return b.cast(new, i16), b.cast(activation, ui8)
 
 
-# What an integer LSTM is made of: the operands and numbers of its gates, read off the operator.
+def _looked_up(b: RuleBuilder, x: Value, table: Value) -> Value:
+    """The entries of an int16 table for an int16 x, in int32."""
+    return b.cast(b.emit(Table16Bit, [x, table], i16), i32)
+
+
+# What an integer LSTM consists of: the operands and numbers of its gates.
 #
-# The operands are those of kernels/lstm_shared.h. An input gate without weights is one less the forget gate.
-# Multipliers are one per gate: `channels` repeats them for the cells of all gates, whose weights are joined into one
-# matrix each.
+# The operands are those of kernels/lstm_shared.h. An input gate without weights is 1 - the forget gate. Each gate has
+# one multiplier, which `_channels` repeats for its cells; the weights of all gates are joined into one matrix.
 
 
 _HIDDEN = 4
-"""Which intermediate is the hidden tensor."""
+"""The number of the intermediate that is the hidden tensor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One gate: weights of the input and of the output state, a bias; where there are, a peephole and a layer norm."""
+    """One gate: weights of the input and of the output state, optionally a bias, a peephole and a layer norm."""
 
     input: Value
     recurrent: Value
@@ -165,7 +164,7 @@ class Lstm:
     """An LSTM whose shapes, types and weights are those of the integer kernel."""
 
     gates: dict[str, Gate]
-    """In the order of the joined matrices: "input" (unless it is one less "forget"), "forget", "output", "cell"."""
+    """In the order of the joined matrices: "input" (unless it is 1 - "forget"), "forget", "output", "cell"."""
     source: UniformQuantizedType
     output_state: Value
     state: UniformQuantizedType
@@ -178,7 +177,7 @@ class Lstm:
     outputs: int
 
     def ignored_zero_point(self) -> bool:
-        """Whether weights have a zero point: the kernel disregards it."""
+        """Whether weights have a zero point, which the kernel ignores."""
         groups = ((g.input, g.recurrent, g.peephole, g.norm) for g in self.gates.values())
         weights = [v for v in (*(v for group in groups for v in group), self.projection) if v is not None]
         return any(unused_zero_point(v) for v in weights)
@@ -186,36 +185,33 @@ class Lstm:
     def input_scales(self) -> np.ndarray:
         """Multipliers of the products with the input, per cell of each gate."""
         x = self.source.scale
-        return self._channels([product_scale(scale_of(g.input), x, g.scale) for g in self.gates.values()])
+        return self._channels([product_scale(_scale_of(g.input), x, g.scale) for g in self.gates.values()])
 
     def recurrent_scales(self) -> np.ndarray:
+        """Multipliers of the products with the output state, per cell of each gate."""
         s = self.state.scale
-        return self._channels([product_scale(scale_of(g.recurrent), s, g.scale) for g in self.gates.values()])
+        return self._channels([product_scale(_scale_of(g.recurrent), s, g.scale) for g in self.gates.values()])
 
     def _channels(self, scales: list[float]) -> np.ndarray:
         return np.repeat(np.asarray(scales, np.float64), self.cells)
 
-    def peephole_scale(self, gate: Gate) -> float:
-        assert gate.peephole is not None
-        return peephole_scale(self.cell_exponent, scale_of(gate.peephole), gate.scale)
 
-
-def scale_of(value: Value) -> float:
+def _scale_of(value: Value) -> float:
     """The scale of a tensor that is quantized per layer."""
     element = value.type.element
     assert isinstance(element, UniformQuantizedType)
     return element.scale
 
 
-def read_lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Lstm:
-    """The parts of the operator; NotApplicable where the integer kernel takes no such ones."""
+def _read_lstm(op: LSTM | UnidirectionalSequenceLSTM) -> Lstm:
+    """The parts of the operator; NotApplicable where the integer kernel does not take them."""
     if len(op.intermediates) != 5:
         raise NotApplicable(f"the kernel of 8-bit gates has no integer form ({len(op.intermediates)} intermediates)")
     hidden, projection, projection_bias = op.intermediates[_HIDDEN], op.projection, op.projection_bias
     output_state, cell_state = op.output_state, op.cell_state
     if output_state is None or cell_state is None or hidden is None:
         raise NotApplicable("a state or the hidden tensor is left out")
-    gates = _lstm_gates_gates(op)
+    gates = _gates_of(op)
     values = [v for g in gates.values() for v in (g.input, g.recurrent)] + ([projection] if projection else [])
     wide = [v for g in gates.values() for v in (g.peephole, g.norm) if v is not None]
     biases = [v for v in (*(g.bias for g in gates.values()), projection_bias) if v is not None]
@@ -229,12 +225,9 @@ def read_lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Lstm:
         or any(v.type.rank != 2 for v in values)
         or not isinstance(hidden.type.element, UniformQuantizedType)
     ):
-        raise NotApplicable("a gate is left out, its weights are no matrix, or the hidden tensor has no scale")
+        raise NotApplicable("a gate is left out, its weights are not a matrix, or the hidden tensor has no scale")
     cells, outputs = gates["output"].input.type.shape[0], gates["output"].recurrent.type.shape[1]  # type: ignore[index]
-    source, state, cell = (v.type.element for v in (op.input, output_state, cell_state))
-    assert isinstance(source, UniformQuantizedType)
-    assert isinstance(state, UniformQuantizedType)
-    assert isinstance(cell, UniformQuantizedType)
+    source, state, cell = per_layer(op, [op.input, output_state, cell_state])
     try:
         exponent = power_of_two(cell.scale)
     except ValueError as error:
@@ -259,8 +252,8 @@ def read_lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Lstm:
     )
 
 
-def _lstm_gates_gates(op: LSTM | UnidirectionalSequenceLSTM) -> dict[str, Gate]:
-    """The gates that have weights, and with a layer norm a scale before it; the cell gate has no peephole."""
+def _gates_of(op: LSTM | UnidirectionalSequenceLSTM) -> dict[str, Gate]:
+    """The gates that have weights and, with a layer norm, a scale before it; the cell gate has no peephole."""
     tensors = {
         "input": (op.input_to_input, op.recurrent_to_input, op.input_bias, op.cell_to_input, op.input_norm),
         "forget": (op.input_to_forget, op.recurrent_to_forget, op.forget_bias, op.cell_to_forget, op.forget_norm),
@@ -268,8 +261,8 @@ def _lstm_gates_gates(op: LSTM | UnidirectionalSequenceLSTM) -> dict[str, Gate]:
         "output": (op.input_to_output, op.recurrent_to_output, op.output_bias, op.cell_to_output, op.output_norm),
     }
     gates: dict[str, Gate] = {}
-    for (name, found), inner in zip(tensors.items(), op.intermediates, strict=False):
-        weights, recurrent, bias, peephole, norm = found
+    for (name, parts), inner in zip(tensors.items(), op.intermediates, strict=False):
+        weights, recurrent, bias, peephole, norm = parts
         scale: float | None = GATE_SCALE
         if norm is not None:
             element = None if inner is None else inner.type.element
@@ -280,14 +273,14 @@ def _lstm_gates_gates(op: LSTM | UnidirectionalSequenceLSTM) -> dict[str, Gate]:
 
 
 def _unlike(values: list[Value], storage: object) -> str:
-    """What is wrong with tensors that should be quantized per layer and stored so."""
+    """Which tensor is not quantized per layer or not stored as `storage`; empty if none."""
     for value in values:
         if value.type.storage != storage or not isinstance(value.type.element, UniformQuantizedType):
             return f"'{value.name}' is not {storage} quantized per layer, which the integer kernel asks for"
     return ""
 
 
-# The layer norm of an integer LSTM's gate: int16 values of a row, less their mean, by their standard deviation.
+# The layer norm of an integer LSTM's gate: int16 values of a row, less their mean, divided by their standard deviation.
 #
 #     m = trunc(1024 sum(x) / n)
 #     v = (sum(x^2) floor(2^20 / n) - m^2) / 2^20, truncated; the kernel's guard where that is less than 1
@@ -302,10 +295,10 @@ def layer_norm(b: RuleBuilder, x: Value, weights: np.ndarray, bias: np.ndarray, 
     n = int(weights.size)
     mean = _mean(b, x, n)
     variance = _variance(b, x, mean, n)
-    guard = max(1, int(np.float32(10000) * np.float32(scale)))
-    variance = b.select(b.greater(_constant(b, 1), variance), _constant(b, guard), variance)
+    guard = b.constant(max(1, int(np.float32(10000) * np.float32(scale))))
+    variance = b.select(b.greater(b.constant(1), variance), guard, variance)
     mantissa, shift = inverse_square_root(b, variance)
-    centred = b.sub(b.mul(x, _constant(b, 1024)), mean)
+    centred = b.sub(b.mul(x, b.constant(1024)), mean)
     normal = rounding_shift(b, b.mul(centred, mantissa, shift=31), shift)
     weighted = b.add(b.mul(normal, b.constant(weights[None])), b.constant(bias[None]))
     mantissa_of_scale, left = quantize_multiplier(scale)
@@ -314,12 +307,11 @@ def layer_norm(b: RuleBuilder, x: Value, weights: np.ndarray, bias: np.ndarray, 
 
 
 def _mean(b: RuleBuilder, x: Value, n: int) -> Value:
-    """trunc(1024 sum / n), by the quotient and what it leaves."""
-    total, count = b.reduce("sum", x, 1), _constant(b, n)
-    quotient = _quotient(b, total, count)
+    """trunc(1024 sum / n), from the quotient and the remainder."""
+    total, count, unit = b.reduce("sum", x, 1), b.constant(n), b.constant(1024)
+    quotient = b.emit(IntDiv, [total, count])
     rest = b.sub(total, b.mul(quotient, count))
-    thousandfold = _constant(b, 1024)
-    return b.add(b.mul(quotient, thousandfold), _quotient(b, b.mul(rest, thousandfold), count))
+    return b.add(b.mul(quotient, unit), b.emit(IntDiv, [b.mul(rest, unit), count]))
 
 
 def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
@@ -329,9 +321,9 @@ def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
     """
     square = b.mul(x, x)
     digits = [_low(b, square, 11), _low(b, _right(b, square, 11), 11), _right(b, square, 22)]
-    share = _constant(b, (1 << 20) // n)
+    share = b.constant((1 << 20) // n)
     p0, p1, p2 = (b.mul(b.reduce("sum", d, 1), share) for d in digits)
-    size = b.maximum(mean, b.sub(_constant(b, 0), mean))
+    size = b.maximum(mean, b.sub(b.constant(0), mean))
     low, high = _low(b, size, 13), _right(b, size, 13)
     q0, q1, q2 = b.mul(low, low), b.mul(low, high), b.mul(high, high)
     above = b.add(b.add(_right(b, p0, 20), _right(b, p1, 9)), _left(b, p2, 2))
@@ -341,31 +333,21 @@ def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
     return b.add(above, _right(b, below, 20))
 
 
-def _constant(b: RuleBuilder, value: int) -> Value:
-    return b.constant(np.asarray(value))
-
-
-def _quotient(b: RuleBuilder, x: Value, y: Value) -> Value:
-    return b.emit(IntDiv, [x, y], x.type)
-
-
 def _right(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.arithmetic_right_shift(x, _constant(b, bits))
+    return b.arithmetic_right_shift(x, b.constant(bits))
 
 
 def _left(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.logical_left_shift(x, _constant(b, bits))
+    return b.logical_left_shift(x, b.constant(bits))
 
 
 def _low(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.emit(BitwiseAnd, [x, _constant(b, (1 << bits) - 1)])
+    return b.emit(BitwiseAnd, [x, b.constant((1 << bits) - 1)])
 
 
-# One step of an integer LSTM on int32 values: gates, cell state, hidden state (formulas: `recurrent.lstm`).
-
-
-class Step:
-    """Emits steps for a batch. ValueError where the kernel's arithmetic leaves int32."""
+class _Step:
+    """Emits steps for a batch: gates, cell state, hidden state, in int32. ValueError where the kernel's arithmetic
+    leaves int32."""
 
     def __init__(
         self, b: RuleBuilder, parts: Lstm, batch: int, whole_batch: bool, cell_clip: float, projection_clip: float
@@ -373,7 +355,7 @@ class Step:
         self.b = b
         self.parts = parts
         self.batch = batch
-        self.whole_batch = whole_batch  # or item by item: as the kernel goes where the batch is the first dim
+        self.whole_batch = whole_batch  # else item by item, as the kernel does where the batch is the first dim
         self.names = list(parts.gates)
         gates = parts.gates.values()
         self.width = len(parts.gates) * parts.cells
@@ -389,22 +371,21 @@ class Step:
         known = parts.cell_exponent in CELLS_WITH_TANH
         self.cell_tanh = constant(tanh_table(15 + parts.cell_exponent)) if known else None
 
-    def given(self, x: Value) -> Value:
-        """What the input adds to the gates, of rows [N, 1, 1, depth]: int16 [N, 1, 1, width]."""
+    def from_input(self, x: Value) -> Value:
+        """The products of the gates with input rows [N, 1, 1, depth]: int16 [N, 1, 1, width]."""
         parts, zero = self.parts, self.parts.source.zero_point
         rows = (x.type.shape or (None,))[0]
         sums = self.b.conv2d(x, self.input, self.bias, (rows, 1, 1, self.width), input_zp=zero)
         bounds = bounds_of(parts.source, self.input, (1, 2, 3), 0, self.bias)
         gate = replace(parts.source, storage=i16, zero_point=0, storage_min=i16.minimum, storage_max=i16.maximum)
-        result = fixed(self.b, sums, parts.input_scales(), gate, "NONE", bounds)
-        return result.value
+        return fixed(self.b, sums, parts.input_scales(), gate, "NONE", bounds).value
 
-    def run(self, given: Value, h: Value, c: Value) -> tuple[Value, Value]:
+    def run(self, inputs: Value, h: Value, c: Value) -> tuple[Value, Value]:
         """The next hidden state, int8 [batch, outputs], and cell state, int32 [batch, cells]."""
-        b, sums = self.b, self._sums(given, h)
+        b, sums = self.b, self._sums(inputs, h)
         f = self._activated("forget", sums, c)
         g = self._activated("cell", sums, None)
-        i = self._activated("input", sums, c) if "input" in self.names else b.sub(b.constant(np.asarray(32767)), f)
+        i = self._activated("input", sums, c) if "input" in self.names else b.sub(b.constant(i16.maximum), f)
         kept = rounding_shift(b, b.mul(f, c), 15)
         new = rounding_shift(b, b.mul(i, g), 30 + self.parts.cell_exponent)
         if self.parts.cell_exponent < CELLS_WITH_TANH[0]:
@@ -412,23 +393,24 @@ class Step:
         low, high = (-self.cell_clip, self.cell_clip) if self.cell_clip else (i16.minimum, i16.maximum)
         c = b.clamp(b.add(kept, new), low, high)
         o = self._activated("output", sums, c)
-        through = i if self.cell_tanh is None else self._looked_up(b.cast(c, i16), self.cell_tanh)
+        through = i if self.cell_tanh is None else _looked_up(b, b.cast(c, i16), self.cell_tanh)
         return self._hidden(b.mul(o, through)), c
 
-    def _sums(self, given: Value, h: Value) -> Value:
+    def _sums(self, inputs: Value, h: Value) -> Value:
         """The gates' sums [batch, width], saturated to int16, in int32."""
         b, parts = self.b, self.parts
         x = b.reshape(h, (self.batch, 1, 1, parts.outputs))
-        made = b.conv2d(x, self.recurrent, self.none, (self.batch, 1, 1, self.width), input_zp=parts.state.zero_point)
+        rows = (self.batch, 1, 1, self.width)
+        products = b.conv2d(x, self.recurrent, self.none, rows, input_zp=parts.state.zero_point)
         low, high = bounds_of(parts.state, self.recurrent, (1, 2, 3), 0, self.none).range
         scales = parts.recurrent_scales()
         mantissa, left = quantize_multipliers(scales)
         reach = max(-low, high)
         if reach << max(int(left.max()), 0) >= 1 << 31 or reach * float(scales.max()) >= 2.0**31 - 2.0**16:
             raise ValueError("the scaled product with the output state can leave int32")
-        sums = b.reshape(made, (self.batch, self.width))
-        shares = b.rescale(sums, (mantissa, left), i32, input_range=(low, high))
-        return b.clamp(b.add(shares, b.cast(given, i32)), i16.minimum, i16.maximum)
+        sums = b.reshape(products, (self.batch, self.width))
+        recurrent = b.rescale(sums, (mantissa, left), i32, input_range=(low, high))
+        return b.clamp(b.add(recurrent, b.cast(inputs, i32)), i16.minimum, i16.maximum)
 
     def _activated(self, name: str, sums: Value, c: Value | None) -> Value:
         """A gate in Q0.15, in int32."""
@@ -439,14 +421,14 @@ class Step:
             x = b.clamp(b.add(x, self._peephole(gate, c)), i16.minimum, i16.maximum)
         if gate.norm is not None:
             bias = bias_of(b, gate.bias, cells, i32).array
-            x = layer_norm(b, x, b.value(gate.norm).array, bias, scale_of(gate.norm))
-        return self._looked_up(b.cast(x, i16), self.gate_tanh if name == "cell" else self.logistic)
+            x = layer_norm(b, x, b.value(gate.norm).array, bias, _scale_of(gate.norm))
+        return _looked_up(b, b.cast(x, i16), self.gate_tanh if name == "cell" else self.logistic)
 
     def _peephole(self, gate: Gate, c: Value) -> Value:
-        """The kernel walks the cells of a batch, or of one item, with a row of weights as long as there are outputs."""
+        """The kernel goes through the cells of a batch, or of one item, with a row of as many weights as outputs."""
         b, parts = self.b, self.parts
         assert gate.peephole is not None
-        multiplier = quantize_multiplier(parts.peephole_scale(gate))
+        multiplier = quantize_multiplier(peephole_scale(parts.cell_exponent, _scale_of(gate.peephole), gate.scale))
         if multiplier.shift > 0:
             raise ValueError("the scaled product with the cell state can leave int32")
         if parts.outputs > parts.cells:
@@ -456,10 +438,6 @@ class Step:
         weights[: rows * parts.outputs] = np.tile(b.value(gate.peephole).array[: parts.outputs], rows)
         return b.rescale(b.mul(c, b.constant(weights.reshape(rows, parts.cells))), multiplier, i32)
 
-    def _looked_up(self, x: Value, entries: Value) -> Value:
-        b = self.b
-        return b.cast(b.emit(Table16Bit, [x, entries], x.type.with_element(i16)), i32)
-
     def _hidden(self, product: Value) -> Value:
         """The output state of a product in Q0.30."""
         b, parts, hidden = self.b, self.parts, self.parts.hidden
@@ -467,18 +445,16 @@ class Step:
         if parts.projection is None:
             return scaled(b, product, multiplier, i8, 1 << 30, output_zp=hidden.zero_point)
         inner = scaled(b, product, multiplier, i8, 1 << 30, output_zp=-hidden.zero_point)
-        element = parts.projection.type.element
         weights = _joined(b, [parts.projection])
         bias = bias_of(b, parts.projection_bias, parts.outputs, i32).array.astype(np.int64)
         bias = bias + hidden.zero_point * weights.array.astype(np.int64).sum((1, 2, 3))
         offset = constant(bias.astype(np.int32))
         x, shape = b.reshape(inner, (self.batch, 1, 1, parts.cells)), (self.batch, 1, 1, parts.outputs)
         sums = b.reshape(b.conv2d(x, weights, offset, shape), (self.batch, parts.outputs))
-        scale = np.asarray([product_scale(element.scale, hidden.scale, parts.state.scale)])  # type: ignore[union-attr]
+        scale = np.asarray([product_scale(_scale_of(parts.projection), hidden.scale, parts.state.scale)])
         bounds = bounds_of(replace(hidden, zero_point=0), weights, (1, 2, 3), 0, offset)
-        result = fixed(b, sums, scale, parts.state, "NONE", bounds)
-        clip = self.projection_clip
-        return b.clamp(result.value, -clip, clip) if clip else result.value
+        result, clip = fixed(b, sums, scale, parts.state, "NONE", bounds).value, self.projection_clip
+        return b.clamp(result, -clip, clip) if clip else result
 
 
 def _joined(b: RuleBuilder, matrices: list[Value]) -> Value:
@@ -492,21 +468,22 @@ _MOST_STEPS = 512
 
 @rule(LSTM, UnidirectionalSequenceLSTM)
 def lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Answer:
+    """The steps one after another; the state is variables."""
     x = op.input
     if isinstance(op, LSTM) and op.kernel_type == "BASIC":
-        return basic_lstm(op, b)
+        return _basic_lstm(op, b)
     if x.type.shape is None or not x.type.is_static or len(x.type.shape) not in (2, 3):
         raise NotApplicable("the batch or the number of steps is not known; bind the shapes of the inputs")
-    parts = read_lstm(op, b)
+    parts = _read_lstm(op)
     *outer, depth = (d or 0 for d in x.type.shape)
     time_major = len(outer) == 1 or isinstance(op, LSTM) or op.time_major
     steps, batch = ([1, *outer] if len(outer) == 1 else outer) if time_major else outer[::-1]
     if steps > _MOST_STEPS:
         raise NotApplicable(f"{steps} steps would be written out, more than {_MOST_STEPS}; shorten the sequence")
     try:
-        step = Step(b, parts, batch, time_major, op.cell_clip, op.proj_clip)
-        given = step.given(b.reshape(b.value(x), (steps * batch, 1, 1, depth)))
-        rows = _all_steps(b, parts, step, given, steps, time_major)
+        step = _Step(b, parts, batch, time_major, op.cell_clip, op.proj_clip)
+        inputs = step.from_input(b.reshape(b.value(x), (steps * batch, 1, 1, depth)))
+        rows = _all_steps(step, inputs, steps)
     except ValueError as error:
         raise NotApplicable(str(error)) from error
     whole = b.concat(rows, 0 if time_major else 1) if steps > 1 else rows[0]
@@ -516,16 +493,16 @@ def lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Answer:
     return Rewritten([result], note=note, warning="; ".join(w for w in warnings if w))
 
 
-def _all_steps(b: RuleBuilder, parts: Lstm, step: Step, given: Value, steps: int, time_major: bool) -> list[Value]:
+def _all_steps(step: _Step, inputs: Value, steps: int) -> list[Value]:
     """The outputs, [1, batch, outputs] each, or [batch, 1, outputs]. The state is read before and written after."""
-    batch, width = step.batch, step.width
-    given = b.reshape(given, (steps, batch, width) if time_major else (batch, steps, width))
+    b, parts, batch, width, time_major = step.b, step.parts, step.batch, step.width, step.whole_batch
+    inputs = b.reshape(inputs, (steps, batch, width) if time_major else (batch, steps, width))
     h = read_state(b, parts.output_state, (batch, parts.outputs))
     c = b.cast(read_state(b, parts.cell_state, (batch, parts.cells)), i32)
     rows: list[Value] = []
     for t in range(steps):
         start, size = ((t, 0, 0), (1, batch, width)) if time_major else ((0, t, 0), (batch, 1, width))
-        part = b.slice(given, start, size) if steps > 1 else given
+        part = b.slice(inputs, start, size) if steps > 1 else inputs
         h, c = step.run(b.reshape(part, (batch, width)), h, c)
         rows.append(b.reshape(h, (1, batch, parts.outputs) if time_major else (batch, 1, parts.outputs)))
     write_state(b, parts.output_state, h)

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED on int8, uint8 and int16: a 1x1 convolution over rows of K channels.
+"""FULLY_CONNECTED, a 1x1 convolution over rows of K channels, and BATCH_MATMUL, as the reference kernels compute them.
 
     result[m, o] = clamp(scale(bias[o] + sum_k (x[m, k] - x_zp) * (w[o, k] - w_zp)) + zp)
 
@@ -11,8 +11,8 @@ The kernels differ in `scale` and in the weights they take:
     uint8   uint8           int16   float64, s_in * s_w / s_out                 yes
     int16   int16           int16   fixed-point, 64 bits, legacy or per channel per layer
 
-With int16 weights the sum has 64 bits, but the bias is read as int32 unless the options say INT64; of an int64 one
-that is the halves of its first elements. On other types: `generic/reinterpreted.py`.
+With int16 weights the sum has 64 bits, but the bias is read as int32 unless the options say INT64: an int64 bias as the
+halves of its first elements. On other types: `reinterpreted.py`.
 
 Sources: kernels/fully_connected.cc, kernels/internal/reference/fully_connected.h, integer_ops/fully_connected.h.
 """
@@ -20,6 +20,7 @@ Sources: kernels/fully_connected.cc, kernels/internal/reference/fully_connected.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -51,6 +52,8 @@ from tflq.legalize.probing import per_layer, symmetric
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     Bounds,
+    Products,
+    Rescaled,
     Sums,
     Terms,
     bias_of,
@@ -66,7 +69,6 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.light import dataclass
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 HALVED_BIAS = (
@@ -78,39 +80,33 @@ HALVED_BIAS = (
 @rule(FullyConnected)
 def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     """tosa.reshape, tosa.conv2d 1x1, ext.rescale_f64 or tosa.rescale, tosa.clamp, tosa.reshape."""
-    x, weights, bias, result = op.input, op.weights, op.bias, op.result
+    weights = op.weights
     if op.weights_format != "DEFAULT":
         raise Refused(f"weights '{weights.name}' are stored in the shuffled format", "store them in the default format")
-    source, target = x.type.element, result.type.element
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        raise NotApplicable("the input or the result is not quantized per layer")
+    source, target = per_layer(op, [op.input, op.result])
     if weights.type.rank != 2 or not weights.type.is_static or weights.type.shape is None:
         raise NotApplicable("the weights are not a matrix of known shape")
     scales = scales_of(weights)
     outputs = weights.type.shape[0] or 0
     if scales is None or scales.size not in (1, outputs):
         raise NotApplicable(f"the weights do not have 1 or {outputs} scales")
-    kernel = _kernel(source, weights.type.storage, target, scales.size > 1)
-    if kernel is None:
+    one_scale = scales.size == 1
+    rescaled = _rescaling(source, weights.type.storage, target, not one_scale)
+    if rescaled is None:
         raise NotApplicable(
             f"no kernel for {source.storage} input, {weights.type.storage} weights and {target.storage} result"
         )
-    acc, bias, halved = bias_as_read(op, b, source.storage, weights.type.storage, bias)
-
-    per_layer = scales.size == 1
-    weight_zp = weight_zero_point(weights) if per_layer else 0
+    acc, bias, halved = bias_as_read(op, b, source.storage, weights.type.storage)
+    weight_zp = weight_zero_point(weights) if one_scale else 0
     terms = Terms(b.value(weights), bias_of(b, bias, outputs, acc), source.zero_point, weight_zp, acc)
     sums = fully_connected_sums(op, b, terms)
     bounds = bounds_of(source, weights, (1,), weight_zp, terms.bias)
-    activation = op.fused_activation_function
-    if kernel == "real":
-        answer = real(b, sums.value, double_scales(source.scale, scales, target.scale), target, activation, bounds)
-    elif per_layer:
-        legacy = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
-        answer = fixed(b, sums.value, legacy, target, activation, bounds)
+    if rescaled is fixed and one_scale:
+        products = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
     else:
-        answer = fixed(b, sums.value, double_scales(source.scale, scales, target.scale), target, activation, bounds)
-    ignored = not per_layer and unused_zero_point(weights)
+        products = double_scales(source.scale, scales, target.scale)
+    answer = rescaled(b, sums.value, products, target, op.fused_activation_function, bounds)
+    ignored = not one_scale and unused_zero_point(weights)
     warning = HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
     return answer.rewritten(sums.finish(b, answer.value), warning)
 
@@ -122,7 +118,7 @@ def fully_connected_sums(op: FullyConnected, b: RuleBuilder, terms: Terms) -> Su
     if x.type.shape is None or not outputs or not depth:
         raise NotApplicable("the input's rank is not known, or the weights are empty")
     keep = op.keep_num_dims
-    shape = (*x.type.shape[:-1], outputs) if keep else (_rows(x.type.shape, depth), outputs)
+    shape = (*x.type.shape[:-1], outputs) if keep else (rows_of(x.type.shape, depth), outputs)
     opened = shape.count(None) > 1
     if opened and (len(shape) not in (3, 4) or x.type.shape[-1] != depth):
         raise NotApplicable("more than one dim of the result is not known")
@@ -130,21 +126,21 @@ def fully_connected_sums(op: FullyConnected, b: RuleBuilder, terms: Terms) -> Su
         matrix = _opened(b, x)
     else:
         rows = x if keep or _has_whole_rows(op.input, depth) else _whole_rows(b, x, depth)
-        matrix = b.reshape(rows, (_rows(x.type.shape, depth), 1, 1, depth))
+        matrix = b.reshape(rows, (rows_of(x.type.shape, depth), 1, 1, depth))
     filters = viewed(b, terms.weights, (outputs, 1, 1, depth))
-    made = (*(matrix.type.shape or ())[:3], outputs)
+    result = (*(matrix.type.shape or ())[:3], outputs)
     x_zp, w_zp = terms.input_zp, terms.weight_zp
-    sums = b.conv2d(matrix, filters, terms.bias, made, input_zp=x_zp, weight_zp=w_zp, acc=terms.acc)
+    sums = b.conv2d(matrix, filters, terms.bias, result, input_zp=x_zp, weight_zp=w_zp, acc=terms.acc)
     return Sums(sums, finish=lambda b, y: _closed(b, y, shape) if opened else b.reshape(y, shape))
 
 
 def _opened(b: RuleBuilder, x: Value) -> Value:
-    """x of rank 4 without a RESHAPE, which could infer one dim only; one of rank 3 gets a second dim of 1."""
+    """x with rank 4, without a RESHAPE, which could infer only one dim; a tensor of rank 3 gets a second dim of 1."""
     if x.type.rank == 4:
         return x
     batch, rows, depth = x.type.shape or ()
     type = TensorType((batch, 1, rows, depth), x.type.element)
-    return b.op(ExpandDims, [x, b.constant(np.asarray(1))], [type], {}).result
+    return b.op(ExpandDims, [x, b.constant(1)], [type], {}).result
 
 
 def _closed(b: RuleBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
@@ -156,8 +152,8 @@ def _closed(b: RuleBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
 
 
 def _has_whole_rows(x: Value, depth: int) -> bool:
-    """Whether the elements of x are rows of `depth` whatever its open dims and its batch are: as its shape says, or the
-    shape of a tensor with the same elements."""
+    """Whether x is rows of `depth` elements whatever its open dims and its batch are: by its shape, or the shape of a
+    tensor with the same elements."""
     source = x
     while True:
         dims = source.type.shape or ()
@@ -171,8 +167,8 @@ def _has_whole_rows(x: Value, depth: int) -> bool:
 
 
 def _whole_rows(b: RuleBuilder, x: Value, depth: int) -> Value:
-    """x flat, without the elements behind its last whole row: the kernel does not read them."""
-    rows = _rows(x.type.shape or (), depth)
+    """x flat, without the elements behind its last whole row, which the kernel does not read."""
+    rows = rows_of(x.type.shape or (), depth)
     flat = b.reshape(x, (None if rows is None else math.prod(d or 0 for d in x.type.shape or ()),))
     ends = TensorType((rows,), x.type.element)
     last = sliced(b, flat, b.constant([depth - 1]), b.constant([0]), ends, step=depth, end_mask=1)
@@ -180,31 +176,31 @@ def _whole_rows(b: RuleBuilder, x: Value, depth: int) -> Value:
     return sliced(b, flat, b.constant([0]), end, TensorType((rows and rows * depth,), x.type.element))
 
 
-def _rows(shape: tuple[int | None, ...], depth: int) -> int | None:
-    """How many rows of `depth` elements the input makes; None if a dim is not known."""
+def rows_of(shape: tuple[int | None, ...], depth: int) -> int | None:
+    """How many rows of `depth` elements the input has; None if a dim is not known."""
     return None if None in shape else math.prod(d or 0 for d in shape) // depth
 
 
-def _kernel(
+def _rescaling(
     source: UniformQuantizedType, weights: ScalarType, target: UniformQuantizedType, per_axis: bool
-) -> str | None:
-    """ "real" or "fixed", or None if there is no kernel for the types."""
+) -> Callable[..., Rescaled] | None:
+    """How the kernel for the types scales its sums: `real` or `fixed`; None if there is no kernel for them."""
     types = (source.storage, target.storage)
     if types == (i16, i16) and (source.zero_point or target.zero_point):
         return None
     if types in ((i8, i8), (i16, i16)) and weights in (i8, i4, i2):
-        return "real"
+        return real
     if source.storage == ui8 and weights == ui8 and not per_axis:
-        return "real" if target.storage in (ui8, i16) else None
-    return "fixed" if types == (i16, i16) and weights == i16 else None
+        return real if target.storage in (ui8, i16) else None
+    return fixed if types == (i16, i16) and weights == i16 else None
 
 
 def bias_as_read(
-    op: FullyConnected, b: RuleBuilder, x: ScalarType, weights: ScalarType, bias: Value | None
+    op: FullyConnected, b: RuleBuilder, x: ScalarType, weights: ScalarType
 ) -> tuple[ScalarType, Value | None, bool]:
-    """The type the kernel sums in, the bias as it reads it, and whether that is not what the model says. `x` and
-    `weights`: the types that the kernel reads them as."""
-    declared = op.quantized_bias_type
+    """The type that the kernel sums in, the bias as it reads it, and whether it misreads it. `x` and `weights`: the
+    types that the kernel reads them as."""
+    bias, declared = op.bias, op.quantized_bias_type
     wide = weights == i16
     narrow = x != i16 or declared == "INT32" or (wide and declared != "INT64")
     wanted = i32 if narrow else i64
@@ -217,34 +213,29 @@ def bias_as_read(
     raise unread_bias(bias, wanted)
 
 
+FULLY_CONNECTED = Products(0, (1,), fully_connected_sums)
+
+
 # BATCH_MATMUL on int8 and int16.
 #
 #     result = clamp(scale(sum_k (x[..., m, k] - x_zp) * (y[..., k, n] - y_zp)) + zp)
 #
-# `scale` is the fixed-point multiplier by the legacy product of the scales. int8 sums in 32 bits, int16, which has no
-# zero points, in 64. int8 into int32 is the plain sum of products of stored integers: neither scales nor zero points
-# are read. The kernel reads the scale of an operand that is quantized per axis as 0, so that the result is its zero
-# point everywhere. adj_x and adj_y swap the last two dims of an operand; the dims before these broadcast. Sources:
+# `scale` is the fixed-point multiplier of the legacy product of the scales. int8 sums in 32 bits, int16, which has no
+# zero points, in 64. int8 into int32 is the plain sum of products of stored integers: scales and zero points are not
+# read. The kernel reads the scale of an operand that is quantized per axis as 0, so that the result is its zero point
+# everywhere. adj_x and adj_y swap the last two dims of an operand; the dims before these broadcast. Sources:
 # kernels/batch_matmul.cc, kernels/internal/reference/batch_matmul.h.
 
 
 _ACCUMULATORS = {(i8, i8, i8): i32, (i8, i8, i32): i32, (i16, i16, i16): i64, (i16, i8, i16): i64}
-"""What the kernel sums in, for the types of x, y and the result."""
+"""The type that the kernel sums in, for the types of x, y and the result."""
 _WRITTEN = {(i8, i8): i32, (i16, i16): i16, (i16, i8): i16}
-"""What it writes into a result of any other type."""
+"""The type that it writes into a result of any other type."""
 
 _SCALE_OF_NOTHING = (
     "the kernel reads the scale of an operand that is quantized per axis as 0: the result is its zero point everywhere"
 )
 _IGNORED_ZERO_POINTS = "the kernel ignores zero points where the result is int32, and one is not 0"
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """The result's shape, and how many products there are in a sum, if that is known."""
-
-    shape: Shape
-    depth: int | None
 
 
 @rule(BatchMatMul)
@@ -257,22 +248,23 @@ def batch_matmul(op: BatchMatMul, b: RuleBuilder) -> Answer:
         written = _WRITTEN.get(types[:2], types[2])
         words = "" if written == types[2] else f"the kernel writes {written} into a result of {types[2]}"
         raise NotApplicable(f"no integer form for {types[0]} by {types[1]} into {types[2]}", unsettled=words)
-    sizes = sizes_of(op)
+    shape, depth = sizes_of(op)
     sides = b.value(x), b.value(y)
     if types[2] == i32:
         ignored = unused_zero_point(x) or unused_zero_point(y)
-        return Rewritten([product(op, b, sides, sizes.shape, acc)], warning=_IGNORED_ZERO_POINTS if ignored else "")
-    if (without := _without_scale(op, b, sizes.shape, acc)) is not None:
+        return Rewritten([product(op, b, sides, shape, acc)], warning=_IGNORED_ZERO_POINTS if ignored else "")
+    if (without := _without_scale(op, b, shape, acc)) is not None:
         return without
     left, right, target = elements = per_layer(op)
     if acc == i64:
         symmetric(op, *elements)
     scale = np.asarray([legacy_scale(left.scale, right.scale, target.scale)])
-    sums = product(op, b, sides, sizes.shape, acc, (left.zero_point, right.zero_point))
-    bounds = _bounds(b, left, right, y, sizes.depth, bool(op.adj_y))
-    at_least = None if sizes.depth is not None else _of_products(left, right, 1)
-    answer = fixed(b, sums, scale, target, "NONE", bounds or Bounds.of(acc), at_least)
-    return answer.rewritten()
+    sums = product(op, b, sides, shape, acc, (left.zero_point, right.zero_point))
+    if depth is None:
+        bounds, at_least = Bounds.of(acc), _of_products(left, right, 1)
+    else:
+        bounds, at_least = _bounds(op, b, left, right, depth), None
+    return fixed(b, sums, scale, target, "NONE", bounds, at_least).rewritten()
 
 
 def _without_scale(op: BatchMatMul, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rewritten | None:
@@ -283,19 +275,15 @@ def _without_scale(op: BatchMatMul, b: RuleBuilder, shape: Shape, acc: ScalarTyp
         return None
     if not any(isinstance(e, UniformQuantizedPerAxisType) and e.scales.size > 1 for e in operands):
         return None
-    scaled = fixed(
-        b,
-        product(op, b, (b.value(op.lhs), b.value(op.rhs)), shape, acc),
-        np.zeros(1),
-        target,
-        "NONE",
-        Bounds(np.zeros(1, np.int64), np.zeros(1, np.int64)),
-    )
+    sums = product(op, b, (b.value(op.lhs), b.value(op.rhs)), shape, acc)
+    nothing = np.zeros(1, np.int64)
+    scaled = fixed(b, sums, np.zeros(1), target, "NONE", Bounds(nothing, nothing))
     return scaled.rewritten(None, _SCALE_OF_NOTHING)
 
 
-def sizes_of(op: BatchMatMul) -> Sizes:
-    """The sizes of the product; NotApplicable where the kernel takes no such shapes."""
+def sizes_of(op: BatchMatMul) -> tuple[tuple[int | None, ...], int | None]:
+    """The result's shape, and how many products a sum has, if that is known. NotApplicable for shapes that the kernel
+    does not take."""
     x, y = op.lhs.type.shape, op.rhs.type.shape
     if x is None or y is None:
         raise NotApplicable("the rank of an operand is not known")
@@ -309,7 +297,7 @@ def sizes_of(op: BatchMatMul) -> Sizes:
         outer = broadcast(x[:-2], y[:-2]) or ()
     except ValueError as error:
         raise NotApplicable(str(error)) from error
-    return Sizes((*outer, rows, columns), depths if depth is None else depth)
+    return (*outer, rows, columns), depths if depth is None else depth
 
 
 def product(
@@ -333,24 +321,18 @@ def _swapped(b: RuleBuilder, x: Value) -> Value:
 
 
 def _bounds(
-    b: RuleBuilder,
-    left: UniformQuantizedType,
-    right: UniformQuantizedType,
-    y: Value,
-    depth: int | None,
-    adjoint: bool,
-) -> Bounds | None:
-    """Bounds of the accumulator, from the right side itself if it is constant; None if the depth is not known."""
-    if depth is None:
-        return None
-    none = b.constant(np.zeros((), np.int64), i64)
-    if y.is_constant:
-        return bounds_of(left, b.value(y), ((y.type.rank or 0) - (1 if adjoint else 2),), right.zero_point, none)
-    return _of_products(left, right, depth)
+    op: BatchMatMul, b: RuleBuilder, left: UniformQuantizedType, right: UniformQuantizedType, depth: int
+) -> Bounds:
+    """Bounds of the accumulator, from the right side itself if it is constant."""
+    y = op.rhs
+    if not y.is_constant:
+        return _of_products(left, right, depth)
+    summed = (y.type.rank or 0) - (1 if op.adj_y else 2)
+    return bounds_of(left, b.value(y), (summed,), right.zero_point, b.constant(0, i64))
 
 
 def _of_products(left: UniformQuantizedType, right: UniformQuantizedType, depth: int) -> Bounds:
-    """Bounds of a sum of so many products of any stored numbers."""
+    """Bounds of a sum of `depth` products of any stored numbers."""
     sides = [(e.storage.minimum - e.zero_point, e.storage.maximum - e.zero_point) for e in (left, right)]
     ends = [depth * x * y for x in sides[0] for y in sides[1]]
     return Bounds(np.asarray([min(ends)], np.int64), np.asarray([max(ends)], np.int64))

@@ -1,10 +1,10 @@
 """Data movement: operators that copy stored integers without arithmetic keep their kernel, on plain integers.
 
-The kernels copy raw, whatever the parameters of source and result say (kernels/reshape.cc, transpose.cc, split.cc,
-pack.cc, gather.cc, slice.cc, strided_slice.cc, tile.cc, reverse.cc ...). Where the result has other parameters than
-its source, that reproduces the interpreter and is a warning on the report; where parameters must hold, and where
-the kernel refuses other parameters, what is moved is requantized. Indices become int32 where only
-kernels on quantized tensors take their type.
+The kernels copy the stored integers, whatever the parameters of source and result say (kernels/reshape.cc,
+transpose.cc, split.cc, pack.cc, gather.cc, slice.cc, strided_slice.cc, tile.cc, reverse.cc ...). Where the result has
+other parameters than its source, copying them reproduces the interpreter and is a warning in the report; where
+parameters must hold, and where the kernel refuses other parameters, the elements are requantized. Indices become int32
+where only kernels on quantized tensors take their type.
 """
 
 from __future__ import annotations
@@ -58,24 +58,24 @@ from tflq.numerics.fixed_point import real_table, requantize_table, rescaled_val
 
 # Whether quantization parameters move along with the elements that an operator moves, and which kernels ask for it.
 #
-# Most kernels copy the stored integers and look at no parameters. A few refuse operands whose scale and zero point
+# Most kernels copy the stored integers and ignore parameters. A few refuse operands whose scale and zero point
 # are not the result's; of a tensor with several scales they see 0 and 0. Sources: kernels/expand_dims.cc, pack.cc,
 # unpack.cc, fill.cc, mirror_pad.cc, space_to_batch_nd.cc, batch_to_space_nd.cc, concatenation.cc, pad.cc; types
 # without a kernel: reverse_sequence.cc, space_to_depth.cc, depth_to_space.cc, one_hot.cc.
 
 
 _LARGEST = 1 << 24
-"""Elements of a tensor whose parameters are followed one by one."""
+"""The most elements of a tensor whose parameters are followed one by one."""
 
 
 def parameters_differ(op: Op) -> bool:
-    """Whether what the operator moves comes under other parameters, where some of it is another number under these."""
+    """Whether elements come under other parameters than they had, and some of them stand for another number there."""
     return any(v.type.quantized for v in op.results) and not (follow(op) or _same_numbers(op))
 
 
 def _same_numbers(op: Op) -> bool:
-    """Whether all that is moved to an only result has its parameters, or is a constant of numbers that are stored
-    alike under both. What a constant condition does not choose is not moved."""
+    """Whether everything that is moved to the only result has its parameters, or is a constant of numbers that are
+    stored alike under both. Values that a constant condition does not choose are not moved."""
     element, moved = op.result.type.element, [v for v in op.operands if v is not None and v.type.quantized]
     if len([v for v in op.results if v.type.quantized]) != 1 or not isinstance(element, UniformQuantizedType):
         return False
@@ -87,14 +87,15 @@ def _same_numbers(op: Op) -> bool:
 
 
 def _stored_alike(value: Value, target: UniformQuantizedType) -> bool:
+    """Whether a constant's numbers are stored as the same integers under another type."""
     source = value.type.element
     if not value.is_constant or not isinstance(source, UniformQuantizedType) or source.storage != target.storage:
         return False
     with np.errstate(all="ignore"):
         stored = np.unique(value.array).astype(np.float64)
         steps = (stored - source.zero_point) * (np.float64(source.scale) / target.scale)
-        held = np.clip(np.round(steps) + target.zero_point, target.storage_min, target.storage_max)
-    return bool((held == stored).all())
+        wanted = np.clip(np.round(steps) + target.zero_point, target.storage_min, target.storage_max)
+    return bool((wanted == stored).all())
 
 
 def seen_by_kernel(value: Value) -> tuple[float, int]:
@@ -109,7 +110,7 @@ def seen_by_kernel(value: Value) -> tuple[float, int]:
 
 
 def refused(op: Op) -> bool:
-    """Whether no kernel moves these types, or none from parameters to others."""
+    """Whether no kernel moves these types, or from the operands' parameters to the result's."""
     quantized = [v for v in op.tensors if v.type.quantized]
     lacks, asks = trait_of(op, LacksKernel), trait_of(op, AsksSameScale)
     if lacks is not None and any(v.type.storage in lacks.storages for v in quantized):
@@ -129,7 +130,7 @@ def follow(op: Op) -> bool:
 
 
 def _dims(type: TensorType) -> tuple[int, ...]:
-    """An open dim has one element here, or as many as there are scales along it."""
+    """A shape in which an open dim has one element, or as many as there are scales along it."""
     return tuple(n if d is None else d for d, n in zip(type.shape or (), _scales(type), strict=True))
 
 
@@ -140,7 +141,7 @@ def _scales(type: TensorType) -> tuple[int, ...]:
 
 
 def _followed(op: Op) -> bool:
-    """The operator on numbers that stand for parameters."""
+    """Whether the operator moves numbers that stand for parameters to where the results have them."""
     known: dict[tuple[object, ...], int] = {}
     operands = [None if v is None else _numbers(v, _dims(v.type), known) for v in op.operands]
     if isinstance(op, (Select, SelectV2)):
@@ -158,7 +159,7 @@ def _followed(op: Op) -> bool:
 
 
 def _same(moved: np.ndarray, result: Value, known: dict[tuple[object, ...], int]) -> bool:
-    """Whether the numbers that came there are those of a result, which may be open where they have a size."""
+    """Whether moved numbers are those of a result, which may have open dims."""
     dims = result.type.shape or ()
     if len(dims) != moved.ndim or any(d not in (None, n) for d, n in zip(dims, moved.shape, strict=True)):
         return False
@@ -169,7 +170,7 @@ def _same(moved: np.ndarray, result: Value, known: dict[tuple[object, ...], int]
 
 
 def _numbers(value: Value, dims: tuple[int, ...], known: dict[tuple[object, ...], int]) -> np.ndarray | None:
-    """A number for the parameters of each element; a constant that has none is itself; None if there is neither."""
+    """A number for the parameters of each element; a constant without parameters is itself; None for other tensors."""
     if not value.type.quantized:
         return value.array if value.is_constant else None
     scale, zero = parameters(value.type)
@@ -190,7 +191,7 @@ _WIDENED: Final[Mapping[type[Op], frozenset[ScalarType]]] = {
     ReverseSequence: frozenset({i8}),
     Fill: frozenset({ui8}),
 }
-"""Storage types a kernel does not take, though the operator has them: moved as int32."""
+"""Storage types that a kernel does not take, though the operator has them: moved as int32."""
 
 
 @rule(
@@ -222,35 +223,38 @@ def move(op: Op, b: RuleBuilder) -> Answer:
         raise NotApplicable("operands and results have different storage types")
     if differ and (b.real or refused(op)):
         return _move_real(op, b)
-    operands = [_index(op, b, v) for v in op.operands]
-    widened = storage in _WIDENED.get(type(op), ())
-    if widened:
-        operands = [
-            b.cast(p, i32) if v and p and v.type.quantized else p for v, p in zip(op.operands, operands, strict=True)
-        ]
-    results = [
-        b.cast(new, old.type.storage) if old.type.quantized else new
-        for old, new in zip(op.results, _moved(op, b, operands, widened), strict=True)
-    ]
+    results = _moved(op, b, [_index(op, b, v) for v in op.operands], storage)
     return Rewritten(results, warning=COPIED if differ else "")
 
 
 def _index(op: Op, b: RuleBuilder, value: Value | None) -> Value | None:
-    """What an operand has become; indices of GATHER_ND of 16 bits are int32."""
+    """The plain operand; int16 indices of GATHER_ND become int32."""
     if value is None:
         return None
     narrow = isinstance(op, GatherND) and value.type.element == i16
     return b.cast(b.value(value), i32) if narrow else b.value(value)
 
 
-def _moved(op: Op, b: RuleBuilder, operands: list[Value | None], widened: bool = False) -> list[Value]:
-    """The results of the kernel on plain operands."""
-    types = [v.type.with_element(i32) if widened and v.type.quantized else v.type.stripped() for v in op.results]
-    return b.op(op.name, operands, types, op.attributes, version_info(op)).results
+def _moved(op: Op, b: RuleBuilder, operands: list[Value | None], storage: ScalarType) -> list[Value]:
+    """The results of the kernel on plain operands, in `storage`, as int32 where it takes no such elements."""
+    kind = i32 if storage in _WIDENED.get(type(op), ()) else storage
+    pairs = zip(op.operands, operands, strict=True)
+    wide = [b.cast(new, kind) if old and new and old.type.quantized else new for old, new in pairs]
+    types = [v.type.with_element(kind) if v.type.quantized else v.type for v in op.results]
+    results = zip(op.results, kept(op, b, wide, types), strict=True)
+    return [b.cast(new, storage) if old.type.quantized else new for old, new in results]
+
+
+def kept(
+    op: Op, b: RuleBuilder, operands: Sequence[Value | None], types: Sequence[TensorType] | None = None
+) -> list[Value]:
+    """The results of the op itself on plain operands; of the results' plain types, if no others are given."""
+    plain = [v.type.stripped() for v in op.results] if types is None else types
+    return b.op(op.name, operands, plain, op.attributes, version_info(op)).results
 
 
 def _move_real(op: Op, b: RuleBuilder) -> Answer:
-    """Several sources take the result's parameters and are moved; what is moved of one takes those of each result."""
+    """Several sources take the result's parameters and are moved; the parts of one source take those of each result."""
     quantized = [v for v in op.operands if v is not None and v.type.quantized]
     if quantized[0].type.storage.bits not in (8, 16):
         raise NotApplicable(COPIED)
@@ -259,32 +263,27 @@ def _move_real(op: Op, b: RuleBuilder) -> Answer:
     except NotApplicable:
         raise NotApplicable(COPIED) from None
     common = sources[0] if len(sources) == 1 else targets[0]
-    storage = common.storage
-    widened = storage in _WIDENED.get(type(op), ())
     operands: list[Value | None] = []
     for value in op.operands:
         plain = _index(op, b, value)
         if value is not None and plain is not None and value.type.quantized:
             plain = requantized(b, plain, sources.pop(0), common)
-            plain = b.cast(plain, i32) if widened else plain
         operands.append(plain)
     return [
-        requantized(b, b.cast(new, storage), common, targets.pop(0)) if old.type.quantized else new
-        for old, new in zip(op.results, _moved(op, b, operands, widened), strict=True)
+        requantized(b, new, common, targets.pop(0)) if old.type.quantized else new
+        for old, new in zip(op.results, _moved(op, b, operands, common.storage), strict=True)
     ]
 
 
-def under(b: RuleBuilder, operands: Sequence[Value | None], result: Value) -> list[Value] | None:
-    """Operands of 8 or 16 bits under the result's parameters."""
-    made: list[Value] = []
-    for value in operands:
+def under(b: RuleBuilder, operands: Sequence[Value], result: Value) -> list[Value] | None:
+    """Operands of 8 or 16 bits under the result's parameters; None if one cannot be brought there."""
+    values: list[Value] = []
+    for operand in operands:
+        value = requantized_if_plain(b, b.value(operand), operand.type.element, result.type.element)
         if value is None:
             return None
-        moved = requantized_if_plain(b, b.value(value), value.type.element, result.type.element)
-        if moved is None:
-            return None
-        made.append(moved)
-    return made
+        values.append(value)
+    return values
 
 
 @rule(Densify)
@@ -299,8 +298,8 @@ def densify(op: Densify, b: RuleBuilder) -> Answer:
 # CONCATENATION: stored integers one after another.
 #
 # uint8 operands of other scales are requantized in float (internal/reference/concatenation.h,
-# ConcatenationWithScaling), which is a 256-entry table per operand; int8 operands, which the kernel refuses,
-# likewise. int16 is copied as it is, and so is what has several scales. Source: kernels/concatenation.cc.
+# ConcatenationWithScaling), which is a 256-entry table per operand; so are int8 operands, which the kernel refuses.
+# int16 is copied as it is, and so are tensors with several scales. Source: kernels/concatenation.cc.
 
 
 @rule(Concatenation)
@@ -322,6 +321,7 @@ def concatenation(op: Concatenation, b: RuleBuilder) -> Answer:
 
 
 def _per_layer(op: Op, b: RuleBuilder, operands: list[Value], target: UniformQuantizedType) -> Answer:
+    """CONCATENATION where all tensors are quantized per layer."""
     parts: list[Value] = []
     for value in operands:
         source, plain = value.type.element, b.value(value)
@@ -330,13 +330,13 @@ def _per_layer(op: Op, b: RuleBuilder, operands: list[Value], target: UniformQua
             plain = _requantized(b, plain, source, target)
         parts.append(plain)
     raw = target.storage.bits != 8 and parameters_differ(op)
-    if raw and b.real and (ready := under(b, op.operands, op.result)):
-        return _concatenate(op, b, ready)
+    if raw and b.real and (moved := under(b, operands, op.result)):
+        return _concatenate(op, b, moved)
     return Rewritten([_concatenate(op, b, parts)], warning=COPIED if raw else "")
 
 
 def _requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target: UniformQuantizedType) -> Value:
-    """uint8 as the kernel does it; that of int8 refuses other parameters."""
+    """An operand under the result's parameters: uint8 as the kernel does it; int8, which it refuses, rounded."""
     parameters = source.storage.dtype, source.scale, source.zero_point, target.scale, target.zero_point
     table, wanted = requantize_table(*parameters), real_table(*parameters)
     off = 0 if not target.scale else int(np.abs(table.astype(np.int64) - wanted).max())
@@ -354,8 +354,8 @@ def _concatenate(op: Op, b: RuleBuilder, parts: list[Value]) -> Value:
 
 # PAD, PADV2 and SPACE_TO_BATCH_ND: stored integers moved, and others put around them.
 #
-# PAD writes the zero point of the result, PADV2 a stored value. Both copy the operand as it is; PADV2 refuses a value
-# that does not have the result's parameters, SPACE_TO_BATCH_ND an operand: what no kernel takes is requantized.
+# PAD writes the zero point of the result, PADV2 a stored value. Both copy the operand as it is. PADV2 refuses a value,
+# SPACE_TO_BATCH_ND an operand, that does not have the result's parameters: these are requantized.
 # Source: kernels/pad.cc (EvalInt), space_to_batch_nd.cc.
 
 
@@ -378,7 +378,7 @@ def pad(op: Pad | PadV2, b: RuleBuilder) -> Answer:
         if moved is None:
             raise NotApplicable(_OTHER)
         plain = moved
-    fill = b.constant(np.asarray(seen_by_kernel(result)[1]), storage) if value is None else _fill(b, value, result)
+    fill = b.constant(seen_by_kernel(result)[1], storage) if value is None else _fill(b, value, result)
     if fill is None:
         raise NotApplicable(_OTHER)
     padded = b.emit(PadV2, [plain, b.value(op.paddings), fill], result.type.stripped())
@@ -386,7 +386,7 @@ def pad(op: Pad | PadV2, b: RuleBuilder) -> Answer:
 
 
 def _around_is_zero(op: Pad | PadV2) -> bool:
-    """Whether the stored value that stands around the operand means the same under each of the result's scales."""
+    """Whether the stored value around the operand means the same under each of the result's scales."""
     element = op.result.type.element
     if isinstance(element, UniformQuantizedType):
         return True
@@ -394,7 +394,7 @@ def _around_is_zero(op: Pad | PadV2) -> bool:
 
 
 def _inside_follows(op: Pad | PadV2) -> bool:
-    """Whether what is moved has the parameters of where it goes."""
+    """Whether each element has the parameters of the place in the result that it is moved to."""
     x, result = op.input, op.output
     if x.type.element == result.type.element and isinstance(x.type.element, UniformQuantizedType):
         return True
@@ -403,12 +403,12 @@ def _inside_follows(op: Pad | PadV2) -> bool:
         return False
     begin, shape = paddings.array.reshape(-1, 2)[:, 0], x.type.shape or ()
     cut: list[Value | None] = [Value(result.type), constant(begin), constant(np.asarray(shape, np.int32))]
-    inside = Op(Slice.op_name, cut, [Value(x.type)], {})
-    return follow(inside)
+    return follow(Op(Slice.op_name, cut, [Value(x.type)], {}))
 
 
 def _fill(b: RuleBuilder, value: Value, result: Value) -> Value | None:
-    """What PADV2 writes, under the result's parameters; a constant of any type."""
+    """The value that PADV2 writes, under the result's parameters; None if it cannot be brought there. A constant may be
+    of any type."""
     source, target = value.type.element, result.type.element
     if not value.type.quantized or seen_by_kernel(value) == seen_by_kernel(result):
         return b.value(value)
@@ -418,7 +418,7 @@ def _fill(b: RuleBuilder, value: Value, result: Value) -> Value | None:
         return None
     parameters = (source.scale, source.zero_point, target.scale, target.zero_point)
     stored = rescaled_value(int(value.array.reshape(())), *parameters)
-    return b.constant(np.asarray(np.clip(stored, target.storage_min, target.storage_max)), target.storage)
+    return b.constant(np.clip(stored, target.storage_min, target.storage_max), target.storage)
 
 
 @rule(SpaceToBatchND)
@@ -445,14 +445,14 @@ def space_to_batch(op: SpaceToBatchND, b: RuleBuilder) -> Answer:
 
 def _spread(op: SpaceToBatchND, b: RuleBuilder, plain: Value, zero: int) -> Value:
     """Padded with a stored value, and moved. The kernel on plain integers pads with 0: where the paddings are not
-    known, what is moved is the distance from the value."""
+    known, the distances from the value are moved."""
     x, block, paddings, type = op.input, op.block, op.paddings, op.output.type.stripped()
     storage = type.storage
     if zero and (not paddings.is_constant or x.type.shape is None):
-        wide = b.sub(b.cast(plain, i32), b.constant(np.asarray(zero)))
+        wide = b.sub(b.cast(plain, i32), b.constant(zero))
         operands = [wide, b.value(block), b.value(paddings)]
         moved = b.emit(SpaceToBatchND, operands, type.with_element(i32))
-        return b.cast(b.add(moved, b.constant(np.asarray(zero))), storage)
+        return b.cast(b.add(moved, b.constant(zero)), storage)
     if not zero or x.type.shape is None:
         return b.emit(SpaceToBatchND, [plain, b.value(block), b.value(paddings)], type)
     amounts = paddings.array.reshape(-1, 2)
@@ -460,7 +460,7 @@ def _spread(op: SpaceToBatchND, b: RuleBuilder, plain: Value, zero: int) -> Valu
         around = np.zeros((len(x.type.shape), 2), np.int32)
         around[1 : 1 + len(amounts)] = amounts
         shape = tuple(None if d is None else d + int(p.sum()) for d, p in zip(x.type.shape, around, strict=True))
-        fill = b.constant(np.asarray(zero), storage)
+        fill = b.constant(zero, storage)
         plain = b.emit(PadV2, [plain, b.constant(around), fill], TensorType(shape, storage))
     none = b.constant(np.zeros_like(amounts))
     return b.emit(SpaceToBatchND, [plain, b.value(block), none], type)

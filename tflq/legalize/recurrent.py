@@ -1,16 +1,25 @@
-"""SVDF on int8 with an int16 state: a filter over the features, a window over time.
+"""Recurrent operators: which of them a kernel of TFLite computes, their state, and SVDF (`lstm.py` has LSTM).
 
-    state[b, f, :] = state[b, f, 1:], saturate((x[b] - zero point) . feature[f] * s1)     int16
-    y[b, u] = saturate((sum over the unit's filters f and m of state[b, f, m] * time[f, m] + bias[u]) * s2 + zero point)
+    SVDF                int8 with a time filter and state of int16, RELU; hybrid
+    LSTM, sequence      int8 with gates and cell state in int16 (five intermediate tensors); hybrid
+    LSTM                int8 with 8-bit gates (twelve); the basic kernel on uint8
+    RNN, sequences,     hybrid
+    BIDIRECTIONAL ones
 
-RELU, the one activation that the kernel takes, is the saturation. Sums wrap in int32.
-Sources: kernels/svdf.cc, kernels/internal/reference/svdf.h (EvalIntegerSVDF).
+Hybrid: float activations and state, 8-bit weights all of one type. A kernel reads its operands as these types
+whatever they are, mostly without an error. Operators that no kernel computes are computed in float, on a new float
+state, which starts as 0; so are those that read or write a tensor of another width, whose result could be anything.
+
+What a kernel runs and gets wrong (`misread`) is kept as it is, with a warning: several scales, which it does not see;
+signed bytes as unsigned ones; a cell state's scale for which it has no tanh.
+
+Sources: kernels/svdf.cc, lstm.cc, unidirectional_sequence_lstm.cc, bidirectional_sequence_lstm.cc, basic_rnn.cc,
+unidirectional_sequence_rnn.cc, bidirectional_sequence_rnn.cc.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -32,42 +41,24 @@ from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8,
 from tflq.legalize.probing import kernel_name, per_layer
 from tflq.legalize.rescaled import IGNORED_ZERO_POINT, Bounds, bias_of, bounds_of, fixed, unused_zero_point, viewed
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.light import replace
 from tflq.numerics.convolution import power_of_two
 from tflq.numerics.convolution import product_scale_recurrent as product_scale
 
-# Recurrent operators: which of them a kernel of TFLite computes.
-#
-#     SVDF                int8 with a time filter and state of int16, RELU; hybrid
-#     LSTM, sequence      int8 with gates and cell state in int16 (five intermediate tensors); hybrid
-#     LSTM                int8 with 8-bit gates (twelve); the basic kernel on uint8
-#     RNN, sequences,     hybrid
-#     BIDIRECTIONAL ones
-#
-# Hybrid: float activations and state, 8-bit weights all of one type. A kernel reads its operands as these types
-# whatever they are, most without a word. What no kernel computes is computed in float, on a new float state, which
-# starts as 0; so is what reads or writes a tensor of another width, whose result is anything.
-#
-# What a kernel runs and gets wrong (`misread`) is kept as it is, with a warning: several scales, of which it sees
-# none; signed bytes as unsigned ones; a cell state's scale for which it has no tanh.
-#
-# Sources: kernels/svdf.cc, lstm.cc, unidirectional_sequence_lstm.cc, bidirectional_sequence_lstm.cc, basic_rnn.cc,
-# unidirectional_sequence_rnn.cc, bidirectional_sequence_rnn.cc.
-
-
 _STATES: Final = frozenset("hc")
-_LSTM = "x" + "w" * 8 + "p" * 3 + "b" * 4 + "wb" + "hc" + "nnnn"
-_BOTH = "w" * 8 + "p" * 3 + "b" * 4 + "wb"
+_DIRECTION = "w" * 8 + "p" * 3 + "b" * 4 + "wb"
+_LSTM = "x" + _DIRECTION + "hc" + "nnnn"
 _ROLES: Final[Mapping[type[Op], str]] = {
     SVDF: "xwtbc",
     LSTM: _LSTM,
     UnidirectionalSequenceLSTM: _LSTM,
-    BidirectionalSequenceLSTM: "x" + _BOTH * 2 + "hchc" + "x" + "w" * 8,
+    BidirectionalSequenceLSTM: "x" + _DIRECTION * 2 + "hchc" + "x" + "w" * 8,
     RNN: "xwwbh",
     UnidirectionalSequenceRNN: "xwwbh",
     BidirectionalSequenceRNN: "xwwbhwwbhxww",
 }
-"""What each operand is: the input, weights, peepholes, biases, layer norms, filters over time, states of the output (h)
-and of the cell (c)."""
+"""The role of each operand: input (x), weights, peepholes, biases, layer norms (n), filters over time, states of the
+output (h) and of the cell (c). Results are y."""
 
 _INTEGER_LSTM: Final = {"x": i8, "w": i8, "p": i16, "b": i32, "h": i8, "c": i16, "n": i16, "y": i8}
 _INTEGER: Final[Mapping[type[Op], Mapping[str, ScalarType]]] = {
@@ -75,26 +66,27 @@ _INTEGER: Final[Mapping[type[Op], Mapping[str, ScalarType]]] = {
     LSTM: _INTEGER_LSTM,
     UnidirectionalSequenceLSTM: _INTEGER_LSTM,
 }
-_BASIC: Final = (ui8, ui8, ui8, i32, i16, ui8, i16, ui8, i16)
+BASIC_STORAGES: Final = (ui8, ui8, ui8, i32, i16, ui8, i16, ui8, i16)
 """Operands and results of the basic kernel of LSTM."""
 CELLS_WITH_TANH: Final = range(-15, -8)
 _CELLS_TO_SHIFT: Final[Mapping[type[Op], range]] = {
     LSTM: range(-30, -8),
     UnidirectionalSequenceLSTM: range(-30, 2),
 }
-"""Exponents of a cell state's scale: those the kernels have a tanh for, and those that they run with shifts of 0 to 31
-bits."""
+"""Exponents of a cell state's scale: those for which the kernels have a tanh, and those with which they run, by shifts
+of 0 to 31 bits."""
 _SAME_WIDTH: Final[Mapping[type[Op], str]] = {SVDF: "wty", LSTM: "hy", UnidirectionalSequenceLSTM: "hy"}
-"""Roles in which kernels take int8 for uint8, and the reverse, without a word."""
+"""Roles in which kernels read int8 as uint8, and the reverse, without an error."""
 
 
 def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
     """Why no kernel computes a recurrent operator on its types; empty if one does. `real`: parameters must hold;
-    `kept`: else what the kernel gets wrong must be something that the rules know."""
+    `kept`: whether the kernel stays; else only errors of it are allowed that the rules reproduce."""
     name = kernel_name(op)
     if _is_basic(op):
         storages = tuple(v.type.storage for v in op.tensors)
-        return "" if storages == _BASIC else f"the basic kernel of LSTM has no form on {_listed(storages)}"
+        listed = ", ".join(dict.fromkeys(map(str, storages)))
+        return "" if storages == BASIC_STORAGES else f"the basic kernel of LSTM has no form on {listed}"
     hybrid, weights = _hybrid_weights(op)
     expected = _expected(op)
     if expected is None or (hybrid and weights not in (i8, ui8)):
@@ -117,7 +109,8 @@ def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
 
 
 def repeated(op: Op) -> str:
-    """Whether a kernel goes through its sequence more than once, its state going on; empty if not."""
+    """The reason why a kernel goes through its sequence more than once, with the state it left; empty if it does
+    not."""
     if not isinstance(op, BidirectionalSequenceRNN) or not op.goes_round:
         return ""
     return (
@@ -132,7 +125,7 @@ def misread(op: Op) -> str:
 
 
 def _tanh_of_cell(op: Op) -> str:
-    """Whether an integer LSTM's kernel has no tanh for the scale of its cell state, which it then leaves out."""
+    """What an integer LSTM's kernel does if it has no tanh for the scale of its cell state; empty if it has one."""
     if not isinstance(op, (LSTM, UnidirectionalSequenceLSTM)) or _hybrid_weights(op)[0]:
         return ""
     if len(op.intermediates) != 5 or _cell_exponent(op) in CELLS_WITH_TANH:
@@ -146,7 +139,7 @@ def _tanh_of_cell(op: Op) -> str:
 
 
 def _wrong_type(op: Op) -> str:
-    """A tensor that the kernel takes for one of another type."""
+    """What is wrong with a tensor that the kernel reads as one of another type; empty if nothing."""
     name, expected = kernel_name(op), _expected(op)
     for role, value in _roles(op):
         if value.type.quantized and not isinstance(value.type.element, UniformQuantizedType):
@@ -157,6 +150,7 @@ def _wrong_type(op: Op) -> str:
 
 
 def _roles(op: Op) -> list[tuple[str, Value]]:
+    """Operands and results, each with its role."""
     pairs = [*zip(_ROLES[type(op)], op.operands, strict=False), *(("y", v) for v in op.results)]
     return [(role, value) for role, value in pairs if value is not None]
 
@@ -171,18 +165,20 @@ def _first(op: Op, role: str) -> Value:
 
 
 def _is_coupled(op: Op) -> bool:
-    """Whether an LSTM has no weights for its input gate, which is one less the forget gate."""
+    """Whether an LSTM has no weights for its input gate, which then is 1 - the forget gate."""
     return isinstance(op, (LSTM, UnidirectionalSequenceLSTM)) and op.input_to_input is None
 
 
 def _expected(op: Op) -> Mapping[str, ScalarType] | None:
-    """What the kernel takes each role for."""
+    """The type that the kernel reads each role as."""
     hybrid, weights = _hybrid_weights(op)
-    return _hybrid(weights) if hybrid else _INTEGER.get(type(op))
+    if hybrid:
+        return {**dict.fromkeys("xbhcny", f32), **dict.fromkeys("wpt", weights)}
+    return _INTEGER.get(type(op))
 
 
 def _as_bytes(op: Op, role: str, value: Value, expected: ScalarType) -> bool:
-    """Whether the kernel takes a tensor for one of the other sign."""
+    """Whether the kernel reads a tensor as one of the other sign."""
     return role in _SAME_WIDTH.get(type(op), "") and {value.type.storage, expected} == {i8, ui8}
 
 
@@ -190,12 +186,9 @@ def _is_basic(op: Op) -> bool:
     return isinstance(op, LSTM) and op.kernel_type == "BASIC"
 
 
-def _hybrid(weights: ScalarType) -> Mapping[str, ScalarType]:
-    return {**dict.fromkeys("xbhcny", f32), **dict.fromkeys("wpt", weights)}
-
-
 def _parameters(op: Op) -> str:
-    """Why the integer kernel refuses what an operator of its types says, or computes nothing sensible."""
+    """Why the integer kernel refuses the parameters of an operator of its types, or computes nonsense; empty if it does
+    not."""
     if isinstance(op, SVDF):
         return "" if op.fused_activation_function == "RELU" else "SVDF's int8 kernel takes only RELU"
     counts = (5, 12) if isinstance(op, LSTM) else (5,)
@@ -203,7 +196,7 @@ def _parameters(op: Op) -> str:
         asked = " or ".join(map(str, counts))
         return f"the kernel asks for {asked} intermediate tensors, and there are {len(op.intermediates)}"
     if len(op.intermediates) == 12 or not isinstance(op, (LSTM, UnidirectionalSequenceLSTM)):
-        return ""  # this kernel knows no scale of the cell state
+        return ""  # this kernel ignores the scale of the cell state
     try:
         exponent = _cell_exponent(op)
     except ValueError as error:
@@ -215,8 +208,8 @@ def _parameters(op: Op) -> str:
 
 
 def unset(op: Op) -> str:
-    """Whether an integer kernel runs without having set its parameters, since it does not ask whether that went well;
-    empty if not. Source: calls of PopulateQuantizedLstmParams8x8_16 in Prepare of kernels/lstm.cc and
+    """Why an integer kernel runs without having set its parameters, since it does not check whether that succeeded;
+    empty if it does not. Source: calls of PopulateQuantizedLstmParams8x8_16 in Prepare of kernels/lstm.cc and
     unidirectional_sequence_lstm.cc."""
     if type(op) not in _CELLS_TO_SHIFT or _is_basic(op) or _hybrid_weights(op)[0] or len(op.intermediates) != 5:
         return ""
@@ -232,15 +225,11 @@ def _cell(op: LSTM | UnidirectionalSequenceLSTM) -> Value:
 
 
 def _cell_exponent(op: LSTM | UnidirectionalSequenceLSTM) -> int:
-    """The exponent of the cell state's scale. ValueError if it is no power of two."""
+    """The exponent of the cell state's scale. ValueError if it is not a power of two."""
     element = _cell(op).type.element
     if not isinstance(element, UniformQuantizedType):
         raise ValueError(f"'{_cell(op).name}' has several scales, and a shift by the one is not defined")  # noqa: TRY004
     return power_of_two(element.scale)
-
-
-def _listed(storages: Sequence[ScalarType]) -> str:
-    return ", ".join(dict.fromkeys(map(str, storages)))
 
 
 def reads_past_state(op: Op) -> bool:
@@ -253,20 +242,21 @@ def reads_past_state(op: Op) -> bool:
 
 
 def missing_state(op: Op) -> str:
-    """Which state of a recurrent operator no kernel could update; empty of all others."""
+    """Which state of a recurrent operator is not a variable tensor, so that no kernel could update it; empty if all
+    are."""
     for role, value in zip(_ROLES.get(type(op), ""), op.operands, strict=False):
         if role in _STATES and value is not None and not is_variable(value) and not _is_basic(op):
-            return f"its state '{value.name}' is no variable tensor, which every kernel asks for: mark it as one"
+            return f"its state '{value.name}' is not a variable tensor, as every kernel asks: mark it as one"
     return ""
 
 
-# State of recurrent operators: a variable tensor becomes a variable of the integer form.
+# State: a variable tensor becomes a variable of the integer form.
 #
 # It starts as its zero point where it is int8, else as 0. Source: core/api/tensor_utils.cc (ResetVariableTensor).
 
 
 def read_state(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
-    """What a variable tensor holds, in that shape."""
+    """The content of a variable tensor, in that shape."""
     name, new = b.variables.name(tensor)
     storage = tensor.type.storage
     if new:
@@ -277,13 +267,24 @@ def read_state(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
 
 
 def write_state(b: RuleBuilder, tensor: Value, value: Value) -> None:
-    """Makes a value, of the shape that was read, what a variable tensor holds."""
+    """Writes a value, of the shape that was read, to a variable tensor."""
     name, _ = b.variables.name(tensor)
     b.op(VariableWrite, [value], [], {"name": name})
 
 
+# SVDF on int8 with an int16 state: a filter over the features, a window over time.
+#
+#     state[b, f, :] = state[b, f, 1:], saturate((x[b] - zero point) . feature[f] * s1)     int16
+#     y[b, u] = saturate((sum over the unit's filters f and m of state[b, f, m] * time[f, m] + bias[u]) * s2
+#                        + zero point)
+#
+# RELU, the only activation that the kernel takes, is the saturation. Sums wrap in int32.
+# Sources: kernels/svdf.cc, kernels/internal/reference/svdf.h (EvalIntegerSVDF).
+
+
 @rule(SVDF)
 def svdf(op: SVDF, b: RuleBuilder) -> Answer:
+    """tosa.conv2d of the features, the state, a product and tosa.reduce_sum over time."""
     x, feature, time, bias, state = op.input, op.feature, op.time, op.bias, op.state
     elements = per_layer(op, [x, feature, time, state, op.result])
     storages = [e.storage for e in elements]
@@ -296,7 +297,7 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
         raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
     batch, depth = (d or 0 for d in x.type.shape or ())
     filters, memory = (d or 0 for d in time.type.shape or ())
-    source, weights, _, held, target = elements
+    source, weights, taps, held, target = elements
     unbiased = b.constant(np.zeros(filters), i32)
     sums = b.conv2d(
         b.reshape(b.value(x), (batch, 1, 1, depth)),
@@ -310,7 +311,7 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     newest = fixed(b, sums, scale, replace(held, zero_point=0), "NONE", bounds)
     window = _pushed(b, state, b.reshape(newest.value, (batch, filters, 1)), memory)
     total, bounds = _over_time(op, b, window, time, bias)
-    scale = np.asarray([product_scale(held.scale, elements[2].scale, target.scale)])
+    scale = np.asarray([product_scale(held.scale, taps.scale, target.scale)])
     result = fixed(b, total, scale, target, "NONE", bounds)
     ignored = any(unused_zero_point(v) for v in (feature, time, state))
     others = dict.fromkeys((newest.warning, IGNORED_ZERO_POINT if ignored else ""))
@@ -357,12 +358,8 @@ def _wrapped_sum(b: RuleBuilder, terms: Value, axis: int) -> Value:
     TOSA does not define a sum that leaves int32. So low and high halves are summed apart, and put together by a shift
     to the left, which loses what int32 does not hold.
     """
-    mask, half = b.constant(np.asarray(0xFFFF)), b.constant(np.asarray(16))
-    low = b.reduce("sum", _lower(b, terms, mask), axis)
+    mask, half = b.constant(0xFFFF), b.constant(16)
+    low = b.reduce("sum", b.emit(BitwiseAnd, [terms, mask]), axis)
     high = b.reduce("sum", b.arithmetic_right_shift(terms, half), axis)
     high = b.add(high, b.arithmetic_right_shift(low, half))
-    return b.add(b.logical_left_shift(high, half), _lower(b, low, mask))
-
-
-def _lower(b: RuleBuilder, x: Value, mask: Value) -> Value:
-    return b.emit(BitwiseAnd, [x, mask], x.type)
+    return b.add(b.logical_left_shift(high, half), b.emit(BitwiseAnd, [low, mask]))

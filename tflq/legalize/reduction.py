@@ -6,9 +6,9 @@
 
 where d is stored - zero_point_in. The sum is in int32 and wraps. Axes may be negative and may repeat.
 
-ARG_MAX and ARG_MIN give the first index of the greatest or least stored integer. Scales are positive, so with one along
-the axis stored integers are in the order of the values; the kernels know no others, and take no int16, which is
-compared all the same. ARG_MIN is ARGMAX of the complement. Sources: kernels/reduce.cc,
+ARG_MAX and ARG_MIN give the first index of the greatest or least stored integer. Scales are positive, so with a single
+one along the axis stored integers are in the order of the values; the kernels ignore others. They take no int16, which
+is compared in the same way. ARG_MIN is ARGMAX of the complement. Sources: kernels/reduce.cc,
 kernels/internal/reference/reduce.h, kernels/arg_min_max.cc, kernels/internal/optimized/optimized_ops.h (ArgMinMax).
 """
 
@@ -38,7 +38,7 @@ from tflq.dialects.tosa.movement import ArgMax as TosaArgMax
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.movement import move
-from tflq.legalize.probing import scaled
+from tflq.legalize.probing import centred, per_layer, scaled
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import mean_multiplier, product_bounds, product_scale, sum_multiplier
 from tflq.numerics.fixed_point import quantize_multiplier
@@ -51,9 +51,10 @@ _MOST_SHIFT = 29
 """A sum of n offsets of k bits is below 2^(k + 1) n; the mean's shift to the left is log2(n), rounded down, less."""
 
 _BATCHES = 1 << 20
-"""How many times as long as stated a batch may be, of which all sums are 0."""
+"""How many times longer than stated a batch may be with all its sums still 0."""
 
 _MISREAD = "the reference kernel reads the operand as uint8: the result is what the parameters say"
+_RAW = "the kernel compares the stored integers, though the operand has several scales along the axis"
 
 
 @rule(Mean, Sum)
@@ -62,16 +63,7 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     x, axes, source, target = _reduction(op)
     sizes = {a: (x.type.shape or ())[a] for a in axes}
     if 0 in sizes.values():
-        reason = "no elements are reduced"
-        if isinstance(op, Mean):
-            raise NotApplicable(reason, f"{reason}, whose mean is no number")
-        if target.storage == i16:  # of whose two bytes it writes one
-            raise NotApplicable(reason, _MISREAD)
-        zero = target.zero_point
-        raise NotApplicable(
-            reason,
-            f"{reason}: the kernel stores the integer 0, though the zero point is not 0; {AS_STATED}" if zero else "",
-        )
+        raise _of_nothing(op, target)
     averaged, scales = isinstance(op, Mean), (source.scale, target.scale)
     unread = averaged or source.storage == ui8 or b.real or 0 in (op.result.type.shape or ())
     misread = not (unread or _all_zero(sizes, source, target))
@@ -85,7 +77,7 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     multiplier = mean_multiplier(*scales, count) if averaged else sum_multiplier(*scales)
     total = _reduced(op, b, "sum", b.cast(b.value(x), i32), axes)
     if source.zero_point:
-        total = b.sub(total, b.constant(np.asarray(source.zero_point * count), i32))
+        total = b.sub(total, b.constant(np.asarray(source.zero_point * count)))  # which wraps
     bounds = _offsets(source, count)
     reach = max(-bounds[0], bounds[1])
     known = bounds if reach < 1 << 31 else None
@@ -93,9 +85,20 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     return _rewritten(result, misread)
 
 
+def _of_nothing(op: Mean | Sum, target: UniformQuantizedType) -> NotApplicable:
+    """What to raise where no elements are reduced."""
+    reason, warning = "no elements are reduced", ""
+    if isinstance(op, Mean):
+        warning = f"{reason}, whose mean is not a number"
+    elif target.storage == i16:  # the kernel writes one of its two bytes
+        warning = _MISREAD
+    elif target.zero_point:
+        warning = f"{reason}: the kernel stores the integer 0, though the zero point is not 0; {AS_STATED}"
+    return NotApplicable(reason, warning)
+
+
 def _all_zero(sizes: Mapping[int, int | None], source: UniformQuantizedType, target: UniformQuantizedType) -> bool:
-    """Whether all sums of int8 are stored as the zero point, also those of the bytes read as uint8, and of a batch that
-    is resized."""
+    """Whether all sums of int8 are stored as the zero point, even with the bytes read as uint8 or a resized batch."""
     if None in sizes.values() or not source.storage == target.storage == i8 or target.zero_point < 0:
         return False
     count = prod(d or 0 for d in sizes.values()) * (_BATCHES if 0 in sizes else 1)
@@ -110,20 +113,16 @@ def _over_any_number(
     source: UniformQuantizedType,
     target: UniformQuantizedType,
 ) -> Value | None:
-    """A mean or sum over a number of elements that a batch of another size changes; None if it may leave int32 where it
-    is shifted to the left."""
-    multiplier, to = sum_multiplier(source.scale, target.scale), target.storage
-    averaged = isinstance(op, Mean)
+    """A mean or sum over a number of elements that depends on the batch; None if a shift to the left may take it out of
+    int32."""
+    multiplier, averaged = sum_multiplier(source.scale, target.scale), isinstance(op, Mean)
     if multiplier.shift > (_MOST_SHIFT - source.storage.bits if averaged else 0):
         return None
-    offsets = b.cast(b.value(x), i32)
-    if source.zero_point:
-        offsets = b.sub(offsets, b.constant(np.asarray(source.zero_point), i32))
-    total = _reduced(op, b, "sum", offsets, axes)
+    total = _reduced(op, b, "sum", centred(b, x, source), axes)
     if not averaged:
-        return scaled(b, total, multiplier, to, (1 << 31) - 1, output_zp=target.zero_point)
+        return scaled(b, total, multiplier, target.storage, i32.maximum, output_zp=target.zero_point)
     numbers = {"multiplier": multiplier.mantissa, "shift": multiplier.shift, "output_zp": target.zero_point}
-    return b.emit(RescaleMean, [total, b.value(x)], total.type.with_element(to), axes=tuple(axes), **numbers)
+    return b.emit(RescaleMean, [total, b.value(x)], target.storage, axes=tuple(axes), **numbers)
 
 
 def _rewritten(result: Value, misread: bool) -> Rewritten:
@@ -138,10 +137,10 @@ def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     reach = max(abs(v) for v in _offsets(source, 1))
     if source != target and (multiplier.shift > 29 or reach << max(multiplier.shift, 0) >= 1 << 31):
         raise NotApplicable("an element, scaled, can leave int32")
-    found = _reduced(op, b, "max" if isinstance(op, ReduceMax) else "min", b.value(x), axes)
+    result = _reduced(op, b, "max" if isinstance(op, ReduceMax) else "min", b.value(x), axes)
     if source == target:
-        return found
-    return b.rescale(found, multiplier, target.storage, input_zp=source.zero_point, output_zp=target.zero_point)
+        return result
+    return b.rescale(result, multiplier, target.storage, input_zp=source.zero_point, output_zp=target.zero_point)
 
 
 @rule(ReduceProd)
@@ -155,7 +154,7 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
         raise NotApplicable("the kernel takes no uint8, or sizes are not known")
     if 0 in shape:
         reason = "there are no elements, and the kernel multiplies none"
-        raise NotApplicable(reason, f"{reason}: its result is what memory held; {AS_STATED}")
+        raise NotApplicable(reason, f"{reason}: its result is whatever its memory holds; {AS_STATED}")
     count = prod(d for d in sizes if d is not None)
     if count > _FACTORS:
         raise NotApplicable(f"{count} factors are more than {_FACTORS}")
@@ -164,7 +163,7 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
         raise NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}; {AS_STATED}")
     multiplier = quantize_multiplier(scale)
-    offsets = b.sub(b.cast(b.value(x), i32), b.constant(np.asarray(source.zero_point), i32))
+    offsets = b.sub(b.cast(b.value(x), i32), b.constant(source.zero_point))
     factors = b.reshape(b.transpose(offsets, (*axes, *kept)), (count, *(shape[a] for a in kept)))
     types = [TensorType(tuple(shape[a] for a in kept), i32)] * count
     result, *others = b.op(Unpack, [factors], types, {"num": count, "axis": 0}).results
@@ -185,31 +184,42 @@ class _Reduction(NamedTuple):
 
 def _reduction(op: NumberReduction) -> _Reduction:
     """What a reduction reduces, if its rank and axes are known and its parameters are per layer."""
-    x, axis, result = op.input, op.axes, op.output
-    source, target = x.type.element, result.type.element
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        raise NotApplicable("not quantized per layer")
+    x = op.input
+    source, target = per_layer(op, [x, op.output])
     if source.storage != target.storage or source.storage not in (i8, ui8, i16):
         raise NotApplicable(f"no kernel reduces {source.storage} to {target.storage}")
-    if x.type.shape is None or not axis.is_constant:
-        raise NotApplicable(f"the rank of '{x.name}' or the axes are not known")
-    rank = len(x.type.shape)
-    axes = tuple(sorted({int(a) % rank for a in axis.array.reshape(-1)})) if rank else ()
-    left = [d for a, d in enumerate(x.type.shape) if a not in axes]
-    if not op.keep_dims and left.count(None) > 1:
+    return _Reduction(x, axes_of(op), source, target)
+
+
+def axes_of(op: NumberReduction) -> tuple[int, ...]:
+    """The axes in order; NotApplicable where they, or more than one dim of the result, are not known."""
+    shape, axes = op.input.type.shape, op.axes
+    if shape is None or not axes.is_constant:
+        raise NotApplicable(f"the rank of '{op.input.name}' or the axes are not known")
+    reduced = tuple(sorted({int(a) % len(shape) for a in axes.array.reshape(-1)})) if shape else ()
+    if not op.keep_dims and [d for a, d in enumerate(shape) if a not in reduced].count(None) > 1:
         raise NotApplicable("more than one dim of the result is not known")
-    return _Reduction(x, axes, source, target)
+    return reduced
+
+
+def over(b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]) -> Value:
+    """x reduced over each axis, which stays with size 1."""
+    for axis in axes:
+        x = b.reduce(kind, x, axis)
+    return x
+
+
+def without_axes(op: NumberReduction, b: RuleBuilder, x: Value, axes: Sequence[int]) -> Value:
+    """x without its reduced dims, unless `keep_dims` says otherwise."""
+    if op.keep_dims or not axes:
+        return x
+    return b.reshape(x, [d for a, d in enumerate(x.type.shape or ()) if a not in axes])
 
 
 def _reduced(
     op: NumberReduction, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]
 ) -> Value:
-    """x reduced over each axis; the dims of size 1 go unless `keep_dims` says otherwise."""
-    for axis in axes:
-        x = b.reduce(kind, x, axis)
-    if op.keep_dims or not axes:
-        return x
-    return b.reshape(x, [d for a, d in enumerate(x.type.shape or ()) if a not in axes])
+    return without_axes(op, b, over(b, kind, x, axes), axes)
 
 
 def _offsets(source: UniformQuantizedType, count: int) -> tuple[int, int]:
@@ -217,13 +227,10 @@ def _offsets(source: UniformQuantizedType, count: int) -> tuple[int, int]:
     return count * (source.storage.minimum - source.zero_point), count * (source.storage.maximum - source.zero_point)
 
 
-_RAW = "the kernel compares the stored integers, though the operand has several scales along the axis"
-
-
 @rule(ArgMax, ArgMin)
 def arg(op: ArgMax | ArgMin, b: RuleBuilder) -> Answer:
     """result = the first index of the greatest (least) stored integer."""
-    x, axis, result = op.input, op.axis, op.result
+    x, axis = op.input, op.axis
     if x.type.storage not in (i8, ui8, i16):
         raise NotApplicable(f"no kernel compares {x.type.storage}")
     if x.type.shape is None or not axis.is_constant:
@@ -234,8 +241,8 @@ def arg(op: ArgMax | ArgMin, b: RuleBuilder) -> Answer:
     if isinstance(op, ArgMin):
         plain = b.emit(BitwiseNot, [plain])
     shape = tuple(d for a, d in enumerate(x.type.shape) if a != index)
-    found = b.cast(b.emit(TosaArgMax, [plain], TensorType(shape, i32), axis=index), result.type.storage)
-    return Rewritten([found], warning="" if ordered else _RAW)
+    place = b.emit(TosaArgMax, [plain], TensorType(shape, i32), axis=index)
+    return Rewritten([b.cast(place, op.result.type.storage)], warning="" if ordered else _RAW)
 
 
 rule(TopKV2)(move)

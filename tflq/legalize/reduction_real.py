@@ -1,6 +1,6 @@
 """Reductions that no kernel computes: other storage types of operand and result, scales per axis, products of uint8.
 
-Within one count of the real result. d is a stored value less its zero point, n how many are reduced:
+Within one count of the real result. d is a stored value less its zero point, n the number of reduced elements:
 
     SUM, MEAN    sum of d, by s_in / s (s n), rounded once: exact; with scales along a reduced axis a sum of scaled
                  integers (`numerics.division_fit`)
@@ -33,28 +33,25 @@ from tflq.dialects.tfl.reduction import (
 from tflq.dialects.tosa.elementwise import BitwiseAnd
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.arithmetic_real import NOTE, rounded_sum, scaled_term
+from tflq.legalize.arithmetic_real import MOST_OFF, NOTE, rounded_sum, scaled_term
 from tflq.legalize.grid import Grid, centred_by, check_size, entries_by, entry_of, finished, grid_of, requantized_by
 from tflq.legalize.indexing import sum_bounds
 from tflq.legalize.probing import centred, kernel_name, per_layer, requantized
-from tflq.legalize.rescaled import saturated
+from tflq.legalize.reduction import axes_of, over, without_axes
+from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import dataclass
 from tflq.numerics.division_fit import fit_terms
-from tflq.numerics.fixed_point import quotient
 from tflq.numerics.float_product import FRACTION_BITS, MANTISSA_BITS, ZERO, log_table, powers_of_two
 
-_OFF = 0.75
-"""What a result may be off before it is rounded, in counts: less than 1."""
-_I31 = 1 << 31
 _MOST_FACTORS = 1 << 11
 _GUARD = 12
-"""Bits of a product behind the point; it has no more than 29 of them in all."""
+"""Bits of a product behind the point; it has at most 29 in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reduction:
-    """The operand, its axes and what is known of it; the result's parameters with the reduced dims as 1."""
+    """The operand, its axes and how many elements they hold; the result's parameters with the reduced dims as 1."""
 
     x: Value
     axes: tuple[int, ...]
@@ -68,15 +65,10 @@ class _Reduction:
 
 
 def _reduction(op: NumberReduction) -> _Reduction:
-    x, axis = op.input, op.axes
-    source, target = grid_of(x), grid_of(op.result)
-    shape = x.type.shape or ()
-    if not axis.is_constant:
-        raise NotApplicable(f"the axes '{axis.name}' are not constant")
-    axes = tuple(sorted({int(a) % len(shape) for a in axis.array.reshape(-1)})) if shape else ()
-    sizes = [shape[a] for a in axes]
-    left = [d for a, d in enumerate(shape) if a not in axes]
-    if None in sizes or 0 in sizes or (not op.keep_dims and left.count(None) > 1):
+    x = op.input
+    source, target, axes = grid_of(x), grid_of(op.result), axes_of(op)
+    sizes = [(x.type.shape or ())[a] for a in axes]
+    if None in sizes or 0 in sizes:
         raise NotApplicable(f"sizes of '{x.name}' are not known, or no elements are reduced")
     if not op.keep_dims:
         scales, zeros = (np.expand_dims(g, axes) for g in (target.scales, target.zeros))
@@ -84,17 +76,8 @@ def _reduction(op: NumberReduction) -> _Reduction:
     return _Reduction(x, axes, math.prod(d or 1 for d in sizes), source, target)
 
 
-def _over(b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]) -> Value:
-    for axis in axes:
-        x = b.reduce(kind, x, axis)
-    return x
-
-
-def _shaped(op: NumberReduction, b: RuleBuilder, r: _Reduction, made: Value) -> Answer:
-    """The result without the reduced dims, unless they stay."""
-    if not op.keep_dims and r.axes:
-        made = b.reshape(made, [d for a, d in enumerate(made.type.shape or ()) if a not in r.axes])
-    return Rewritten([made], note=NOTE)
+def _shaped(op: NumberReduction, b: RuleBuilder, r: _Reduction, result: Value) -> Answer:
+    return Rewritten([without_axes(op, b, result, r.axes)], note=NOTE)
 
 
 @rule(Mean, Sum, order=2)
@@ -104,17 +87,17 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     with np.errstate(all="ignore"):
         ratio = r.source.scales / r.target.scales / (r.count if isinstance(op, Mean) else 1)
     if np.isnan(ratio).any():
-        raise NotApplicable("the ratio of the scales is no number")
+        raise NotApplicable("the ratio of the scales is not a number")
     x = centred_by(b, r.x, r.source)
     if not r.varies(r.source.scales):
-        if r.count * r.source.reach >= _I31:
+        if r.count * r.source.reach >= 1 << 31:
             raise NotApplicable("the sum can leave 32 bits")
         bounds = r.count * r.source.low, r.count * r.source.high
-        return _shaped(op, b, r, finished(b, _over(b, "sum", x, r.axes), ratio, r.target, bounds))
+        return _shaped(op, b, r, finished(b, over(b, "sum", x, r.axes), ratio, r.target, bounds))
     (term,), bits, off = fit_terms([ratio], [r.source.reach], r.count)
-    if bits < 0 or off > _OFF:
+    if bits < 0 or off > MOST_OFF:
         raise NotApplicable("the operand's scales are too far above the result's, or too many elements are summed")
-    answer = rounded_sum(b, _over(b, "sum", scaled_term(b, x, term), r.axes), bits, r.target, "NONE")
+    answer = rounded_sum(b, over(b, "sum", scaled_term(b, x, term), r.axes), bits, r.target, "NONE")
     return _shaped(op, b, r, answer.results[0])
 
 
@@ -124,10 +107,10 @@ def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     r = _reduction(op)
     kind: Literal["max", "min"] = "max" if isinstance(op, ReduceMax) else "min"
     if r.varies(r.source.scales) or r.varies(r.source.zeros):
-        ready = requantized_by(b, r.x, r.source, r.target)
-        return _shaped(op, b, r, _over(b, kind, ready, r.axes))
-    found = _over(b, kind, b.value(r.x), r.axes)
-    return _shaped(op, b, r, requantized_by(b, found, r.source, r.target))
+        result = over(b, kind, requantized_by(b, r.x, r.source, r.target), r.axes)
+    else:
+        result = requantized_by(b, over(b, kind, b.value(r.x), r.axes), r.source, r.target)
+    return _shaped(op, b, r, result)
 
 
 @rule(ReduceProd, order=2)
@@ -135,7 +118,7 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     """The product by logarithms."""
     r = _reduction(op)
     if r.count >= _MOST_FACTORS:
-        raise NotApplicable(f"{r.count} factors are more than are counted")
+        raise NotApplicable(f"{r.count} factors are too many for the sums of their logarithms")
     check_size(r.source, r.source.scales, r.source.zeros)
     storage, one = r.source.storage, float(r.target.scales.flat[0])
     stored = np.arange(storage.minimum, storage.maximum + 1)
@@ -143,9 +126,9 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
         raise NotApplicable("the result has a scale of 0")
     scales = r.source.scales[..., None] * one ** (-1 / r.count)
     table = log_table(stored - r.source.zeros[..., None], scales, r.count)
-    if r.target.reach * math.log(2) * (table.off + 2.0**-FRACTION_BITS / 2) > _OFF:
+    if r.target.reach * math.log(2) * (table.off + 2.0**-FRACTION_BITS / 2) > MOST_OFF:
         raise NotApplicable("the logarithms of so many factors have too few bits")
-    logs, signs = (_over(b, "sum", entries_by(b, b.value(r.x), t, i32), r.axes) for t in (table.logs, table.signs))
+    logs, signs = (over(b, "sum", entries_by(b, b.value(r.x), t, i32), r.axes) for t in (table.logs, table.signs))
     if r.target.scales.size > 1:
         others = np.rint(np.ldexp(np.log2(r.target.scales / one), table.bits)).astype(np.int64)
         logs = b.sub(logs, entry_of(b, others, logs.type.rank or 0))
@@ -157,40 +140,40 @@ def _power(b: RuleBuilder, logs: Value, bits: int) -> Value:
     """2^(logs / 2^bits) with `_GUARD` bits behind the point, saturated above 17 bits before it."""
     fine = logs
     if bits > FRACTION_BITS:
-        fine = b.arithmetic_right_shift(logs, b.constant(np.asarray(bits - FRACTION_BITS)))
+        fine = b.arithmetic_right_shift(logs, b.constant(bits - FRACTION_BITS))
     elif bits < FRACTION_BITS:
-        fine = b.mul(logs, b.constant(np.asarray(1 << (FRACTION_BITS - bits))))
+        fine = b.mul(logs, b.constant(1 << (FRACTION_BITS - bits)))
     most = MANTISSA_BITS - _GUARD
     limit = 1 << FRACTION_BITS
     fine = b.clamp(fine, (most - 31) * limit, most * limit)
-    whole = b.arithmetic_right_shift(fine, b.constant(np.asarray(FRACTION_BITS)))
-    fraction = b.sub(fine, b.mul(whole, b.constant(np.asarray(limit))))
-    index = b.cast(b.sub(fraction, b.constant(np.asarray(limit // 2))), i16)
-    return b.arithmetic_right_shift(b.table(index, powers_of_two()), b.sub(b.constant(np.asarray(most)), whole))
+    whole = b.arithmetic_right_shift(fine, b.constant(FRACTION_BITS))
+    fraction = b.sub(fine, b.mul(whole, b.constant(limit)))
+    index = b.cast(b.sub(fraction, b.constant(limit // 2)), i16)
+    return b.arithmetic_right_shift(b.table(index, powers_of_two()), b.sub(b.constant(most), whole))
 
 
 def _signed(b: RuleBuilder, magnitude: Value, signs: Value) -> Value:
-    """The magnitude, negative for an odd number of negative factors, 0 where a factor is."""
-    zero, one = b.constant(np.asarray(0)), b.constant(np.asarray(1))
+    """The magnitude, negative for an odd number of negative factors, 0 if a factor is 0."""
+    zero, one = b.constant(0), b.constant(1)
     odd = b.equal(b.emit(BitwiseAnd, [signs, one], signs.type), one)
     chosen = b.select(odd, b.sub(zero, magnitude), magnitude)
-    return b.select(b.greater_equal(signs, b.constant(np.asarray(ZERO))), zero, chosen)
+    return b.select(b.greater_equal(signs, b.constant(ZERO)), zero, chosen)
 
 
 # SEGMENT_SUM, UNSORTED_SEGMENT_SUM, _MAX and _MIN of quantized tensors, which no kernel takes: the real function.
 #
-# Rows of one segment are added, or the greatest or least taken. Sums are SCATTER_ND of the rows' distances from the
-# zero point in int32, scaled to the result. For the extremes the rows take the result's parameters first; with known
-# segments those of each are gathered beside each other, else a choice per segment and row leaves the rest at the
-# least (greatest) stored value, which is also what an empty segment has: the float kernel's lowest number saturates
-# to it. Rows of negative segments are left out. Sources: kernels/segment_sum.cc, unsorted_segment.cc.
+# Sums are SCATTER_ND of the rows' distances from the zero point in int32, scaled to the result. For the extremes the
+# rows take the result's parameters first; with known segments the rows of each are gathered next to each other, else a
+# choice per segment and row leaves the rest at the least (greatest) stored value. Empty segments have that value, too:
+# the float kernel's lowest number saturates to it. Rows of negative segments are left out. Sources:
+# kernels/segment_sum.cc, unsorted_segment.cc.
 
 
 _Operator: TypeAlias = SegmentSum | UnsortedSegmentSum | UnsortedSegmentMax | UnsortedSegmentMin
 
 
 class _Segments:
-    """Rows by segment: those of the `rows`, `known` or in the operand `ids`; how many there are (`count`), if known."""
+    """The segment of each of the `rows`, `known` or in the operand `ids`; how many there are (`count`), if known."""
 
     def __init__(self, op: _Operator) -> None:
         x, self.ids = op.input, op.segments
@@ -210,6 +193,7 @@ class _Segments:
 
 
 def _elements(op: _Operator) -> tuple[UniformQuantizedType, UniformQuantizedType]:
+    """The types of the operand and the result; NotApplicable for types or shapes that have no form."""
     x, ids = op.input, op.segments
     source, output = per_layer(op, [x, op.result])
     if source.storage != output.storage or source.storage not in (i8, ui8, i16):
@@ -222,8 +206,7 @@ def _elements(op: _Operator) -> tuple[UniformQuantizedType, UniformQuantizedType
 @rule(SegmentSum, UnsortedSegmentSum, order=2)
 def segment_sum(op: SegmentSum | UnsortedSegmentSum, b: RuleBuilder) -> Answer:
     """result = the sum of each segment's rows."""
-    elements, segments = _elements(op), _Segments(op)
-    source, output = elements
+    (source, output), segments = _elements(op), _Segments(op)
     if segments.count is None and isinstance(op, UnsortedSegmentSum):
         raise NotApplicable(f"the number of segments '{op.count.name}' is not constant")
     rows = segments.flat(b, centred(b, op.input, source))
@@ -238,21 +221,20 @@ def segment_sum(op: SegmentSum | UnsortedSegmentSum, b: RuleBuilder) -> Answer:
         if kept.size < segments.rows:
             rows = _gathered(b, rows, kept)
         total = _scattered(b, rows, b.constant(ids.reshape(-1, 1)), [segments.count or 0, *segments.inner])
-    scale = quotient(source.scale, output.scale)
-    return saturated(b, total, np.asarray([scale]), output, "NONE", sum_bounds(source, terms))
+    return scaled_sum(b, total, source, output, sum_bounds(source, terms))
 
 
 def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Value:
-    """Rows of negative segments go to one more, which is cut off."""
+    """Sums by segments that the model computes. Rows of negative ones go to one more segment, which is cut off."""
     ids = b.reshape(b.value(segments.ids), [segments.rows])
     if segments.count is None:  # as many as the last segment says
-        last = b.add(b.reduce("max", ids, 0), b.constant(np.asarray([1])))
-        inner = b.constant(np.asarray(segments.inner))
+        last = b.add(b.reduce("max", ids, 0), b.constant([1]))
+        inner = b.constant(segments.inner)
         shape = b.concat([last, inner], 0) if segments.inner else last
         where = b.reshape(ids, [segments.rows, 1])
         return b.emit(ScatterND, [where, rows, shape], op.result.type.with_element(i32))
-    count = b.constant(np.asarray(segments.count))
-    ids = b.select(b.greater(b.constant(np.asarray(0)), ids), count, ids)
+    count = b.constant(segments.count)
+    ids = b.select(b.greater(b.constant(0), ids), count, ids)
     whole = [segments.count + 1, *segments.inner]
     total = _scattered(b, rows, b.reshape(ids, [segments.rows, 1]), whole)
     size = (segments.count, *segments.inner)
@@ -260,7 +242,7 @@ def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Va
 
 
 def _scattered(b: RuleBuilder, rows: Value, ids: Value, shape: Sequence[int]) -> Value:
-    return b.emit(ScatterND, [ids, rows, b.constant(np.asarray(shape))], TensorType(tuple(shape), i32))
+    return b.emit(ScatterND, [ids, rows, b.constant(shape)], TensorType(tuple(shape), i32))
 
 
 def _gathered(b: RuleBuilder, rows: Value, places: np.ndarray) -> Value:
@@ -277,28 +259,27 @@ def _filled(b: RuleBuilder, op: Op, stored: int) -> Value:
 @rule(UnsortedSegmentMax, UnsortedSegmentMin, order=2)
 def segment_extreme(op: UnsortedSegmentMax | UnsortedSegmentMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least of each segment's rows."""
-    elements, segments = _elements(op), _Segments(op)
+    (source, output), segments = _elements(op), _Segments(op)
     if segments.count is None:
         raise NotApplicable(f"the number of segments '{op.count.name}' is not constant")
-    source, output = elements
     greatest = isinstance(op, UnsortedSegmentMax)
     nothing = output.storage.minimum if greatest else output.storage.maximum
     rows = segments.flat(b, requantized(b, b.value(op.input), source, output))
     if segments.known is None:
-        beside = _chosen(b, segments, rows, nothing)
+        grouped = _chosen(b, segments, rows, nothing)
     else:
         places = _places(segments.known, segments.count)
         if not places.size:
             return _filled(b, op, nothing)
-        around = b.constant(np.asarray([[0, 1], *[[0, 0]] * len(segments.inner)]))
+        around = b.constant([[0, 1], *[[0, 0]] * len(segments.inner)])
         type = TensorType((segments.rows + 1, *segments.inner), output.storage)
-        fill = b.constant(np.asarray(nothing), output.storage)
-        beside = _gathered(b, b.emit(PadV2, [rows, around, fill], type), places)
-    return b.reshape(b.reduce("max" if greatest else "min", beside, 1), [segments.count, *segments.inner])
+        fill = b.constant(nothing, output.storage)
+        grouped = _gathered(b, b.emit(PadV2, [rows, around, fill], type), places)
+    return b.reshape(b.reduce("max" if greatest else "min", grouped, 1), [segments.count, *segments.inner])
 
 
 def _places(ids: np.ndarray, count: int) -> np.ndarray:
-    """[segments, most rows of one]: the rows of each, and the row after them all."""
+    """[segments, most rows of one]: the rows of each, filled up with the row after them all."""
     kept = np.flatnonzero(ids >= 0)
     order = kept[np.argsort(ids[kept], kind="stable")]
     ordered = ids[order]
@@ -309,9 +290,9 @@ def _places(ids: np.ndarray, count: int) -> np.ndarray:
 
 
 def _chosen(b: RuleBuilder, segments: _Segments, rows: Value, nothing: int) -> Value:
-    """[segments, rows, inner]: the rows of each, and what stands for none."""
+    """[segments, rows, inner]: the rows of each segment, and `nothing` for the others."""
     ones = [1] * len(segments.inner)
     ids = b.reshape(b.value(segments.ids), [1, segments.rows, *ones])
     numbers = b.constant(np.arange(segments.count or 0).reshape(-1, 1, *ones))
-    fill = b.constant(np.asarray(nothing), rows.type.storage)
+    fill = b.constant(nothing, rows.type.storage)
     return b.select(b.equal(ids, numbers), b.reshape(rows, [1, segments.rows, *segments.inner]), fill)

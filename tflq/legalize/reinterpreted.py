@@ -12,9 +12,9 @@ These kernels choose their arithmetic by the type of one tensor and read the oth
                            int16                itself   int16 itself; else int8, int4 and int2 unpacked
                            int8, uint8          uint8    uint8
 
-They take as many elements as the shape says, from the first bytes, and the zero points as they are. Of weights per axis
-FULLY_CONNECTED finds no scale where it reads uint8: the result is its zero point. Weights of fewer bits than are read
-end before the kernel does: what it finds there is left to chance.
+They take as many elements as the shape says, from the first bytes, and the zero points as they are. Where
+FULLY_CONNECTED reads uint8 it finds no scale of weights per axis: the result is its zero point. Of weights with fewer
+bits than it reads, a kernel reads past the end: the result is left to chance.
 
 Sources: kernels/conv.cc, kernels/depthwise_conv.cc, kernels/fully_connected.cc.
 """
@@ -22,18 +22,20 @@ Sources: kernels/conv.cc, kernels/depthwise_conv.cc, kernels/fully_connected.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i2, i4, i8, i16, i32, ui8
-from tflq.legalize.convolution import conv_2d_sums, depthwise_sums
-from tflq.legalize.matmul import HALVED_BIAS, bias_as_read, fully_connected_sums
+from tflq.legalize.convolution import PRODUCTS
+from tflq.legalize.matmul import FULLY_CONNECTED, HALVED_BIAS, bias_as_read
+from tflq.legalize.probing import per_layer
 from tflq.legalize.rescaled import (
     Bounds,
+    Products,
     Sums,
     Terms,
     accumulator,
@@ -45,27 +47,18 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
-from tflq.light import dataclass
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 _Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D
-_OfSums: TypeAlias = Callable[[Any, RuleBuilder, Terms], Sums]
 
-_SUMS: Final[Mapping[type[_Operator], tuple[_OfSums, int, tuple[int, ...]]]] = {
-    Conv2D: (conv_2d_sums, 0, (1, 2, 3)),
-    DepthwiseConv2D: (depthwise_sums, 3, (1, 2)),
-    FullyConnected: (fully_connected_sums, 0, (1,)),
-}
-"""How the sums are written; the weights' dim of the channels, and those that are summed over."""
 _MOST_FILLS = 256
 _MISREAD = "the kernel reads the bytes of '{}', which is {}, as {}"
 _PAST_END = "the kernel reads '{}', of {}, as {}, past its end"
 _NO_SCALE = "the kernel reads the scale of weights that are quantized per axis as 0: the result is its zero point"
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The types that a kernel reads input and weights as, and the types of weights that it unpacks before."""
+class _Reading(NamedTuple):
+    """The types that a kernel reads input and weights as, and the types of weights that it unpacks first."""
 
     x: ScalarType
     weights: ScalarType
@@ -75,28 +68,30 @@ class _Reading:
 @rule(Conv2D, DepthwiseConv2D, FullyConnected, order=1)
 def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
     """The operator on bytes taken apart, and put together as the kernel reads them."""
-    x, weights = op.input, _weights(op)
-    source, target = x.type.element, op.result.type.element
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        raise NotApplicable("the input or the result is not quantized per layer")
+    x, weights, connected = op.input, _weights(op), isinstance(op, FullyConnected)
+    source, target = per_layer(op, [x, op.result])
     reading = _reading(op)
-    if b.real or reading is None or _is_shuffled(op):
+    if b.real or reading is None or (isinstance(op, FullyConnected) and op.weights_format != "DEFAULT"):
         raise NotApplicable("")
-    of_sums, axis, summed = _SUMS[type(op)]
+    products = FULLY_CONNECTED if isinstance(op, FullyConnected) else PRODUCTS[type(op)]
+    axis = products.channels
     scales, shape = scales_of(weights), weights.type.shape or ()
     if scales is None or not weights.type.is_static or not shape or scales.size not in (1, shape[axis]):
         raise NotApplicable("")
     if weights.type.storage.bits < 8 and weights.type.storage not in reading.unpacked:
         raise NotApplicable("", unsettled=_PAST_END.format(weights.name, weights.type.storage, reading.weights))
-    connected = isinstance(op, FullyConnected)
-    bias_read = _bias_as_read(op, b, reading)
+    if isinstance(op, FullyConnected):
+        acc, bias, halved = bias_as_read(op, b, reading.x, reading.weights)
+    else:
+        acc, bias, halved = accumulator(op, op.bias), op.bias, False
+    bias = bias_of(b, bias, shape[axis] or 0, acc)
     stored, weights_stored = as_read(b, x, reading.x), as_read(b, weights, reading.weights)
     if stored is None or weights_stored is None:
         raise NotApplicable("", warning="the kernel reads bytes as another type, and no integer form does")
     lost = connected and scales.size > 1 and reading.weights == ui8
     taken = scales.size == 1 and (connected or source.storage == ui8)
     zeros = (source.zero_point, weight_zero_point(weights) if taken else 0)
-    sums, bounds = _summed(op, b, of_sums, (stored, weights_stored), zeros, bias_read.value, summed)
+    sums, bounds = _summed(op, b, products, (stored, weights_stored), zeros, bias)
     if connected or source.storage != ui8:
         factors = double_scales(source.scale, np.zeros(1, np.float32) if lost else scales, target.scale)
     else:
@@ -107,7 +102,7 @@ def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
         for v, to in ((x, reading.x), (weights, reading.weights))
         if v.type.storage != to and not (to.signed and v.type.storage in reading.unpacked)
     ]
-    words += [_NO_SCALE] * lost + [HALVED_BIAS] * bias_read.halved
+    words += [_NO_SCALE] * lost + [HALVED_BIAS] * halved
     return scaled.rewritten(sums.finish(b, scaled.value), *words)
 
 
@@ -115,30 +110,8 @@ def _weights(op: _Operator) -> Value:
     return op.weights if isinstance(op, FullyConnected) else op.filter
 
 
-def _is_shuffled(op: _Operator) -> bool:
-    return isinstance(op, FullyConnected) and op.weights_format != "DEFAULT"
-
-
-@dataclass(frozen=True, slots=True)
-class _Bias:
-    """A bias in the type that the kernel sums in, and whether it is read as another one than it is."""
-
-    value: Value
-    halved: bool
-
-
-def _bias_as_read(op: _Operator, b: RuleBuilder, reading: _Reading) -> _Bias:
-    bias, (_, axis, _) = op.bias, _SUMS[type(op)]
-    if isinstance(op, FullyConnected):
-        found = bias_as_read(op, b, reading.x, reading.weights, bias)
-    else:
-        found = accumulator(op, bias), bias, False
-    channels = (_weights(op).type.shape or ())[axis] or 0
-    return _Bias(bias_of(b, found[1], channels, found[0]), found[2])
-
-
 def _reading(op: _Operator) -> _Reading | None:
-    """None where no kernel runs on such types, or it reads all as what it is."""
+    """None where no kernel runs on such types, or reads them all as what they are."""
     filters = _weights(op)
     x, weights, result = (v.type.storage for v in (op.input, filters, op.output))
     per_axis = not isinstance(filters.type.element, UniformQuantizedType)
@@ -165,7 +138,7 @@ def _reading(op: _Operator) -> _Reading | None:
 
 
 def as_read(b: RuleBuilder, tensor: Value, to: ScalarType) -> Value | None:
-    """The first bytes of a tensor as elements of a type of 8 bits, in its shape; None if no op takes them apart."""
+    """The first bytes of a tensor as elements of an 8-bit type, in its shape; None if ops cannot take them apart."""
     x, storage = b.value(tensor), tensor.type.storage
     if storage == to or not tensor.type.is_static:
         return x if storage == to else None
@@ -182,8 +155,7 @@ def as_read(b: RuleBuilder, tensor: Value, to: ScalarType) -> Value | None:
     words = b.cast(_first(b, b.reshape(x, (count,)), -(-count // width)), i32)
     rows = words.type.shape or ()
     parts = [
-        b.reshape(b.cast(b.arithmetic_right_shift(words, b.constant(np.asarray([8 * k]))), to), (*rows, 1))
-        for k in range(width)
+        b.reshape(b.cast(b.arithmetic_right_shift(words, b.constant([8 * k])), to), (*rows, 1)) for k in range(width)
     ]
     joined = b.reshape(b.concat(parts, 1), ((rows[0] or 0) * width,))
     return b.reshape(_first(b, joined, count), shape)
@@ -199,17 +171,17 @@ def _first(b: RuleBuilder, x: Value, count: int) -> Value:
 def _summed(
     op: _Operator,
     b: RuleBuilder,
-    of_sums: _OfSums,
+    products: Products,
     read: tuple[Value, Value],
     zeros: tuple[int, int],
     bias: Value,
-    axes: tuple[int, ...],
 ) -> tuple[Sums, Bounds]:
     """The accumulator and its bounds.
 
-    The type that is read may not hold the zero point z. Then y, the nearest one that it holds, stands for it, with
+    The type that is read may not hold the zero point z. Then y, the nearest number that it holds, takes its place, with
     constant numbers v such that y - z is the sum of v - y: (x - z) (w - z') is the sum of the products of all parts of
-    both sides. The parts are side by side along the dim of input channels. Beside int16 y is 0, as TOSA asks for.
+    both sides. The parts are side by side along the dim of input channels. If the input is int16, y of the weights is
+    0, as TOSA demands.
     """
     x, weights = read
     within = [min(max(z, v.type.storage.minimum), v.type.storage.maximum) for v, z in zip(read, zeros, strict=True)]
@@ -225,13 +197,14 @@ def _summed(
         parts += [
             (_filled(b, rows, u), w) for u in fills for w in (weights, *(_filled(b, weights, v) for v in weight_fills))
         ]
-        x, weights = (_beside(b, side) for side in zip(*parts, strict=True))
-    sums = of_sums(_on(op, x), b, Terms(weights, bias, near, weight_near, bias.type.storage))
-    return sums, bounds_of(UniformQuantizedType.of(x.type.storage, 1.0, near), weights, axes, weight_near, bias)
+        x, weights = (_joined(b, side) for side in zip(*parts, strict=True))
+    sums = products.sums(_on(op, x), b, Terms(weights, bias, near, weight_near, bias.type.storage))
+    stored = UniformQuantizedType.of(x.type.storage, 1.0, near)
+    return sums, bounds_of(stored, weights, products.summed, weight_near, bias)
 
 
 def _split(storage: ScalarType, zero: int, near: int) -> tuple[int, list[int]]:
-    """A zero point that a type has, and the numbers that make up for how far it is from `zero`."""
+    """A zero point that a type holds, and the numbers that make up for its distance from `zero`."""
     rest, fills = near - zero, list[int]()
     while rest and len(fills) <= _MOST_FILLS:
         part = max(min(rest, storage.maximum - near), storage.minimum - near)
@@ -241,7 +214,7 @@ def _split(storage: ScalarType, zero: int, near: int) -> tuple[int, list[int]]:
 
 
 def _rows_of(op: _Operator, b: RuleBuilder, x: Value, depth: int) -> Value | None:
-    """x with `depth` input channels in its last dim, of FULLY_CONNECTED rows of them; None if that cannot be."""
+    """x with `depth` input channels in its last dim, FULLY_CONNECTED's as rows of them; None if that is impossible."""
     shape = x.type.shape
     if shape is None or shape[-1] == depth:
         return None if shape is None else x
@@ -257,7 +230,7 @@ def _filled(b: RuleBuilder, like: Value, number: int) -> Value:
     return b.clamp(like, number, number)
 
 
-def _beside(b: RuleBuilder, parts: Sequence[Value]) -> Value:
+def _joined(b: RuleBuilder, parts: Sequence[Value]) -> Value:
     """Tensors of one shape, joined along the last dim."""
     if all(v.is_constant for v in parts):
         return b.constant(np.concatenate([v.array for v in parts], -1), parts[0].type.storage)
@@ -265,5 +238,5 @@ def _beside(b: RuleBuilder, parts: Sequence[Value]) -> Value:
 
 
 def _on(op: _Operator, x: Value) -> Op:
-    """The operator on another input, whose stored integers are at hand."""
+    """The operator on another input, of plain integers."""
     return Op(op.name, [x, *op.operands[1:]], op.results, op.attributes, op.location, info=op.info)

@@ -1,4 +1,4 @@
-"""Accumulators in the result's type, as the reference kernels scale them: `fixed` and `real`.
+"""What the multiply-accumulate operators share: parameters, bounds of the accumulator, and its way to the result.
 
 The accumulator (i32, or i64 where the kernel sums in 64 bits) is scaled by a real number per channel, moved by the
 result's zero point, saturated and clamped to the fused activation. `fixed` scales as MultiplyByQuantizedMultiplier does
@@ -7,19 +7,19 @@ result's zero point, saturated and clamped to the fused activation. `fixed` scal
 Where that can leave the kernel's types, the result is what the kernel gives, and a warning says so
 (`tflq.numerics.fixed_point`):
 
-    i32, fixed    the left shift wraps (tosa.logical_left_shift); what the zero point takes out of int32 is the
-                  other end
+    i32, fixed    the left shift wraps (tosa.logical_left_shift); a result that the zero point takes out of int32 is
+                  the other end
     i64, fixed    the low 32 bits of the scaled sum (ext.rescale_i64)
-    real          beyond int32 the kernel's quotient is the least one, and the result that end, or the other one
+    real          beyond int32 the kernel's quotient is the least number, and the result that end, or the other one
 
-It is decided by the bounds of each channel's sums.
+The bounds of each channel's sums decide whether it can. Sources: as named in `tflq.numerics.convolution`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -41,24 +41,24 @@ from tflq.numerics.fixed_point import (
     leaves_wide,
     multiply,
     quantize_multipliers,
+    quotient,
     wide_multipliers,
 )
-from tflq.numerics.wide_product import fit_wide_product
-
-# What the multiply-accumulate operators share: reading parameters, bounding the accumulator.
-#
-# The accumulator is i32, or i64 where the kernel sums in 64 bits. `rescaled.py` requantizes it. Sources: as named in
-# `tflq.numerics.convolution`.
-
 
 _EXACT_BOUNDS = 1 << 22
 """Up to this many weights the bounds of the accumulator come from the weights themselves."""
-
 _FAR = 2.0**61
-"""A bias from which bounds may leave int64."""
-
+"""With a bias of this size and more, bounds may leave int64."""
+_MOST_LEFT = 29
+"""The most bits that RESCALE shifts an i32 to the left by; its own shift is 2 at least."""
+_MOST_LEFT_WIDE = 13
+_WIDEST = 1 << 47
+_FAR_APART = 2.0**20
+"""The ratio of scales up to which one product serves all channels, without a check."""
+_TOO_WIDE = "the result tells apart sums of more than 52 bits"
+_NOT_ITS_OWN = "sums of more than 52 bits are not scaled as in the kernel: results can be up to {} counts off"
+_WRAPS = "the scaled sum can exceed the 32 bits that the kernel has for it, where {}: results are up to {} counts off"
 IGNORED_ZERO_POINT = "the kernel ignores the weights' zero point, which is not 0"
-
 
 MultiplyAdd: TypeAlias = Conv2D | DepthwiseConv2D | TransposeConv | FullyConnected
 """Operators that kernels compute as sums of products and a bias."""
@@ -72,11 +72,11 @@ class Bounds(NamedTuple):
 
     @classmethod
     def of(cls, acc: ScalarType) -> Bounds:
-        """Of any number of a type."""
+        """Bounds of a sum that may be any number of a type."""
         return cls(np.asarray([acc.minimum], np.int64), np.asarray([acc.maximum], np.int64))
 
     def widened(self, by: Range) -> Bounds:
-        """With any number of a range added: of all that the type holds, if that could leave int64."""
+        """With any number of a range added: all of int64, if that could leave it."""
         if max(-by[0], by[1]) >= _FAR:
             return Bounds.of(i64)
         return Bounds(self.low + by[0], self.high + by[1])
@@ -106,18 +106,23 @@ class Terms:
     acc: ScalarType
 
 
-def _itself(_: RuleBuilder, x: Value) -> Value:
-    return x
-
-
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """An accumulator whose last dim holds the channels, `repeats` times in a row; `finish` makes the operator's result
-    of it once it is scaled."""
+    """An accumulator whose last dim holds the channels, `repeats` times in a row; `finish` turns it into the operator's
+    result once it is scaled."""
 
     value: Value
     repeats: int = 1
-    finish: Callable[[RuleBuilder, Value], Value] = _itself
+    finish: Callable[[RuleBuilder, Value], Value] = lambda _, x: x
+
+
+class Products(NamedTuple):
+    """How an operator sums its products: the weights' dim of the output channels, the dims that are summed over, and
+    the function that writes the sums."""
+
+    channels: int
+    summed: tuple[int, ...]
+    sums: Callable[[Any, RuleBuilder, Terms], Sums]
 
 
 def scales_of(weights: Value) -> np.ndarray | None:
@@ -129,7 +134,7 @@ def scales_of(weights: Value) -> np.ndarray | None:
 
 
 def weight_zero_point(weights: Value) -> int:
-    """The one zero point a kernel takes from per-layer weights; per-axis weights have none."""
+    """The zero point that a kernel takes from weights: 0 from per-axis ones."""
     element = weights.type.element
     return element.zero_point if isinstance(element, UniformQuantizedType) else 0
 
@@ -158,7 +163,7 @@ def accumulator(op: MultiplyAdd, bias: Value | None) -> ScalarType:
 
 
 def unread_bias(bias: Value, acc: ScalarType) -> NotApplicable:
-    """For a bias of another type than the kernel reads; where that is a wider one, the kernel reads past its end."""
+    """What to raise for a bias that the kernel reads as another type: as a wider one, past its end."""
     words = f"bias '{bias.name}' is {bias.type.storage}, but the kernel reads it as {acc}"
     past = acc.bits > bias.type.storage.bits and acc == i64
     return NotApplicable(words, unsettled=f"{words}, past its end" if past else "")
@@ -182,7 +187,7 @@ def viewed(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
 
 
 def bounds_of(x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], weight_zp: int, bias: Value) -> Bounds:
-    """Bounds of the accumulator over all stored inputs, `axis` summed over."""
+    """Bounds of the accumulator over all stored inputs; `axis` are the weights' dims that are summed over."""
     low, high = x.storage.minimum - x.zero_point, x.storage.maximum - x.zero_point
     shape = [d or 0 for d in weights.type.shape or ()]
     near = bias.type.storage.bits <= 32
@@ -190,40 +195,26 @@ def bounds_of(x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], we
     offset = bias.array.astype(np.int64) if known else np.zeros(1, np.int64)
     if weights.is_constant and math.prod(shape) <= _EXACT_BOUNDS:
         least, most = exact_channel_bounds(weights.array, axis, weight_zp, low, high, offset)
-        found = Bounds(least.reshape(-1), most.reshape(-1))
+        bounds = Bounds(least.reshape(-1), most.reshape(-1))
     else:
         terms = math.prod(shape[a] for a in axis)
         storage = weights.type.storage
         reach = terms * max(storage.maximum - weight_zp, weight_zp - storage.minimum) * max(-low, high)
-        found = Bounds(offset.reshape(-1) - reach, offset.reshape(-1) + reach)
-    return found if known else found.widened(value_range(bias))
-
-
-_MOST_LEFT = 29
-"""Bits that RESCALE shifts an i32 to the left by; its own shift is 2 at least."""
-_MOST_LEFT_WIDE = 13
-_WIDEST = 1 << 47
-_FAR_APART = 2.0**20
-"""The ratio of scales up to which one product serves all channels without a look."""
-_TOO_WIDE = "the result tells apart sums of more than 52 bits"
-_NOT_ITS_OWN = "sums of more than 52 bits are not scaled as in the kernel: results can be up to {} counts off"
-_WRAPS = "the scaled sum can exceed the 32 bits that the kernel has for it, where {}: results are up to {} counts off"
+        bounds = Bounds(offset.reshape(-1) - reach, offset.reshape(-1) + reach)
+    return bounds if known else bounds.widened(value_range(bias))
 
 
 @dataclass(frozen=True, slots=True)
 class Rescaled:
-    """A result, and what is to be warned of."""
+    """A result, and a warning."""
 
     value: Value
     warning: str = ""
 
     def rewritten(self, value: Value | None = None, *warnings: str) -> Rewritten:
-        """The answer of a rule: the result, or what is made of it, with other warnings."""
-        words, exception = (
-            "; ".join(w for w in (self.warning, *warnings) if w),
-            "range" if self.warning else "disregarded",
-        )
-        return Rewritten([value or self.value], warning=words, exception=exception)
+        """The answer of a rule: `value`, by default the result itself, with more warnings."""
+        words = "; ".join(w for w in (self.warning, *warnings) if w)
+        return Rewritten([value or self.value], warning=words, exception="range" if self.warning else "disregarded")
 
 
 def fixed(
@@ -235,23 +226,17 @@ def fixed(
     bounds: Bounds,
     at_least: Bounds | None = None,
 ) -> Rescaled:
-    """acc by the scales' multipliers, in the result's type. `at_least`: bounds of sums that there surely are, where
-    `bounds` are not known to be near; only for these there is a warning."""
-    try:
-        clamp = _range(to, activation)
-    except ValueError as error:
-        raise NotApplicable(str(error)) from error
+    """acc by the scales' multipliers, in the result's type. `at_least`: bounds of sums that do occur, where `bounds`
+    may be much too wide; then only these count for the warning."""
+    clamp = _range(to, activation)
     mantissa, left = quantize_multipliers(scales)
     if clamp[0] >= clamp[1]:
         mantissa, left = np.zeros(1, np.int32), np.zeros(1, np.int32)  # one number, whatever the sum
-    wide = acc.type.storage == i64
-    bounds = bounds.within(acc.type.storage)
-    form = _fixed_i64 if wide else _fixed_i32
-    result = form(b, acc, mantissa, left, to, clamp, bounds)
-    if result.warning and at_least is not None:
-        leaves = leaves_wide if wide else leaves_int32
-        return result if leaves(*at_least, mantissa, left).any() else Rescaled(result.value)
-    return result
+    form, leaves = (_fixed_i64, leaves_wide) if acc.type.storage == i64 else (_fixed_i32, leaves_int32)
+    result = form(b, acc, mantissa, left, to, clamp, bounds.within(acc.type.storage))
+    if at_least is None or leaves(*at_least, mantissa, left).any():
+        return result
+    return Rescaled(result.value)
 
 
 def _fixed_i32(
@@ -296,7 +281,7 @@ def _leaves(ends: Bounds, mantissa: np.ndarray, left: np.ndarray, zero_point: in
 
 
 def _moved(b: RuleBuilder, scaled: Value, to: UniformQuantizedType, clamp: tuple[int, int]) -> Value:
-    """scaled + zero point of an i32, clamped; where that leaves int32, and wraps, the other end."""
+    """scaled + zero point of an i32, clamped; where that leaves int32, and wraps, it is the other end."""
     zero = to.zero_point
     if zero > 0:
         limit, end = b.constant(i32.maximum - zero), clamp[0]
@@ -317,21 +302,15 @@ def _fixed_i64(
     clamp: tuple[int, int],
     bounds: Bounds,
 ) -> Rescaled:
-    """Only of int16, which has no zero point."""
+    """For int16, which has no zero point."""
     lost = leaves_wide(*bounds, mantissa, left)
     low, high = bounds.range
     if not lost.any() and left.max() <= _MOST_LEFT_WIDE and low >= -_WIDEST and high < _WIDEST:
         result = b.rescale(acc, (mantissa, left), to.storage, input_range=bounds.range)
         return Rescaled(b.clamp(result, *clamp))
     multiplier, shift = wide_multipliers(mantissa, left)
-    word = b.emit(
-        RescaleI64,
-        [acc],
-        acc.type.with_element(i32),
-        multiplier=multiplier.astype(np.int32),
-        shift=shift.astype(np.int8),
-        input_range=(low, high),
-    )
+    numbers = {"multiplier": multiplier.astype(np.int32), "shift": shift.astype(np.int8)}
+    word = b.emit(RescaleI64, [acc], i32, **numbers, input_range=(low, high))
     warning = _WRAPS.format("it keeps the low ones", clamp[1] - clamp[0]) if lost.any() else ""
     return Rescaled(b.cast(b.clamp(word, *clamp), to.storage), warning)
 
@@ -366,10 +345,7 @@ def saturated(
     bounds: Range | None,
 ) -> Value:
     """round_half_away(double(acc) * scale), in the result's type, for acc within `bounds`, if they are known."""
-    try:
-        clamp = _range(to, activation)
-    except ValueError as error:
-        raise NotApplicable(str(error)) from error
+    clamp = _range(to, activation)
     reach = max(-bounds[0], bounds[1], 1) if bounds else -acc.type.storage.minimum
     scales = _alike(scales, to.storage, reach)
     told_apart = (max(abs(bound - to.zero_point) for bound in clamp) + 1) / scales
@@ -377,14 +353,21 @@ def saturated(
     wide = (np.where(rounded_alike, 0, np.minimum(reach, told_apart)) >= 2.0**31).any()
     if (wide or scales.max() > _FAR_APART * scales.min()) and not _has_product(scales, to, bounds, acc):
         raise NotApplicable(_TOO_WIDE, _NOT_ITS_OWN.format(clamp[1] - clamp[0]))
-    stored = acc.type.with_element(to.storage)
-    noted = {"input_range": bounds} if bounds else {}
-    result = b.emit(RescaleF64, [acc], stored, scale=scales, output_zp=to.zero_point, **noted)
-    return b.clamp(result, *clamp)
+    known = {"input_range": bounds} if bounds else {}
+    return b.clamp(b.emit(RescaleF64, [acc], to.storage, scale=scales, output_zp=to.zero_point, **known), *clamp)
+
+
+def scaled_sum(
+    b: RuleBuilder, total: Value, source: UniformQuantizedType, to: UniformQuantizedType, bounds: Range | None
+) -> Value:
+    """A sum of stored values less their zero points, in the result's type."""
+    return saturated(b, total, np.asarray([quotient(source.scale, to.scale)]), to, "NONE", bounds)
 
 
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: Range | None, acc: Value) -> bool:
-    """Whether there is an exact product by these scales in 64 bits."""
+    """Whether 64 bits hold an exact product by these scales."""
+    from tflq.numerics.wide_product import fit_wide_product
+
     lows, highs = to.storage.minimum - to.zero_point, to.storage.maximum - to.zero_point
     ends = bounds or (acc.type.storage.minimum, acc.type.storage.maximum)
     return fit_wide_product(scales, lows, highs, *ends) is not None
@@ -409,12 +392,15 @@ def _squeezed(values: np.ndarray) -> np.ndarray:
 
 
 def _range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
-    return activation_range(activation, to.storage.minimum, to.storage.maximum, to.scale, to.zero_point)
+    try:
+        return activation_range(activation, to.storage.minimum, to.storage.maximum, to.scale, to.zero_point)
+    except ValueError as error:
+        raise NotApplicable(str(error)) from error
 
 
 # Numbers that a model computes when the interpreter allocates: sizes of tensors, and lines of such a length.
 #
-# SHAPE, RANGE and STRIDED_SLICE run then, if what they read is known; so what is sized by their results stays static.
+# SHAPE, RANGE and STRIDED_SLICE run then, if their operands are known. So tensors whose size they compute stay static.
 
 
 _NUMBER = TensorType((), i32)
@@ -429,14 +415,14 @@ def shape_of(b: RuleBuilder, x: Value, rank: int) -> Value:
 def line(b: RuleBuilder, limit: Value, step: int = 1) -> Value:
     """0, step, 2 step ... below a limit, which is an i32 scalar."""
     length = len(range(0, int(limit.array), step)) if limit.is_constant else None
-    operands = [b.constant(np.asarray(0)), limit, b.constant(np.asarray(step))]
+    operands = [b.constant(0), limit, b.constant(step)]
     return b.emit(TflRange, operands, TensorType((length,), i32))
 
 
 def element(b: RuleBuilder, vector: Value, index: int) -> Value:
     """An element of an i32 vector, as a scalar."""
     if vector.is_constant:
-        return b.constant(np.asarray(int(vector.array[index])))
+        return b.constant(int(vector.array[index]))
     return sliced(b, vector, b.constant([index]), b.constant([index + 1]), _NUMBER, shrink_axis_mask=1)
 
 

@@ -4,15 +4,17 @@
     u = s_in * s_w[o]
 
 The sum is exact, in i32, or in i64 where x is int16 or the sum can leave 32 bits. A bias at another scale than u, or of
-floats, is added with as many bits behind the point as 32 bits leave. What is saturated in any case is cut off before,
-so that nothing overflows. A result of int32 is within one count.
+floats, is added with as many bits behind the point as 32 bits leave. A bias is cut off beyond what saturates the result
+anyway, so that nothing overflows. A result of int32 is within one count.
+
+Functions of a sum of squares are below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -28,7 +30,7 @@ from tflq.dialects.tfl.convolution import (
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import L2Pool2D
-from tflq.ir.core import Value
+from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     ScalarType,
     TensorType,
@@ -42,37 +44,34 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.convolution import conv_2d_sums, depthwise_sums, transpose_conv_sums
+from tflq.legalize.convolution import PRODUCTS
 from tflq.legalize.convolution_real import conv_3d_sums, conv_3d_transpose_sums
-from tflq.legalize.grid import limited_scales, real_requantized, result_range
-from tflq.legalize.matmul import fully_connected_sums
+from tflq.legalize.grid import limited_scales, reach_of, real_requantized, result_range, stored
+from tflq.legalize.matmul import FULLY_CONNECTED
 from tflq.legalize.pooling import over_windows
-from tflq.legalize.probing import centred, kernel_name, per_layer
-from tflq.legalize.rescaled import Sums, Terms, scales_of
+from tflq.legalize.probing import centred, kernel_name, per_layer, symmetric
+from tflq.legalize.rescaled import Products, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import dataclass
 from tflq.numerics.convolution import double_scales, window
 from tflq.numerics.staircase import quotient_thresholds, response_thresholds, root_thresholds
 
 _NOTE = "no kernel computes it; the real sum, rounded"
+_STORED = (i8, ui8, i16)
 _ALIKE = 1e-6
 """Relative: scales are stored in float32."""
 _MOST_FRACTION = 24
 _WIDEST = 52
-"""Bits of sums that float64 holds."""
-
+"""The most bits of a sum that float64 holds."""
 
 _Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D | TransposeConv | Conv3D | Conv3DTranspose
 
-_SUMS: Final[Mapping[type[_Operator], tuple[int, Callable[[Any, RuleBuilder, Terms], Sums]]]] = {
-    Conv2D: (0, conv_2d_sums),
-    DepthwiseConv2D: (3, depthwise_sums),
-    FullyConnected: (0, fully_connected_sums),
-    TransposeConv: (0, transpose_conv_sums),
-    Conv3D: (4, conv_3d_sums),
-    Conv3DTranspose: (3, conv_3d_transpose_sums),
+_PRODUCTS: Final[Mapping[type[Op], Products]] = {
+    **PRODUCTS,
+    FullyConnected: FULLY_CONNECTED,
+    Conv3D: Products(4, (0, 1, 2, 3), conv_3d_sums),
+    Conv3DTranspose: Products(3, (0, 1, 2, 4), conv_3d_transpose_sums),
 }
-"""Which dim of the weights counts the channels, and what sums the products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +85,23 @@ class _Bias:
 @rule(Conv2D, DepthwiseConv2D, TransposeConv, Conv3D, Conv3DTranspose, FullyConnected, order=3)
 def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     """The sum, the bias's fraction, ext.rescale_f64, tosa.clamp."""
-    axis, summed = _SUMS[type(op)]
-    x, weights = op.input, op.weights if isinstance(op, FullyConnected) else op.filter
-    source, target = x.type.element, op.result.type.element
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        raise NotApplicable("the input or the result is not quantized per layer")
-    if source.storage not in (i8, ui8, i16) or target.storage not in (i8, ui8, i16, i32):
+    products = _PRODUCTS[type(op)]
+    weights = op.weights if isinstance(op, FullyConnected) else op.filter
+    source, target = per_layer(op, [op.input, op.result])
+    if source.storage not in _STORED or target.storage not in (*_STORED, i32):
         raise NotApplicable(f"no integer form from {source.storage} to {target.storage}")
-    if source.storage == i16 and source.zero_point:
-        raise NotApplicable("int16 with a zero point other than 0")
-    filters, weight_zp, magnitudes = _filters(b, weights, axis)
+    if source.storage == i16:
+        symmetric(op, source)
+    filters, weight_zp, magnitudes = _filters(b, weights, products.channels)
     weight_scales = scales_of(weights)
     assert weight_scales is not None
-    far = max(source.storage.maximum - source.zero_point, source.zero_point - source.storage.minimum)
-    reach = magnitudes * far
+    reach = magnitudes * reach_of(source.storage, source.zero_point)
     scales = double_scales(source.scale, weight_scales, target.scale)
     if np.isnan(scales).any():
-        raise NotApplicable("the ratio of the scales is no number")
+        raise NotApplicable("the ratio of the scales is not a number")
     bias = _bias(b, op.bias, scales * float(np.float32(target.scale)), reach, scales, target)
-    whole = np.rint(bias.known)
-    channels = magnitudes.size
-    zeros = np.zeros(channels, np.int64)
-    bounds = _bounds(reach, whole, bias.computed)
+    whole, channels = np.rint(bias.known), magnitudes.size
+    bounds = int((whole - reach).min()), int((whole + reach).max())
     most = max(-bounds[0], bounds[1])
     if most >= 1 << _WIDEST:
         raise NotApplicable(f"sums of more than {_WIDEST} bits")
@@ -115,9 +109,9 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     apart = split or bias.computed is not None
     wide = most >= 1 << 31 or (source.storage == i16 and target.storage != i32 and not apart)
     acc = i64 if wide or (bias.computed is not None and not _room(reach, scales, target)) else i32
-    offset = zeros if apart else np.broadcast_to(whole.astype(np.int64), (channels,))
+    offset = np.broadcast_to(whole.astype(np.int64) if not apart else np.int64(0), (channels,))
     terms = Terms(filters, b.constant(offset.astype(acc.dtype), acc), source.zero_point, weight_zp, acc)
-    sums = summed(op, b, terms)
+    sums = products.sums(op, b, terms)
     total = sums.value
     if split:
         total, bits = _with_fraction(b, total, np.broadcast_to(bias.known, (channels,)), most, sums.repeats)
@@ -129,13 +123,12 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
         total, bounds = b.add(total, row), _with_computed(bounds, acc)
     if scales.size > 1:
         scales = np.tile(scales, sums.repeats)
-    activation = op.fused_activation_function
-    answer = real_requantized(b, total, scales, target, activation, bounds)
-    return Rewritten([sums.finish(b, answer)], note=_NOTE)
+    result = real_requantized(b, total, scales, target, op.fused_activation_function, bounds)
+    return Rewritten([sums.finish(b, result)], note=_NOTE)
 
 
 def _filters(b: RuleBuilder, weights: Value, axis: int) -> tuple[Value, int, np.ndarray]:
-    """The weights in the integer form, the one zero point that they have there, and sum |w - w_zp| per channel."""
+    """The weights in the integer form, the zero point that all of them have there, and sum |w - w_zp| per channel."""
     element, shape = weights.type.element, weights.type.shape
     if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
         raise NotApplicable(f"weights '{weights.name}' have no scales per layer or per axis")
@@ -153,18 +146,17 @@ def _filters(b: RuleBuilder, weights: Value, axis: int) -> tuple[Value, int, np.
     plain = b.value(weights)
     others = tuple(a for a in range(len(shape)) if a != axis)
     if not weights.is_constant:
-        if (zeros != zero).any() or storage.bits < 8 or storage not in (i8, ui8, i16):
+        if (zeros != zero).any() or storage not in _STORED:
             raise NotApplicable(f"weights '{weights.name}' are not constant, and of {storage} or several zero points")
         terms = int(np.prod([shape[a] or 0 for a in others]))
-        far = max(storage.maximum - zero, zero - storage.minimum)
-        return plain, zero, np.full(shape[axis] or 0, terms * far, np.int64)
+        return plain, zero, np.full(shape[axis] or 0, terms * reach_of(storage, zero), np.int64)
     if not plain.array.size:
         raise NotApplicable("the weights are empty")
     spread = [1] * len(shape)
     spread[axis] = -1
     centred = plain.array.astype(np.int32) - zeros.reshape(spread).astype(np.int32)
     magnitudes = np.abs(centred).sum(others, dtype=np.int64)
-    if (zeros == zero).all() and (storage in (i8, ui8, i16) or (storage in (i2, i4) and not zero)):
+    if (zeros == zero).all() and (storage in _STORED or (storage in (i2, i4) and not zero)):
         return plain, zero, magnitudes
     narrow = i8 if (centred == centred.astype(np.int8)).all() else i16
     if (centred != centred.astype(np.int16)).any():
@@ -180,7 +172,7 @@ def _bias(
     scales: np.ndarray,
     target: UniformQuantizedType,
 ) -> _Bias:
-    """The bias, of which what saturates the result in any case is cut off."""
+    """The bias, cut off beyond what saturates the result anyway."""
     if bias is None:
         return _Bias(np.zeros(1))
     element, storage = bias.type.element, bias.type.storage
@@ -203,7 +195,7 @@ def _bias(
             assert own is not None
             counts = counts * (own.astype(np.float64) / units)
     if not np.isfinite(counts).all():
-        raise NotApplicable(f"bias '{bias.name}' is no number at the scale of input * weights")
+        raise NotApplicable(f"bias '{bias.name}' is not a finite number at the scale of input * weights")
     if target.storage.bits > 16:
         return _Bias(counts)
     enough = np.minimum(reach + _saturating(scales, target), 2.0**46)
@@ -211,25 +203,19 @@ def _bias(
 
 
 def _saturating(scales: np.ndarray, target: UniformQuantizedType) -> np.ndarray:
-    """Counts of the sum beyond which any zero point's result is saturated."""
+    """Counts of the sum beyond which the result is saturated, whatever its zero point is."""
     return np.ceil((1 << (target.storage.bits + 1)) / limited_scales(scales, target.storage, 1 << 47))
 
 
-def _bounds(reach: np.ndarray, whole: np.ndarray, computed: Value | None) -> tuple[int, int]:
-    """Bounds of the accumulator, of all channels, before a computed bias is added."""
-    known = np.zeros(1) if computed is not None else whole
-    return int((known - reach).min()), int((known + reach).max())
-
-
 def _with_computed(bounds: tuple[int, int], acc: ScalarType) -> tuple[int, int]:
-    """Bounds with a bias of all that int32 holds; in i32 it is limited so that the sum does not leave that."""
-    most = (1 << 31) - 1
+    """Bounds with any int32 bias; in i32 the bias is limited so that the sum stays within 32 bits."""
+    most = i32.maximum
     return (-most, most) if acc == i32 else (bounds[0] - most - 1, bounds[1] + most)
 
 
 def _room(reach: np.ndarray, scales: np.ndarray, target: UniformQuantizedType) -> int:
-    """What a computed bias can be limited to so that the sum stays in i32, and no result changes; 0 if it cannot."""
-    most = (1 << 31) - 1 - int(reach.max())
+    """The limit for a computed bias with which the sum stays in i32 and no result changes; 0 if there is none."""
+    most = i32.maximum - int(reach.max())
     saturated = target.storage.bits <= 16 and (_saturating(scales, target) + reach <= most).all()
     return most if saturated else 0
 
@@ -237,34 +223,34 @@ def _room(reach: np.ndarray, scales: np.ndarray, target: UniformQuantizedType) -
 def _with_fraction(b: RuleBuilder, sums: Value, bias: np.ndarray, most: int, repeats: int) -> tuple[Value, int]:
     """(sums + bias) * 2^bits, and bits."""
     bits = min(_MOST_FRACTION, 30 - int(most + 1).bit_length())
-    scaled = b.mul(sums, b.constant(np.asarray(1 << bits))) if bits else sums
+    scaled = b.mul(sums, b.constant(1 << bits)) if bits else sums
     row = np.tile(np.rint(bias * 2.0**bits), repeats).astype(np.int32)
     return b.add(scaled, b.constant(row)), bits
 
 
-# L2_POOL_2D, LOCAL_RESPONSE_NORMALIZATION and L2_NORMALIZATION of 8-bit tensors that no kernel takes: the real
-# result.
+# L2_POOL_2D, LOCAL_RESPONSE_NORMALIZATION and L2_NORMALIZATION of 8-bit tensors that no kernel takes.
 #
 #     L2_POOL_2D                    sqrt(mean of x^2 over a window)
 #     L2_NORMALIZATION              x / sqrt(sum of x^2 over the last dim)
 #     LOCAL_RESPONSE_NORMALIZATION  x (bias + alpha sum of x^2 over neighbouring channels)^-beta
 #
-# The sum of squares is an integer, and so is what it must reach (or stay below) for each stored value of the result:
-# the stored value is how many of these thresholds are met, which a binary search in a table finds. Sources, for
-# floats: kernels/pooling.cc and internal/reference/reference_ops.h (L2Pool, LocalResponseNormalization: of channels c
-# - radius to c + radius - 1), l2norm.cc.
+# The sum of squares is an integer, and so is the threshold that it must reach (or stay below) for each stored value of
+# the result: the stored value is how many of these thresholds are met, which a binary search in a table finds. Sources,
+# for floats: kernels/pooling.cc and internal/reference/reference_ops.h (L2Pool, LocalResponseNormalization: of channels
+# c - radius to c + radius - 1), l2norm.cc.
 
 
 _SQUARE_SUMS_NOTE = "no kernel computes it; the real function, rounded"
 _TERMS = 1 << 15
-"""As many squares of 8-bit values int32 holds the sum of."""
+"""The most squares of 8-bit values whose sum int32 holds."""
 _LEAST_SCALE = 1e-6
-"""L2_NORMALIZATION divides by 1e-6 at least: with smaller scales that is more than sums of squares are."""
+"""L2_NORMALIZATION divides by 1e-6 at least, which is more than the roots of sums with smaller scales."""
 
 
 def _elements(
     op: L2Pool2D | L2Normalization | LocalResponseNormalization,
 ) -> tuple[UniformQuantizedType, UniformQuantizedType]:
+    """The types of the operand and the result. NotApplicable unless both are the same 8-bit type, of finite scales."""
     elements = per_layer(op)
     source, output = elements
     if source.storage != output.storage or source.storage not in (i8, ui8) or not op.input.type.is_static:
@@ -277,8 +263,7 @@ def _elements(
 @rule(L2Pool2D, order=2)
 def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     """The root of each window's mean square."""
-    elements, x = _elements(op), op.input
-    source, output = elements
+    (source, output), x = _elements(op), op.input
     kernel, strides = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     shape = [d or 0 for d in x.type.shape or ()]
     sides = [window(n, k, s, 1, op.padding) for n, k, s in zip(shape[1:3], kernel, strides, strict=True)]
@@ -291,49 +276,40 @@ def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     for axis, (side, size, stride) in enumerate(zip(sides, kernel, strides, strict=True), 1):
         assert side is not None
         assert side.output is not None
-        total, inside = _summed(b, total, axis, (side.before, side.after), side.output, size, stride)
+        first = np.arange(side.output) * stride - side.before
+        inside = np.minimum(first + size, shape[axis]) - np.maximum(first, 0)
+        total = over_windows(
+            b, _padded(b, total, axis, side.before, side.after), axis, size, stride, 1, RuleBuilder.add
+        )
         counts = counts[..., None] * inside
     different, which = np.unique(counts, return_inverse=True)
     steps = output.storage.maximum - output.zero_point
     if not steps:
-        result = [d or 0 for d in op.result.type.shape or ()]
-        return Rewritten(
-            [b.constant(np.full(result, min(high, output.zero_point)), output.storage)], note=_SQUARE_SUMS_NOTE
-        )
+        zeros = np.full([d or 0 for d in op.result.type.shape or ()], min(high, output.zero_point))
+        return Rewritten([b.constant(zeros, output.storage)], note=_SQUARE_SUMS_NOTE)
     ratio = Fraction(source.scale) / Fraction(output.scale)
     table = np.stack([root_thresholds(ratio, int(n), steps) for n in different])
     rows = b.constant(which.reshape(1, *counts.shape, 1))
     met = _met(b, rows, table, (1 << 31) - 1, lambda threshold: b.greater_equal(total, threshold))
-    return Rewritten([_stored(b, met, output, low, high)], note=_SQUARE_SUMS_NOTE)
-
-
-def _summed(
-    b: RuleBuilder, x: Value, axis: int, pad: tuple[int, int], output: int, size: int, stride: int
-) -> tuple[Value, np.ndarray]:
-    """Sums over the windows along an axis, and how many elements are in each."""
-    shape = [d or 0 for d in x.type.shape or ()]
-    first = np.arange(output) * stride - pad[0]
-    inside = np.minimum(first + size, shape[axis]) - np.maximum(first, 0)
-    padded = _padded(b, x, axis, *pad)
-    return over_windows(b, padded, axis, size, stride, 1, lambda b, y, z: b.add(y, z)), inside
+    return Rewritten([stored(b, met, output, low, high)], note=_SQUARE_SUMS_NOTE)
 
 
 def _padded(b: RuleBuilder, x: Value, axis: int, before: int, after: int) -> Value:
-    shape = [d or 0 for d in x.type.shape or ()]
+    """x with zeros before and after it along an axis."""
     if not (before or after):
         return x
+    shape = [d or 0 for d in x.type.shape or ()]
     around = np.zeros((len(shape), 2), np.int32)
     around[axis] = before, after
     shape[axis] += before + after
-    operands = [x, b.constant(around), b.constant(np.asarray(0))]
+    operands = [x, b.constant(around), b.constant(0)]
     return b.emit(PadV2, operands, TensorType(tuple(shape), i32))
 
 
 @rule(LocalResponseNormalization, order=2)
 def local_response(op: LocalResponseNormalization, b: RuleBuilder) -> Answer:
     """Each element by a power of the sum over its neighbours."""
-    elements, x = _elements(op), op.input
-    source, output = elements
+    (source, output), x = _elements(op), op.input
     alpha, beta, bias = (float(np.float32(number)) for number in (op.alpha, op.beta, op.bias))
     if alpha <= 0 or beta <= 0 or bias < 0 or not x.type.rank:
         raise NotApplicable("alpha and beta are not positive: the result does not fall with the sum of squares")
@@ -343,18 +319,16 @@ def local_response(op: LocalResponseNormalization, b: RuleBuilder) -> Answer:
     if radius <= 0:
         raise NotApplicable("a radius of 0 sums no squares")
     padded = _padded(b, b.mul(wide, wide), axis, radius, radius - 1)
-    total = over_windows(b, padded, axis, 2 * radius, 1, 1, lambda b, y, z: b.add(y, z))
-    greatest, steps = _reach(source), _reach(output)
+    total = over_windows(b, padded, axis, 2 * radius, 1, 1, RuleBuilder.add)
     ratio, weight = source.scale / output.scale, alpha * source.scale**2
-    table = response_thresholds(ratio, bias, weight, beta, greatest, steps)
+    table = response_thresholds(ratio, bias, weight, beta, *_reaches(source, output))
     return Rewritten([_signed(b, wide, total, table, output)], note=_SQUARE_SUMS_NOTE)
 
 
 @rule(L2Normalization, order=2)
 def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     """Each element by the root of the sum over the last dim; with parameters that no kernel takes."""
-    elements, x = _elements(op), op.input
-    source, output = elements
+    (source, output), x = _elements(op), op.input
     shape = x.type.shape or ()
     if not shape or (shape[-1] or 0) > _TERMS or source.scale < _LEAST_SCALE:
         raise NotApplicable("rows are too long for int32, or the operand's scale is below 1e-6")
@@ -362,43 +336,35 @@ def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
         raise NotApplicable("L2_NORMALIZATION has no fused activation")
     wide = centred(b, x, source)
     total = b.reduce("sum", b.mul(wide, wide), len(shape) - 1)
-    table = quotient_thresholds(Fraction(output.scale), _reach(source), _reach(output))
+    table = quotient_thresholds(Fraction(output.scale), *_reaches(source, output))
     return Rewritten([_signed(b, wide, total, table, output)], note=_SQUARE_SUMS_NOTE)
 
 
-def _reach(element: UniformQuantizedType) -> int:
-    """The greatest distance of a stored value from the zero point."""
-    storage = element.storage
-    return max(storage.maximum - element.zero_point, element.zero_point - storage.minimum)
+def _reaches(*elements: UniformQuantizedType) -> tuple[int, ...]:
+    return tuple(reach_of(e.storage, e.zero_point) for e in elements)
 
 
 def _signed(b: RuleBuilder, wide: Value, total: Value, table: np.ndarray, output: UniformQuantizedType) -> Value:
-    """The thresholds that the sum stays below, with the sign of the element."""
-    zero = b.constant(np.asarray(0))
+    """How many thresholds the sum stays below, with the sign of the element, as stored in the result."""
+    zero = b.constant(0)
     magnitude = b.maximum(wide, b.sub(zero, wide))
     met = _met(b, magnitude, table, -1, lambda threshold: b.greater_equal(threshold, total))
     signed = b.select(b.greater(zero, wide), b.sub(zero, met), met)
-    return _stored(b, signed, output, output.storage.minimum, output.storage.maximum)
-
-
-def _stored(b: RuleBuilder, steps: Value, output: UniformQuantizedType, low: int, high: int) -> Value:
-    if output.zero_point:
-        steps = b.add(steps, b.constant(np.asarray(output.zero_point)))
-    return b.cast(b.clamp(steps, low, high), output.storage)
+    return stored(b, signed, output)
 
 
 def _met(b: RuleBuilder, rows: Value, table: np.ndarray, never: int, test: Callable[[Value], Value]) -> Value:
-    """How many of a row's thresholds, which come in order, are met: a binary search. `never` is one that is not."""
+    """How many of a row's thresholds, which come in order, are met: a binary search. `never` is one that is not met."""
     bits = int(table.shape[1]).bit_length()
     width = 1 << bits
     every = np.full((len(table), width), never, np.int64)
     every[:, : table.shape[1]] = table
     entries = b.constant(every.reshape(-1))
-    base = b.mul(rows, b.constant(np.asarray(width)))
-    found = b.constant(np.zeros((1,) * len(rows.type.shape or ()), np.int32))
+    base = b.mul(rows, b.constant(width))
+    met = b.constant(np.zeros((1,) * len(rows.type.shape or ()), np.int32))
     for bit in reversed(range(bits)):
-        candidate = b.add(found, b.constant(np.asarray(1 << bit)))
-        place = b.add(base, b.sub(candidate, b.constant(np.asarray(1))))
+        candidate = b.add(met, b.constant(1 << bit))
+        place = b.add(base, b.sub(candidate, b.constant(1)))
         threshold = b.emit(Gather, [entries, place], place.type, axis=0, batch_dims=0)
-        found = b.select(test(threshold), candidate, found)
-    return found
+        met = b.select(test(threshold), candidate, met)
+    return met

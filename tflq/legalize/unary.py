@@ -1,9 +1,9 @@
 """Unary functions other than activations, by the kernels' arithmetic.
 
 EXP, LOG, ELU and GELU fill a table in float32: 256 entries for 8 bits, 513 interpolated ones for int16. int8 RSQRT is
-a Newton iteration in fixed point, SQRT truncates in float32; both stop at a negative value, whatever is written for
-it here. ABS rescales |x - z1|; NEG negates the stored integer. ZEROS_LIKE is a constant. For other functions and types:
-`real.unary`. Sources: kernels/exp.cc, elementwise.cc, neg.cc, zeros_like.cc, activations.cc,
+a Newton iteration in fixed point, SQRT truncates in float32; both kernels stop at a negative value, for which a table
+may hold anything. ABS rescales |x - z1|; NEG negates the stored integer. ZEROS_LIKE is a constant. For other functions
+and types: `unary_real.py`. Sources: kernels/exp.cc, elementwise.cc, neg.cc, zeros_like.cc, activations.cc,
 kernels/internal/common.h (LUTPopulate, LUTLookup).
 """
 
@@ -26,6 +26,8 @@ from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.numerics.tables import FloatFunction, table_8bit, table_16bit
 
 _ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
+_MOST_SCALE = float(np.finfo(np.float32).max) / (1 << 16)
+_BEYOND = "the ends of the kernel's table are beyond float32"
 
 _Table: TypeAlias = Exp | Log | Elu | Gelu | Rsqrt
 _Unary: TypeAlias = _Table | Sqrt | Abs | Neg
@@ -49,32 +51,29 @@ def _looked_up(
     table = table_16bit(function, *parameters, precision=np.float32)
     slopes = np.diff(table.astype(np.int32))
     if np.abs(slopes).max() < 1 << 15:
-        rounded = b.arithmetic_right_shift(b.table(x, table), b.constant(np.asarray(7)), round=True)
+        rounded = b.arithmetic_right_shift(b.table(x, table), b.constant(7), round=True)
         return b.cast(rounded, i16)
     low = np.arange(128) * slopes.astype(np.int16).astype(np.int32)[:, None]  # the kernel keeps 16 bits of a slope
     return b.table(x, (table[:-1, None] + ((low + 64) >> 7)).astype(np.int16).reshape(-1))
 
 
-_MOST_SCALE = float(np.finfo(np.float32).max) / (1 << 16)
-_BEYOND = "the ends of the kernel's table are beyond float32"
-
-
 @rule(Elu, Gelu, Exp, Log, Rsqrt)
 def lookup(op: _Table, b: RuleBuilder) -> Answer:
     """Functions that a kernel looks up."""
-    name = kernel_name(op)
-    source, output = _forms(op, *{"ELU": (i8,), "GELU": (i8, ui8, i16)}.get(name, (i8, i16)))
-    if source.storage is i16 and name != "GELU":
+    storages = (i8,) if isinstance(op, Elu) else (i8, ui8, i16) if isinstance(op, Gelu) else (i8, i16)
+    source, output = _forms(op, *storages)
+    if source.storage is i16 and not isinstance(op, Gelu):
         symmetric(op, source, output)
     if source.storage is i16 and source.scale > _MOST_SCALE:
         raise NotApplicable(_BEYOND, f"{_BEYOND}; {AS_STATED}")
-    if name == "RSQRT" and source.storage is i8:
+    if isinstance(op, Rsqrt) and source.storage is i8:
         table = unary.rsqrt_table(source.scale, source.zero_point, output.scale, output.zero_point)
         return b.table(b.value(op.input), table)
     return _looked_up(op, b, _function(op, output), source, output)
 
 
 def _function(op: _Table, output: UniformQuantizedType) -> FloatFunction:
+    """The float32 function; LOG and RSQRT with what their kernels give where the real one has no finite value."""
     storage = output.storage
     if isinstance(op, (Log, Rsqrt)):
         end = storage.minimum - output.zero_point if isinstance(op, Log) else storage.maximum
@@ -88,6 +87,7 @@ def _function(op: _Table, output: UniformQuantizedType) -> FloatFunction:
 
 @rule(Sqrt)
 def sqrt(op: Sqrt, b: RuleBuilder) -> Answer:
+    """The root, truncated; a table."""
     source, output = _forms(op, i8, i16)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     return b.table(b.value(op.input), unary.sqrt_table(source.storage.dtype, *parameters))
@@ -99,10 +99,10 @@ def absolute(op: Abs, b: RuleBuilder) -> Answer:
     source, output = _forms(op, i8, i16)
     if source.storage is i16:
         symmetric(op, source, output)
-    same = source.scale == output.scale  # also where a quotient says nothing: 0 by 0
+    same = source.scale == output.scale  # also where both are 0
     multiplier = quantize_multiplier(1.0 if same else float_ratio(source.scale, output.scale))
     x = centred(b, op.input, source)
-    magnitude = b.maximum(x, b.sub(b.constant(np.asarray(0)), x))
+    magnitude = b.maximum(x, b.sub(b.constant(0), x))
     return scaled(b, magnitude, multiplier, output.storage, 1 << source.storage.bits, output_zp=output.zero_point)
 
 
@@ -110,14 +110,14 @@ def absolute(op: Abs, b: RuleBuilder) -> Answer:
 def negate(op: Neg, b: RuleBuilder) -> Answer:
     """The stored integer's negative, wrapping."""
     source, output = _forms(op, i8, i16, i32)
-    result = b.cast(b.sub(b.constant(np.asarray(0)), b.cast(b.value(op.input), i32)), output.storage)
-    plain = source.scale == output.scale and source.zero_point == output.zero_point == 0
-    return Rewritten([result], warning="" if plain else "the kernel ignores scales and zero points")
+    result = b.cast(b.sub(b.constant(0), b.cast(b.value(op.input), i32)), output.storage)
+    exact = source.scale == output.scale and source.zero_point == output.zero_point == 0
+    return Rewritten([result], warning="" if exact else "the kernel ignores scales and zero points")
 
 
 @rule(ZerosLike)
 def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
-    """result = the zero point, the stored value of 0; stored zeros of 32 bits, for which there is a kernel."""
+    """result = the zero point, the stored value of 0; with 32 bits, for which there is a kernel, stored zeros."""
     x, result = op.input, op.result
     storage, zero = result.type.storage, zero_point_of(result)
     if x.type.storage != storage or zero is None:
@@ -127,6 +127,4 @@ def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
     warning = _ZEROS if raw and zero else ""
     if x.type.is_static:
         return Rewritten([b.constant(np.full([d or 0 for d in x.type.shape or ()], fill), storage)], warning=warning)
-    plain = b.value(x)
-    filled = b.emit(Clamp, [plain], min_val=fill, max_val=fill)
-    return Rewritten([filled], warning=warning)
+    return Rewritten([b.emit(Clamp, [b.value(x)], min_val=fill, max_val=fill)], warning=warning)

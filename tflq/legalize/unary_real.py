@@ -1,6 +1,6 @@
 """Unary functions that no kernel computes on the types at hand: the real function, rounded.
 
-Tables, of any storage types and quantized axes (`real.generic.lookup`); ABS, NEG, SQUARE and the RELU family are scaled
+Tables, for any storage types and quantized axes (`grid.looked_up_by`); ABS, NEG, SQUARE and the RELU family are scaled
 where the tables would be large.
 """
 
@@ -73,17 +73,17 @@ def real_function(op: _Operator, b: RuleBuilder) -> Answer:
     except ValueError as error:
         raise NotApplicable(str(error)) from error
     try:
-        made = looked_up_by(b, op.input, source, target, function)
+        result = looked_up_by(b, op.input, source, target, function)
     except NotApplicable:
         linear = _linear(op, b, source, target)
         if linear is None:
             raise
-        made = linear
-    return Rewritten([made], note=NOTE)
+        result = linear
+    return Rewritten([result], note=NOTE)
 
 
 def _function(op: _Operator) -> FloatFunction:
-    """The real function, its options included. ValueError where these have no meaning."""
+    """The real function, with the op's options. ValueError where these make no sense."""
     match op:
         case FakeQuant():
             return fake_quant(op.min, op.max, op.num_bits, narrow_range=op.narrow_range)
@@ -103,7 +103,7 @@ def _function(op: _Operator) -> FloatFunction:
 def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value | None:
     """A function that scales x, -x, |x| or x x; None for others."""
     ratio, reach = source.scales / target.scales, source.reach
-    x, zero = centred_by(b, op.input, source), b.constant(np.asarray(0))
+    x, zero = centred_by(b, op.input, source), b.constant(0)
     bounds = -reach, reach
     match op:
         case Relu() | Relu6() | ReluN1To1() | Relu0To1():
@@ -119,9 +119,8 @@ def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value 
 
 @rule(Quantize, order=2)
 def quantize(op: Quantize, b: RuleBuilder) -> Answer:
-    """Between parameters per axis, or types that the kernel does not take."""
+    """QUANTIZE between parameters per axis, or types that the kernel does not take."""
     source, target = (grid_of(v, storages=(i8, ui8, i16, i32)) for v in op.tensors)
     if i32 in (source.storage, target.storage) and (source.reach > 1 << 31 or target.zero is None):
         raise NotApplicable("int32 with zero points leaves 32 bits")
-    made = requantized_by(b, op.input, source, target)
-    return Rewritten([made], note=NOTE)
+    return Rewritten([requantized_by(b, op.input, source, target)], note=NOTE)

@@ -1,4 +1,4 @@
-"""LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM on int8: every variant, the state over several runs, what is refused."""
+"""LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM on int8: every variant, the state over several runs, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SVDF: the state over several runs, sums that leave int32, what is refused."""
+"""SVDF: the state over several runs, sums that leave int32, refusals."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_windows(
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_parameters_of_the_result_are_disregarded_with_a_warning(name: str) -> None:
+def test_parameters_of_the_result_are_ignored_with_a_warning(name: str) -> None:
     x, y = argument((1, 4, 4, 2), quantized(i8)), argument((1, 2, 2, 2), quantized(i8, 0.2, -7), "y")
     model = one_op(name, [x], [y], options((2, 2), (2, 2), "VALID", "RELU6"))
     conversion = convert_and_compare(model, edge_inputs([x]))

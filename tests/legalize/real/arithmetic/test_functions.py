@@ -24,7 +24,7 @@ def dequantized(x: np.ndarray, element: Quantized) -> np.ndarray:
 
 
 def quantized(y: np.ndarray, element: Quantized) -> np.ndarray:
-    """The nearest stored value; the zero point where there is none."""
+    """The nearest stored value; the zero point where the real result is not a number."""
     storage = element.storage
     with np.errstate(all="ignore"):
         steps = np.nan_to_num(y / np.float64(np.float32(element.scale)), nan=0.0, posinf=1e9, neginf=-1e9)

@@ -1,4 +1,4 @@
-"""Multiply-accumulate operators without a kernel: the integer form beside the float kernel on the real values."""
+"""Multiply-accumulate operators without a kernel: the integer form against the float kernel on the real values."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_power_of_two_scales_of_int16(name: str, exponents: tuple[int, int]) -> 
 
 
 @pytest.mark.parametrize("output", [Quantized.of(i8, 0.01, -7), Quantized.of(ui8, 0.05, 128)], ids=str)
-def test_int16_product_to_8_bits_disregards_scales(output: Quantized) -> None:
+def test_int16_product_to_8_bits_ignores_scales(output: Quantized) -> None:
     arrays = pairs(np.random.default_rng(2), i16)
     operand = Quantized.of(i16, 0.3)
     assert_equals_kernel(
@@ -130,7 +130,7 @@ def test_multipliers_of_add() -> None:
     assert [op.attributes for op in ops if op.name == "tosa.clamp"] == [{"min_val": 2, "max_val": 127}]
 
 
-def test_int32_disregards_parameters() -> None:
+def test_int32_ignores_parameters() -> None:
     element = Quantized.of(i32, 0.5, 7)
     arrays = pairs(np.random.default_rng(4), i32)
     assert_equals_kernel(

@@ -55,7 +55,7 @@ SHIFTS = [1, 2, 6, 7, 12, 25, 31, 32, 33, 40, 55, 63, 64, 65, 100, 119, 200]
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("storage", TYPES, ids=str)
 def test_sub_above_one(storage: ScalarType, shift: int) -> None:
-    """Tensors of one shape: blocks of four, and what is left over. Others: one by one."""
+    """Tensors of one shape: blocks of four, then the remaining elements. Others: one by one."""
     for shapes in (((1, 203), (1, 203)), ((4, 5), (4, 5)), ((1, 3), (1, 3)), ((7, 20), (1, 20)), ((7, 5), (7, 1))):
         model = sub(shift, storage, *shapes)
         conversion = convert_and_compare(model, [arrays(shift, storage, *shapes)], fallback="error")

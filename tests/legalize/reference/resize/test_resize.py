@@ -138,7 +138,7 @@ def test_where_uint8_has_no_integer_form_the_report_says_so() -> None:
     assert "float32" in conversion.report.rows[0].note
 
 
-def test_parameters_of_the_result_are_disregarded_with_a_warning() -> None:
+def test_parameters_of_the_result_are_ignored_with_a_warning() -> None:
     conversion = convert_and_compare(
         resize("resize_bilinear", i8, (1, 4, 4), (8, 8), (False, False), 0.3), inputs(i8, (1, 4, 4, 3))
     )
