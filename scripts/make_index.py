@@ -156,7 +156,9 @@ def _rows(modules: Mapping[str, str]) -> str:
 def written() -> str:
     """The text of the index."""
     import_everything()
-    rooms = dict(sorted({**stages(), "tflq.legalize": rules()}.items()))
+    rooms = stages()
+    rooms["tflq.legalize"] = {**rules(), **rooms["tflq.legalize"]}
+    rooms = dict(sorted(rooms.items()))
     text = TEXT.format(dialects=_entries(dialects()), rooms=_entries(rooms), passes=_rows(passes()))
     command = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", str(INDEX), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout

@@ -284,6 +284,22 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.conv_2d tfl.conv_3d tfl.conv_3d_transpose tfl.depthwise_conv_2d tfl.fully_connected "
             "tfl.l2_normalization tfl.l2_pool_2d tfl.local_response_normalization tfl.transpose_conv"
         ),
+        "core_numbers": (
+            "arith.addf arith.addi arith.andi arith.bitcast arith.ceildivsi arith.ceildivui arith.cmpf "
+            "arith.cmpi arith.divf arith.divsi arith.divui arith.extf arith.extsi arith.extui "
+            "arith.floordivsi arith.fptosi arith.fptoui arith.index_cast arith.index_castui "
+            "arith.maximumf arith.maxsi arith.maxui arith.minimumf arith.minsi arith.minui arith.mulf "
+            "arith.muli arith.negf arith.ori arith.remf arith.remsi arith.remui arith.select arith.shli "
+            "arith.shrsi arith.shrui arith.sitofp arith.subf arith.subi arith.truncf arith.trunci "
+            "arith.uitofp arith.xori math.absf math.absi math.ceil math.clampf math.cos math.ctlz "
+            "math.exp math.floor math.isfinite math.isinf math.isnan math.log math.powf math.round "
+            "math.roundeven math.rsqrt math.sin math.sqrt math.tanh math.trunc"
+        ),
+        "core_tensors": (
+            "linalg.generic shape.dim shape.get_extent shape.shape_of tensor.cast tensor.collapse_shape "
+            "tensor.concat tensor.dim tensor.empty tensor.expand_shape tensor.extract "
+            "tensor.extract_slice tensor.from_elements tensor.rank tensor.reshape tensor.splat"
+        ),
     },
     "tflq.select": {
         "arithmetic": (

@@ -49,10 +49,10 @@ from tflq.registering import Registry
 
 Form: TypeAlias = Callable[..., Any]
 
-form: Final[Registry[Form]] = Registry("tflq.legalize.core")
+form: Final[Registry[Form]] = Registry("tflq.legalize")
 """Of ops that compute element by element: `(op, emitter, *operands) -> value`."""
 
-of_tensors: Final[Registry[Form]] = Registry("tflq.legalize.core")
+of_tensors: Final[Registry[Form]] = Registry("tflq.legalize")
 """Of all others: `(op, translation) -> value`."""
 
 

@@ -336,7 +336,7 @@ def rules_of(kind: type[Op]) -> Iterator[Rule]:
     for module in modules_of("tflq.legalize", getattr(kind, "op_name", "")):
         path = f"tflq.legalize.{module}"
         import_module(path)
-        for _, function in DECLARED[path, kind]:
+        for _, function in DECLARED.get((path, kind), ()):
             yield function
 
 

@@ -290,7 +290,7 @@ class LowerQuantOps(Pass):
 
     def _lowered(self, op: Qcast | Dcast, ops: list[Op]) -> Value:
         if self.dialect == "tosa":
-            return lowered(op, ops, self.rounding or "half_away")
+            return lowered(op, ops, self.rounding or "half_even")
         b = Emitter(ops)
         b.location = op.location
         return quantize(b, op, self.rounding or None) if isinstance(op, Qcast) else dequantize(b, op)
