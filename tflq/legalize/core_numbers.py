@@ -56,7 +56,7 @@ def _by_zeros(op: Op, b: CoreEmitter, x: Value) -> Value:
     if source == i64:
         return b.narrowed(b.converted(x, i32), to)
     if source == i32:
-        return b.converted(b.emit(Bitcast, [x], ui32), i64)
+        return b.converted(b.emit(Bitcast, [x], x.type.with_element(ui32)), i64)
     wide = b.unsigned(x)
     return b.converted(wide, i64) if to == i64 else b.narrowed(wide, to)
 
@@ -73,9 +73,9 @@ def _from_unsigned(op: arith.UIToFP, b: CoreEmitter, x: Value) -> Value:
     if storage == i64:
         raise Refused("TFLite converts no unsigned integers of 64 bits", "use arith.sitofp, or 32 bits")
     if storage == i32:
-        made = b.converted(b.converted(b.emit(Bitcast, [x], ui32), i64), f32)
+        made = b.converted(b.converted(b.emit(Bitcast, [x], x.type.with_element(ui32)), i64), f32)
     elif storage == i8:
-        made = b.converted(b.emit(Bitcast, [x], ui8), f32)
+        made = b.converted(b.emit(Bitcast, [x], x.type.with_element(ui8)), f32)
     else:
         made = b.converted(b.unsigned(x), f32)
     return b.within(made, 2.0**storage.bits)
