@@ -265,8 +265,8 @@ def _beyond(element: ElementType, by: int) -> ElementType:
 
 
 def _merged(element: ElementType, shape: Dims, batching: int, first: int, dims: Any) -> ElementType:
-    """The parameters of a tensor of `dims` after these become those of `shape`: the first `batching`, the next `first` and
-    the rest are merged into one dim each."""
+    """The parameters of a tensor of `dims` once the first `batching`, the next `first` and the rest of these are merged
+    into one dim each, those of `shape`."""
     if not isinstance(element, UniformQuantizedPerAxisType):
         return element
     begin, end, place = (
@@ -366,13 +366,13 @@ def _convolved_of_text(op: Convolution) -> Convolved:
 
 
 def stands_apart(op: Op) -> bool:
-    """Whether an op is one of `stablehlo`, or one of a file that no interpreter runs on floats with quantized weights."""
+    """Whether an op is of text, or one of a file that no interpreter runs on floats with quantized weights."""
     return op.name.startswith("stablehlo.") or isinstance(op, Contraction)
 
 
 def to_builtins(module: Module, *, keep_weights: bool) -> None:
-    """Replaces ops of `stablehlo` on floats, and hybrid ones also of files, by builtins; the module is changed in place.
-    Those on quantized tensors have rules.
+    """Replaces ops of `stablehlo` on floats, and hybrid ones also of files, by builtins; the module is changed in
+    place. Ops on quantized tensors have rules.
 
     A hybrid op, of floating-point activations and quantized weights, becomes DEQUANTIZE of the weights and the float
     operator: weight-only quantization, whose weights stay quantized in the file. TFLite's own hybrid kernels are not
