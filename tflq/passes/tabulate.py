@@ -26,8 +26,6 @@ from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.light import dataclass
 from tflq.numerics.tables import distinct
 
-__all__ = ["Tabulate"]
-
 _SOURCES = 2
 _PALETTE_ELEMENTS = 1 << 16
 
