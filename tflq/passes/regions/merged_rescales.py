@@ -4,9 +4,9 @@ the output.
     rescale(rescale(a) ± rescale(b))   →   rescale(a · A ± b · B + C)
     rescale(rescale(a))                →   rescale(a)
 
-A, B and C are integers, and the sum is exact, so it is rounded once. That can differ from what the kernel makes, which
-rounds each operand, too. The operands have 8 bits: all their values are tried, and the merged form is taken if it is
-equal for all; if asked for, also if it differs by no more than one step of the output.
+A, B and C are integers, and the sum is exact, so it is rounded once. That can differ from the kernel, which also rounds
+each operand. The operands have 8 bits: all their values are tried, and the merged form is taken if it is equal for all;
+on request, also if it differs by at most one step of the output.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import ScalarType, i32
 
-__all__ = ["merge_rescales"]
-
 _BITS: Final = (21, 20, 22)
 """Of the larger of A and B: two products of 9 bits by 22, and their sum, fit 32 bits."""
 _SHIFTS: Final = range(2, 63)
@@ -34,7 +32,7 @@ _SHIFTS: Final = range(2, 63)
 
 
 class _Leaf(NamedTuple):
-    """A stored value, and what is made of it by the ops, the last one first: (value - zero) · factor, rounded."""
+    """A stored value, and the ops that compute (value - zero) · factor from it, with roundings; the last op first."""
 
     value: Value
     zero: int
@@ -43,7 +41,7 @@ class _Leaf(NamedTuple):
 
 
 class _Sum(NamedTuple):
-    """What a rescale is of: one value, or a sum or difference of two; the ops between them, the first one first."""
+    """The input of a rescale: one value, or a sum or difference of two, and the ops between, the first one first."""
 
     leaves: tuple[_Leaf, ...]
     ops: tuple[Op, ...]
@@ -61,7 +59,7 @@ class _Form(NamedTuple):
 
 
 def merge_rescales(function: Function, *, step: bool) -> bool:
-    """Merges the rescales of a function; whether any were. `step`: also where a result differs by one step."""
+    """Merges the rescales of a function. Returns whether any were. `step`: also if a result differs by one step."""
     users = function.users()
     returned = frozenset(function.outputs)
     gone: set[Op] = set()
@@ -102,7 +100,7 @@ def _factor(op: Rescale) -> Fraction:
 
 
 def _sums(op: Rescale, users: Mapping[Value, Sequence[Op]], returned: frozenset[Value]) -> Iterator[_Sum]:
-    """What a rescale is of, if only it reads that: from as far back as can be, then from as near as can be."""
+    """The possible inputs of a rescale that nothing else reads: from the farthest values, then from the nearest."""
 
     def alone(value: Value) -> bool:
         return len(users.get(value, ())) == 1 and value not in returned
@@ -124,7 +122,7 @@ def _ends(leaves: Sequence[_Leaf]) -> Sequence[_Leaf]:
 
 
 def _leaves(value: Value, zero: int, alone: Callable[[Value], bool]) -> list[_Leaf]:
-    """The stored values of 8 bits of which rescales, which only each other read, make a value; the farthest first."""
+    """The stored values of 8 bits from which rescales, read only by each other, compute a value; the farthest first."""
     found: list[_Leaf] = []
     factor = Fraction(1)
     ops: tuple[Rescale, ...] = ()
@@ -139,8 +137,8 @@ def _leaves(value: Value, zero: int, alone: Callable[[Value], bool]) -> list[_Le
 
 
 def _merged(op: Rescale, found: _Sum, *, step: bool) -> _Form | None:
-    """The first merged form that gives what the ops do, for all values of the operands; with `step`, else the nearest
-    that is no more than one off."""
+    """The first merged form that computes the same as the ops, for all values of the operands; with `step`, else the
+    first that is at most one off."""
     arrays = _all_values(found.leaves)
     wanted = _computed(op, found, arrays)
     near: _Form | None = None
@@ -171,8 +169,8 @@ def _all_values(leaves: Sequence[_Leaf]) -> list[np.ndarray]:
 
 def _computed(op: Rescale, found: _Sum, arrays: Sequence[np.ndarray]) -> np.ndarray:
     known = {leaf.value: array for leaf, array in zip(found.leaves, arrays, strict=True)}
-    for each in (*found.ops, op):
-        known[each.result] = _evaluated(each, [known[value] for value in each.operands if value is not None])
+    for step in (*found.ops, op):
+        known[step.result] = _evaluated(step, [known[value] for value in step.operands if value is not None])
     return known[op.result].astype(np.int64)
 
 
@@ -189,8 +187,8 @@ def _rescaled(op: Rescale, form: _Form, total: np.ndarray) -> np.ndarray:
 
 
 def _forms(op: Rescale, found: _Sum) -> Iterator[_Form]:
-    """Merged forms, more or less exact in the ratio of the factors, with small and with large integers, and in both
-    ways to round, of which the double is half away from zero only if the integers are large."""
+    """Merged forms: with ratios of the factors that are more or less exact, with small and with large integers, and
+    with both ways to round, of which the double is half away from zero only if the integers are large."""
     factors = [leaf.factor * _factor(op) for leaf in found.leaves]
     largest = max(factors)
     if not largest or min(factors) < 0:
