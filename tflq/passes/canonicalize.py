@@ -139,10 +139,8 @@ class Fold(Pass):
     limit: int = 1 << 16
 
     def run(self, module: Module) -> PassResult:
-        modified = False
-        for function in module.functions:
-            modified |= self._function(function)
-        return PassResult(module, modified)
+        modified = [self._function(function) for function in module.functions]
+        return PassResult(module, any(modified))
 
     def _function(self, function: Function) -> bool:
         folded: set[Op] = set()

@@ -33,10 +33,8 @@ class LowerRounding(Pass):
     name: ClassVar[str] = "lower-rounding"
 
     def run(self, module: Module) -> PassResult:
-        modified = False
-        for function in module.functions:
-            modified |= _lower_function(function)
-        return PassResult(module, modified)
+        modified = [_lower_function(function) for function in module.functions]
+        return PassResult(module, any(modified))
 
 
 def _lower_function(function: Function) -> bool:

@@ -143,10 +143,8 @@ class HybridDequantizeThenOp(Pass):
     name: ClassVar[str] = "hybrid-dequantize-then-op"
 
     def run(self, module: Module) -> PassResult:
-        modified = False
-        for function in module.functions:
-            modified |= _written_out(function)
-        return PassResult(module, modified)
+        modified = [_written_out(function) for function in module.functions]
+        return PassResult(module, any(modified))
 
 
 def _written_out(owner: Function | Block) -> bool:

@@ -71,10 +71,8 @@ class DequantizeFallback(Pass):
     makes: ClassVar[Literal["any"]] = "any"
 
     def run(self, module: Module) -> PassResult:
-        modified = False
-        for function in module.functions:
-            modified |= self._function(function)
-        return PassResult(module, modified)
+        modified = [self._function(function) for function in module.functions]
+        return PassResult(module, any(modified))
 
     def _function(self, function: Function) -> bool:
         ops: list[Op] = []
