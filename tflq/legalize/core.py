@@ -180,20 +180,20 @@ class Translation:
             return value
         if self._env.get(value, value) is value:
             return value
-        made = self.whole(value)
-        if made.is_constant or made in self._function.inputs or made.name:
-            made = self.b.identity(made)
-        made.name, made.info = value.name, value.info
-        return made
+        tensor = self.whole(value)
+        if tensor.is_constant or tensor in self._function.inputs or tensor.name:
+            tensor = self.b.identity(tensor)
+        tensor.name, tensor.info = value.name, value.info
+        return tensor
 
     # --- values
 
     def value(self, value: Value) -> Value:
         """What a value is now; it broadcasts to the value's shape."""
-        found = self._env.get(value)
-        if found is None and value.is_constant and isinstance(value.type.element, ScalarType):
-            found = self._env[value] = constant(held_array(value), value.type.element)
-        return value if found is None else found
+        now = self._env.get(value)
+        if now is None and value.is_constant and isinstance(value.type.element, ScalarType):
+            now = self._env[value] = constant(held_array(value), value.type.element)
+        return value if now is None else now
 
     def whole(self, value: Value) -> Value:
         """What a value is now, with all its elements."""
@@ -297,9 +297,9 @@ class Translation:
         operands = [None if v is None else self.whole(v) for v in op.operands]
         if isinstance(op, (Dcast, Qcast, Scast)):
             _check_storage(op)
-            given, made = self.whole(op.input), op.result.type
-            op.result.type = TensorType(refined(made.shape, given.type.shape), made.element)
-            operands = [self.b.restated(given, op.result.type.shape)]
+            source, target = self.whole(op.input), op.result.type
+            op.result.type = TensorType(refined(target.shape, source.type.shape), target.element)
+            operands = [self.b.restated(source, op.result.type.shape)]
         for result in op.results:
             if isinstance(result.type, BareType):  # a scalar: a tensor of rank 0
                 result.type = TensorType(result.type.shape, result.type.element)
@@ -382,10 +382,10 @@ def lower_core(module: Module) -> None:
     kept = [index for index, f in defined.items() if index in named or f.info.get("visibility") != "private"]
     kept = kept or list(defined)
     copies = {str(f.name): _detached(f) for f in defined.values()}
-    made: dict[Value, Value] = {}
+    outputs: dict[Value, Value] = {}
     for number in kept:
         function = module.functions[number]
-        made |= Translation(function, number, copies, refused, module.source).run()
+        outputs |= Translation(function, number, copies, refused, module.source).run()
     if refused:
         remedy = "write it in the ops that docs/core.md lists"
         raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused, remedy=remedy)
@@ -396,7 +396,7 @@ def lower_core(module: Module) -> None:
     if module.signatures is not None:
         for signature in module.signatures:
             signature.function = numbers[signature.function]
-        module.signatures = [signature.with_outputs(made) for signature in module.signatures]
+        module.signatures = [signature.with_outputs(outputs) for signature in module.signatures]
 
 
 def _detached(function: Function) -> Function:

@@ -79,8 +79,8 @@ def _by_zeros(op: Op, b: CoreEmitter, x: Value) -> Value:
 
 @form(arith.SIToFP)
 def _from_signed(op: arith.SIToFP, b: CoreEmitter, x: Value) -> Value:
-    made = b.converted(b.signed(x) if x.type.storage == i1 else x, f32)
-    return b.within(made, 2.0 ** (x.type.storage.bits - 1))
+    real = b.converted(b.signed(x) if x.type.storage == i1 else x, f32)
+    return b.within(real, 2.0 ** (x.type.storage.bits - 1))
 
 
 @form(arith.UIToFP)
@@ -89,12 +89,12 @@ def _from_unsigned(op: arith.UIToFP, b: CoreEmitter, x: Value) -> Value:
     if storage == i64:
         raise Refused("TFLite converts no unsigned integers of 64 bits", "use arith.sitofp, or 32 bits")
     if storage == i32:
-        made = b.converted(b.converted(b.emit(Bitcast, [x], x.type.with_element(ui32)), i64), f32)
+        real = b.converted(b.converted(b.emit(Bitcast, [x], x.type.with_element(ui32)), i64), f32)
     elif storage == i8:
-        made = b.converted(b.emit(Bitcast, [x], x.type.with_element(ui8)), f32)
+        real = b.converted(b.emit(Bitcast, [x], x.type.with_element(ui8)), f32)
     else:
-        made = b.converted(b.unsigned(x), f32)
-    return b.within(made, 2.0**storage.bits)
+        real = b.converted(b.unsigned(x), f32)
+    return b.within(real, 2.0**storage.bits)
 
 
 @form(arith.FPToSI, arith.FPToUI)
@@ -239,10 +239,10 @@ _ADDS: Final[dict[type[Op], type[Operator]]] = {arith.AddF: Add, arith.SubF: Sub
 
 @form(*_BUILTINS)
 def _builtin(op: Op, b: CoreEmitter, *operands: Value) -> Value:
-    made = b.emit(_BUILTINS[type(op)], operands)
+    result = b.emit(_BUILTINS[type(op)], operands)
     if isinstance(op, (math.AbsF, math.Floor)) and (reach := b.reach(operands[0])) is not None:
-        return b.within(made, reach + 1)
-    return made
+        return b.within(result, reach + 1)
+    return result
 
 
 def _add(b: CoreEmitter, x: Value, y: Value) -> Value:
@@ -260,34 +260,34 @@ def _mul(b: CoreEmitter, x: Value, y: Value) -> Value:
 @form(arith.AddF, arith.SubF)
 def _sum(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     kind, (p, q) = _ADDS[type(op)], (b.reach(x), b.reach(y))
-    made = b.within(b.emit(kind, [x, y], **_NONE), None if p is None or q is None else p + q)
-    if b.reach(made) is not None:
-        return made
+    limited = b.within(b.emit(kind, [x, y], **_NONE), None if p is None or q is None else p + q)
+    if b.reach(limited) is not None:
+        return limited
     half = b.constant(0.5, f32)
     scaled = b.emit(kind, [_mul(b, x, half), _mul(b, y, half)], **_NONE)
-    return _unlimited(b, made, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**127)])
+    return _unlimited(b, limited, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**127)])
 
 
 @form(arith.MulF)
 def _product(op: arith.MulF, b: CoreEmitter, x: Value, y: Value) -> Value:
     p, q = b.reach(x), b.reach(y)
-    made = b.within(_mul(b, x, y), None if p is None or q is None else p * q)
-    if b.reach(made) is not None:
-        return made
+    limited = b.within(_mul(b, x, y), None if p is None or q is None else p * q)
+    if b.reach(limited) is not None:
+        return limited
     scaled = _mul(b, _mul(b, x, b.constant(2.0**-64, f32)), y)
-    return _unlimited(b, made, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**64)])
+    return _unlimited(b, limited, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**64)])
 
 
 @form(arith.DivF)
 def _quotient(op: arith.DivF, b: CoreEmitter, x: Value, y: Value) -> Value:
     p = b.reach(x)
     least = float(np.abs(y.array).min(initial=np.inf)) if y.is_constant else 0.0
-    made = b.within(b.emit(Div, [x, y], **_NONE), p / least if p is not None and least > 0 else None)
-    if b.reach(made) is not None:
-        return made
+    limited = b.within(b.emit(Div, [x, y], **_NONE), p / least if p is not None and least > 0 else None)
+    if b.reach(limited) is not None:
+        return limited
     scaled = b.emit(Div, [_mul(b, x, b.constant(2.0**-64, f32)), y], **_NONE)
     zero = b.emit(Equal, [y, b.constant(0, f32)], i1)
-    return _unlimited(b, made, [_infinite(b, x), zero, _from(b, scaled, 2.0**64)])
+    return _unlimited(b, limited, [_infinite(b, x), zero, _from(b, scaled, 2.0**64)])
 
 
 def _infinite(b: CoreEmitter, x: Value) -> Value | None:
@@ -300,21 +300,21 @@ def _from(b: CoreEmitter, x: Value, limit: float) -> Value:
     return b.emit(GreaterEqual, [b.emit(Abs, [x]), b.constant(limit, f32)], i1)
 
 
-def _unlimited(b: CoreEmitter, made: Value, beyond: Sequence[Value | None]) -> Value:
+def _unlimited(b: CoreEmitter, limited: Value, beyond: Sequence[Value | None]) -> Value:
     """A result that kernels may have limited, made infinite where one of these conditions holds; NaN stays."""
     over = reduce(
         lambda p, q: b.emit(tosa.LogicalOr, [p, q]), [condition for condition in beyond if condition is not None]
     )
     zero, infinity = b.constant(0, f32), b.constant(np.inf, f32)
-    below = b.emit(SelectV2, [b.emit(Less, [made, zero], i1), b.constant(-np.inf, f32), made])
-    return b.emit(SelectV2, [over, b.emit(SelectV2, [b.emit(Greater, [made, zero], i1), infinity, below]), made])
+    below = b.emit(SelectV2, [b.emit(Less, [limited, zero], i1), b.constant(-np.inf, f32), limited])
+    return b.emit(SelectV2, [over, b.emit(SelectV2, [b.emit(Greater, [limited, zero], i1), infinity, below]), limited])
 
 
 def _negative(b: CoreEmitter, x: Value) -> Value:
-    made = b.within(_mul(b, x, b.constant(-1, f32)), b.reach(x))
+    product = b.within(_mul(b, x, b.constant(-1, f32)), b.reach(x))
     if b.reach(x) is not None:
-        return made
-    return b.emit(SelectV2, [b.emit(Equal, [x, b.constant(0, f32)], i1), made, b.emit(Neg, [x])])
+        return product
+    return b.emit(SelectV2, [b.emit(Equal, [x, b.constant(0, f32)], i1), product, b.emit(Neg, [x])])
 
 
 @form(arith.NegF)
@@ -339,16 +339,16 @@ def _extreme(op: arith.MaximumF | arith.MinimumF, b: CoreEmitter, x: Value, y: V
 
 def extreme(b: CoreEmitter, x: Value, y: Value, *, greater: bool) -> Value:
     """The greater or the lesser of two floats."""
-    made = b.emit(Maximum if greater else Minimum, [x, y])
+    chosen = b.emit(Maximum if greater else Minimum, [x, y])
     if not any(v.is_constant and v.array.all() for v in (x, y)):  # both can be 0
         zero = b.constant(0, f32)
         both = b.emit(tosa.LogicalAnd, [b.emit(Equal, [x, zero], i1), b.emit(Equal, [y, zero], i1)])
-        made = b.emit(SelectV2, [both, _add(b, x, y) if greater else _of_least_zero(b, x, y), made])
+        chosen = b.emit(SelectV2, [both, _add(b, x, y) if greater else _of_least_zero(b, x, y), chosen])
     reaches = [b.reach(v) for v in (x, y)]
     for value, reach in zip((x, y), reaches, strict=True):
         if reach is None:
-            made = b.emit(SelectV2, [b.emit(Equal, [value, value], i1), made, value])
-    return b.within(made, None if None in reaches else max(r for r in reaches if r is not None))
+            chosen = b.emit(SelectV2, [b.emit(Equal, [value, value], i1), chosen, value])
+    return b.within(chosen, None if None in reaches else max(r for r in reaches if r is not None))
 
 
 def _of_least_zero(b: CoreEmitter, x: Value, y: Value) -> Value:
@@ -443,8 +443,8 @@ def _wrapping(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     if storage == i1:
         return b.emit(_OF_BOOLEANS[type(op)], [x, y])
     wide = b.signed(x), b.signed(y)
-    made = b.mul(*wide) if isinstance(op, arith.MulI) else b.emit(_IN_I32[type(op)], wide)
-    return b.narrowed(made, storage)
+    result = b.mul(*wide) if isinstance(op, arith.MulI) else b.emit(_IN_I32[type(op)], wide)
+    return b.narrowed(result, storage)
 
 
 def _no_64(op: Op) -> Refused:

@@ -126,20 +126,20 @@ def _taken(t: Translation, value: Value, where: AffineMap, space: Sequence[int |
     return constant(np.asarray(array[applied(where, list(grids))]), value.type.storage)
 
 
-def _out(t: Translation, made: Value, where: AffineMap, space: Shape) -> Value:
+def _out(t: Translation, yielded: Value, where: AffineMap, space: Shape) -> Value:
     """What is yielded, with its dims in the order of the result."""
     assert space is not None
     dims = [dim_of(where, result) for result in range(len(where.results))]
     if sorted(d for d in dims if d is not None) != list(range(len(space))) or len(dims) != len(space):
         raise Refused(f"{where.text} writes to places that it computes, or more than once", "write each place once")
-    if dims == sorted(dims, key=lambda d: d or 0) or made.type.shape == ():
-        return made
-    if made.type.shape != space:
+    if dims == sorted(dims, key=lambda d: d or 0) or yielded.type.shape == ():
+        return yielded
+    if yielded.type.shape != space:
         if None in space:
             raise Refused("a dim of its result is not known", "state the dims")
-        made = t.b.emit(tfl.BroadcastTo, [made, t.b.constant(np.array(space, np.int32), i32)], made.type)
-        made.type = TensorType(space, made.type.element)
-    return t.b.transpose(made, [d or 0 for d in dims])
+        yielded = t.b.emit(tfl.BroadcastTo, [yielded, t.b.constant(np.array(space, np.int32), i32)], yielded.type)
+        yielded.type = TensorType(space, yielded.type.element)
+    return t.b.transpose(yielded, [d or 0 for d in dims])
 
 
 # tensor and shape.
@@ -159,9 +159,9 @@ def _splat(op: Splat, t: Translation) -> Value:
 
 @of_tensors(FromElements)
 def _from_elements(op: FromElements, t: Translation) -> Value:
-    made = plain_type(op.result.type)
+    kind = plain_type(op.result.type)
     row = _packed(t, [t.value(v) for v in op.elements])
-    return row if made.shape == row.type.shape else t.b.reshape(row, made.shape or ())
+    return row if kind.shape == row.type.shape else t.b.reshape(row, kind.shape or ())
 
 
 def _packed(t: Translation, scalars: Sequence[Value]) -> Value:
@@ -172,17 +172,17 @@ def _packed(t: Translation, scalars: Sequence[Value]) -> Value:
 
 @of_tensors(Cast)
 def _cast(op: Cast, t: Translation) -> Value:
-    x, made = t.value(op.source), plain_type(op.dest.type)
-    if made.shape is None or x.type.shape == made.shape or x.is_constant:
+    x, kind = t.value(op.source), plain_type(op.dest.type)
+    if kind.shape is None or x.type.shape == kind.shape or x.is_constant:
         return x
-    return t.b.emit(Identity, [t.whole(op.source)], made)
+    return t.b.emit(Identity, [t.whole(op.source)], kind)
 
 
 @of_tensors(Reshape)
 def _reshape(op: Reshape, t: Translation) -> Value:
-    x, made = t.whole(op.source), op.result.type.shape
+    x, stated = t.whole(op.source), op.result.type.shape
     shape = t.known(op.shape)
-    sizes: Shape = made if shape is None else tuple(int(n) for n in shape)
+    sizes: Shape = stated if shape is None else tuple(int(n) for n in shape)
     if sizes is None:
         raise Refused("its result is of unknown rank", "state the rank")
     if sizes.count(None) <= 1 and (None not in sizes or x.type.is_static):
@@ -193,10 +193,10 @@ def _reshape(op: Reshape, t: Translation) -> Value:
 
 @of_tensors(CollapseShape, ExpandShape)
 def _regrouped(op: CollapseShape | ExpandShape, t: Translation) -> Value:
-    made = op.result.type.shape or ()
-    if made.count(None) > 1:
+    shape = op.result.type.shape or ()
+    if shape.count(None) > 1:
         raise Refused("more than one dim of its result is not known", "state the dims")
-    return t.b.reshape(t.whole(op.source), made)
+    return t.b.reshape(t.whole(op.source), shape)
 
 
 @of_tensors(Concat)
@@ -264,6 +264,6 @@ def _extract_slice(op: ExtractSlice, t: Translation) -> Value:
     ends = offsets + (sizes - 1) * strides + 1
     x = t.whole(op.source)
     operands = [x, *(t.b.constant(numbers, i32) for numbers in (offsets, ends, strides))]
-    made = t.b.emit(tfl.StridedSlice, operands, TensorType(tuple(map(int, sizes)), x.type.element))
+    part = t.b.emit(tfl.StridedSlice, operands, TensorType(tuple(map(int, sizes)), x.type.element))
     shape = op.result.type.shape or ()
-    return made if made.type.shape == shape else t.b.reshape(made, shape)
+    return part if part.type.shape == shape else t.b.reshape(part, shape)

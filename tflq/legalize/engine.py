@@ -94,9 +94,9 @@ class Walk:
         if self._interface is None:
             self._plain[value] = self._b.scast(value, value.type.stripped())
             return value
-        given = plain_value(value)
-        self._plain[value] = self._requantized(given, self._interface.arguments[place], value.type.element)
-        return given
+        argument = plain_value(value)
+        self._plain[value] = self._requantized(argument, self._interface.arguments[place], value.type.element)
+        return argument
 
     def _returned(self, value: Value, element: ElementType) -> Value:
         """What a called function returns: the plain value under its original name, in the parameters of the call."""
@@ -129,9 +129,9 @@ class Walk:
         stored = self._b.restated(plain, value.type.shape)
         ops.append(Op(Scast.op_name, [stored], [value], {}, self._b.location))
         if early:
-            made, place = ops[count:], next(i for i, op in enumerate(ops) if op is producer) + 1
+            stored_ops, place = ops[count:], next(i for i, op in enumerate(ops) if op is producer) + 1
             del ops[count:]
-            ops[place:place] = made
+            ops[place:place] = stored_ops
         return value
 
     def _is_early(self, value: Value) -> bool:
@@ -197,8 +197,8 @@ class Walk:
         self._b.ops.append(copy)
         for place, (old, new) in enumerate(zip(op.results, copy.results, strict=True)):
             if old.type.quantized:
-                given = op.operands[place] if isinstance(op, While) else None
-                carried = old.type.element if given is None else given.type.element
+                initial = op.operands[place] if isinstance(op, While) else None
+                carried = old.type.element if initial is None else initial.type.element
                 self._plain[old] = new
                 if calls.real and carried != old.type.element:
                     self._plain[old] = self._requantized(new, carried, old.type.element)

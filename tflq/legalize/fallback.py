@@ -91,18 +91,18 @@ class _Casts:
     def real(self, value: Value) -> Value:
         return self.b.cast(self.b.value(value), f32) if value in self.numbers else _real(self.b, value)
 
-    def stored(self, made: Value, result: Value) -> Value:
+    def stored(self, real: Value, result: Value) -> Value:
         op, b = self.op, self.b
         if result in self.numbers:
             unit = result.type.with_element(UniformQuantizedType.of(result.type.storage, 1.0))
-            made = _finite(b, made, unit.element)  # type: ignore[arg-type]
-            return b.scast(b.qcast(made, unit), result.type)
+            real = _finite(b, real, unit.element)  # type: ignore[arg-type]
+            return b.scast(b.qcast(real, unit), result.type)
         if not result.type.quantized:
-            return made
+            return real
         unbounded = trait_of(op, Unbounded) is not None or is_recurrent(op) or _far_apart(op)
         if unbounded and not isinstance(op, Quantize):
-            made = _finite(b, made, result.type.element)  # type: ignore[arg-type]
-        quantized = b.qcast(made, result.type)
+            real = _finite(b, real, result.type.element)  # type: ignore[arg-type]
+        quantized = b.qcast(real, result.type)
         return b.scast(quantized, quantized.type.stripped())
 
 
@@ -141,23 +141,23 @@ def _computed(
     elif reads_past_state(op):
         computed = [_merged(op, b, operands, types[0])]
     else:
-        made = b.op(op.name, operands, types, attributes, version_info(op))
-        if not _of_one_type(made):
+        emitted = b.op(op.name, operands, types, attributes, version_info(op))
+        if not _of_one_type(emitted):
             raise NotApplicable(f"{kernel_name(op)} takes tensors of one type, and not all of these are quantized")
-        computed = made.results
+        computed = emitted.results
     if activation in _DISREGARDED:
         computed = [_activated(b, computed[0], activation), *computed[1:]]
     return computed
 
 
-def _of_one_type(made: Op) -> bool:
+def _of_one_type(op: Op) -> bool:
     """Whether tensors that must have one element type still have one, now that quantized ones are float."""
-    if not isinstance(made, Operator):
+    if not isinstance(op, Operator):
         return True
     try:
-        for trait in made.traits:
+        for trait in op.traits:
             if isinstance(trait, SameElementType):
-                trait.check(made, Notes())
+                trait.check(op, Notes())
     except InvalidModelError:
         return False
     return True
@@ -170,10 +170,10 @@ def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:
     if not isinstance(op, Contraction):
         return None
     try:
-        made = spread(op, Contractions(b), _real(b, op.lhs), _real(b, op.rhs), op.output.type.with_element(f32))
+        real = spread(op, Contractions(b), _real(b, op.lhs), _real(b, op.rhs), op.output.type.with_element(f32))
     except Refused as why:
         raise NotApplicable(f"{kernel_name(op)} has no form on builtins: {why}") from None
-    quantized = b.qcast(_finite(b, made, op.output.type.element), op.output.type)  # type: ignore[arg-type]
+    quantized = b.qcast(_finite(b, real, op.output.type.element), op.output.type)  # type: ignore[arg-type]
     return [b.scast(quantized, quantized.type.stripped())]
 
 

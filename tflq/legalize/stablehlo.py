@@ -112,9 +112,9 @@ def builtin_name(kind: type[Op]) -> str:
 
 def _made(op: Op, builtin: type[Operator], operands: list[Value | None], attributes: Mapping[str, Any]) -> Op:
     """An op that stands for another one, whose results keep their producer."""
-    made = Op(builtin.op_name, list(operands), [], dict(attributes), op.location)
-    made.results = op.results
-    return made
+    stand_in = Op(builtin.op_name, list(operands), [], dict(attributes), op.location)
+    stand_in.results = op.results
+    return stand_in
 
 
 def option(stated: Any) -> list[int]:

@@ -125,7 +125,7 @@ class Contractions:
         w, adj_y = self._side(rhs, batches, numbers.rhs_batching, numbers.rhs_contracting, columns)
         many, wide = prod(left[d] for d in rows), prod(right[d] for d in columns)
         element = _merged(result.element, (*batches, many, wide), len(numbers.lhs_batching), len(rows), result.shape)
-        made = self.b.emit(
+        product = self.b.emit(
             BatchMatMul,
             [x, self.weights(w)],
             TensorType((*batches, many, wide), element),
@@ -133,7 +133,7 @@ class Contractions:
             adj_y=adj_y,
             asymmetric_quantize_inputs=False,
         )
-        return self.reshaped(made, [d or 0 for d in result.shape or ()], result.element)
+        return self.reshaped(product, [d or 0 for d in result.shape or ()], result.element)
 
     def _side(
         self, x: Value, batches: Dims, batching: Sequence[int], first: Sequence[int], second: Sequence[int]
@@ -159,8 +159,8 @@ class Contractions:
         x, groups = self._groups(x, how)
         shape = result.shape or ()
         places = (numbers.output[0], *numbers.output[2], numbers.output[1])
-        made = TensorType(tuple(shape[i] for i in places), _moved(result.element, places))
-        out = self._three(how, x, rhs, made) if rank == 3 else self._two(how, x, rhs, made, groups)
+        ordered = TensorType(tuple(shape[i] for i in places), _moved(result.element, places))
+        out = self._three(how, x, rhs, ordered) if rank == 3 else self._two(how, x, rhs, ordered, groups)
         return self.ordered(out, [places.index(i) for i in range(len(places))])
 
     def _groups(self, x: Value, how: Convolved) -> tuple[Value, int]:
@@ -173,17 +173,17 @@ class Contractions:
         x = self.ordered(x, (*range(1, len(spatial) + 2), 0, len(spatial) + 2))
         return self.reshaped(x, (batch // count, *spatial, count * depth)), count
 
-    def _two(self, how: Convolved, x: Value, rhs: Value, made: TensorType, groups: int) -> Value:
+    def _two(self, how: Convolved, x: Value, rhs: Value, result: TensorType, groups: int) -> Value:
         """One or two spatial dims."""
         inputs, outputs, spatial = how.numbers.kernel
         depthwise = groups > 1 and _dims(rhs)[inputs] == 1
         w = self._flipped(rhs, [spatial[axis] for axis in how.reversed])
         w = self.ordered(w, [inputs, *spatial, outputs] if depthwise else [outputs, *spatial, inputs])
-        strides, dilations, shape = how.window.strides, how.window.dilations, made.shape or ()
+        strides, dilations, shape = how.window.strides, how.window.dilations, result.shape or ()
         if len(spatial) == 1:  # a height of 1
             x, w = (self.reshaped(v, (_dims(v)[0], 1, *_dims(v)[1:]), _beyond(v.type.element, 1)) for v in (x, w))
             strides, dilations = (1, *strides), (1, *dilations)
-            made = TensorType((shape[0], 1, *shape[1:]), _beyond(made.element, 1))
+            result = TensorType((shape[0], 1, *shape[1:]), _beyond(result.element, 1))
         attributes: dict[str, Any] = {
             "padding": "VALID",
             "stride_h": strides[0],
@@ -197,12 +197,12 @@ class Contractions:
         else:
             attributes["quantized_bias_type"] = "FLOAT32"
         kind = DepthwiseConv2D if depthwise else Conv2D
-        out = self.b.emit(kind, [x, self.weights(w), _bias(made)], made, **attributes)
+        out = self.b.emit(kind, [x, self.weights(w), _bias(result)], result, **attributes)
         if len(spatial) == 2:
             return out
-        return self.reshaped(out, [d or 0 for d in shape], _beyond(made.element, -1))
+        return self.reshaped(out, [d or 0 for d in shape], _beyond(result.element, -1))
 
-    def _three(self, how: Convolved, x: Value, rhs: Value, made: TensorType) -> Value:
+    def _three(self, how: Convolved, x: Value, rhs: Value, result: TensorType) -> Value:
         if how.feature_groups != 1 or how.batch_groups != 1:
             raise Refused("CONV_3D has no groups")
         inputs, outputs, spatial = how.numbers.kernel
@@ -211,7 +211,7 @@ class Contractions:
         attributes: dict[str, Any] = {"padding": "VALID", "fused_activation_function": "NONE"}
         for axis, stride, dilation in zip("dhw", how.window.strides, how.window.dilations, strict=True):
             attributes |= {f"stride_{axis}": stride, f"dilation_{axis}_factor": dilation}
-        return self.b.emit(Conv3D, [x, self.weights(w), _bias(made)], made, **attributes)
+        return self.b.emit(Conv3D, [x, self.weights(w), _bias(result)], result, **attributes)
 
 
 def _dims(x: Value) -> Dims:
@@ -232,9 +232,9 @@ def _zero(kind: TensorType) -> Value:
     return constant(np.zeros((), kind.storage.dtype))
 
 
-def _bias(made: TensorType) -> Value | None:
+def _bias(result: TensorType) -> Value | None:
     """Zeros for floats; quantized tensors need none."""
-    return None if made.quantized else constant(np.zeros((made.shape or ())[-1] or 0, np.float32))
+    return None if result.quantized else constant(np.zeros((result.shape or ())[-1] or 0, np.float32))
 
 
 def _along(element: UniformQuantizedPerAxisType, axis: int, repeated: np.ndarray | None = None) -> ElementType:
@@ -447,7 +447,7 @@ class _Floats(Contractions):
             return w
         if getattr(w.type.element, "expressed", None) != f32:
             raise Refused("TFLite dequantizes to f32 only, and has no float16 kernel for it")
-        made = self.b.op("tfl.dequantize", [w], [w.type.with_element(f32)], {})
+        dequantized = self.b.op("tfl.dequantize", [w], [w.type.with_element(f32)], {})
         if self._keep_weights and w.is_constant:
-            made.info = {MARK: True}
-        return made.result
+            dequantized.info = {MARK: True}
+        return dequantized.result

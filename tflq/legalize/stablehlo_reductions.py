@@ -361,22 +361,24 @@ def _combined(
 def uniform_quantize(op: UniformQuantize, b: RuleBuilder) -> Answer:
     """result = clamp(round half even(real / scale + zero_point))"""
     source, target = op.input.type, op.result.type
-    made: Any = target.element
-    if not isinstance(made, UniformQuantizedType) or made.expressed != f32:
+    element: Any = target.element
+    if not isinstance(element, UniformQuantizedType) or element.expressed != f32:
         raise Refused("only one scale, of f32, is computed in integers")
     if not source.quantized:
-        scale = b.constant(made.scale, f32)
+        scale = b.constant(element.scale, f32)
         real = b.emit(Div, [b.value(op.input), scale], source, fused_activation_function="NONE")
-        if made.zero_point:
-            real = b.add(real, b.constant(made.zero_point, f32))
-        unit = UniformQuantizedType.of(made.storage, 1.0, 0, storage_min=made.storage_min, storage_max=made.storage_max)
+        if element.zero_point:
+            real = b.add(real, b.constant(element.zero_point, f32))
+        unit = UniformQuantizedType.of(
+            element.storage, 1.0, 0, storage_min=element.storage_min, storage_max=element.storage_max
+        )
         return b.scast(b.qcast(real, target.with_element(unit), "half_even"), target.stripped())
     before = source.element
     if not isinstance(before, UniformQuantizedType):
         raise Refused("only one scale is computed in integers")
     bounds = before.storage_min, before.storage_max
-    out = converted(b, b.value(op.input), rescale_region([before], [made]), source, bounds)
-    return b.cast(out.value, made.storage)
+    out = converted(b, b.value(op.input), rescale_region([before], [element]), source, bounds)
+    return b.cast(out.value, element.storage)
 
 
 @rule(UniformDequantize)

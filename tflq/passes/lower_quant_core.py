@@ -224,7 +224,7 @@ def _applied(b: Emitter, x: Value, element: QuantizedType, result: TensorType, s
     shape = b.emit(ShapeOf, [x], TensorType((None,), index))
     if isinstance(element, UniformQuantizedType):
         flat = _reshaped(b, x, [b.emit(NumElements, [shape], INDEX)], (None,))
-        made = _per_layer(b, flat, element, step)
+        flat_result = _per_layer(b, flat, element, step)
     else:
         (count,) = element.scales.shape
         before = _split(b, shape, element.axis)[0]
@@ -232,8 +232,8 @@ def _applied(b: Emitter, x: Value, element: QuantizedType, result: TensorType, s
         sizes = [b.emit(NumElements, [part], INDEX) for part in (before, after)]
         flat = _reshaped(b, x, [sizes[0], scalar(count, index), sizes[1]], (None, count, None))
         around = replace(element, axis=1)
-        made = _with_maps(b, flat, around, flat.type.with_element(result.element), step)
-    return b.emit(Reshape, [made, shape], result)
+        flat_result = _with_maps(b, flat, around, flat.type.with_element(result.element), step)
+    return b.emit(Reshape, [flat_result, shape], result)
 
 
 def _reshaped(b: Emitter, x: Value, sizes: list[Value], shape: tuple[int | None, ...]) -> Value:

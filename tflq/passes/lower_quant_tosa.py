@@ -271,11 +271,11 @@ class LowerQuantOps(Pass):
 
     def _ops(self, ops: list[Op]) -> list[Op]:
         """The ops with their casts lowered; the same list if there are none."""
-        made: list[Op] = []
+        kept: list[Op] = []
         changed = False
         for op in ops:
             if isinstance(op, (Qcast, Dcast)):
-                stand_for(self._lowered(op, made), op.result)
+                stand_for(self._lowered(op, kept), op.result)
                 changed = True
                 continue
             for region in op.regions:
@@ -283,8 +283,8 @@ class LowerQuantOps(Pass):
                     inside = self._ops(block.ops)
                     changed |= inside is not block.ops
                     block.ops = inside
-            made.append(op)
-        return made if changed else ops
+            kept.append(op)
+        return kept if changed else ops
 
     def _lowered(self, op: Qcast | Dcast, ops: list[Op]) -> Value:
         if self.dialect == "tosa":

@@ -186,19 +186,19 @@ def _stored(type: TensorType) -> TensorType:
 
 def _strip_calls(ops: list[Op]) -> bool:
     """The calls among ops and inside of them; the list is changed in place."""
-    made: list[Op] = []
+    stripped: list[Op] = []
     inside = False
     for op in ops:
         for region in op.regions:
             for block in region.blocks:
                 inside |= _strip_calls(block.ops)
         if isinstance(op, (Call, CallIndirect)):
-            op.operands = [_cast_operand(made, value) for value in op.operands]
-            made += [op, *_cast_results(op)]
+            op.operands = [_cast_operand(stripped, value) for value in op.operands]
+            stripped += [op, *_cast_results(op)]
         else:
-            made.append(op)
-    modified = len(made) != len(ops)
-    ops[:] = made
+            stripped.append(op)
+    modified = len(stripped) != len(ops)
+    ops[:] = stripped
     return modified or inside
 
 

@@ -163,12 +163,12 @@ def cut_before_custom(module: Module) -> Module:
     Custom operators in branches and bodies stay, with a warning. A warning says, too, if nothing was cut.
     UnsupportedError: no output is left, or state as for `cut_at`.
     """
-    entries, found = entry_functions(module), False
+    entries, has_custom = entry_functions(module), False
     for index, function in enumerate(module.functions):
         customs = [op for op in function.ops if isinstance(op, Custom) or op.name == _TOSA_CUSTOM]
         if not customs:
             continue
-        found = True
+        has_custom = True
         if index not in entries:
             module.warnings.append(
                 f"subgraph {index}: its custom operators are not cut off, because another operator runs it; cut before "
@@ -178,7 +178,7 @@ def cut_before_custom(module: Module) -> Module:
         behind = _behind(function, [v for op in customs for v in op.results], customs)
         read = (v for op in customs for v in op.operands if v is not None and v.producer is not None)
         _cut(module, function, list(dict.fromkeys(v for v in read if v.producer not in behind)), behind)
-    if not found:
+    if not has_custom:
         module.warnings.append(
             "nothing is cut off, because the model has no custom operator; leave --cut-before-custom out"
         )
@@ -189,10 +189,10 @@ def _named(function: Function, names: Sequence[str]) -> list[Value]:
     """The results with these names, in their order."""
     values = []
     for name in dict.fromkeys(names):
-        found = [v for op in function.ops for v in op.results if v.name == name]
-        if len(found) > 1:
-            raise OptionError(Reason(f"{len(found)} tensors are called '{name}'", value=name))
-        values += found
+        same_name = [v for op in function.ops for v in op.results if v.name == name]
+        if len(same_name) > 1:
+            raise OptionError(Reason(f"{len(same_name)} tensors are called '{name}'", value=name))
+        values += same_name
     return values
 
 
@@ -286,16 +286,16 @@ def part(
     the function's order, then in that of first use. Signatures and metadata go. Tensors keep their names; inputs and
     outputs with equal or empty names get others. The module is not to be used any more.
     """
-    function, given = module.functions[index], constants or {}
+    function, data = module.functions[index], constants or {}
     kept = [op for op in function.ops if op in ops]
     outside = read_from_outside(function, kept)
     function.outputs = _read_by_others(function, kept)
     for value in outside:
         value.producer = None
-        if value in given:
-            value.type = type(value.type)(given[value].shape, value.type.element)
-            value.buffer = Buffer.of(given[value])
-    function.inputs = [value for value in outside if value not in given]
+        if value in data:
+            value.type = type(value.type)(data[value].shape, value.type.element)
+            value.buffer = Buffer.of(data[value])
+    function.inputs = [value for value in outside if value not in data]
     remove_ops(function, {op for op in function.ops if op not in ops})
     used = set(function.values())
     function.tensors = [value for value in function.tensors if value in used]
@@ -306,8 +306,8 @@ def part(
 
 def read_from_outside(function: Function, ops: Collection[Op]) -> list[Value]:
     """What the ops read and none of them gives, except constants and variable tensors."""
-    made = {value for op in ops for value in op.results}
-    read = {v for op in ops for v in op.operands if v is not None and v not in made}
+    inner = {value for op in ops for value in op.results}
+    read = {v for op in ops for v in op.operands if v is not None and v not in inner}
     ordered = [*function.inputs, *(v for op in ops for v in op.operands if v is not None)]
     known = set(function.inputs)
     return [
@@ -340,5 +340,5 @@ class StateRuntime(Pass):
     labels: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:
-        made = any(decision.path != "kept" for decision in Decisions.of(module))
-        return PassResult(module, state_runtime(module, made=made))
+        lowered = any(decision.path != "kept" for decision in Decisions.of(module))
+        return PassResult(module, state_runtime(module, made=lowered))

@@ -126,11 +126,11 @@ def _narrow(init: Value, source: TensorType) -> Value | None:
         return step.input
     if not init.is_constant:
         return None
-    made = Value(kind)
-    there = evaluate_op(Op("stablehlo.uniform_quantize", [init], [made]), [init.array])
+    narrow = Value(kind)
+    there = evaluate_op(Op("stablehlo.uniform_quantize", [init], [narrow]), [init.array])
     if there is None:
         return None
-    back = evaluate_op(Op("stablehlo.uniform_quantize", [made], [Value(init.type)]), [there[0]])
+    back = evaluate_op(Op("stablehlo.uniform_quantize", [narrow], [Value(init.type)]), [there[0]])
     if back is None or not np.array_equal(back[0], init.array):
         return None
     return Value(kind, init.name, buffer=Buffer.of(there[0]))

@@ -46,11 +46,11 @@ class _Casts:
     def real(self, value: Value) -> Value:
         return self.b.emit(Dcast, [value], expressed(value.type)) if value.type.quantized else value
 
-    def stored(self, made: Value, result: Value) -> Value:
+    def stored(self, real: Value, result: Value) -> Value:
         if not result.type.quantized:
-            return made
+            return real
         attributes = {} if self.rounding is None else {"rounding": self.rounding}
-        return self.b.emit(Qcast, [made], result.type, **attributes)
+        return self.b.emit(Qcast, [real], result.type, **attributes)
 
 
 def is_on_quantized(op: Op) -> bool:
@@ -101,12 +101,12 @@ def _itself(op: Op) -> FloatPattern:
     return pattern
 
 
-def _become(made: Value, original: Value) -> None:
+def _become(replaced: Value, original: Value) -> None:
     """The op that makes one value results in another instead."""
-    producer = made.producer
+    producer = replaced.producer
     assert producer is not None
     if len(producer.results) == 1:
-        stand_for(made, original)
+        stand_for(replaced, original)
         return
-    producer.results = [original if value is made else value for value in producer.results]
+    producer.results = [original if value is replaced else value for value in producer.results]
     original.producer = producer

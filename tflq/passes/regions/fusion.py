@@ -288,15 +288,15 @@ class _Grouping:
 
     def groups(self) -> list[_Group]:
         """Kernels and their ops, each in the order of the function."""
-        found: list[_Group] = []
+        groups: list[_Group] = []
         for op in self.function.ops:
             if isinstance(op, StablehloComposite):
                 if op.name_ and self._lists(op.name_) and _is_plain(op, self.module.functions):
-                    found.append((op.name_, [op]))
+                    groups.append((op.name_, [op]))
             elif self.free(op) and (group := self._of(op)) is not None:
                 self.taken.update(group[1])
-                found.append(group)
-        return found
+                groups.append(group)
+        return groups
 
     def free(self, op: Op) -> bool:
         return op not in self.taken and _is_quantizable(op)
@@ -342,7 +342,7 @@ def _is_quantizable(op: Op) -> bool:
 def _is_plain(op: StablehloComposite, functions: Sequence[Function]) -> bool:
     """Whether a composite and its decomposition compute on plain types only, and its results are reals."""
     ops = functions[op.decomposition_subgraph_index].ops
-    values = (value for each in (op, *ops) for value in each.tensors)
+    values = (value for inner in (op, *ops) for value in inner.tensors)
     real = all(is_real(value.type.element) for value in op.outputs)
     return real and None not in op.operands and all(isinstance(value.type.element, ScalarType) for value in values)
 
@@ -376,26 +376,26 @@ class _Wrapping:
     def _wrap(self, b: Emitter, kernel: str, ops: Sequence[Op]) -> None:
         b.location = ops[-1].location
         ops = folded(ops)
-        made = {result for op in ops for result in op.results}
+        inside = {result for op in ops for result in op.results}
         arguments: list[Value] = []
         operands: list[Value] = []
         input_specs: list[ElementType] = []
         known: dict[Value, Value] = {}
         copies: list[Op] = []
         for op in ops:
-            given: list[Value | None] = []
+            inner_operands: list[Value | None] = []
             for value in op.operands:
-                if value is None or value in made:
+                if value is None or value in inside:
                     inner_value = None if value is None else known[value]
                     if inner_value is not None and inner_value.type.quantized and not _is_cast(op):
                         inner_value = _cast(copies, Dcast, inner_value, expressed(inner_value.type))
-                    given.append(inner_value)
+                    inner_operands.append(inner_value)
                     continue
                 outer, spec = self._input(b, value)
                 operands.append(outer)
                 input_specs.append(spec)
                 arguments.append(Value(outer.type))
-                given.append(arguments[-1])
+                inner_operands.append(arguments[-1])
             if isinstance(op, StablehloComposite):
                 function = self.module.functions[op.decomposition_subgraph_index]
                 inner = dict(zip(function.inputs, arguments, strict=True))
@@ -405,7 +405,15 @@ class _Wrapping:
             results = [Value(value.type if _is_cast(op) else expressed(value.type)) for value in op.results]
             known |= zip(op.results, results, strict=True)
             copies.append(
-                Op(op.name, given, results, op.attributes, op.location, info=op.info, intermediates=op.intermediates)
+                Op(
+                    op.name,
+                    inner_operands,
+                    results,
+                    op.attributes,
+                    op.location,
+                    info=op.info,
+                    intermediates=op.intermediates,
+                )
             )
             if op is not ops[-1] and not _is_cast(op):  # keeps what the model says about a tensor inside
                 known |= {v: _cast(copies, Qcast, known[v], v.type) for v in op.results if v.type.quantized}

@@ -53,9 +53,9 @@ def lookup(
         if not _holds(signature, region):
             continue
         for sides in signature.alternatives:
-            found = [_assigned(slots, specs) for slots, specs in zip(sides, (inputs, outputs), strict=True)]
-            if found[0] is not None and found[1] is not None:
-                return Match(signature, found[0], found[1])
+            kinds = [_assigned(slots, specs) for slots, specs in zip(sides, (inputs, outputs), strict=True)]
+            if kinds[0] is not None and kinds[1] is not None:
+                return Match(signature, kinds[0], kinds[1])
     return None
 
 
@@ -202,9 +202,9 @@ def quantized_constant(value: Value, kind: ElementType) -> Value | None:
         ratio = value.array * (np.float32(1) / scales) if kind.storage.bits >= 32 else value.array / scales
     away = np.trunc(np.abs(ratio).astype(np.float64) + 0.5) * np.sign(ratio)
     stored = np.clip(np.nan_to_num(away) + zeros, kind.storage_min, kind.storage_max)
-    made = constant(stored.astype(kind.storage.dtype), kind.storage, value.name)
-    made.type = TensorType(value.type.shape, kind)
-    return made
+    quantized = constant(stored.astype(kind.storage.dtype), kind.storage, value.name)
+    quantized.type = TensorType(value.type.shape, kind)
+    return quantized
 
 
 def real_constant(value: Value) -> Value | None:
@@ -318,12 +318,12 @@ def parameters(seen: CalibratedQuantizedType, stored: AnyQuantizedType, zero_poi
     else:
         reach = [end / (q - zero_point) for end, q in ((low, qmin), (high, qmax)) if end and q != zero_point]
         scale = max((abs(r) for r in reach), default=0.0)
-    made = UniformQuantizedType.of(
+    rounded = UniformQuantizedType.of(
         stored.storage, scale, zero_point or 0, expressed=seen.expressed, storage_min=qmin, storage_max=qmax
     )
-    if zero_point is not None or not made.scale:
-        return made
-    place = min(max(round(qmin - low / made.scale), qmin), qmax)
+    if zero_point is not None or not rounded.scale:
+        return rounded
+    place = min(max(round(qmin - low / rounded.scale), qmin), qmax)
     return UniformQuantizedType.of(
         stored.storage, scale, place, expressed=seen.expressed, storage_min=qmin, storage_max=qmax
     )

@@ -87,11 +87,11 @@ def inlined(region: Region, b: Emitter, *, annotations: bool = False) -> dict[Va
     }
 
 
-def body(region: Region, given: list[Value]) -> tuple[list[Op], list[Value]]:
+def body(region: Region, arguments: list[Value]) -> tuple[list[Op], list[Value]]:
     """A region's ops except its end, on `given` instead of its arguments, and what it returns. The ops are the region's
     own: it is not to be used any more."""
     block = region.regions[0].block
-    known = dict(zip(block.arguments, given, strict=True))
+    known = dict(zip(block.arguments, arguments, strict=True))
     for op in walk(block.ops):
         op.operands = [value and known.get(value, value) for value in op.operands]
     return block.ops[:-1], [value for value in block.ops[-1].operands if value is not None]
@@ -116,13 +116,13 @@ _ACTIVATIONS: Final = {Relu: "RELU", Relu6: "RELU6", ReluN1To1: "RELU_N1_TO_1"}
 
 def joined(ops: Sequence[Op], kept: frozenset[Value]) -> list[Op]:
     """The ops with biases and activations put into the op before, if that has none. The values in `kept` stay."""
-    made: list[Op] = []
+    merged: list[Op] = []
     for op in ops:
-        last = made[-1] if made else None
+        last = merged[-1] if merged else None
         users = [other for other in ops if last is not None and last.result in other.operands]
         if last is None or last.result in kept or users != [op] or not _join(last, op):
-            made.append(op)
-    return made
+            merged.append(op)
+    return merged
 
 
 def _join(last: Op, op: Op) -> bool:
@@ -157,8 +157,8 @@ def inner_types(
     for op in ops:
         if isinstance(op, Qcast):
             types.setdefault(op.input, op.result.type.element)
-    while found := _spread(ops, types, same_scale):
-        types |= found
+    while more := _spread(ops, types, same_scale):
+        types |= more
     for op in ops:
         for value in op.results:
             if value not in types and is_real(value.type.element):
@@ -235,7 +235,7 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
             b.ops.append(op)
             continue
         elif _is_kernel(op, kernels):
-            replacements |= _Kernel(op, b, kernels or {}).made()
+            replacements |= _Kernel(op, b, kernels or {}).results()
         else:
             replacements |= inlined(op, b)
         modified = True
@@ -282,19 +282,19 @@ class _Kernel:
             if signatures and all(any(n == "same_scale" for n, _ in s.constraints) for s in signatures)
         )
 
-    def made(self) -> dict[Value, Value]:
+    def results(self) -> dict[Value, Value]:
         """What the region's results become."""
         region = self.region
         specs: Mapping[Value, ElementType] = dict(
             zip(region.regions[0].block.arguments, region.input_specs, strict=True)
         )
-        given = [Value(value.type) for value in region.inputs]
-        known: dict[Value, ElementType] = dict(zip(given, specs.values(), strict=True))
+        arguments = [Value(value.type) for value in region.inputs]
+        known: dict[Value, ElementType] = dict(zip(arguments, specs.values(), strict=True))
         now = {
             inner: _stored(self.b, value, spec)
-            for inner, value, spec in zip(given, region.inputs, region.input_specs, strict=True)
+            for inner, value, spec in zip(arguments, region.inputs, region.input_specs, strict=True)
         }
-        ops, returned = body(region, given)
+        ops, returned = body(region, arguments)
         for value, spec in zip(returned, region.output_specs, strict=True):
             known.setdefault(value, spec)
         ops = joined(ops, frozenset(returned))
@@ -315,8 +315,8 @@ class _Kernel:
             value.type.with_element(types[value]) if is_quantized(types.get(value, value.type.element)) else value.type
             for value in op.results
         ]
-        made = self.b.op(op.name, operands, results, op.attributes, op.info)
-        now |= zip(op.results, made.results, strict=True)
+        emitted = self.b.op(op.name, operands, results, op.attributes, op.info)
+        now |= zip(op.results, emitted.results, strict=True)
 
     def _real(self, value: Value, result: Value) -> Value:
         """A value dequantized, under the name of the region's result."""
@@ -362,8 +362,8 @@ def fitted(
     wide = largest > before * _LARGEST
     if not wide.any():
         return None
-    made = np.where(wide, largest / _LARGEST, before)
-    return _scaled(weights, np.where(wide, made / x.scale, others)), _scaled(bias, made)
+    scales = np.where(wide, largest / _LARGEST, before)
+    return _scaled(weights, np.where(wide, scales / x.scale, others)), _scaled(bias, scales)
 
 
 def _scaled(kind: ElementType, scales: np.ndarray) -> ElementType:

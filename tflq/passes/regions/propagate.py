@@ -173,14 +173,14 @@ class _Propagation:
         match = self._match(region, {})
         if match is None:
             return
-        made = False
+        calibrated = False
         for side, kinds in ((False, match.inputs), (True, match.outputs)):
             for port, kind in zip(self._side(region, side), kinds, strict=True):
                 seen, stored = self.types[port], stored_as(kind, self.types[port])
                 if isinstance(seen, CalibratedQuantizedType) and stored is not None:
                     self._set(port, parameters(seen, stored, kind.zero_point), "calibration")
-                    made = True
-        if made:
+                    calibrated = True
+        if calibrated:
             self._settle(region)
 
     def _neighbours(self) -> None:
@@ -261,20 +261,20 @@ class _Propagation:
         for op in self.function.ops:
             if isinstance(op, Region):
                 for port in self._side(op, False):
-                    made = self._rescaled(port.value, self._source(port), self.types[port], op)
-                    if made is not None:
-                        ops.append(made)
-                        op.operands = [*op.operands[: port.index], made.result, *op.operands[port.index + 1 :]]
+                    rescale = self._rescaled(port.value, self._source(port), self.types[port], op)
+                    if rescale is not None:
+                        ops.append(rescale)
+                        op.operands = [*op.operands[: port.index], rescale.result, *op.operands[port.index + 1 :]]
                         modified = True
             ops.append(op)
         outputs = list(self.function.outputs)
         for place, value in enumerate(outputs):
             output = next((p for p in self.of_value.get(value, ()) if p.is_output), None)
             if output is not None and output in self.overridden:
-                made = self._rescaled(value, self.types[output], self.overridden[output], output.region)
-                if made is not None:
-                    ops.append(made)
-                    outputs[place] = made.result
+                rescale = self._rescaled(value, self.types[output], self.overridden[output], output.region)
+                if rescale is not None:
+                    ops.append(rescale)
+                    outputs[place] = rescale.result
                     modified = True
         self.function.ops, self.function.outputs = ops, outputs
         return modified

@@ -93,14 +93,14 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
         return None
     parser = TypeParser(text, file.path)
     try:
-        found = parser.type()
+        stated = parser.type()
         parser.skip()
     except ParseError as error:
         file.fail(f"'{pattern}': {error.reasons[0].what}", _SECTION, pattern)
-    if parser.pos < len(text) or not isinstance(found, (*SPECS, ScalarType)):
+    if parser.pos < len(text) or not isinstance(stated, (*SPECS, ScalarType)):
         known = ("!quant.uniform<...>", "!quant.calibrated<f32<min:max>>", "!quant.any<i16:f32>", _NONE)
         file.fail(f"'{pattern}': '{text}' is no constraint", _SECTION, pattern, known=known)
-    return found
+    return stated
 
 
 def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
@@ -115,9 +115,9 @@ def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
             remedy = f"near are {', '.join(repr(name) for name in near)}" if near else "see `tflq inspect` for names"
             raise fail(pattern, "no tensor between kernels has such a name", remedy)
     modified = False
-    for name, found in named.items():
+    for name, same_name in named.items():
         for pattern in [p for p, matches in matchers.items() if matches(name)][:1]:
-            for port in found:
+            for port in same_name:
                 element = port.value.type.element
                 if isinstance(element, ScalarType) and not element.is_float and pattern != name:
                     continue  # a pattern is of reals
@@ -182,8 +182,8 @@ def take_ranges(module: Module, *, all_ports: bool) -> bool:
     more, are dropped, since they follow from others. Returns whether any changed."""
     ranges: dict[Port, tuple[float, float]] = {}
     for port, value in _ports(module):
-        if port not in ranges and (found := _range(value)) is not None:
-            ranges[port] = found
+        if port not in ranges and (ends := _range(value)) is not None:
+            ranges[port] = ends
     modified = False
     for port, (low, high) in ranges.items():
         element = port.value.type.element
