@@ -250,12 +250,12 @@ class KernelFusion(Pass):
         whole = {op.decomposition_subgraph_index for op in module.ops() if isinstance(op, StablehloComposite)}
         fused = [f for index, f in enumerate(module.functions) if index not in whole]
         groups = {f: _Grouping(module, f, kernels).groups() for f in fused}
-        touched = {v for found in groups.values() for _, ops in found for op in ops for v in op.tensors}
+        touched = {v for chains in groups.values() for _, ops in chains for op in ops for v in op.tensors}
         plain = made_plain(touched)
         real: dict[Value, Value] = {}
-        for function, found in groups.items():
-            if found:
-                real |= _Wrapping(module, function, plain).run(found)
+        for function, chains in groups.items():
+            if chains:
+                real |= _Wrapping(module, function, plain).run(chains)
         modified = any(groups.values())
         if modified:
             remove_unneeded(module, lambda op: isinstance(op, (Qcast, Dcast, Stats)))
