@@ -213,9 +213,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         ),
         "stablehlo_reductions": (
             "stablehlo.reduce stablehlo.reduce_window stablehlo.select_and_scatter "
-            "stablehlo.uniform_dequantize stablehlo.uniform_quantize tfl.stablehlo_broadcast_in_dim "
-            "tfl.stablehlo_dynamic_slice tfl.stablehlo_dynamic_update_slice tfl.stablehlo_gather "
-            "tfl.stablehlo_pad tfl.stablehlo_reduce_window"
+            "stablehlo.uniform_dequantize stablehlo.uniform_quantize tfl.stablehlo_reduce_window"
         ),
         "unary": "tfl.abs tfl.elu tfl.exp tfl.gelu tfl.log tfl.neg tfl.rsqrt tfl.sqrt tfl.zeros_like",
         "arithmetic": (
@@ -261,6 +259,10 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.stablehlo_rsqrt tfl.stablehlo_scatter tfl.stablehlo_select tfl.stablehlo_shift_left "
             "tfl.stablehlo_slice tfl.stablehlo_sort tfl.stablehlo_subtract tfl.stablehlo_tanh "
             "tfl.stablehlo_transpose tfl.stablehlo_while"
+        ),
+        "stablehlo_movement": (
+            "tfl.stablehlo_broadcast_in_dim tfl.stablehlo_dynamic_slice "
+            "tfl.stablehlo_dynamic_update_slice tfl.stablehlo_gather tfl.stablehlo_pad"
         ),
         "stablehlo_contractions": "tfl.stablehlo_convolution tfl.stablehlo_dot_general",
         "recurrent": "tfl.svdf",

@@ -3,6 +3,7 @@
 import random
 
 import numpy as np
+import pytest
 from support.mlir_oracle import evaluated, needs_mlir
 
 from tflq.evaluate.registry import evaluate_function
@@ -118,3 +119,15 @@ def test_stablehlo_interpreter_computes_the_same() -> None:
         function = read_text(text.encode(), "text").main
         got = evaluate_function(function, {})[function.outputs[0]]
         np.testing.assert_array_equal(got.reshape(-1), np.asarray(wanted, np.float32), text)
+
+
+@pytest.mark.parametrize(("element", "least"), [("i8", -128), ("i16", -(1 << 15)), ("i64", -(1 << 63))])
+def test_the_least_integer_has_a_quotient(element: str, least: int) -> None:
+    kind = f"tensor<5x{element}>"
+    lines = (
+        f'%a = "stablehlo.constant"() {{value = dense<[{least}, {least}, -7, 7, 3]> : {kind}}} : () -> {kind}\n'
+        f'%b = "stablehlo.constant"() {{value = dense<[2, {least}, 2, -2, 0]> : {kind}}} : () -> {kind}\n'
+    )
+    divided = f'%r = "stablehlo.divide"(%a, %b) : ({kind}, {kind}) -> {kind}\n'
+    main = read_text(f"func.func @main() -> {kind} {{\n{lines}{divided}return %r : {kind}\n}}\n".encode(), "text").main
+    assert evaluate_function(main, {})[main.outputs[0]].tolist() == [least // 2, 1, -3, -3, -1]

@@ -130,9 +130,10 @@ def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Of integers the quotient without its fraction; x / 0 is -1."""
     if a.dtype.kind == "f":
         return np.asarray(a / b)
-    safe = np.where(b == 0, 1, b)
-    quotient = np.sign(a) * np.sign(safe) * (np.abs(a) // np.abs(safe)) if a.dtype.kind == "i" else a // safe
-    return np.where(b == 0, np.asarray(-1).astype(a.dtype), quotient).astype(a.dtype)
+    safe = np.where(b == 0, np.ones_like(b), b)
+    with np.errstate(over="ignore"):  # the least integer by -1 is itself
+        quotient = (a - np.fmod(a, safe)) // safe
+    return np.where(b == 0, np.asarray(-1).astype(a.dtype), quotient)
 
 
 def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:

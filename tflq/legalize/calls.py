@@ -1,11 +1,12 @@
-"""Functions that operators call: their arguments and results are plain integers, as those of the calls are.
+"""Functions that operators call, and what is done to a function and its operators before they are legalized.
 
-IF, WHILE, CALL, STABLEHLO_COMPOSITE and STABLEHLO_CASE copy what they are given into a function's arguments, and its
-results into theirs, as it is stored, whatever the parameters on either side (kernels/control_flow_common.h). So a call
-and a function have nothing to agree on but storage types. Where parameters must hold, a function takes and gives what
-its call does, and requantizes inside: for calls on other parameters there is a copy of the function.
+IF, WHILE, CALL, STABLEHLO_COMPOSITE and STABLEHLO_CASE copy stored integers into a function's arguments, and from its
+results into theirs, whatever the parameters on either side (kernels/control_flow_common.h). So a call and a function
+must agree only on storage types: arguments and results of both are plain integers. Where parameters must hold, a
+function takes and gives what its call does, and requantizes inside: calls on other parameters get a copy of the
+function.
 
-Only entry points have quantized arguments and results. One that is called, too, has a copy for its calls.
+Only entry points have quantized arguments and results. One that is called as well has a copy for its calls.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.legalize.movement import parameters_differ, refused, seen_by_kernel
+from tflq.legalize.recurrent import reads_past_state, unset
 from tflq.legalize.rule import AS_STATED
 from tflq.light import dataclass
 
@@ -59,7 +61,7 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class _Passed:
-    """A value of a call, and the one of the function that it is copied to or from; -1: of the call itself, too."""
+    """A value of a call, and the value of a function that it is copied to or from; function -1: of the call itself."""
 
     outer: Value
     inner: Value
@@ -82,7 +84,7 @@ class Calls:
         self.real = real
         self._numbers: dict[tuple[int, Interface], int] = {}
         self.made: list[tuple[int, Interface | None]] = [(i, None) for i in range(len(module.functions))]
-        """Of each function of the legalized form: the one it is made of, and its interface if it is called."""
+        """For each function of the legalized form: the index of its source, and its interface if it is called."""
         if strips:
             self._number()
 
@@ -118,7 +120,7 @@ class Calls:
         return Interface(tuple(v.type.element for v in arguments), tuple(v.type.element for v in results))
 
     def renumbered(self, op: Op) -> Op:
-        """The call, a new op, of the functions that the legalized form has for it."""
+        """A new call, of the functions that the legalized form has for it."""
         copy = Op(op.name, op.operands, [], dict(op.attributes), op.location, info=op.info)
         numbers = {i: self._numbers[i, face] for i, face in self._called(op) if (i, face) in self._numbers}
         renumber(copy, numbers)
@@ -127,20 +129,20 @@ class Calls:
     def passed(self, op: Op) -> Iterator[_Passed]:
         """What a call copies, quantized or not; of a WHILE, the results of its body go where its arguments went."""
         calls = trait_of(op, effects.Calls)
-        given = op.operands if calls is None or calls.inputs is None else op.operands[calls.inputs.index :]
+        operands = op.operands if calls is None or calls.inputs is None else op.operands[calls.inputs.index :]
         for index in dict.fromkeys(callees(op)):
             function = self.module.functions[index]
             taken = op.results
             if isinstance(op, While):
-                taken = [] if index == op.cond_subgraph_index else [v for v in given if v is not None]
+                taken = [] if index == op.cond_subgraph_index else [v for v in operands if v is not None]
             yield from (
                 _Passed(outer, inner, index)
-                for side, other in ((given, function.inputs), (taken, function.outputs))
+                for side, other in ((operands, function.inputs), (taken, function.outputs))
                 for outer, inner in zip(side, other, strict=False)
                 if outer is not None
             )
         if isinstance(op, While):
-            yield from (_Passed(a, b, -1) for a, b in zip(op.results, given, strict=False) if b is not None)
+            yield from (_Passed(a, b, -1) for a, b in zip(op.results, operands, strict=False) if b is not None)
 
     def problem(self, op: Op) -> str:
         """Why a call cannot be converted; empty if it can."""
@@ -183,7 +185,7 @@ def _is_pinned(function: Function, entry: bool) -> bool:
 
 
 def plain_value(value: Value) -> Value:
-    """A tensor of the storage type in the place of a quantized one: name and stated shape are the same."""
+    """A tensor of the storage type that replaces a quantized one, with the same name and stated shape."""
     info = {k: v for k, v in value.info.items() if k in ("shape", "shape_signature", "has_rank", "name")}
     return Value(value.type.stripped(), value.name, info=info)
 
@@ -197,33 +199,27 @@ def copied(function: Function) -> Function:
             values[value] = Value(value.type, value.name, buffer=value.buffer, info=value.info)
         return values[value]
 
-    def each(group: Sequence[Value | None]) -> list[Value | None]:
+    def copies(group: Sequence[Value | None]) -> list[Value | None]:
         return [None if v is None else of(v) for v in group]
 
     inputs = [of(v) for v in function.inputs]
-    ops = [
-        Op(
-            op.name,
-            each(op.operands),
-            [of(v) for v in op.results],
-            op.attributes,
-            op.location,
-            info=op.info,
-            intermediates=each(op.intermediates),
-        )
-        for op in function.ops
-    ]
+    ops = []
+    for op in function.ops:
+        operands, results = copies(op.operands), [of(v) for v in op.results]
+        inner = copies(op.intermediates)
+        ops.append(Op(op.name, operands, results, op.attributes, op.location, info=op.info, intermediates=inner))
     return Function(function.name, inputs, [of(v) for v in function.outputs], ops, info=function.info)
 
 
-# DENSIFY of a sparse constant is a dense one: what reads it reads a constant, as the kernels that take them do.
-#
-# So is a sparse constant that a quantized operator reads itself, whose kernels take no sparse ones but in blocks.
+# Sparse constants.
 
 
 def densified(function: Function) -> tuple[Function, list[Op]]:
-    """The function without its DENSIFY operators of constants, and these. One that the function returns stays, as
-    does one that changes the type."""
+    """The function without its DENSIFY operators of constants, and these operators: what reads their results reads a
+    dense constant. One whose result the function returns stays, and so does one that changes the type.
+
+    A sparse constant that a quantized operator reads becomes dense, too: kernels take sparse ones only in blocks.
+    """
     sparse = {v for op in function.ops if _is_quantized(op) for v in op.operands if v is not None and _is_sparse(v)}
     dense = {v: _dense(v) for v in sparse}
     gone: list[Op] = []
@@ -246,15 +242,8 @@ def _reading(op: Op, dense: dict[Value, Value]) -> Op:
     operands = [v if v is None or v in kept else dense.get(v, v) for v in op.operands]
     if operands == op.operands:
         return op
-    return Op(
-        op.name,
-        operands,
-        op.results,
-        op.attributes,
-        op.location,
-        info=op.info,
-        intermediates=op.intermediates,
-    )
+    inner = op.intermediates
+    return Op(op.name, operands, op.results, op.attributes, op.location, info=op.info, intermediates=inner)
 
 
 def _is_quantized(op: Op) -> bool:
@@ -269,29 +258,29 @@ def _dense(value: Value, name: str | None = None) -> Value:
     return Value(value.type, value.name if name is None else name, buffer=Buffer.of(value.array))
 
 
-# Tensors that kernels misread where they run: the result says nothing of the model, or is of another type than
-# stated.
-#
-#     per axis    the kernel asks a tensor of several scales for its one, and computes with 0
-#         result      the kernel takes the result to be of its operand's type, and says so to the interpreter, or
-#     writes past
-#                 what it holds
-#     int4        the kernel reads two packed values as one byte, or copies them under other parameters
-#     floats      the kernel reads the stored integers of a constant as floats
-#     past        the kernel reads past the end of what there is: a state, or scales
-#
-# Other kernels refuse these, or move them as they are. What is misread is computed as the model's types say, and the
-# report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, a sample of the coverage table for each.
+# Tensors that kernels misread.
 
 
 def misread(op: Op) -> dict[str, str]:
-    """A warning, and the exception that it is, if a kernel runs the op and misreads a tensor of it; else nothing."""
+    """A warning, with the exception that it is, if a kernel runs the op and misreads one of its tensors: the result
+    says nothing about the model, or has another type than stated.
+
+        per axis       the kernel asks a tensor of several scales for its one, and computes with 0
+        result type    the kernel takes the result to be of its operand's type, and says so to the interpreter, or
+                       writes past what it holds
+        int4           the kernel reads two packed values as one byte, or copies them under other parameters
+        floats         the kernel reads the stored integers of a constant as floats
+        past           the kernel reads past the end of a state, or of scales
+
+    Other kernels refuse these, or move them as they are. What is misread is computed as the model's types say, and the
+    report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, with a sample of the coverage table for each.
+    """
     why = _why(op)
     return {f"{why}; {AS_STATED}": "broken"} if why else {}
 
 
 def _why(op: Op) -> str:
-    if why := _past_the_end(op) or (is_recurrent(op) and _unset(op)):
+    if why := _past_the_end(op) or (is_recurrent(op) and unset(op)):
         return why
     trait = trait_of(op, Misreads)
     kinds = frozenset[str]() if trait is None else trait.kinds
@@ -342,7 +331,7 @@ def _in_blocks(op: BatchMatMul) -> Value | None:
 
 
 def _past_the_end(op: Op) -> str:
-    """What float kernels with quantized constants look for behind a tensor."""
+    """What float kernels with quantized constants read past the end of a tensor."""
     if not op.results or op.result.type.quantized:
         return ""
     if isinstance(op, DepthwiseConv2D):
@@ -350,16 +339,4 @@ def _past_the_end(op: Op) -> str:
         single = isinstance(weights.type.element, UniformQuantizedType) and shape[-1:] != (1,)
         single = single and weights.type.storage == i8 and not op.input.type.quantized
         return f"the kernel reads a scale per channel of '{weights.name}', which has only one" if single else ""
-    return "the kernel reads past its state" if is_recurrent(op) and _reads_past_state(op) else ""
-
-
-def _unset(op: Op) -> str:
-    from tflq.legalize.recurrent import unset
-
-    return unset(op)
-
-
-def _reads_past_state(op: Op) -> bool:
-    from tflq.legalize.recurrent import reads_past_state
-
-    return reads_past_state(op)
+    return "the kernel reads past its state" if is_recurrent(op) and reads_past_state(op) else ""

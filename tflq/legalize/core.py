@@ -1,7 +1,12 @@
-"""One function's ops of the core dialects, replaced.
+"""A module with ops of MLIR's core dialects → one in the tfl form without them.
 
-What each value has become is kept in a table. What is known is computed here, by the evaluator. A value may be held
-with fewer dims than its type has (`tensor.splat` of a number is that number): it broadcasts; `whole` gives all of it.
+What each op becomes is registered by its class: in `core_numbers` what computes element by element, in `core_tensors`
+the rest. `Translation` replaces the ops of one function. It keeps a table of what each value has become; what is known
+is computed here, by the evaluator. A value may be held with fewer dims than its type has (`tensor.splat` of a number is
+that number): it broadcasts; `whole` gives all of it. An index is an i64.
+
+Functions that are called by name are put in the place of their calls; private ones and declarations do not become
+functions of the file. Ops without an exact form are refused, all at once.
 """
 
 from __future__ import annotations
@@ -12,7 +17,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tflq.builder import Builder, refined
-from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees, renumber
 from tflq.dialects.forms import CORE
 from tflq.dialects.func import Call, CallIndirect, Constant
@@ -44,22 +48,13 @@ from tflq.ir.types import (
 )
 from tflq.registering import Registry
 
-# What each op of the core dialects becomes: a function of the op, what emits, and its operands as they are now.
-
-
 Form: TypeAlias = Callable[..., Any]
 
 form: Final[Registry[Form]] = Registry("tflq.legalize")
-"""Of ops that compute element by element: `(op, emitter, *operands) -> value`."""
+"""Of an op that computes element by element: `(op, emitter, *operands) -> value`."""
 
 of_tensors: Final[Registry[Form]] = Registry("tflq.legalize")
-"""Of all others: `(op, translation) -> value`."""
-
-
-# Emitting what computes ops of the core dialects.
-#
-# Integers of up to 32 bits are computed in i32, in which TFLite has all of it, and narrowed, which wraps; those of 64
-# bits by builtins. An index is an i64. A value may have fewer dims than the tensor that it stands for: it broadcasts.
+"""Of any other op: `(op, translation) -> value`."""
 
 
 COMPUTED = frozenset({i1, i8, i16, i32, i64, index, f32})
@@ -67,6 +62,15 @@ COMPUTED = frozenset({i1, i8, i16, i32, i64, index, f32})
 
 
 _LARGE: Final = 2.0**126
+_STORED = frozenset(scalar for scalar in SCALARS.values() if scalar.is_integer)
+"""The integers of quantized tensors in files."""
+_REMEDY = "write it in ops that TFLite has, or compute it outside of the model"
+_MISSING = {
+    "math.fma": "TFLite rounds the product and the sum, and math.fma only the sum",
+    "math.copysign": "TFLite has no builtin that reads the sign of 0",
+    "tensor.generate": "TFLite runs no body for each element",
+    "tensor.insert": "TFLite writes no single elements",
+}
 
 
 def plain_type(type: TensorType) -> TensorType:
@@ -77,7 +81,8 @@ def plain_type(type: TensorType) -> TensorType:
 class CoreEmitter(Builder):
     """Ops on integers and floats, elementwise; operands broadcast.
 
-    Of some floats it is known how large they can be (`reach`): these are neither infinite nor NaN.
+    Integers of up to 32 bits are computed in i32, in which TFLite has all arithmetic, and narrowed, which wraps. How
+    large some floats can be is known (`reach`): they are neither infinite nor NaN.
     """
 
     def __init__(self) -> None:
@@ -92,22 +97,22 @@ class CoreEmitter(Builder):
         return most if np.isfinite(most) else None
 
     def within(self, x: Value, reach: float | None) -> Value:
-        """x, whose bound is noted, with what roundings add; one near the end of f32 says nothing."""
+        """x, with its bound noted, and what roundings add to that; a bound near the end of f32 says nothing."""
         if reach is not None and reach < _LARGE:
             self._reach[x] = reach * (1 + 2.0**-20)
         return x
 
     def masked(self, x: Value, mask: int) -> Value:
-        """The bits of an i32 that a mask has."""
+        """The bits of an i32 that are set in a mask."""
         return self.emit(BitwiseAnd, [x, self.constant(mask)])
 
     def signed(self, x: Value) -> Value:
-        """An integer of up to 32 bits by its sign, as i32; the 1 of i1 is -1."""
+        """A signed integer of up to 32 bits, as i32; the 1 of i1 is -1."""
         wide = self.cast(x, i32)
         return self.sub(self.constant(0), wide) if x.type.storage == i1 else wide
 
     def unsigned(self, x: Value) -> Value:
-        """An integer of up to 16 bits without a sign, as i32."""
+        """An unsigned integer of up to 16 bits, as i32."""
         storage = x.type.storage
         wide = self.cast(x, i32)
         return self.masked(wide, storage.maximum * 2 + 1) if storage in (i8, i16) else wide
@@ -123,13 +128,8 @@ class CoreEmitter(Builder):
         return x if x.type.element == to else self.emit(Cast, [x], to)
 
 
-def is_core(op: Op) -> bool:
-    """Whether an op is one of the core dialects."""
-    return op.name.partition(".")[0] in CORE
-
-
 class Translation:
-    """A function on its way. `functions`: those that can be called, by name. `refused`: where reasons go."""
+    """The translation of one function. `functions`: those that can be called, by name. `refused`: collects reasons."""
 
     def __init__(
         self, function: Function, number: int, functions: Mapping[str, Function], refused: list[Reason], source: str
@@ -142,28 +142,28 @@ class Translation:
         self._at = 0
 
     def run(self) -> dict[Value, Value]:
-        """Replaces the ops of the function; what its results have become."""
+        """Replaces the ops of the function. Returns what its results have become."""
         function = self._function
         for value in function.inputs:
             value.type = self._edge(value, "input")
         self.translate(function.ops)
-        made = {}
+        returned = {}
         for value in function.outputs:
             self._edge(value, "output")
             try:
-                made[value] = self._returned(value)
+                returned[value] = self._returned(value)
             except Refused as refusal:
-                made[value] = value
-                if not self._refused:  # else it may be of what stands for a result of an op that is refused
+                returned[value] = value
+                if not self._refused:  # else it may be about what stands for the result of a refused op
                     label = f"function {self._number} '{function.name}', output '{value.name}'"
                     self._refused.append(refusal.within(label, self._source))
-        function.outputs = [made[value] for value in function.outputs]
+        function.outputs = [returned[value] for value in function.outputs]
         function.ops = self.b.ops
         for op in function.ops:
             if isinstance(op, BroadcastTo):
                 state_version(op)  # no interpreter has version 1
         function.tensors = []
-        return made
+        return returned
 
     def _edge(self, value: Value, kind: str) -> TensorType:
         """The type of an input or output of the file."""
@@ -175,26 +175,25 @@ class Translation:
         return plain_type(type)
 
     def _returned(self, value: Value) -> Value:
-        """What stands for a result of the function: a tensor of its own type, under its name."""
+        """What stands for a result of the function: a tensor of its own type and name."""
         if isinstance(value.type.element, FunctionType) or value.type.shape is None:
             return value
-        kept = self._env.get(value, value)
-        if kept is value:
+        if self._env.get(value, value) is value:
             return value
-        made = self.whole(value)
-        if made.is_constant or made in self._function.inputs or made.name:
-            made = self.b.identity(made)
-        made.name, made.info = value.name, value.info
-        return made
+        tensor = self.whole(value)
+        if tensor.is_constant or tensor in self._function.inputs or tensor.name:
+            tensor = self.b.identity(tensor)
+        tensor.name, tensor.info = value.name, value.info
+        return tensor
 
     # --- values
 
     def value(self, value: Value) -> Value:
         """What a value is now; it broadcasts to the value's shape."""
-        found = self._env.get(value)
-        if found is None and value.is_constant and isinstance(value.type.element, ScalarType):
-            found = self._env[value] = _constant(held_array(value), value.type.element)
-        return value if found is None else found
+        now = self._env.get(value)
+        if now is None and value.is_constant and isinstance(value.type.element, ScalarType):
+            now = self._env[value] = constant(held_array(value), value.type.element)
+        return value if now is None else now
 
     def whole(self, value: Value) -> Value:
         """What a value is now, with all its elements."""
@@ -202,7 +201,7 @@ class Translation:
         if now.type.shape == shape or shape is None or is_quantized(now.type.element):
             return now
         if now.is_constant and None not in shape:
-            return _constant(np.broadcast_to(held_array(now), _static(shape)), now.type.storage, compact=False)
+            return constant(np.broadcast_to(held_array(now), _static(shape)), now.type.storage, compact=False)
         if None not in shape:
             dims = self.b.constant(np.array(shape, np.int32), i32)
             return self.b.emit(BroadcastTo, [now, dims], TensorType(shape, now.type.element))
@@ -223,18 +222,14 @@ class Translation:
         now = self.value(value)
         return now.is_constant and isinstance(now.type.element, ScalarType)
 
-    def become(self, value: Value, made: Value) -> None:
+    def become(self, value: Value, now: Value) -> None:
         """Notes what a value is now."""
-        self._env[value] = made
-
-    def constant(self, array: np.ndarray, type: TensorType) -> Value:
-        """A constant for a value of a type."""
-        return _constant(array, type.storage)
+        self._env[value] = now
 
     # --- ops
 
     def translate(self, ops: Sequence[Op]) -> None:
-        """What computes ops, one after the other."""
+        """Emits what computes ops, one after the other."""
         for op in ops:
             self._at += 1
             tensor = op.result.name if op.results else ""
@@ -253,8 +248,8 @@ class Translation:
         if isinstance(op, (Call, CallIndirect)):
             self._call(op)
         elif isinstance(op, Constant):
-            pass  # the call looks at it
-        elif is_core(op):
+            pass  # the call reads it
+        elif op.name.partition(".")[0] in CORE:
             results = self._computed(op)
             for old, new in zip(op.results, results, strict=True):
                 if old.name and not new.is_constant and not new.name and old not in self._function.outputs:
@@ -264,18 +259,16 @@ class Translation:
             self._keep(op)
 
     def _computed(self, op: Op) -> Sequence[Value]:
-        function = form.get(type(op))
-        elementwise = function is not None
-        if (made := self._folded(op, elementwise)) is not None:
-            return made
-        if function is None:
-            function = of_tensors.get(type(op))
-            if function is None:
-                raise Refused(_MISSING.get(op.name, "TFLite has no builtin that computes it exactly"), _REMEDY)
+        elementwise = form.get(type(op))
+        if (folded := self._folded(op, elementwise is not None)) is not None:
+            return folded
+        if elementwise is not None:
+            _check_types(op)
+            answer = elementwise(op, self.b, *(self.value(v) for v in op.operands if v is not None))
+        elif (function := of_tensors.get(type(op))) is not None:
             answer = function(op, self)
         else:
-            _check_types(op)
-            answer = function(op, self.b, *(self.value(v) for v in op.operands if v is not None))
+            raise Refused(_MISSING.get(op.name, "TFLite has no builtin that computes it exactly"), _REMEDY)
         return [answer] if isinstance(answer, Value) else answer
 
     def _folded(self, op: Op, elementwise: bool) -> list[Value] | None:
@@ -283,33 +276,33 @@ class Translation:
         undefined."""
         if op.regions or not all(v is not None and self.is_known(v) for v in op.operands):
             return None
-        arrays: list[np.ndarray | None] = []
-        for value in op.operands:
-            assert value is not None
-            array = held_array(self.value(value)) if elementwise else self.known(value)
-            if array is None:
-                return None
-            arrays.append(array)
         if not elementwise and not all(v.type.is_static for v in op.results):
             return None
+        operands = [v for v in op.operands if v is not None]
+        arrays = [held_array(self.value(v)) if elementwise else self.known(v) for v in operands]
+        if any(array is None for array in arrays):
+            return None
         try:
-            made = evaluate_op(op, arrays)
+            results = evaluate_op(op, arrays)
         except (ArithmeticError, IndexError) as error:
             raise Refused(f"it is undefined: {error}", "the model must not compute it") from None
         except NotImplementedError:
             return None
-        return None if made is None else [_constant(a, v.type.storage) for a, v in zip(made, op.results, strict=True)]
+        if results is None:
+            return None
+        return [constant(a, v.type.storage) for a, v in zip(results, op.results, strict=True)]
 
     def _keep(self, op: Op) -> None:
         """An op of another dialect, on what its operands are now."""
         operands = [None if v is None else self.whole(v) for v in op.operands]
         if isinstance(op, (Dcast, Qcast, Scast)):
             _check_storage(op)
-            given, made = self.whole(op.input), op.result.type
-            op.result.type = TensorType(refined(made.shape, given.type.shape), made.element)
-            operands = [self.b.restated(given, op.result.type.shape)]
+            source, target = self.whole(op.input), op.result.type
+            op.result.type = TensorType(refined(target.shape, source.type.shape), target.element)
+            operands = [self.b.restated(source, op.result.type.shape)]
         for result in op.results:
-            result.type = _bare(result.type)
+            if isinstance(result.type, BareType):  # a scalar: a tensor of rank 0
+                result.type = TensorType(result.type.shape, result.type.element)
         op.operands = operands
         op.location = self.b.location
         self.b.ops.append(op)
@@ -340,19 +333,8 @@ class Translation:
         raise Refused("which function it calls is not known before the model runs", "call it by name")
 
 
-_STORED = frozenset(scalar for scalar in SCALARS.values() if scalar.is_integer)
-"""The integers of quantized tensors in files."""
-_REMEDY = "write it in ops that TFLite has, or compute it outside of the model"
-_MISSING = {
-    "math.fma": "TFLite rounds the product and the sum, and math.fma only the sum",
-    "math.copysign": "TFLite has no builtin that reads the sign of 0",
-    "tensor.generate": "TFLite runs no body for each element",
-    "tensor.insert": "TFLite writes no single elements",
-}
-
-
 def _check_storage(op: Dcast | Qcast | Scast) -> None:
-    """Refused if a file has no such stored integers."""
+    """Refused if a file cannot store such integers."""
     for value in op.tensors:
         if value.type.quantized and value.type.storage not in _STORED:
             raise Refused(f"TFLite has no tensors stored in {value.type.storage}", "store it in the next wider type")
@@ -366,22 +348,16 @@ def _largest(type: TensorType) -> float:
     return float((np.asarray(scale, np.float64) * steps).max())
 
 
-def _bare(type: TensorType) -> TensorType:
-    """A scalar as a tensor of rank 0."""
-    return TensorType(type.shape, type.element) if isinstance(type, BareType) else type
-
-
-def _check_types(op: Operator | Op) -> None:
+def _check_types(op: Op) -> None:
     """Refused if TFLite has no arithmetic on an element type."""
     for value in op.tensors:
         if value.type.element not in COMPUTED:
             what = f"TFLite has no arithmetic on {value.type.element}"
-            known = ", ".join(t.name for t in (i1, i8, i16, i32, i64, f32))
-            raise Refused(what, f"write it in one of {known}")
+            raise Refused(what, "write it in one of i1, i8, i16, i32, i64, f32")
 
 
-def _constant(array: np.ndarray, element: ScalarType, *, compact: bool = True) -> Value:
-    """A constant; with `compact` one number, if all elements are the same bytes."""
+def constant(array: np.ndarray, element: ScalarType, *, compact: bool = True) -> Value:
+    """A constant; with `compact` a scalar, if all elements are the same bytes."""
     held = np.ascontiguousarray(array)
     if np.ndim(array) == 0:
         held = held.reshape(())
@@ -397,29 +373,19 @@ def _static(shape: Sequence[int | None]) -> tuple[int, ...]:
     return tuple(dim or 0 for dim in shape)
 
 
-# A module with ops of MLIR's core dialects → one in the tfl form without them.
-#
-# Functions that are called by name are put in the place of their calls; private ones, and declarations, are no
-# functions of the file. What has no exact form is refused, all at once.
-
-
 def lower_core(module: Module) -> None:
     """Replaces the ops (the module is changed in place). UnsupportedError lists every op that has no exact form."""
     refused: list[Reason] = []
-    callable_ = {str(f.name): f for f in module.functions if not f.info.get("declaration")}
+    defined = {index: f for index, f in enumerate(module.functions) if not f.info.get("declaration")}
     named = {signature.function for signature in module.signatures or ()}
     named |= {index for op in module.ops() for index in callees(op)}
-    kept = [
-        index
-        for index, function in enumerate(module.functions)
-        if not function.info.get("declaration") and (index in named or not _is_private(function))
-    ]
-    kept = kept or [index for index, f in enumerate(module.functions) if not f.info.get("declaration")]
-    copies = {name: _detached(function) for name, function in callable_.items()}
-    made: dict[Value, Value] = {}
+    kept = [index for index, f in defined.items() if index in named or f.info.get("visibility") != "private"]
+    kept = kept or list(defined)
+    copies = {str(f.name): _detached(f) for f in defined.values()}
+    outputs: dict[Value, Value] = {}
     for number in kept:
         function = module.functions[number]
-        made |= Translation(function, number, copies, refused, module.source).run()
+        outputs |= Translation(function, number, copies, refused, module.source).run()
     if refused:
         remedy = "write it in the ops that docs/core.md lists"
         raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused, remedy=remedy)
@@ -430,17 +396,12 @@ def lower_core(module: Module) -> None:
     if module.signatures is not None:
         for signature in module.signatures:
             signature.function = numbers[signature.function]
-        module.signatures = [signature.with_outputs(made) for signature in module.signatures]
-
-
-def _is_private(function: Function) -> bool:
-    return function.info.get("visibility") == "private"
+        module.signatures = [signature.with_outputs(outputs) for signature in module.signatures]
 
 
 def _detached(function: Function) -> Function:
-    """A copy: what is put in the place of calls, whatever becomes of the function itself."""
+    """A copy of a function, to put in the place of calls, whatever becomes of the function itself."""
     known = {value: Value(value.type) for value in function.inputs}
+    inputs = list(known.values())
     ops = copied(function.ops, known)
-    return Function(
-        function.name, list(known.values())[: len(function.inputs)], [known.get(v, v) for v in function.outputs], ops
-    )
+    return Function(function.name, inputs, [known.get(v, v) for v in function.outputs], ops)

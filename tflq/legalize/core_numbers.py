@@ -1,6 +1,24 @@
-"""Conversions between integers, and between integers and f32.
+"""Forms of `arith` and `math`: conversions, comparisons and arithmetic of the core dialects, on integers and f32, as
+builtins of TFLite and ops of `tosa`.
 
-A float that the integer type does not hold saturates, and NaN is 0: `arith` leaves it open.
+Integers of up to 32 bits are computed in i32, where overflow wraps, then modulo the width; those of 64 bits by what
+TFLite has. Division by 0, and of the least integer by -1, are undefined: TFLite's kernels stop there, or the machine
+does. A float that the integer type does not hold saturates, and NaN becomes 0: `arith` leaves it open.
+
+Of floats TFLite's builtins are used, with what makes them compute what MLIR says of NaN, zeros and infinity:
+
+    add ...     the reference kernels limit results to finite floats: infinite where an operand is, where the divisor
+                is 0, and where the same of operands scaled by 2^-1 or 2^-64, which is exact, is beyond
+    neg         by MUL of 0, because NEG of 0 with XNNPACK is 0; by NEG of infinity
+    rem         FLOOR_MOD of |x| and |y|, exact, with the sign of x; NaN where y is 0: the kernel does not divide by 0
+    maximum     NaN where an operand is one; of 0 and -0 their sum, which is 0
+    round       floor(|x|), 1 more if what is left, which is exact, is a half or more; with the sign of x
+    roundeven   the same, but of a half only if the floor is odd
+    trunc       floor(|x|) with the sign of x
+    ceil        -floor(-x)
+
+A guard that the bounds of the operands make needless is left out. CEIL and ROUND are not used: the reference kernels do
+not have them.
 """
 
 from __future__ import annotations
@@ -12,28 +30,26 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects import arith, math
-from tflq.dialects import math as functions
-from tflq.dialects import math as rounding
-from tflq.dialects.arith import COMPARE_FLOAT, COMPARE_INTEGER, CmpF, CmpI, Select
 from tflq.dialects.declare import Operator
-from tflq.dialects.math import ClampF, IsFinite, IsInf, IsNaN, PowF
-from tflq.dialects.tfl import activation, unary
-from tflq.dialects.tfl import arithmetic as tfl_arithmetic
-from tflq.dialects.tfl import comparison as tfl
-from tflq.dialects.tfl.arithmetic import Add, Maximum, Minimum
-from tflq.dialects.tfl.comparison import Bitcast, Equal, Greater, GreaterEqual, Less, SelectV2
-from tflq.dialects.tfl.unary import Abs
-from tflq.dialects.tosa import elementwise as bits
+from tflq.dialects.tfl.activation import Tanh
+from tflq.dialects.tfl.arithmetic import Add, Div, FloorDiv, FloorMod, Maximum, Minimum, Mul, Pow, Sub
+from tflq.dialects.tfl.comparison import Bitcast, Equal, Greater, GreaterEqual, Less, LessEqual, SelectV2
+from tflq.dialects.tfl.unary import Abs, Cos, Exp, Floor, Log, Neg, Rsqrt, Sin, Sqrt
 from tflq.dialects.tosa import elementwise as tosa
-from tflq.dialects.tosa.elementwise import LogicalAnd, LogicalNot, LogicalOr
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, f32, i1, i8, i32, i64, ui8, ui32
 from tflq.legalize.core import CoreEmitter, form, plain_type
 
+_NONE: Final[dict[str, Any]] = {"fused_activation_function": "NONE"}
+_LEAST: Final = -(1 << 31)
+
 
 def _target(op: Op) -> ScalarType:
     return plain_type(op.result.type).storage
+
+
+# Conversions.
 
 
 @form(arith.ExtSI, arith.TruncI, arith.IndexCast)
@@ -56,15 +72,15 @@ def _by_zeros(op: Op, b: CoreEmitter, x: Value) -> Value:
     if source == i64:
         return b.narrowed(b.converted(x, i32), to)
     if source == i32:
-        return b.converted(b.emit(Bitcast, [x], ui32), i64)
+        return b.converted(b.emit(Bitcast, [x], x.type.with_element(ui32)), i64)
     wide = b.unsigned(x)
     return b.converted(wide, i64) if to == i64 else b.narrowed(wide, to)
 
 
 @form(arith.SIToFP)
 def _from_signed(op: arith.SIToFP, b: CoreEmitter, x: Value) -> Value:
-    made = b.converted(b.signed(x) if x.type.storage == i1 else x, f32)
-    return b.within(made, 2.0 ** (x.type.storage.bits - 1))
+    real = b.converted(b.signed(x) if x.type.storage == i1 else x, f32)
+    return b.within(real, 2.0 ** (x.type.storage.bits - 1))
 
 
 @form(arith.UIToFP)
@@ -73,12 +89,12 @@ def _from_unsigned(op: arith.UIToFP, b: CoreEmitter, x: Value) -> Value:
     if storage == i64:
         raise Refused("TFLite converts no unsigned integers of 64 bits", "use arith.sitofp, or 32 bits")
     if storage == i32:
-        made = b.converted(b.converted(b.emit(Bitcast, [x], ui32), i64), f32)
+        real = b.converted(b.converted(b.emit(Bitcast, [x], x.type.with_element(ui32)), i64), f32)
     elif storage == i8:
-        made = b.converted(b.emit(Bitcast, [x], ui8), f32)
+        real = b.converted(b.emit(Bitcast, [x], x.type.with_element(ui8)), f32)
     else:
-        made = b.converted(b.unsigned(x), f32)
-    return b.within(made, 2.0**storage.bits)
+        real = b.converted(b.unsigned(x), f32)
+    return b.within(real, 2.0**storage.bits)
 
 
 @form(arith.FPToSI, arith.FPToUI)
@@ -93,7 +109,7 @@ def _to_integer(op: Op, b: CoreEmitter, x: Value) -> Value:
     if to == i32 and signed:
         return b.converted(y, i32)  # saturates
     low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1) if signed else (0.0, 2.0**bits - 1)
-    if bits == 32:  # 2^32 is a float, and what is below it none
+    if bits == 32:  # 2^32 is a float, 2^32 - 1 is not
         wide = b.converted(b.emit(Minimum, [b.emit(Maximum, [y, b.constant(low, f32)]), b.constant(2.0**32, f32)]), i64)
         return b.converted(b.emit(Minimum, [wide, b.constant(np.int64((1 << 32) - 1), i64)]), i32)
     y = b.emit(Minimum, [b.emit(Maximum, [y, b.constant(low, f32)]), b.constant(high, f32)])
@@ -108,7 +124,7 @@ def _bits(op: arith.Bitcast, b: CoreEmitter, x: Value) -> Value:
 
 
 @form(arith.ExtF, arith.TruncF)
-def _between_floats(op: Op, b: CoreEmitter, x: Value) -> Value:
+def _between_widths(op: Op, b: CoreEmitter, x: Value) -> Value:
     what = f"TFLite computes in f32 only, not in {op.operand(0).type.element} and {op.result.type.element}"
     raise Refused(what, "write the model in f32")
 
@@ -117,204 +133,188 @@ def _between_floats(op: Op, b: CoreEmitter, x: Value) -> Value:
 
 
 _ORDERED: Final[dict[str, type[Operator]]] = {
-    "eq": tfl.Equal,
-    "gt": tfl.Greater,
-    "ge": tfl.GreaterEqual,
-    "lt": tfl.Less,
-    "le": tfl.LessEqual,
+    "eq": Equal,
+    "gt": Greater,
+    "ge": GreaterEqual,
+    "lt": Less,
+    "le": LessEqual,
 }
-"""Which hold of NaN never."""
+"""None of them holds of NaN."""
 _OPPOSITE: Final = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
 
 
 def _not(b: CoreEmitter, x: Value) -> Value:
-    return b.emit(LogicalNot, [x])
+    return b.emit(tosa.LogicalNot, [x])
 
 
-@form(CmpI)
-def _integers(op: CmpI, b: CoreEmitter, x: Value, y: Value) -> Value:
-    storage, word = x.type.storage, COMPARE_INTEGER[op.predicate]
+@form(arith.CmpI)
+def _integers(op: arith.CmpI, b: CoreEmitter, x: Value, y: Value) -> Value:
+    storage, word = x.type.storage, arith.COMPARE_INTEGER[op.predicate]
     if storage == i64:
         if word[0] == "u":
             turned = b.constant(np.int64(-(1 << 63)), i64)
-            x, y = (b.emit(Add, [v, turned], fused_activation_function="NONE") for v in (x, y))
+            x, y = (_add(b, v, turned) for v in (x, y))
         if word == "ne":
-            return _not(b, b.emit(tfl.Equal, [x, y], i1))
+            return _not(b, b.emit(Equal, [x, y], i1))
         return b.emit(_ORDERED[word[-2:]], [x, y], i1)
     if word[0] == "u" and storage == i32:
-        x, y = (b.add(v, b.constant(-(1 << 31))) for v in (x, y))
+        x, y = (b.add(v, b.constant(_LEAST)) for v in (x, y))
     elif word[0] == "u":
         x, y = b.unsigned(x), b.unsigned(y)
     else:
         x, y = b.signed(x), b.signed(y)
-    match word[-2:]:
-        case "eq":
-            return b.equal(x, y)
-        case "ne":
-            return _not(b, b.equal(x, y))
-        case "gt":
-            return b.greater(x, y)
-        case "ge":
-            return b.greater_equal(x, y)
-        case "lt":
-            return b.greater(y, x)
-        case _:
-            return b.greater_equal(y, x)
+    if word[-2:] in ("eq", "ne"):
+        return b.equal(x, y) if word == "eq" else _not(b, b.equal(x, y))
+    if word[-2] == "l":
+        x, y = y, x
+    return b.greater(x, y) if word[-1] == "t" else b.greater_equal(x, y)
 
 
-@form(CmpF)
-def _floats(op: CmpF, b: CoreEmitter, x: Value, y: Value) -> Value:
-    word = COMPARE_FLOAT[op.predicate]
+@form(arith.CmpF)
+def _floats(op: arith.CmpF, b: CoreEmitter, x: Value, y: Value) -> Value:
+    word = arith.COMPARE_FLOAT[op.predicate]
     if word in ("true", "false"):
-        same = b.emit(tfl.Equal, [x, y], i1)
-        always = b.emit(LogicalOr, [same, _not(b, same)])
+        same = b.emit(Equal, [x, y], i1)
+        always = b.emit(tosa.LogicalOr, [same, _not(b, same)])
         return always if word == "true" else _not(b, always)
     if word in ("ord", "uno"):
-        number = [_not(b, b.emit(tfl.Equal, [v, v], i1)) for v in (x, y)]
-        unordered = b.emit(LogicalOr, number)
+        number = [_not(b, b.emit(Equal, [v, v], i1)) for v in (x, y)]
+        unordered = b.emit(tosa.LogicalOr, number)
         return unordered if word == "uno" else _not(b, unordered)
     ordered, test = word[0] == "o", word[1:]
     if test == "ne" or (test == "eq" and not ordered):
-        apart = b.emit(LogicalOr, [b.emit(tfl.Less, [x, y], i1), b.emit(tfl.Greater, [x, y], i1)])
+        apart = b.emit(tosa.LogicalOr, [b.emit(Less, [x, y], i1), b.emit(Greater, [x, y], i1)])
         if word == "one":
             return apart
-        return _not(b, apart) if word == "ueq" else _not(b, b.emit(tfl.Equal, [x, y], i1))
+        return _not(b, apart) if word == "ueq" else _not(b, b.emit(Equal, [x, y], i1))
     if ordered:
         return b.emit(_ORDERED[test], [x, y], i1)
     return _not(b, b.emit(_ORDERED[_OPPOSITE[test]], [x, y], i1))
 
 
-@form(Select)
-def _select(op: Select, b: CoreEmitter, condition: Value, x: Value, y: Value) -> Value:
+@form(arith.Select)
+def _select(op: arith.Select, b: CoreEmitter, condition: Value, x: Value, y: Value) -> Value:
     storage = x.type.storage
     if storage == f32:
         reaches = [b.reach(v) for v in (x, y)]
         known = [reach for reach in reaches if reach is not None]
-        return b.within(b.emit(tfl.SelectV2, [condition, x, y]), max(known) if len(known) == 2 else None)
+        return b.within(b.emit(SelectV2, [condition, x, y]), max(known) if len(known) == 2 else None)
     if storage == i64:
-        return b.emit(tfl.SelectV2, [condition, x, y])
-    if storage == i1:
-        return b.narrowed(b.select(condition, b.cast(x, i32), b.cast(y, i32)), i1)
-    return b.cast(b.select(condition, b.cast(x, i32), b.cast(y, i32)), storage)
+        return b.emit(SelectV2, [condition, x, y])
+    return b.narrowed(b.select(condition, b.cast(x, i32), b.cast(y, i32)), storage)
 
 
-@form(IsNaN)
-def _is_nan(op: IsNaN, b: CoreEmitter, x: Value) -> Value:
-    return _not(b, b.emit(tfl.Equal, [x, x], i1))
+@form(math.IsNaN)
+def _is_nan(op: math.IsNaN, b: CoreEmitter, x: Value) -> Value:
+    return _not(b, b.emit(Equal, [x, x], i1))
 
 
-@form(IsInf)
-def _is_infinite(op: IsInf, b: CoreEmitter, x: Value) -> Value:
-    return b.emit(tfl.Equal, [b.emit(Abs, [x]), b.constant(np.inf, f32)], i1)
+@form(math.IsInf)
+def _is_infinite(op: math.IsInf, b: CoreEmitter, x: Value) -> Value:
+    return b.emit(Equal, [b.emit(Abs, [x]), b.constant(np.inf, f32)], i1)
 
 
-@form(IsFinite)
+@form(math.IsFinite)
 def _is_finite(op: Op, b: CoreEmitter, x: Value) -> Value:
-    return b.emit(tfl.Less, [b.emit(Abs, [x]), b.constant(np.inf, f32)], i1)
+    return b.emit(Less, [b.emit(Abs, [x]), b.constant(np.inf, f32)], i1)
 
 
-# Arithmetic of floats, f32: TFLite's builtins, and what makes them compute what MLIR says of NaN, zeros and infinity.
-#
-#         add ...    the reference kernels limit results to finite floats: infinite where an operand is, where the
-#     divisor is
-#                0, and where the same of operands scaled by 2^-1 or 2^-64, which is exact, is beyond
-#     neg        by MUL of 0, of which NEG with XNNPACK is 0, by NEG of infinity
-#     rem        of |x| by |y| by FLOOR_MOD, exact, with the sign of x; NaN where y is 0, by which the kernel does not
-#                divide
-#     maximum    NaN where an operand is one; of 0 and -0 their sum, which is 0
-#     round      floor(|x|), 1 more if what is left, which is exact, is a half or more; with the sign of x
-#     roundeven  the same, but of a half only if the floor is odd
-#     trunc      floor(|x|) with the sign of x
-#     ceil       -floor(-x)
-#
-# What a bound of the operands says cannot happen is left out. CEIL and ROUND are not used: the reference kernels do
-# not have them.
+# Arithmetic of floats.
 
 
-_NONE: Final[dict[str, Any]] = {"fused_activation_function": "NONE"}
 _BUILTINS: Final[dict[type[Op], type[Operator]]] = {
-    rounding.AbsF: unary.Abs,
-    rounding.Floor: unary.Floor,
-    functions.Cos: unary.Cos,
-    functions.Exp: unary.Exp,
-    functions.Log: unary.Log,
-    functions.Rsqrt: unary.Rsqrt,
-    functions.Sin: unary.Sin,
-    functions.Sqrt: unary.Sqrt,
-    functions.Tanh: activation.Tanh,
-    PowF: tfl_arithmetic.Pow,
+    math.AbsF: Abs,
+    math.Floor: Floor,
+    math.Cos: Cos,
+    math.Exp: Exp,
+    math.Log: Log,
+    math.Rsqrt: Rsqrt,
+    math.Sin: Sin,
+    math.Sqrt: Sqrt,
+    math.Tanh: Tanh,
+    math.PowF: Pow,
 }
-_ADDS: Final[dict[type[Op], type[Operator]]] = {arith.AddF: tfl_arithmetic.Add, arith.SubF: tfl_arithmetic.Sub}
+_ADDS: Final[dict[type[Op], type[Operator]]] = {arith.AddF: Add, arith.SubF: Sub}
 
 
 @form(*_BUILTINS)
 def _builtin(op: Op, b: CoreEmitter, *operands: Value) -> Value:
-    made = b.emit(_BUILTINS[type(op)], operands)
-    if isinstance(op, (rounding.AbsF, rounding.Floor)) and (reach := b.reach(operands[0])) is not None:
-        return b.within(made, reach + 1)
-    return made
+    result = b.emit(_BUILTINS[type(op)], operands)
+    if isinstance(op, (math.AbsF, math.Floor)) and (reach := b.reach(operands[0])) is not None:
+        return b.within(result, reach + 1)
+    return result
 
 
 def _add(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.emit(tfl_arithmetic.Add, [x, y], **_NONE)
+    return b.emit(Add, [x, y], **_NONE)
 
 
 def _sub(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.emit(tfl_arithmetic.Sub, [x, y], **_NONE)
+    return b.emit(Sub, [x, y], **_NONE)
 
 
 def _mul(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.emit(tfl_arithmetic.Mul, [x, y], **_NONE)
+    return b.emit(Mul, [x, y], **_NONE)
 
 
 @form(arith.AddF, arith.SubF)
 def _sum(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     kind, (p, q) = _ADDS[type(op)], (b.reach(x), b.reach(y))
-    made = b.within(b.emit(kind, [x, y], **_NONE), None if p is None or q is None else p + q)
-    if b.reach(made) is not None:
-        return made
+    limited = b.within(b.emit(kind, [x, y], **_NONE), None if p is None or q is None else p + q)
+    if b.reach(limited) is not None:
+        return limited
     half = b.constant(0.5, f32)
     scaled = b.emit(kind, [_mul(b, x, half), _mul(b, y, half)], **_NONE)
-    return _unlimited(b, made, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**127)])
+    return _unlimited(b, limited, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**127)])
 
 
 @form(arith.MulF)
 def _product(op: arith.MulF, b: CoreEmitter, x: Value, y: Value) -> Value:
     p, q = b.reach(x), b.reach(y)
-    made = b.within(_mul(b, x, y), None if p is None or q is None else p * q)
-    if b.reach(made) is not None:
-        return made
+    limited = b.within(_mul(b, x, y), None if p is None or q is None else p * q)
+    if b.reach(limited) is not None:
+        return limited
     scaled = _mul(b, _mul(b, x, b.constant(2.0**-64, f32)), y)
-    return _unlimited(b, made, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**64)])
+    return _unlimited(b, limited, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**64)])
 
 
 @form(arith.DivF)
 def _quotient(op: arith.DivF, b: CoreEmitter, x: Value, y: Value) -> Value:
     p = b.reach(x)
     least = float(np.abs(y.array).min(initial=np.inf)) if y.is_constant else 0.0
-    made = b.within(b.emit(tfl_arithmetic.Div, [x, y], **_NONE), p / least if p is not None and least > 0 else None)
-    if b.reach(made) is not None:
-        return made
-    scaled = b.emit(tfl_arithmetic.Div, [_mul(b, x, b.constant(2.0**-64, f32)), y], **_NONE)
+    limited = b.within(b.emit(Div, [x, y], **_NONE), p / least if p is not None and least > 0 else None)
+    if b.reach(limited) is not None:
+        return limited
+    scaled = b.emit(Div, [_mul(b, x, b.constant(2.0**-64, f32)), y], **_NONE)
     zero = b.emit(Equal, [y, b.constant(0, f32)], i1)
-    return _unlimited(b, made, [_infinite(b, x), zero, _from(b, scaled, 2.0**64)])
+    return _unlimited(b, limited, [_infinite(b, x), zero, _from(b, scaled, 2.0**64)])
 
 
 def _infinite(b: CoreEmitter, x: Value) -> Value | None:
     """Whether x is infinite; None if it cannot be."""
-    return None if b.reach(x) is not None else b.emit(Equal, [b.emit(unary.Abs, [x]), b.constant(np.inf, f32)], i1)
+    return None if b.reach(x) is not None else b.emit(Equal, [b.emit(Abs, [x]), b.constant(np.inf, f32)], i1)
 
 
 def _from(b: CoreEmitter, x: Value, limit: float) -> Value:
-    return b.emit(GreaterEqual, [b.emit(unary.Abs, [x]), b.constant(limit, f32)], i1)
+    """Whether |x| is a limit or more."""
+    return b.emit(GreaterEqual, [b.emit(Abs, [x]), b.constant(limit, f32)], i1)
 
 
-def _unlimited(b: CoreEmitter, made: Value, beyond: Sequence[Value | None]) -> Value:
-    """A result that kernels may have limited, infinite where one of these holds; NaN stays."""
-    over = reduce(lambda p, q: b.emit(LogicalOr, [p, q]), [each for each in beyond if each is not None])
+def _unlimited(b: CoreEmitter, limited: Value, beyond: Sequence[Value | None]) -> Value:
+    """A result that kernels may have limited, made infinite where one of these conditions holds; NaN stays."""
+    over = reduce(
+        lambda p, q: b.emit(tosa.LogicalOr, [p, q]), [condition for condition in beyond if condition is not None]
+    )
     zero, infinity = b.constant(0, f32), b.constant(np.inf, f32)
-    below = b.emit(SelectV2, [b.emit(Less, [made, zero], i1), b.constant(-np.inf, f32), made])
-    return b.emit(SelectV2, [over, b.emit(SelectV2, [b.emit(Greater, [made, zero], i1), infinity, below]), made])
+    below = b.emit(SelectV2, [b.emit(Less, [limited, zero], i1), b.constant(-np.inf, f32), limited])
+    return b.emit(SelectV2, [over, b.emit(SelectV2, [b.emit(Greater, [limited, zero], i1), infinity, below]), limited])
+
+
+def _negative(b: CoreEmitter, x: Value) -> Value:
+    product = b.within(_mul(b, x, b.constant(-1, f32)), b.reach(x))
+    if b.reach(x) is not None:
+        return product
+    return b.emit(SelectV2, [b.emit(Equal, [x, b.constant(0, f32)], i1), product, b.emit(Neg, [x])])
 
 
 @form(arith.NegF)
@@ -322,20 +322,13 @@ def _negated(op: arith.NegF, b: CoreEmitter, x: Value) -> Value:
     return _negative(b, x)
 
 
-def _negative(b: CoreEmitter, x: Value) -> Value:
-    made = b.within(_mul(b, x, b.constant(-1, f32)), b.reach(x))
-    if b.reach(x) is not None:
-        return made
-    return b.emit(SelectV2, [b.emit(Equal, [x, b.constant(0, f32)], i1), made, b.emit(unary.Neg, [x])])
-
-
 @form(arith.RemF)
 def _remainder(op: arith.RemF, b: CoreEmitter, x: Value, y: Value) -> Value:
-    size, by = b.emit(unary.Abs, [x]), b.emit(unary.Abs, [y])
+    size, by = b.emit(Abs, [x]), b.emit(Abs, [y])
     if y.is_constant and y.array.all() and not np.isnan(y.array).any():
-        return b.within(_with_sign(b, x, b.emit(tfl_arithmetic.FloorMod, [size, by])), b.reach(x))
+        return b.within(_with_sign(b, x, b.emit(FloorMod, [size, by])), b.reach(x))
     divides = b.emit(Greater, [by, b.constant(0, f32)], i1)  # not 0, nor NaN
-    rest = b.emit(tfl_arithmetic.FloorMod, [size, b.emit(SelectV2, [divides, by, b.constant(1, f32)])])
+    rest = b.emit(FloorMod, [size, b.emit(SelectV2, [divides, by, b.constant(1, f32)])])
     return b.emit(SelectV2, [divides, _with_sign(b, x, rest), b.constant(np.nan, f32)])
 
 
@@ -346,16 +339,16 @@ def _extreme(op: arith.MaximumF | arith.MinimumF, b: CoreEmitter, x: Value, y: V
 
 def extreme(b: CoreEmitter, x: Value, y: Value, *, greater: bool) -> Value:
     """The greater or the lesser of two floats."""
-    made = b.emit(tfl_arithmetic.Maximum if greater else tfl_arithmetic.Minimum, [x, y])
+    chosen = b.emit(Maximum if greater else Minimum, [x, y])
     if not any(v.is_constant and v.array.all() for v in (x, y)):  # both can be 0
         zero = b.constant(0, f32)
-        both = b.emit(LogicalAnd, [b.emit(Equal, [x, zero], i1), b.emit(Equal, [y, zero], i1)])
-        made = b.emit(SelectV2, [both, _add(b, x, y) if greater else _of_least_zero(b, x, y), made])
+        both = b.emit(tosa.LogicalAnd, [b.emit(Equal, [x, zero], i1), b.emit(Equal, [y, zero], i1)])
+        chosen = b.emit(SelectV2, [both, _add(b, x, y) if greater else _of_least_zero(b, x, y), chosen])
     reaches = [b.reach(v) for v in (x, y)]
     for value, reach in zip((x, y), reaches, strict=True):
         if reach is None:
-            made = b.emit(SelectV2, [b.emit(Equal, [value, value], i1), made, value])
-    return b.within(made, None if None in reaches else max(r for r in reaches if r is not None))
+            chosen = b.emit(SelectV2, [b.emit(Equal, [value, value], i1), chosen, value])
+    return b.within(chosen, None if None in reaches else max(r for r in reaches if r is not None))
 
 
 def _of_least_zero(b: CoreEmitter, x: Value, y: Value) -> Value:
@@ -364,81 +357,78 @@ def _of_least_zero(b: CoreEmitter, x: Value, y: Value) -> Value:
     return _mul(b, _add(b, _mul(b, x, minus), _mul(b, y, minus)), minus)
 
 
-@form(ClampF)
-def _clamped(op: ClampF, b: CoreEmitter, x: Value, low: Value, high: Value) -> Value:
+@form(math.ClampF)
+def _clamped(op: math.ClampF, b: CoreEmitter, x: Value, low: Value, high: Value) -> Value:
     return extreme(b, extreme(b, x, low, greater=True), high, greater=False)
 
 
 def _with_sign(b: CoreEmitter, x: Value, size: Value) -> Value:
-    """A number from 0 up with the sign of x; x itself where that is 0 or -0."""
+    """A number that is not negative, with the sign of x; x itself where that is 0 or -0."""
     zero = b.constant(0, f32)
     signed = b.emit(SelectV2, [b.emit(Less, [x, zero], i1), _negative(b, size), size])
     return b.emit(SelectV2, [b.emit(Equal, [x, zero], i1), x, signed])
 
 
-@form(rounding.Trunc)
-def _truncated(op: rounding.Trunc, b: CoreEmitter, x: Value) -> Value:
-    size = b.within(b.emit(unary.Floor, [b.emit(unary.Abs, [x])]), b.reach(x))
+@form(math.Trunc)
+def _truncated(op: math.Trunc, b: CoreEmitter, x: Value) -> Value:
+    size = b.within(b.emit(Floor, [b.emit(Abs, [x])]), b.reach(x))
     return b.within(_with_sign(b, x, size), b.reach(x))
 
 
-@form(rounding.Ceil)
-def _ceiling(op: rounding.Ceil, b: CoreEmitter, x: Value) -> Value:
+@form(math.Ceil)
+def _ceiling(op: math.Ceil, b: CoreEmitter, x: Value) -> Value:
     reach = b.reach(x)
-    whole = b.within(b.emit(unary.Floor, [_negative(b, x)]), None if reach is None else reach + 1)
+    whole = b.within(b.emit(Floor, [_negative(b, x)]), None if reach is None else reach + 1)
     return _negative(b, whole)
 
 
-@form(rounding.Round, rounding.RoundEven)
-def _nearest(op: rounding.Round | rounding.RoundEven, b: CoreEmitter, x: Value) -> Value:
-    size, half = b.emit(unary.Abs, [x]), b.constant(0.5, f32)
-    whole = b.emit(unary.Floor, [size])
+@form(math.Round, math.RoundEven)
+def _nearest(op: math.Round | math.RoundEven, b: CoreEmitter, x: Value) -> Value:
+    size, half = b.emit(Abs, [x]), b.constant(0.5, f32)
+    whole = b.emit(Floor, [size])
     rest = _sub(b, size, whole)
     up = b.emit(GreaterEqual, [rest, half], i1)
-    if isinstance(op, rounding.RoundEven):
+    if isinstance(op, math.RoundEven):
         halved = _mul(b, whole, half)
-        odd = b.emit(Greater, [_sub(b, halved, b.emit(unary.Floor, [halved])), b.constant(0, f32)], i1)
+        odd = b.emit(Greater, [_sub(b, halved, b.emit(Floor, [halved])), b.constant(0, f32)], i1)
         more = b.emit(Greater, [rest, half], i1)
-        up = b.emit(LogicalOr, [more, b.emit(LogicalAnd, [up, odd])])
-    reach = None if (given := b.reach(x)) is None else given + 1
+        up = b.emit(tosa.LogicalOr, [more, b.emit(tosa.LogicalAnd, [up, odd])])
+    reach = b.reach(x)
+    reach = None if reach is None else reach + 1
     size = b.within(b.emit(SelectV2, [up, _add(b, whole, b.constant(1, f32)), whole]), reach)
     return b.within(_with_sign(b, x, size), reach)
 
 
-# Integer arithmetic: up to 32 bits in i32, where overflow wraps, then modulo the width; of 64 bits what TFLite has.
-#
-# Division by 0, and of the least integer by -1, are undefined: TFLite's kernels stop there, or the machine does.
+# Arithmetic of integers.
 
-
-_LEAST: Final = -(1 << 31)
 
 _IN_I32: Final[dict[type[Op], type[Operator]]] = {
     arith.AddI: tosa.Add,
     arith.SubI: tosa.Sub,
-    arith.AndI: bits.BitwiseAnd,
-    arith.OrI: bits.BitwiseOr,
-    arith.XOrI: bits.BitwiseXor,
+    arith.AndI: tosa.BitwiseAnd,
+    arith.OrI: tosa.BitwiseOr,
+    arith.XOrI: tosa.BitwiseXor,
     arith.MaxSI: tosa.Maximum,
     arith.MinSI: tosa.Minimum,
 }
 _OF_BOOLEANS: Final[dict[type[Op], type[Operator]]] = {
-    arith.AddI: bits.LogicalXor,
-    arith.SubI: bits.LogicalXor,
-    arith.XOrI: bits.LogicalXor,
-    arith.MulI: bits.LogicalAnd,
-    arith.AndI: bits.LogicalAnd,
-    arith.OrI: bits.LogicalOr,
-    arith.MaxUI: bits.LogicalOr,
-    arith.MinUI: bits.LogicalAnd,
-    arith.MaxSI: bits.LogicalAnd,  # the 1 of i1 is -1
-    arith.MinSI: bits.LogicalOr,
+    arith.AddI: tosa.LogicalXor,
+    arith.SubI: tosa.LogicalXor,
+    arith.XOrI: tosa.LogicalXor,
+    arith.MulI: tosa.LogicalAnd,
+    arith.AndI: tosa.LogicalAnd,
+    arith.OrI: tosa.LogicalOr,
+    arith.MaxUI: tosa.LogicalOr,
+    arith.MinUI: tosa.LogicalAnd,
+    arith.MaxSI: tosa.LogicalAnd,  # the 1 of i1 is -1
+    arith.MinSI: tosa.LogicalOr,
 }
 _OF_64: Final[dict[type[Op], tuple[type[Operator], dict[str, Any]]]] = {
-    arith.AddI: (tfl_arithmetic.Add, _NONE),
-    arith.SubI: (tfl_arithmetic.Sub, _NONE),
-    arith.MulI: (tfl_arithmetic.Mul, _NONE),
-    arith.MaxSI: (tfl_arithmetic.Maximum, {}),
-    arith.MinSI: (tfl_arithmetic.Minimum, {}),
+    arith.AddI: (Add, _NONE),
+    arith.SubI: (Sub, _NONE),
+    arith.MulI: (Mul, _NONE),
+    arith.MaxSI: (Maximum, {}),
+    arith.MinSI: (Minimum, {}),
 }
 
 
@@ -453,8 +443,8 @@ def _wrapping(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     if storage == i1:
         return b.emit(_OF_BOOLEANS[type(op)], [x, y])
     wide = b.signed(x), b.signed(y)
-    made = b.mul(*wide) if isinstance(op, arith.MulI) else b.emit(_IN_I32[type(op)], wide)
-    return b.narrowed(made, storage)
+    result = b.mul(*wide) if isinstance(op, arith.MulI) else b.emit(_IN_I32[type(op)], wide)
+    return b.narrowed(result, storage)
 
 
 def _no_64(op: Op) -> Refused:
@@ -463,7 +453,7 @@ def _no_64(op: Op) -> Refused:
 
 @form(arith.MaxUI, arith.MinUI)
 def _by_unsigned(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
-    """Of 32 bits, by what orders them: the sign bit turned over."""
+    """Integers of 32 bits are compared with their sign bits turned over."""
     storage = x.type.storage
     if storage == i64:
         raise _no_64(op)
@@ -476,33 +466,26 @@ def _by_unsigned(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     return b.add(b.emit(kind, [b.add(x, turned), b.add(y, turned)]), turned)
 
 
-def _integers_truncated(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.emit(tosa.IntDiv, [x, y])
-
-
-def _integers_remainder(b: CoreEmitter, x: Value, y: Value) -> Value:
-    """By 1 where it is by -1, which leaves 0, too: the quotient of the least integer would overflow."""
+def _rest(b: CoreEmitter, x: Value, y: Value) -> Value:
+    """Divides by 1 instead of -1, which leaves 0, too: the quotient of the least integer would overflow."""
     by = b.select(b.equal(y, b.constant(-1)), b.constant(1), y)
-    return b.sub(x, b.mul(_integers_truncated(b, x, by), by))
+    return b.sub(x, b.mul(b.emit(tosa.IntDiv, [x, by]), by))
 
 
 def _rounded_up(b: CoreEmitter, x: Value, y: Value) -> Value:
-    quotient = _integers_truncated(b, x, y)
+    quotient = b.emit(tosa.IntDiv, [x, y])
     rest = b.sub(x, b.mul(quotient, y))
     zero = b.constant(0)
     same = b.equal(b.greater(zero, rest), b.greater(zero, y))
-    up = b.emit(bits.LogicalAnd, [b.emit(bits.LogicalNot, [b.equal(rest, zero)], same.type), same], same.type)
+    up = b.emit(tosa.LogicalAnd, [b.emit(tosa.LogicalNot, [b.equal(rest, zero)], same.type), same], same.type)
     return b.add(quotient, b.cast(up, i32))
 
 
 _QUOTIENTS: Final[dict[type[Op], Callable[[CoreEmitter, Value, Value], Value]]] = {
-    arith.DivSI: _integers_truncated,
-    arith.DivUI: _integers_truncated,
-    arith.RemSI: _integers_remainder,
-    arith.RemUI: _integers_remainder,
-    arith.CeilDivSI: _rounded_up,
-    arith.CeilDivUI: _rounded_up,
-    arith.FloorDivSI: lambda b, x, y: b.emit(tfl_arithmetic.FloorDiv, [x, y]),
+    **dict.fromkeys((arith.DivSI, arith.DivUI), lambda b, x, y: b.emit(tosa.IntDiv, [x, y])),
+    **dict.fromkeys((arith.RemSI, arith.RemUI), _rest),
+    **dict.fromkeys((arith.CeilDivSI, arith.CeilDivUI), _rounded_up),
+    arith.FloorDivSI: lambda b, x, y: b.emit(FloorDiv, [x, y]),
 }
 _UNSIGNED: Final = (arith.DivUI, arith.RemUI, arith.CeilDivUI)
 
@@ -528,19 +511,17 @@ def _shifted(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
         return x
     by = b.unsigned(y)
     if isinstance(op, arith.ShLI):
-        return b.narrowed(b.emit(bits.LogicalLeftShift, [b.signed(x), by]), storage)
+        return b.narrowed(b.emit(tosa.LogicalLeftShift, [b.signed(x), by]), storage)
     if isinstance(op, arith.ShRUI):
-        return b.narrowed(b.emit(bits.LogicalRightShift, [b.unsigned(x), by]), storage)
-    return b.narrowed(b.emit(bits.ArithmeticRightShift, [b.signed(x), by], round=False), storage)
+        return b.narrowed(b.emit(tosa.LogicalRightShift, [b.unsigned(x), by]), storage)
+    return b.narrowed(b.emit(tosa.ArithmeticRightShift, [b.signed(x), by], round=False), storage)
 
 
 @form(math.AbsI)
 def _absolute(op: math.AbsI, b: CoreEmitter, x: Value) -> Value:
     storage = x.type.storage
     if storage == i64:
-        return b.emit(
-            tfl_arithmetic.Maximum, [x, b.emit(tfl_arithmetic.Sub, [b.constant(np.int64(0), i64), x], **_NONE)]
-        )
+        return b.emit(Maximum, [x, _sub(b, b.constant(np.int64(0), i64), x)])
     if storage == i1:
         return x
     wide = b.signed(x)

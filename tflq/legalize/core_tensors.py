@@ -1,4 +1,7 @@
-"""linalg.generic along parallel iterators: its body on whole tensors, each operand with its dims where the iterators
+"""Forms of `tensor`, `shape` and `linalg.generic`: tensors made of elements, their parts, other shapes of them, and
+shapes as values.
+
+linalg.generic along parallel iterators is its body on whole tensors: each operand gets its dims where the iterators
 are.
 """
 
@@ -29,7 +32,6 @@ from tflq.dialects.tensor import (
 )
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.indexing import Gather, GatherND
-from tflq.dialects.tfl.movement import BroadcastTo
 from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
@@ -37,8 +39,7 @@ from tflq.evaluate.registry import held_array, held_dtype
 from tflq.ir.attributes import AffineMap, applied, dim_of
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape, TensorType, i32, i64
-from tflq.ir.types import Shape as Dims
-from tflq.legalize.core import Translation, form, of_tensors, plain_type
+from tflq.legalize.core import Translation, constant, form, of_tensors, plain_type
 
 
 @of_tensors(Generic)
@@ -67,7 +68,7 @@ def _check(op: Op) -> None:
 
 
 def _space(op: Generic) -> Shape:
-    """The sizes of the iterators, None where the operands' types do not say it."""
+    """The sizes of the iterators; None where the operands' types leave it open."""
     known: dict[int, int | None] = {}
     for where, value in zip(op.indexing_maps, op.values, strict=True):
         for result, size in enumerate(value.type.shape or ()):
@@ -76,7 +77,7 @@ def _space(op: Generic) -> Shape:
                 known[dim] = known.get(dim) or size
     count = len(op.iterators or ())
     if len(known) < count:
-        raise Refused("one of its dims is that of no operand", "give it an operand with that dim")
+        raise Refused("no operand has one of its dims", "give it an operand with that dim")
     return tuple(known[dim] for dim in range(count))
 
 
@@ -87,11 +88,11 @@ def _places(t: Translation, dim: int, space: Shape) -> Value:
     if size is None:
         raise Refused("linalg.index needs the size of its dim", "state it")
     row = np.arange(size, dtype=np.int64).reshape([-1 if d == dim else 1 for d in range(len(space))])
-    return t.constant(row, TensorType(row.shape, i64))
+    return constant(row, i64)
 
 
 def _aligned(t: Translation, value: Value, where: AffineMap, space: Shape) -> Value:
-    """An operand as it is taken at each point: it broadcasts to the space."""
+    """An operand, shaped so that it broadcasts to the space of all points."""
     assert space is not None
     now = t.value(value)
     if now.type.shape == ():
@@ -103,7 +104,7 @@ def _aligned(t: Translation, value: Value, where: AffineMap, space: Shape) -> Va
     order = sorted(range(len(dims)), key=lambda place: dims[place] or 0)
     shape = [x.type.shape[dims.index(d)] if d in dims else 1 for d in range(len(space))]  # type: ignore[index]
     if x.is_constant:
-        return t.constant(held_array(x).transpose(order).reshape([n or 0 for n in shape]), x.type)
+        return constant(held_array(x).transpose(order).reshape([n or 0 for n in shape]), x.type.storage)
     reach = t.b.reach(x)
     if order != list(range(len(order))):
         x = t.b.transpose(x, order)
@@ -115,42 +116,40 @@ def _aligned(t: Translation, value: Value, where: AffineMap, space: Shape) -> Va
 
 
 def _taken(t: Translation, value: Value, where: AffineMap, space: Sequence[int | None]) -> Value:
-    """A constant's elements as a map that computes places picks them."""
+    """The elements of a constant that a map with computed places picks."""
     array = t.known(value)
     if array is None or None in space:
         raise Refused(
             f"{where.text} computes places of what is not known before the model runs", "pick dims as they are"
         )
     grids = np.ogrid[tuple(slice(0, n) for n in space)]
-    return t.constant(np.asarray(array[applied(where, list(grids))]), value.type)
+    return constant(np.asarray(array[applied(where, list(grids))]), value.type.storage)
 
 
-def _out(t: Translation, made: Value, where: AffineMap, space: Shape) -> Value:
-    """What is yielded, with its dims where the result has them."""
+def _out(t: Translation, yielded: Value, where: AffineMap, space: Shape) -> Value:
+    """What is yielded, with its dims in the order of the result."""
     assert space is not None
     dims = [dim_of(where, result) for result in range(len(where.results))]
     if sorted(d for d in dims if d is not None) != list(range(len(space))) or len(dims) != len(space):
         raise Refused(f"{where.text} writes to places that it computes, or more than once", "write each place once")
-    if dims == sorted(dims, key=lambda d: d or 0) or made.type.shape == ():
-        return made
-    if made.type.shape != space:
+    if dims == sorted(dims, key=lambda d: d or 0) or yielded.type.shape == ():
+        return yielded
+    if yielded.type.shape != space:
         if None in space:
             raise Refused("a dim of its result is not known", "state the dims")
-        made = t.b.emit(
-            BroadcastTo, [made, t.b.constant(np.array(space, np.int32), i32)], made.type.with_element(made.type.element)
-        )
-        made.type = TensorType(space, made.type.element)
-    return t.b.transpose(made, [d or 0 for d in dims])
+        yielded = t.b.emit(tfl.BroadcastTo, [yielded, t.b.constant(np.array(space, np.int32), i32)], yielded.type)
+        yielded.type = TensorType(space, yielded.type.element)
+    return t.b.transpose(yielded, [d or 0 for d in dims])
 
 
-# Tensors made of elements, their parts, other shapes of them, and shapes as values.
+# tensor and shape.
 
 
 @of_tensors(Empty)
 def _empty(op: Empty, t: Translation) -> Value:
-    """Something writes its elements before they are read: zeros."""
+    """Zeros: something writes its elements before they are read."""
     kind = plain_type(op.result.type)
-    return t.constant(np.zeros((), held_dtype(kind)), kind)
+    return constant(np.zeros((), held_dtype(kind)), kind.storage)
 
 
 @of_tensors(Splat)
@@ -160,30 +159,30 @@ def _splat(op: Splat, t: Translation) -> Value:
 
 @of_tensors(FromElements)
 def _from_elements(op: FromElements, t: Translation) -> Value:
-    made = plain_type(op.result.type)
+    kind = plain_type(op.result.type)
     row = _packed(t, [t.value(v) for v in op.elements])
-    return row if made.shape == row.type.shape else t.b.reshape(row, made.shape or ())
+    return row if kind.shape == row.type.shape else t.b.reshape(row, kind.shape or ())
 
 
 def _packed(t: Translation, scalars: Sequence[Value]) -> Value:
-    """A tensor of one dim of scalars."""
+    """Scalars as a tensor of one dim."""
     kind = TensorType((len(scalars),), scalars[0].type.element)
     return t.b.emit(tfl.Pack, list(scalars), kind, values_count=len(scalars), axis=0)
 
 
 @of_tensors(Cast)
 def _cast(op: Cast, t: Translation) -> Value:
-    x, made = t.value(op.source), plain_type(op.dest.type)
-    if made.shape is None or x.type.shape == made.shape or x.is_constant:
+    x, kind = t.value(op.source), plain_type(op.dest.type)
+    if kind.shape is None or x.type.shape == kind.shape or x.is_constant:
         return x
-    return t.b.emit(Identity, [t.whole(op.source)], made)
+    return t.b.emit(Identity, [t.whole(op.source)], kind)
 
 
 @of_tensors(Reshape)
 def _reshape(op: Reshape, t: Translation) -> Value:
-    x, made = t.whole(op.source), op.result.type.shape
+    x, stated = t.whole(op.source), op.result.type.shape
     shape = t.known(op.shape)
-    sizes: Dims = made if shape is None else tuple(int(n) for n in shape)
+    sizes: Shape = stated if shape is None else tuple(int(n) for n in shape)
     if sizes is None:
         raise Refused("its result is of unknown rank", "state the rank")
     if sizes.count(None) <= 1 and (None not in sizes or x.type.is_static):
@@ -194,10 +193,10 @@ def _reshape(op: Reshape, t: Translation) -> Value:
 
 @of_tensors(CollapseShape, ExpandShape)
 def _regrouped(op: CollapseShape | ExpandShape, t: Translation) -> Value:
-    made = op.result.type.shape or ()
-    if made.count(None) > 1:
+    shape = op.result.type.shape or ()
+    if shape.count(None) > 1:
         raise Refused("more than one dim of its result is not known", "state the dims")
-    return t.b.reshape(t.whole(op.source), made)
+    return t.b.reshape(t.whole(op.source), shape)
 
 
 @of_tensors(Concat)
@@ -205,24 +204,16 @@ def _concat(op: Concat, t: Translation) -> Value:
     return t.b.concat([t.whole(v) for v in op.inputs], op.dim)
 
 
-@of_tensors(Dim)
-def _dim(op: Dim, t: Translation) -> Value:
-    return _size(t, op.source, op.index)
-
-
-@of_tensors(ExtentOf)
-def _extent_of(op: ExtentOf, t: Translation) -> Value:
-    return _size(t, op.value, op.index)
-
-
-def _size(t: Translation, x: Value, index: Value) -> Value:
+@of_tensors(Dim, ExtentOf)
+def _dim(op: Dim | ExtentOf, t: Translation) -> Value:
     """The size of a dim: a constant, or what SHAPE gives as the model runs."""
-    at, shape = t.known(index), x.type.shape
+    x = op.source if isinstance(op, Dim) else op.value
+    at, shape = t.known(op.index), x.type.shape
     if shape is not None and at is not None and not 0 <= int(at) < len(shape):
         raise Refused(f"it is undefined: the tensor has {len(shape)} dims, and no dim {int(at)}")
     if shape is not None and at is not None and shape[int(at)] is not None:
-        return t.constant(np.asarray(shape[int(at)], np.int64), TensorType((), i64))
-    return _picked(t, _shape(t, x), t.value(index))
+        return constant(np.asarray(shape[int(at)], np.int64), i64)
+    return _picked(t, _shape(t, x), t.value(op.index))
 
 
 def _shape(t: Translation, x: Value) -> Value:
@@ -239,14 +230,14 @@ def _rank(op: Rank, t: Translation) -> Value:
     rank = op.tensor.type.rank
     if rank is None:
         raise Refused("the rank is not known before the model runs", "state it")
-    return t.constant(np.asarray(rank, np.int64), TensorType((), i64))
+    return constant(np.asarray(rank, np.int64), i64)
 
 
 @of_tensors(ShapeOf)
 def _shape_of(op: ShapeOf, t: Translation) -> Value:
     shape = op.arg.type.shape
     if shape is not None and None not in shape:
-        return t.constant(np.array(shape, np.int64), TensorType((len(shape),), i64))
+        return constant(np.array(shape, np.int64), i64)
     return _shape(t, op.arg)
 
 
@@ -273,6 +264,6 @@ def _extract_slice(op: ExtractSlice, t: Translation) -> Value:
     ends = offsets + (sizes - 1) * strides + 1
     x = t.whole(op.source)
     operands = [x, *(t.b.constant(numbers, i32) for numbers in (offsets, ends, strides))]
-    made = t.b.emit(tfl.StridedSlice, operands, TensorType(tuple(map(int, sizes)), x.type.element))
+    part = t.b.emit(tfl.StridedSlice, operands, TensorType(tuple(map(int, sizes)), x.type.element))
     shape = op.result.type.shape or ()
-    return made if made.type.shape == shape else t.b.reshape(made, shape)
+    return part if part.type.shape == shape else t.b.reshape(part, shape)

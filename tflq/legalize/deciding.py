@@ -1,14 +1,14 @@
-"""The path of one operator, the first of these that it can take:
+"""Which path an operator takes: the first of these that it can.
 
-    given        by a user's rules (`tflq.Extension`)
-    as it is     no quantized tensor; custom, recurrent: its quantized tensors stay behind `quant.scast`
-    hybrid       floats with quantized constants, where a kernel takes these
-    kernel       one that the target has for its signature
-    rule         the integer rules of its name, in order
-    float        dequantize → the float operator → requantize, if allowed
+    user         a rule that the user gives (`tflq.Extension`)
+    as it is     it has no quantized tensor; or it is custom or recurrent, and its tensors stay behind `quant.scast`
+    hybrid       it computes in float on quantized constants, and a kernel takes these
+    kernel       the target has a kernel for its signature
+    rule         the integer rules of its class, in order
+    float        dequantize → the float operator → requantize, if that is allowed
 
-Else it is refused. A recurrent operator that a kernel computes, and that may not be kept, goes by its rules or is
-refused: in float its state would be another one.
+Otherwise it is refused. A recurrent operator that has a kernel, but may not be kept, takes its rules or is refused: in
+float it would have another state.
 """
 
 from __future__ import annotations
@@ -27,8 +27,17 @@ from tflq.errors import Refused, TflqError, VerificationError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
+from tflq.legalize import recurrent
 from tflq.legalize.calls import misread
-from tflq.legalize.fallback import disregarded, inexact, remedies, settled, without_kernel
+from tflq.legalize.fallback import (
+    beyond_floats,
+    disregarded,
+    fall_back,
+    inexact,
+    remedies,
+    settled,
+    without_kernel,
+)
 from tflq.legalize.rule import Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.light import dataclass
 from tflq.targets.target import Target
@@ -37,15 +46,12 @@ if TYPE_CHECKING:
     from tflq.legalize.target_kernels import TargetKernels
 
 
-# What becomes of one operator.
-
-
 MARK = "kept"
-"""In the info of an op: it stays as it is."""
+"""The key of `Op.info` that says that an op keeps its quantized tensors."""
 
 
 def kept(op: Op, reason: str, warning: str) -> Decision:
-    """An operator that stays as it is. What there is to warn of is what its kernel ignores."""
+    """An operator that stays as it is. A warning says which parameters its kernel ignores."""
     exception = "disregarded" if warning else ""
     return Decision(op, "kept", reason, warning, exception, remedies([exception]))
 
@@ -73,9 +79,9 @@ class Policy:
 
 @dataclass(slots=True)
 class _Case:
-    """An operator on its way. `missing`: why no kernel of TFLite computes it as it is; `reasons`: why not by the paths
-    tried so far; `not_kernel`: why not by a kernel that the target lists; `warnings`: such as
-    how far what takes these paths' place can be from a kernel that computes it; each with its exception."""
+    """An operator whose path is looked for. `missing`: why no kernel of TFLite computes it as it is; `narrow`: why no
+    rule does, if it has tensors of less than 8 bits; `reasons`: why the paths tried so far do not apply; `not_kernel`:
+    why the target's kernel does not; `warnings`: with the exception that each is."""
 
     op: Op
     recurrent: bool
@@ -88,17 +94,21 @@ class _Case:
 
 
 class Decider:
-    """Decides for the operators of one function, and writes what becomes of them with its builder."""
+    """Decides for the operators of one function, and emits what becomes of them with its builder."""
 
     def __init__(self, policy: Policy, plain: dict[Value, Value], variables: Variables, memory: Memory) -> None:
         self.plain = plain
         self.b = RuleBuilder([], plain, variables, real=policy.real, memory=memory)
         self._policy = policy
-        self._kernels = _kernels(policy.target, plain, self.b)
+        self._kernels: TargetKernels | None = None
+        if policy.target.kernels:
+            from tflq.legalize.target_kernels import TargetKernels
+
+            self._kernels = TargetKernels(policy.target, plain, self.b)
 
     def decide(self, op: Op) -> Decision:
         """What becomes of an operator that calls no function. Refused if it can take no path."""
-        if self._policy.rules and (decision := self._by_given(op)) is not None:
+        if self._policy.rules and (decision := self._by_user_rule(op)) is not None:
             return decision
         if not any(v.type.quantized for v in op.tensors):
             self._pass_through(op)
@@ -121,8 +131,8 @@ class Decider:
             if result.type.quantized:
                 self.plain[result] = self.b.scast(result, result.type.stripped())
 
-    def _by_given(self, op: Op) -> Decision | None:
-        """By the rules that a user gives for its class, or for the code of a custom operator."""
+    def _by_user_rule(self, op: Op) -> Decision | None:
+        """Tries the rules that a user gives for its class, or for the code of a custom operator."""
         key = op.code if isinstance(op, Custom) else type(op)
         for rule in self._policy.rules.get(key, ()):
             start = len(self.b.ops)
@@ -142,19 +152,19 @@ class Decider:
                     raise fault_of_rule(error, rule, op) from error
                 error.add_note(f"in the rule '{name_of(rule)}' for {op.location or op.name}")
                 raise
-            floats = any(v.type.storage.is_float for made in self.b.ops[start:] for v in made.results)
+            floats = any(v.type.storage.is_float for new in self.b.ops[start:] for v in new.results)
             exception = answer.exception if answer.warning else ""
             return Decision(op, "float" if floats else "integer", answer.note, answer.warning, exception)
         return None
 
-    def _verify(self, made: Sequence[Op], op: Op) -> None:
-        """VerificationError if what a user's rule made of an operator is invalid IR."""
-        own = {v for each in made for v in each.results}
-        used = {v for each in made for v in each.operands if v is not None and v not in own}
+    def _verify(self, ops: Sequence[Op], op: Op) -> None:
+        """VerificationError if a user's rule emitted invalid IR for an operator."""
+        own = {v for new in ops for v in new.results}
+        used = {v for new in ops for v in new.operands if v is not None and v not in own}
         known = {v for v in used if v.producer is None} | {self.plain.get(v, v) for v in op.operands if v is not None}
         if not used <= known:
-            known |= {v for each in self.b.ops for v in each.results} - own
-        function = Function(op.name, [], op.results, list(made))
+            known |= {v for other in self.b.ops for v in other.results} - own
+        function = Function(op.name, [], op.results, list(ops))
         verify_ops(function, known)
         verify_form(Module([function]), "integer")
 
@@ -162,8 +172,6 @@ class Decider:
         real, stateful, hybrid = self._policy.real, is_recurrent(op), is_hybrid(op)
         missing = ""
         if stateful:
-            from tflq.legalize import recurrent
-
             leaves = ("lowered",) if hybrid else ("lowered", "variables")
             missing = recurrent.without_kernel(op, real=real, kept=self._policy.state not in leaves)
         elif hybrid:
@@ -177,11 +185,7 @@ class Decider:
         if reason is None or (case.recurrent and leaves):
             return None
         self.keep(op)
-        if not case.recurrent:
-            return kept(op, reason, "")
-        from tflq.legalize import recurrent
-
-        return kept(op, reason, recurrent.misread(op))
+        return kept(op, reason, recurrent.misread(op) if case.recurrent else "")
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
         if case.hybrid and self._kernels is not None:
@@ -189,8 +193,6 @@ class Decider:
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
             if case.recurrent:
-                from tflq.legalize import recurrent
-
                 warning = _joined(recurrent.misread(case.op), recurrent.repeated(case.op))
             else:
                 warning = disregarded(case.op)
@@ -231,7 +233,7 @@ class Decider:
         return None
 
     def _answer(self, rule: Rule, op: Op) -> Rewritten:
-        """What a rule gives. NotApplicable also where parameters must hold, and its result is not what they say."""
+        """What a rule gives. NotApplicable also if parameters must hold, and the result is not what they say."""
         answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
         if self.b.real and answer.warning:
             raise NotApplicable(answer.warning)
@@ -241,24 +243,22 @@ class Decider:
         op = case.op
         reason = "; ".join(dict.fromkeys(case.reasons)) or f"{op.name[4:].upper()} has no integer rule"
         if case.recurrent and not case.missing:
-            kept = "" if self._policy.state == "lowered" else "; keep it as it is (state 'kept')"
-            raise Refused(reason + kept)
+            remedy = "" if self._policy.state == "lowered" else "; keep it as it is (state 'kept')"
+            raise Refused(reason + remedy)
         if not self._policy.fallback:
             raise Refused(reason, "allow the float fallback to convert it")
-        from tflq.legalize.fallback import beyond_floats, fall_back
-
         start = len(self.b.ops)
         try:
-            answer = fall_back(op, self.b)
+            results = fall_back(op, self.b)
         except NotApplicable as why_not:
             raise Refused(f"{reason}; {why_not}") from None
-        self._name_results(op, answer, start)
+        self._name_results(op, results, start)
         if (beyond := beyond_floats(op)) and not case.warnings:
             case.warnings[beyond] = "inexact"
         return self._warned(Decision(op, "float", reason), case)
 
     def _warned(self, decision: Decision, case: _Case) -> Decision:
-        """A decision with what is to be warned of."""
+        """A decision with its warnings."""
         decision.warning = _joined(*case.warnings)
         decision.exception = next(iter(case.warnings.values()), "")
         decision.remedy = remedies(case.warnings.values())
@@ -273,7 +273,7 @@ class Decider:
     def _name_results(self, op: Op, results: Sequence[Value], start: int) -> None:
         if len(results) != len(op.results):
             raise AssertionError(f"rule for {op.name} gave {len(results)} results for {len(op.results)}")
-        fresh = {v for made in self.b.ops[start:] for v in made.results}
+        fresh = {v for emitted in self.b.ops[start:] for v in emitted.results}
         for old, new in zip(op.results, results, strict=True):
             if new.type.storage != old.type.storage:
                 raise AssertionError(f"rule for {op.name} gave {new.type.storage} for {old.type.storage}")
@@ -288,21 +288,12 @@ class Decider:
             self.plain[old] = new
 
 
-def _kernels(target: Target, plain: dict[Value, Value], b: RuleBuilder) -> TargetKernels | None:
-    """Those that a target has."""
-    if not target.kernels:
-        return None
-    from tflq.legalize.target_kernels import TargetKernels
-
-    return TargetKernels(target, plain, b)
-
-
 def _joined(*sentences: str) -> str:
     return "; ".join(s for s in sentences if s)
 
 
 def _narrow(op: Op) -> str:
-    """Why no rule is for an op, if it computes on tensors of less than 8 bits; empty if it does not."""
+    """Why no rule covers an op that computes on tensors of less than 8 bits; empty for other ops."""
     for value in op.tensors:
         if value.type.storage.bits < 8 and value.type.quantized and not value.is_constant:
             return f"no kernel on plain integers reads or writes '{value.name}' of {value.type.storage}"

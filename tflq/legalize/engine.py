@@ -1,7 +1,7 @@
 """The rule engine: a module in the tfl form → the same module in the integer form.
 
-`accepted.py` sees to types that files do not have, `walk.py` goes through a function, `deciding.py` says which path an
-operator takes, `calls.py` which functions there are. All refusals are collected into one `UnsupportedError`.
+`accept` gives values the types that a TFLite file has, `Walk` goes through one function, `deciding.py` says which path
+an operator takes, `calls.py` which functions there are. All refusals are collected into one `UnsupportedError`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from tflq.ir.types import (
     CalibratedQuantizedType,
     ElementType,
     NoQuantizedType,
-    QuantizedType,
     ScalarType,
     UniformQuantizedType,
     f32,
@@ -38,12 +37,6 @@ from tflq.legalize.probing import requantized
 from tflq.legalize.rule import Memory, Rule, Variables, variables_of
 from tflq.light import dataclass, field, replace
 from tflq.targets.target import INTEGER, Target
-
-# One function's walk: its arguments and results, its operators in order, and the calls among them.
-#
-# An entry point's arguments and results keep their types (`quant.scast` on either side); those of a function that is
-# called, and of the calls, are plain (`tflq.legalize.calls`). Every other quantized tensor becomes its storage type.
-# Each op's result tensor keeps its name.
 
 
 @dataclass(slots=True)
@@ -63,7 +56,13 @@ class Shared:
 
 
 class Walk:
-    """A function of the tfl form → one of the integer form. `interface`: what it takes and gives, if it is called."""
+    """A function of the tfl form → one of the integer form: its arguments and results, its operators in order, and the
+    calls among them.
+
+    An entry point's arguments and results keep their types (`quant.scast` on either side); those of a function that is
+    called (`interface`), and of the calls, are plain. Every other quantized tensor becomes its storage type. Each op's
+    result tensor keeps its name.
+    """
 
     def __init__(
         self, function: Function, interface: Interface | None, shared: Shared, decisions: list[Decision]
@@ -95,25 +94,25 @@ class Walk:
         if self._interface is None:
             self._plain[value] = self._b.scast(value, value.type.stripped())
             return value
-        given = plain_value(value)
-        self._plain[value] = self._requantized(given, self._interface.arguments[place], value.type.element)
-        return given
+        argument = plain_value(value)
+        self._plain[value] = self._requantized(argument, self._interface.arguments[place], value.type.element)
+        return argument
 
     def _returned(self, value: Value, element: ElementType) -> Value:
-        """The value a function that is called returns: plain, under its original name, for the type it is taken as."""
+        """What a called function returns: the plain value under its original name, in the parameters of the call."""
         plain = self._b.value(value)
         if not value.type.quantized and plain.producer is not None:
             plain.info = value.info
         return self._requantized(plain, value.type.element, element)
 
     def _requantized(self, x: Value, source: ElementType, target: ElementType) -> Value:
-        """What a call passes under other parameters, where these hold."""
+        """A value that a call passes on, under other parameters if these hold."""
         if isinstance(source, UniformQuantizedType) and isinstance(target, UniformQuantizedType):
             return requantized(self._b, x, source, target)
         return x
 
     def _output(self, value: Value) -> Value:
-        """The value an entry point returns: of its original type, under its original name."""
+        """The value that an entry point returns, with its original type and name."""
         plain = self._plain.get(value)
         if plain is None or value in self._source.inputs or value.is_constant:
             return value
@@ -130,14 +129,14 @@ class Walk:
         stored = self._b.restated(plain, value.type.shape)
         ops.append(Op(Scast.op_name, [stored], [value], {}, self._b.location))
         if early:
-            made, place = ops[count:], next(i for i, op in enumerate(ops) if op is producer) + 1
+            stored_ops, place = ops[count:], next(i for i, op in enumerate(ops) if op is producer) + 1
             del ops[count:]
-            ops[place:place] = made
+            ops[place:place] = stored_ops
         return value
 
     def _is_early(self, value: Value) -> bool:
-        """Whether an op behind that of the value has a result of dynamic size. The interpreter prepares nothing behind
-        such a one before it has run, so a copy of the value must stand in front of it, as the value does."""
+        """Whether an op after the value's has a result of dynamic size. The interpreter prepares nothing after such an
+        op before it has run, so a copy of the value must stand before it, as the value does."""
         dynamic = first_dynamic(self._shared.calls.module, self._source)
         return dynamic is not None and any(
             value in op.results for op in takewhile(lambda op: op is not dynamic, self._source.ops)
@@ -163,7 +162,8 @@ class Walk:
         self._decisions.append(decision)
 
     def _with_body(self, op: Op) -> Op:
-        """The operator; one whose function says how to combine elements with the class of that one's only operator."""
+        """The operator. If its function says how to combine elements, the class of that function's only operator is
+        noted."""
         called = callees(op)
         if not called or is_call(op):
             return op
@@ -181,7 +181,7 @@ class Walk:
         )
 
     def _call(self, op: Op) -> Decision:
-        """A call on plain integers, as the functions called are, unless these keep their types."""
+        """A call on plain integers, as the called functions are, unless these keep their types."""
         calls = self._shared.calls
         if problem := calls.problem(op):
             raise Refused(problem)
@@ -197,19 +197,15 @@ class Walk:
         self._b.ops.append(copy)
         for place, (old, new) in enumerate(zip(op.results, copy.results, strict=True)):
             if old.type.quantized:
-                given = op.operands[place] if isinstance(op, While) else None
-                carried = old.type.element if given is None else given.type.element
+                initial = op.operands[place] if isinstance(op, While) else None
+                carried = old.type.element if initial is None else initial.type.element
                 self._plain[old] = new
                 if calls.real and carried != old.type.element:
                     self._plain[old] = self._requantized(new, carried, old.type.element)
         return decision
 
 
-# Types that the text form has and TFLite's files do not: honoured, or refused before anything is converted.
-#
-# !quant.uniform<i8<-8:7>:f32, 0.5> results are clamped to the bounds; inputs are taken to keep them
-# !quant.calibrated<f32<-1.0:1.0>> a float, its statistics beside it, as files have them !quant.any<i8:f32> refused:
-# nothing says the parameters !quant.uniform<i8:f64, 0.1> refused: kernels take scales of float32
+# Types that text has and TFLite's files do not.
 
 
 _ANY = "its type is !quant.any, and nothing says its parameters; state them (!quant.uniform)"
@@ -220,52 +216,55 @@ _STATE = "nothing keeps the state of an operator within the bounds <{}:{}>; leav
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What a module's types said that its values do not say any more: the bounds of those that have any, and a warning
-    for each edge of the model that has."""
+    """What a module's types no longer say: the bounds of values, and a warning for each input or output with bounds."""
 
     bounds: dict[Value, tuple[int, int]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
 def accept(module: Module) -> Accepted:
-    """A module (changed in place) of the types that a TFLite file has. UnsupportedError lists every tensor whose type
-    cannot be honoured."""
-    found, refused = Accepted(), list[str]()
+    """Gives the values of a module, in place, the types that a TFLite file has. Text may have others:
+
+        !quant.uniform<i8<-8:7>:f32, 0.5>   results are clamped to the bounds; inputs are expected to keep them
+        !quant.calibrated<f32<-1.0:1.0>>    a float, with its statistics in the value's info, as files have them
+        !quant.any<i8:f32>                  refused: nothing says the parameters
+        !quant.uniform<i8:f64, 0.1>         refused: kernels take scales of float32
+
+    UnsupportedError lists every tensor whose type cannot be honoured.
+    """
+    accepted, refused = Accepted(), list[str]()
     for index, function in enumerate(module.functions):
         _locate(module, index, function)
         scratch = {v for op in function.ops for v in op.intermediates if v is not None}
         for value in function.values():
             if isinstance(value.type.element, ScalarType):
                 continue
-            if problem := _take(value, found, held=is_variable(value) or value in scratch):
+            if problem := _take(value, accepted, held=is_variable(value) or value in scratch):
                 refused.append(f"subgraph {index}, {value.label}: {problem}")
     if refused:
         raise UnsupportedError(f"{len(refused)} tensor(s) have types that cannot be converted:", refused, remedy=_FILES)
-    if found.bounds:
+    if accepted.bounds:
         entries = [module.functions[index] for index in entry_functions(module)]
-        found.warnings.extend(w for function in entries for w in _edges(function, found.bounds))
-    return found
+        accepted.warnings.extend(w for function in entries for w in _edges(function, accepted.bounds))
+    return accepted
 
 
 def _locate(module: Module, index: int, function: Function) -> None:
-    """Gives operators that came without a location the one that reading a file would give them: reports go by it."""
+    """Gives operators without a location the one that reading a file would give them: reports use it."""
     for number, op in enumerate(function.ops):
         if op.location is None:
             tensor = op.result.name if op.results else ""
             op.location = Location(module.source, index, number, op.name.removeprefix("tfl.").upper(), tensor)
 
 
-def _take(value: Value, found: Accepted, *, held: bool) -> str:
-    """Gives a value a type of TFLite's. Why that cannot be; empty if it can."""
+def _take(value: Value, accepted: Accepted, *, held: bool) -> str:
+    """Gives a value a type that TFLite has. Returns why that is impossible; empty if it is done."""
     element = value.type.element
     if isinstance(element, AnyQuantizedType):
         return _ANY
-    if isinstance(element, CalibratedQuantizedType):
-        if element.expressed == f32:
+    if isinstance(element, (CalibratedQuantizedType, NoQuantizedType)):
+        if isinstance(element, CalibratedQuantizedType) and element.expressed == f32:
             value.info = {"quantization": {"min": (element.minimum,), "max": (element.maximum,)}, **value.info}
-        value.type = value.type.with_element(element.expressed)
-        return ""
-    if isinstance(element, NoQuantizedType):
         value.type = value.type.with_element(element.expressed)
         return ""
     if not is_quantized(element):
@@ -280,18 +279,14 @@ def _take(value: Value, found: Accepted, *, held: bool) -> str:
     if problem := bounds_problem(value):
         return problem
     if not value.is_constant:
-        found.bounds[value] = low, high
-    value.type = value.type.with_element(_widened(element))
+        accepted.bounds[value] = low, high
+    widened = replace(element, storage_min=element.storage.minimum, storage_max=element.storage.maximum)
+    value.type = value.type.with_element(widened)
     return ""
 
 
-def _widened(element: QuantizedType) -> QuantizedType:
-    """The type with all of its storage."""
-    return replace(element, storage_min=element.storage.minimum, storage_max=element.storage.maximum)
-
-
 def _edges(function: Function, bounds: dict[Value, tuple[int, int]]) -> Iterator[str]:
-    """What a caller has to know who no longer finds the bounds in the types."""
+    """Warnings for callers, who no longer find the bounds in the types."""
     for value in function.inputs:
         if value in bounds:
             low, high = bounds[value]
@@ -332,8 +327,8 @@ class CoreToInteger(Pass):
 
 @dataclass(frozen=True)
 class BuiltinsOfText(Pass):
-    """Ops of `stablehlo`, which text has, become TFLite's builtins, but those that have rules. keep_weights: DEQUANTIZE
-    of constant weights stays, so that the file does not grow."""
+    """Ops of `stablehlo`, which text has, become TFLite's builtins, unless they have rules. keep_weights: DEQUANTIZE of
+    constant weights stays, so that the file does not grow."""
 
     name: ClassVar[str] = "stablehlo-to-builtins"
     takes: ClassVar[Form] = "tfl"
@@ -353,13 +348,8 @@ class BuiltinsOfText(Pass):
 
 @dataclass(frozen=True)
 class Legalize(Pass):
-    """Quantized operators become the integer form; what became of each is noted (`Decisions`).
-
-    target: whose quantized kernels are kept. fallback: an operator without a rule is computed in float. semantics: what
-    holds where a kernel disregards parameters. state: operators with variable tensors are kept, or become variables of
-    TFLite's or of TOSA's ("lowered"); by default kept, if the target runs recurrent operators.
-    rules: a user's (`tflq.Extension`).
-    """
+    """Quantized operators become the integer form; what became of each is noted (`Decisions`). The options are those of
+    `legalize`; by default the state is kept if the target runs recurrent operators."""
 
     name: ClassVar[str] = "legalize"
     title: ClassVar[str] = "legalization"
@@ -391,13 +381,14 @@ def legalize(
     target: Target = INTEGER,
     rules: Mapping[str | type[Op], Sequence[Rule]] | None = None,
 ) -> tuple[Module, list[Decision]]:
-    """The module in the integer form, and one decision per operator; the values of the module given are used on.
+    """The module in the integer form, and one decision per operator. The values of `module` are used on.
 
-    state: whether operators with variable tensors are "kept", or go by their rules to variables: TFLite's ("variables",
-    with a warning, since they outlive `reset_all_variables()`) or TOSA's ("lowered").
+    fallback: an operator without a rule is computed in float.
+    state: operators with variable tensors are "kept", or their rules make variables: of TFLite ("variables", with a
+    warning, since they outlive `reset_all_variables()`) or of TOSA ("lowered").
     semantics: what holds where a reference kernel disregards quantization parameters: the kernel ("interpreter", with
     a warning), or the parameters ("real").
-    target: whose quantized kernels are kept. rules: a user's, by custom code or class.
+    target: whose quantized kernels are kept. rules: the user's, by custom code or class (`tflq.Extension`).
     UnsupportedError lists every operator refused, or every tensor whose type cannot be honoured.
     """
     decisions: list[Decision] = []
@@ -429,7 +420,7 @@ def legalize(
 
 
 def _by_source(decisions: Sequence[Decision]) -> list[Decision]:
-    """One decision for each op of the source: several builtins may stand for one of text already."""
+    """One decision for each op of the source: by now several builtins may stand for one op of text."""
     rows: list[Decision] = []
     for decision in decisions:
         last = rows[-1] if rows else None

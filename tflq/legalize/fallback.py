@@ -1,16 +1,16 @@
-"""The fallback: dequantize the operands, compute the operator in float, requantize the results (seed: the quant
-dialect's "overcoming limited quantization support").
+"""What is computed in float, and what the report warns of.
 
-Within one count of the real-valued result, rounded; saturated where that is infinite, the zero point where there is
-none. Operands that are not quantized (axes, indices, shapes) stay as they are. The casts between neighbours are
-simplified away afterwards by canonicalization and CSE.
+The fallback dequantizes the operands, computes the operator in float, and requantizes the results (the quant dialect's
+"overcoming limited quantization support"). It is within one count of the real-valued result, rounded; saturated where
+that is infinite, the zero point where it is not a number. Operands that are not quantized (axes, indices, shapes) stay
+as they are. Canonicalization and CSE later remove the casts between neighbours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.reduction import ReduceProd
 from tflq.dialects.traits.quantization import FloatKernel, HybridKernel, Interpolates, Unbounded
 from tflq.dialects.traits.types import SameElementType
-from tflq.errors import InvalidModelError
+from tflq.errors import InvalidModelError, Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.record import Notes
 from tflq.ir.registry import family
@@ -45,20 +45,16 @@ from tflq.ir.types import (
     i16,
     ui8,
 )
-from tflq.legalize.probing import kernel_name
+from tflq.legalize.probing import Distance, distance, kernel_name
 from tflq.legalize.recurrent import missing_state, reads_past_state
 from tflq.legalize.rule import AS_STATED, NotApplicable, Rewritten, Rule, RuleBuilder
 from tflq.light import dataclass, replace
 
-if TYPE_CHECKING:
-    from tflq.legalize.probing import Distance
-
-
 _DISREGARDED = frozenset({"SIGN_BIT", "TANH"})
-"""Fused activations that float kernels disregard, too, but for those of recurrent operators."""
+"""Fused activations that float kernels also disregard, except those of recurrent operators."""
 
 _NEAR = 2.0**26
-"""Steps of a result that an operand may hold."""
+"""How many steps of a result an operand may hold."""
 
 
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
@@ -77,7 +73,7 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
     if family(op.name) == "stablehlo" and trait_of(op, FloatKernel) is None:
         raise NotApplicable(f"no interpreter computes {kernel_name(op)} in float; convert it to TFLite's own operators")
     if family(op.name) == "casts" and op.name.startswith("quant."):
-        raise NotApplicable(f"{op.name} is no operator of TFLite, and has no float form but itself")
+        raise NotApplicable(f"{op.name} is not an operator of TFLite, and has no float form but itself")
     if problem := missing_state(op):
         raise NotApplicable(problem)
     numbers = _numbers(op)
@@ -95,31 +91,31 @@ class _Casts:
     def real(self, value: Value) -> Value:
         return self.b.cast(self.b.value(value), f32) if value in self.numbers else _real(self.b, value)
 
-    def stored(self, made: Value, result: Value) -> Value:
+    def stored(self, real: Value, result: Value) -> Value:
         op, b = self.op, self.b
         if result in self.numbers:
             unit = result.type.with_element(UniformQuantizedType.of(result.type.storage, 1.0))
-            made = _finite(b, made, unit.element)  # type: ignore[arg-type]
-            return b.scast(b.qcast(made, unit), result.type)
+            real = _finite(b, real, unit.element)  # type: ignore[arg-type]
+            return b.scast(b.qcast(real, unit), result.type)
         if not result.type.quantized:
-            return made
+            return real
         unbounded = trait_of(op, Unbounded) is not None or is_recurrent(op) or _far_apart(op)
         if unbounded and not isinstance(op, Quantize):
-            made = _finite(b, made, result.type.element)  # type: ignore[arg-type]
-        quantized = b.qcast(made, result.type)
+            real = _finite(b, real, result.type.element)  # type: ignore[arg-type]
+        quantized = b.qcast(real, result.type)
         return b.scast(quantized, quantized.type.stripped())
 
 
 def _numbers(op: Op) -> frozenset[Value]:
-    """The plain integers that the operator takes or makes beside quantized tensors, where its kernels ask for one type:
-    they stand for themselves."""
-    found = set[Value]()
+    """The plain integers that the operator takes or makes together with quantized tensors, where its kernels want one
+    type: they stand for themselves."""
+    numbers = set[Value]()
     for trait in op.traits if isinstance(op, Operator) else ():
         if isinstance(trait, SameElementType):
             values = [v for slot in trait.slots for v in slot.values(op)]
             if any(v.type.quantized for v in values):
-                found.update(v for v in values if not v.type.quantized and v.type.storage.is_integer)
-    return frozenset(found)
+                numbers.update(v for v in values if not v.type.quantized and v.type.storage.is_integer)
+    return frozenset(numbers)
 
 
 def _computed(
@@ -134,10 +130,10 @@ def _computed(
     types = [t.with_element(f32) if v in numbers else t for v, t in zip(op.results, types, strict=True)]
     if isinstance(op, (FloorDiv, FloorMod)) and operands[1] is not None:  # their kernels stop at a divisor of 0
         operands = [first, _not_zero(b, operands[1])]
-    if isinstance(op, Quantize):  # the casts are all there is to it
+    if isinstance(op, Quantize):  # the casts do all of it
         return [first]  # type: ignore[list-item]
-    attributes = {} if isinstance(op, Cast) else op.attributes  # which state the types, that are others now
-    activation = None if is_recurrent(op) else attributes.get("fused_activation_function")  # else within the cell
+    attributes = {} if isinstance(op, Cast) else op.attributes  # of CAST they state the types, which change here
+    activation = None if is_recurrent(op) else attributes.get("fused_activation_function")  # theirs is within the cell
     if activation in _DISREGARDED:
         attributes = {**attributes, "fused_activation_function": "NONE"}
     if isinstance(op, ReduceProd) and op.input.type.shape == ():  # which its float kernel crashes on
@@ -145,45 +141,44 @@ def _computed(
     elif reads_past_state(op):
         computed = [_merged(op, b, operands, types[0])]
     else:
-        made = b.op(op.name, operands, types, attributes, version_info(op))
-        if not _of_one_type(made):
+        emitted = b.op(op.name, operands, types, attributes, version_info(op))
+        if not _of_one_type(emitted):
             raise NotApplicable(f"{kernel_name(op)} takes tensors of one type, and not all of these are quantized")
-        computed = made.results
+        computed = emitted.results
     if activation in _DISREGARDED:
         computed = [_activated(b, computed[0], activation), *computed[1:]]
     return computed
 
 
-def _of_one_type(made: Op) -> bool:
-    """Whether what must be of one element type is so still, now that what was quantized is float."""
-    if not isinstance(made, Operator):
+def _of_one_type(op: Op) -> bool:
+    """Whether tensors that must have one element type still have one, now that quantized ones are float."""
+    if not isinstance(op, Operator):
         return True
     try:
-        for trait in made.traits:
+        for trait in op.traits:
             if isinstance(trait, SameElementType):
-                trait.check(made, Notes())
+                trait.check(op, Notes())
     except InvalidModelError:
         return False
     return True
 
 
 def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:
-    """A file's dot_general or convolution on dequantized operands; None of all else."""
-    from tflq.errors import Refused
+    """A file's dot_general or convolution on dequantized operands; None for other ops."""
     from tflq.legalize.stablehlo_contractions import Contraction, Contractions, spread
 
     if not isinstance(op, Contraction):
         return None
     try:
-        made = spread(op, Contractions(b), _real(b, op.lhs), _real(b, op.rhs), op.output.type.with_element(f32))
+        real = spread(op, Contractions(b), _real(b, op.lhs), _real(b, op.rhs), op.output.type.with_element(f32))
     except Refused as why:
         raise NotApplicable(f"{kernel_name(op)} has no form on builtins: {why}") from None
-    quantized = b.qcast(_finite(b, made, op.output.type.element), op.output.type)  # type: ignore[arg-type]
+    quantized = b.qcast(_finite(b, real, op.output.type.element), op.output.type)  # type: ignore[arg-type]
     return [b.scast(quantized, quantized.type.stripped())]
 
 
 def _real(b: RuleBuilder, value: Value) -> Value:
-    """An operand in float; of a variable tensor another one, which starts as 0."""
+    """An operand in float. For a variable tensor another one, which starts as 0."""
     if is_variable(value):
         return b.float_state(value)
     return b.dcast(b.typed(value)) if value.type.quantized else b.value(value)
@@ -198,29 +193,26 @@ def _activated(b: RuleBuilder, x: Value, activation: str) -> Value:
 
 
 def _not_zero(b: RuleBuilder, divisor: Value) -> Value:
-    """The divisor, in the place of 0 the least number: quotients by it are infinite or nearly so, 0 for 0, and
-    remainders nearly 0."""
+    """The divisor, with the least number instead of 0: quotients by it are infinite or nearly so, or 0 if the dividend
+    is, and remainders nearly 0."""
     zero = b.emit(Equal, [divisor, b.constant(0, f32)], i1)
     least = b.constant(np.finfo(np.float32).tiny, f32)
     return b.emit(SelectV2, [zero, least, divisor], divisor.type)
 
 
 def beyond_floats(op: Op) -> str:
-    """What is to be warned of where operands may hold numbers that float32 does not; empty if none does."""
+    """A warning if an operand may hold numbers that float32 does not; else empty."""
     most = np.finfo(np.float32).max
     for value in op.operands:
-        if value is not None and value.type.quantized and not _scales(value).max() * _steps(value) <= most:
+        if value is None or not value.type.quantized:
+            continue
+        if not _scales(value).max() * 2.0 ** (value.type.storage.bits - 1) <= most:
             return f"'{value.name}' holds numbers beyond float32, in which this is computed: they are infinite there"
     return ""
 
 
-def _steps(value: Value) -> float:
-    """How many steps from its zero point a quantized tensor can hold, about."""
-    return 2.0 ** (value.type.storage.bits - 1)
-
-
 def _far_apart(op: Op) -> bool:
-    """Whether operands hold so many steps of a result that what is computed of them may be more than int32 holds."""
+    """Whether operands hold so many steps of a result that what is computed from them may leave int32."""
     reach = max((_scales(v).max() * 2.0**v.type.storage.bits for v in op.operands if v and v.type.quantized), default=0)
     least = min((_scales(v).min() for v in op.results if v.type.quantized), default=1)
     return not reach < least * _NEAR
@@ -233,7 +225,8 @@ def _scales(value: Value) -> np.ndarray:
 
 
 def _finite(b: RuleBuilder, x: Value, element: QuantizedType) -> Value:
-    """x, 0 where it is not a number, within what the quantized type holds and little more: qcast wraps far beyond."""
+    """x, 0 where it is not a number, limited to little more than what the quantized type holds: far beyond, qcast
+    wraps."""
     scale = element.scale if isinstance(element, UniformQuantizedType) else float(element.scales.max())
     with np.errstate(over="ignore"):
         bound = np.minimum(np.float32(scale) * np.float32(2.0 ** (element.storage.bits + 1)), np.finfo(np.float32).max)
@@ -252,18 +245,17 @@ def _merged(op: Op, b: RuleBuilder, operands: Sequence[Value | None], type: Tens
     return b.emit(Concatenation, parts, type, axis=2, fused_activation_function="NONE")
 
 
-# Where a converted model gives something else than the parameters say, or than the interpreter does.
+# Exceptions: where a converted model gives something else than the parameters say, or than the interpreter does.
 #
-# `EXCEPTIONS` names the ways; `docs/exceptions.md` has for each what was measured. A row of the report with a warning
-# has the name of one. Rules state what parameters kernels disregard, and note what C++ leaves undefined
-# (`note_undefined`); `settled` finds out whether that shows in a result, and says how far it is from the real value.
+# Rules state what parameters kernels disregard, and note what C++ leaves undefined (`note_undefined`); `settled` finds
+# out whether that shows in a result, and says how far it is from the real value.
 
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
-    """What a user should know of a result. `reproduced`: it is the interpreter's, which is not what the parameters say;
-    else it is what the parameters say, and the interpreter's is not, or is not the same everywhere. `remedy`: what the
-    user can do, after each warning."""
+    """What a user should know about a result. `reproduced`: it is the interpreter's, which differs from what the
+    parameters say; else it is what the parameters say, and the interpreter's differs, or is not the same everywhere.
+    `remedy`: what the user can do, shown after each warning."""
 
     text: str
     reproduced: bool
@@ -304,7 +296,7 @@ EXCEPTIONS: dict[str, Caveat] = {
         "get_signature_runner('tflq_reset')()",
     ),
 }
-"""By name."""
+"""By the name that a row of the report with a warning has. `docs/exceptions.md` has what was measured for each."""
 
 _UNDEFINED = "{what}, which C++ leaves undefined; the result is what kernels compiled for x86-64 give{far}"
 _UNSETTLED = "{what}, which C++ leaves undefined, and interpreters differ{far}; " + AS_STATED
@@ -314,19 +306,17 @@ _USUAL = (1e-12, 1e6)
 
 
 def remedies(exceptions: Iterable[str]) -> str:
-    """What a user can do about warnings of these exceptions; empty if there are none, or none is named."""
+    """What a user can do about warnings of these exceptions; empty if there are none, or they have no names."""
     return "; ".join(dict.fromkeys(EXCEPTIONS[name].remedy for name in exceptions if name))
 
 
 def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> Rewritten:
-    """A rule's answer with the warnings that its results need: those that no value shows are left out."""
+    """A rule's answer with the warnings that its results need: what shows in no value is left out."""
     if answer.warning and not EXCEPTIONS[answer.exception].reproduced:
         return answer
     unusual = _unusual(op)
     if not (undefined or answer.warning or unusual):
         return answer
-    from tflq.legalize.probing import Distance, distance
-
     far = distance(rule, op)
     counts = [c for c in undefined.values() if c is not None]
     if far is None and counts and len(counts) == len(undefined) and not answer.warning:
@@ -346,62 +336,51 @@ def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int |
 
 
 def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
-    """Warnings that a rule cannot give what the kernel does, and the exceptions that these are."""
-    found = {answer.warning: "inexact"} if answer.warning else {}
+    """Warnings that a rule cannot give what the kernel does, with the exception that each is."""
+    warnings = {answer.warning: "inexact"} if answer.warning else {}
     if answer.unsettled:
-        from tflq.legalize.probing import Distance, distance
-
-        far = distance(rule, op)  # of what one of them gives
+        far = distance(rule, op)  # the result of one of them
         words = _UNSETTLED.format(what=answer.unsettled, far="" if far in (None, Distance(0)) else f": {far}")
-        found[words] = "unsettled"
-    return found
+        warnings[words] = "unsettled"
+    return warnings
 
 
 def _unusual(op: Op) -> bool:
     low, high = _USUAL
-    for value in op.tensors:
-        element = value.type.element
-        if isinstance(element, UniformQuantizedType) and not low <= element.scale <= high:
-            return True
-    return False
+    elements = (value.type.element for value in op.tensors)
+    return any(isinstance(e, UniformQuantizedType) and not low <= e.scale <= high for e in elements)
 
 
 def _plain(op: Op, far: Distance) -> bool:
-    """Whether a distance is more than what a kernel's approximations are off. Comparisons round on purpose, and int16
+    """Whether a distance is more than the error of a kernel's approximations. Comparisons round on purpose, and int16
     tables interpolate."""
     storage = op.result.type.storage
     interpolated = storage is i16 and trait_of(op, Interpolates) is not None
     return storage is not i1 and not interpolated and far.counts > 1 << max(storage.bits - 6, 0)
 
 
-# Operators that compute in float on quantized constants, and the kernels that take them (hybrid kernels).
+# Hybrid operators: they compute in float on quantized constants.
 #
-# A hybrid kernel quantizes the activations as it runs, or dequantizes its weights, or rows of a table. Where there is
-# none for the weights at hand, the constants become float ones. None reads a zero point; some refuse one other than
-# 0.
+# A hybrid kernel quantizes the activations as it runs, or dequantizes its weights, or rows of a table. If none takes
+# the weights at hand, the constants become float. No hybrid kernel reads a zero point; some refuse one other than 0.
 #
 # Sources: kernels/conv.cc, depthwise_conv.cc (whose hybrid kernel reads a scale per channel), transpose_conv.cc,
 # fully_connected.cc, batch_matmul.cc, embedding_lookup.cc.
 
 
 _SPARSE_BLOCK = 16
-_NONE = HybridKernel(())
-
-
-def _kernel(op: Op) -> HybridKernel:
-    """The operator's hybrid kernel; one for no weights, if it has none."""
-    return trait_of(op, HybridKernel) or _NONE
+_NO_KERNEL = HybridKernel(())
 
 
 def disregarded(op: Op) -> str:
-    """What the kernel of such an op disregards of its constants' parameters; empty if nothing."""
+    """What a hybrid kernel disregards of its constants' parameters; empty if nothing."""
     for value in op.operands:
         if value is None or not value.type.quantized or kept_reason(op) is not None:
             continue
         if value.type.storage == ui8:
             return f"the kernel reads '{value.name}', which is uint8, as int8 without a zero point"
         blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
-        if blocks and value.type.storage in _kernel(op).scaleless:
+        if blocks and value.type.storage in (trait_of(op, HybridKernel) or _NO_KERNEL).scaleless:
             return f"the kernel reads the scales of '{value.name}', one per block, as 0"
         if blocks and isinstance(op, FullyConnected):
             return (
@@ -414,7 +393,7 @@ def disregarded(op: Op) -> str:
 
 
 def _in_blocks(op: Op, sparsity: Mapping[str, Any]) -> bool:
-    """Whether sparse weights are stored as the one hybrid kernel takes them that reads such."""
+    """Whether sparse weights are stored as the only hybrid kernel that reads sparse weights takes them."""
     blocks, levels = sparsity["block_map"], sparsity["dim_metadata"]
     whole = blocks is not None and len(blocks) == 1 and levels[-1]["dense_size"] == _SPARSE_BLOCK
     return isinstance(op, FullyConnected) and whole
@@ -426,11 +405,11 @@ def _zero_points(value: Value) -> np.ndarray:
 
 
 def without_kernel(op: Op, *, real: bool = False) -> str:
-    """Why no kernel computes such an op on its constants as they are; empty if one does. `real`: what disregards
-    parameters does not."""
+    """Why no kernel computes a hybrid op on its constants as they are; empty if one does. `real`: a kernel that
+    disregards parameters does not count."""
     if kept_reason(op) is not None:
         return ""
-    kernel, known = kernel_name(op), _kernel(op)
+    kernel, known = kernel_name(op), trait_of(op, HybridKernel) or _NO_KERNEL
     for place, value in enumerate(op.operands):
         if value is None or not value.type.quantized:
             continue

@@ -1,8 +1,5 @@
-"""How far what a rule computes is from the real value, at most: the rule is run on values that the operands can have.
-
-A copy of the operator on other shapes goes through the same rule, and its ops through the evaluator. Operands of 8 bits
-take every value, those of 16 bits every one (one operand) or many (two), constants theirs. The real function is
-computed in double. For elementwise operators and reductions; of others nothing is known.
+"""What the rules of elementwise operators share: guards on quantization parameters, scaling as the kernels do it, and a
+probe of how far a rule's results are from the real values.
 """
 
 from __future__ import annotations
@@ -32,8 +29,6 @@ from tflq.numerics.elementwise import BOUNDS
 from tflq.numerics.fixed_point import Multiplier, left_shift, real_table
 from tflq.numerics.tables import REAL_FUNCTIONS_OF_TWO
 from tflq.numerics.unary import REAL_FUNCTIONS
-
-# What the rules of elementwise operators share: guards on quantization parameters, scaling as the kernels do it.
 
 
 def kernel_name(op: Op) -> str:
@@ -67,7 +62,7 @@ def symmetric(op: Op, *elements: UniformQuantizedType) -> None:
 def centred(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Value:
     """x - zero_point of an operand as i32."""
     wide = b.cast(b.value(operand), i32)
-    return b.sub(wide, b.constant(np.asarray(element.zero_point))) if element.zero_point else wide
+    return b.sub(wide, b.constant(element.zero_point)) if element.zero_point else wide
 
 
 def requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target: UniformQuantizedType) -> Value:
@@ -113,13 +108,13 @@ def scaled(
         return b.rescale(x, multiplier, to, input_zp=input_zp, output_zp=output_zp, input_range=input_range)
     wide = b.cast(x, i32)
     if input_zp:
-        wide = b.sub(wide, b.constant(np.asarray(input_zp)))
+        wide = b.sub(wide, b.constant(input_zp))
     if left:
         wide = b.mul(wide, b.constant(np.asarray(1 << left, np.int64).astype(np.int32)))
         multiplier = Multiplier(multiplier.mantissa, 0)
     wide = b.rescale(wide, multiplier, i32)
     if output_zp:
-        wide = b.add(wide, b.constant(np.asarray(output_zp)))
+        wide = b.add(wide, b.constant(output_zp))
     return b.cast(b.clamp(wide, to.minimum, to.maximum), to)
 
 
@@ -129,10 +124,10 @@ def rounding_shift(b: RuleBuilder, x: Value, exponent: int | Value) -> Value:
     if isinstance(exponent, int):
         if not exponent:
             return x
-        exponent, rounds = b.constant(np.asarray(exponent)), None
+        exponent, rounds = b.constant(exponent), None
     else:
-        rounds = b.minimum(exponent, b.constant(np.asarray(1)))
-    sign = b.arithmetic_right_shift(x, b.constant(np.asarray(31)))
+        rounds = b.minimum(exponent, b.constant(1))
+    sign = b.arithmetic_right_shift(x, b.constant(31))
     if rounds is not None:
         sign = b.mul(sign, rounds)
     return b.arithmetic_right_shift(b.add(x, sign), exponent, round=True)
@@ -142,6 +137,9 @@ def zero_point_of(value: Value) -> int | None:
     """The one zero point of a tensor that is quantized per layer; None of others."""
     element = value.type.element
     return element.zero_point if isinstance(element, UniformQuantizedType) else None
+
+
+# How far a rule's results are from the real values.
 
 
 _Real: TypeAlias = Callable[..., np.ndarray]
@@ -178,7 +176,7 @@ _ELEMENTS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """Of results from the real ones, at most: counts of the result; where these are truth values, the share of wrong
+    """How far results are from the real ones, at most: in counts of the result; for truth values, the share of wrong
     ones (else 0)."""
 
     counts: int
@@ -186,7 +184,7 @@ class Distance:
 
     @property
     def shows(self) -> bool:
-        """Whether it is more than rounding."""
+        """Whether it is more than a rounding."""
         return self.counts > 1 or self.share > 0
 
     def __str__(self) -> str:
@@ -196,16 +194,22 @@ class Distance:
 
 
 def distance(rule: Rule, op: Op) -> Distance | None:
-    """None if the real function, or a copy of the operator, is not known."""
+    """How far what a rule computes is from the real value, at most. None if the real function is not known, or the
+    operator is neither elementwise nor a reduction.
+
+    A copy of the operator on other shapes goes through the same rule, and its ops through the evaluator. Operands of 8
+    bits take every value, those of 16 bits every one (one operand) or many (two), constants theirs. The real function
+    is computed in double.
+    """
     name = kernel_name(op)
     function = _function(op, name)
     types = [v.type.element for v in op.tensors if v.type.quantized]
     if function is None or not all(isinstance(element, UniformQuantizedType) for element in types):
         return None
-    found = _rows(op) if name in _OF_ROWS else _elements(op)
-    if found is None:
+    probe = _rows(op) if name in _OF_ROWS else _elements(op)
+    if probe is None:
         return None
-    twin, arrays = found
+    twin, arrays = probe
     b = RuleBuilder([], {}, probing=True)
     try:
         results = rewritten(rule(twin, b)).results
@@ -254,25 +258,27 @@ def _rows(op: Op) -> tuple[Op, list[np.ndarray]] | None:
 
 
 def _elements(op: Op) -> tuple[Op, list[np.ndarray]] | None:
-    """All of what one operand holds, or all pairs of two: broadcast, if the operands are."""
-    given = [v for v in op.operands if v is not None]
-    if not 1 <= len(given) <= 2 or not all(v.type.quantized for v in given):
+    """All values of one operand, or all pairs of two, which broadcast if the operands do."""
+    operands = [v for v in op.operands if v is not None]
+    if not 1 <= len(operands) <= 2 or not all(v.type.quantized for v in operands):
         return None
-    if len(given) == 1:
-        arrays = [_values(given[0], 1 << 16)]
+    if len(operands) == 1:
+        arrays = [_values(operands[0], 1 << 16)]
     else:
-        x, y = (_values(v, _SAMPLES) for v in given)
-        if broadcast(*(v.type.shape for v in given)) is None or _differ(*given):
+        x, y = (_values(v, _SAMPLES) for v in operands)
+        if broadcast(*(v.type.shape for v in operands)) is None or _differ(*operands):
             arrays = [x[:, None], y[None]]
         else:
             arrays = [a.reshape(-1) for a in np.meshgrid(x, y, indexing="ij")]
-    twins = [Value(TensorType(a.shape, v.type.element)) for a, v in zip(arrays, given, strict=True)]
+    twins = [Value(TensorType(a.shape, v.type.element)) for a, v in zip(arrays, operands, strict=True)]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     result = Value(TensorType(shape, op.result.type.element))
     return Op(op.name, list(twins), [result], op.attributes, info=op.info), arrays
 
 
 def _differ(x: Value, y: Value) -> bool:
+    """Whether shapes differ in more than leading ones."""
+
     def core(value: Value) -> Sequence[int | None] | None:
         shape = value.type.shape
         return None if shape is None else shape[next((i for i, d in enumerate(shape) if d != 1), len(shape)) :]
@@ -285,14 +291,14 @@ def _values(value: Value, most: int) -> np.ndarray:
     storage, element = value.type.storage, value.type.element
     assert isinstance(element, UniformQuantizedType)
     if value.is_constant and value.array.size:
-        found = np.unique(value.array)
+        values = np.unique(value.array)
     else:
-        found = np.arange(storage.minimum, storage.maximum + 1) if storage.bits <= 16 else _spread(element, 1 << 32)
-    if found.size > most:
+        values = np.arange(storage.minimum, storage.maximum + 1) if storage.bits <= 16 else _spread(element, 1 << 32)
+    if values.size > most:
         near = _spread(element, most)
-        chosen = found[np.linspace(0, found.size - 1, most // 2).astype(np.int64)]
-        found = np.unique(np.concatenate([chosen, near[np.isin(near, found)]]))
-    return np.resize(found, -(-found.size // 4) * 4).astype(storage.dtype)
+        chosen = values[np.linspace(0, values.size - 1, most // 2).astype(np.int64)]
+        values = np.unique(np.concatenate([chosen, near[np.isin(near, values)]]))
+    return np.resize(values, -(-values.size // 4) * 4).astype(storage.dtype)
 
 
 def _spread(element: UniformQuantizedType, most: int) -> np.ndarray:
@@ -300,8 +306,8 @@ def _spread(element: UniformQuantizedType, most: int) -> np.ndarray:
     storage = element.storage
     powers = 1 << np.arange(storage.bits)
     steps = np.concatenate([powers - 1, powers, powers + 1, powers * 3 // 2])
-    found = np.unique(np.concatenate([-steps, steps])) + element.zero_point
-    return found[(found >= storage.minimum) & (found <= storage.maximum)][:most]
+    values = np.unique(np.concatenate([-steps, steps])) + element.zero_point
+    return values[(values >= storage.minimum) & (values <= storage.maximum)][:most]
 
 
 def _real(value: Value, stored: np.ndarray) -> np.ndarray:
@@ -313,7 +319,7 @@ def _real(value: Value, stored: np.ndarray) -> np.ndarray:
 
 
 def _compared(result: Value, got: np.ndarray, real: np.ndarray) -> Distance:
-    """What has no real value, and a result all of whose stored values stand for 0, is not wrong."""
+    """The distance of results. One that has no real value, or whose stored values all stand for 0, is not wrong."""
     element = result.type.element
     if result.type.storage is i1:
         return Distance(0, float((got != real).mean()))

@@ -3,8 +3,8 @@
     @rule(Add, Sub)
     def addition(op: Add | Sub, b: RuleBuilder) -> Answer: ...
 
-`tflq/index.py` lists the modules that have rules of an operator, in the order in which they are tried, so that a
-rule's module is imported only when the rule is tried.
+`tflq/index.py` lists the modules that have rules of an operator, in the order in which they are tried; a module is
+imported only when its rule is tried.
 
 The op's operands and results carry the quantized types of the source model; `b.value(operand)` is the same tensor in
 the form being built, as plain integers (or unchanged where it is not quantized). The answer of a rewritten op is its
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from itertools import chain, count
+from math import prod
 from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -34,13 +35,11 @@ from tflq.ir.types import ElementType, f32
 from tflq.light import dataclass, field
 from tflq.registering import modules_of
 
-# The variables of a module: names by handle or variable tensor, and under which parameters each is written.
-
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """names: of handles, and of variable tensors as they become variables. written: the element types of what is
-    assigned to each resource variable, without repetition."""
+    """The variables of a module. names: of handles, and of variable tensors as they become variables. written: the
+    element types of what is assigned to each resource variable, without repetition."""
 
     names: dict[Value, str] = field(default_factory=dict)
     written: Mapping[str, Sequence[ElementType]] = field(default_factory=dict)
@@ -56,9 +55,9 @@ class Variables:
         return name, True
 
     def elements(self, handle: Value) -> Sequence[ElementType]:
-        """What is written to the variable of a handle; nothing, if the handle is passed in."""
-        made = handle.producer
-        return self.written.get(variable_name(made), ()) if made is not None and isinstance(made, VarHandle) else ()
+        """The types of what is written to the variable of a handle; none if the handle is passed in."""
+        declared = handle.producer
+        return self.written.get(variable_name(declared), ()) if isinstance(declared, VarHandle) else ()
 
 
 def variables_of(module: Module) -> Variables:
@@ -67,27 +66,24 @@ def variables_of(module: Module) -> Variables:
     written: dict[str, list[ElementType]] = {}
     for op in module.ops():
         if isinstance(op, AssignVariable) and op.resource in handles:
-            of = written.setdefault(handles[op.resource], [])
-            if op.value.type.element not in of:
-                of.append(op.value.type.element)
+            elements = written.setdefault(handles[op.resource], [])
+            if op.value.type.element not in elements:
+                elements.append(op.value.type.element)
     return Variables(handles, written)
 
 
-# Whether the interpreter writes an operator's result over an operand, as its memory planner decides.
-#
-# That shows where a kernel's loop comes to something undefined: with separate memory for its result the loop runs in
-# vector registers, over an operand one by one (`tflq.numerics.fixed_point`). With
-# `experimental_preserve_all_tensors` nothing
-# is written over. Source: ArenaPlanner::IdentifyInPlaceTensors in tflite/arena_planner.cc, for operators with
-# kTfLiteInplaceOpInput0Shared and kTfLiteInplaceOpInput1Shared.
-
-
 _LEAST_BYTES = 4
-"""Tensors of so many bytes or less are not shared."""
+"""Tensors of at most so many bytes are not shared."""
 
 
 class Memory:
-    """The tensors of one function, as the planner counts their readers."""
+    """Whether the interpreter writes an operator's result over an operand, as its memory planner decides.
+
+    That shows where a kernel's loop comes to something undefined: with separate memory for its result the loop runs in
+    vector registers, over an operand one by one (`tflq.numerics.fixed_point`). With
+    `experimental_preserve_all_tensors` nothing is written over. Source: ArenaPlanner::IdentifyInPlaceTensors in
+    tflite/arena_planner.cc, for operators with kTfLiteInplaceOpInput0Shared and kTfLiteInplaceOpInput1Shared.
+    """
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -113,31 +109,20 @@ class Memory:
         shape, storage = result.type.shape, result.type.storage
         if operand.is_constant or is_variable(operand) or operand in self._function.inputs or shape is None:
             return False
-        size, own = (_elements(v.type.shape) for v in (result, operand))
+        size, own = (prod(1 if d is None else d for d in v.type.shape or ()) for v in (result, operand))
         if size != own or size * storage.bits // 8 <= _LEAST_BYTES:
             return False
         return self._readers.get(operand, 0) == 1 and self._readers.get(self._root(operand), 0) <= 1
 
     def _root(self, value: Value) -> Value:
-        """The tensor in whose memory a view of it is."""
+        """The tensor whose memory a view shares."""
+        function = self._function
         while (op := self._producers.get(value)) is not None and (view := trait_of(op, View)) is not None:
             source = view.slots[0].value(op)
-            if (
-                source is None
-                or source.is_constant
-                or source in self._function.inputs
-                or value in self._function.outputs
-            ):
+            if source is None or source.is_constant or source in function.inputs or value in function.outputs:
                 break
             value = source
         return value
-
-
-def _elements(shape: tuple[int | None, ...] | None) -> int:
-    count = 1
-    for dim in shape or ():
-        count *= 1 if dim is None else dim
-    return count
 
 
 class NotApplicable(Refused):
@@ -167,7 +152,7 @@ class NotApplicable(Refused):
 class Rewritten:
     """New results, with what the report should say: a `note` (how), a `warning` (where the kernel disregards
     parameters), and which `exception` that is (`tflq.legalize.fallback`). Where parameters must hold
-    (`RuleBuilder.real`), an answer with a warning is none."""
+    (`RuleBuilder.real`), an answer with a warning is not taken."""
 
     results: Sequence[Value]
     note: str = ""
@@ -264,9 +249,9 @@ class RuleBuilder(Builder):
         Args:
             operand: An operand of the op.
         """
-        found = self._plain.get(operand)
-        if found is not None:
-            return found
+        plain = self._plain.get(operand)
+        if plain is not None:
+            return plain
         if not operand.type.quantized:
             return operand
         if operand.is_constant:
@@ -293,8 +278,10 @@ class RuleBuilder(Builder):
             operand: An operand of the op.
         """
         plain = self._plain.get(operand)
-        if plain is None or not operand.type.quantized or operand.is_constant:
-            return operand if plain is None else (operand if operand.is_constant else plain)
+        if plain is None or operand.is_constant:
+            return operand
+        if not operand.type.quantized:
+            return plain
         producer = plain.producer
         if producer is not None and isinstance(producer, Scast) and producer.input.type == operand.type:
             return producer.input

@@ -1,9 +1,9 @@
-"""STABLEHLO operators on quantized tensors.
+"""STABLEHLO operators of TFLite files on quantized tensors, and the builtins that compute the same.
 
 ADD, MULTIPLY, MAXIMUM, MINIMUM, PAD and GATHER have kernels, which take the stored integers as they are; sums and
-products wrap. Where parameters must hold, and for all the others, the builtin that computes the same says what the
-result is, with the parameters honoured. Sources: kernels/stablehlo_elementwise.h, stablehlo_pad.cc,
-stablehlo_gather.cc; the StableHLO specification.
+products wrap. Where parameters must hold, and for all other operators, the result is that of the builtin that computes
+the same, with the parameters honoured. The interpreter runs no others, not even on floats. Sources:
+kernels/stablehlo_elementwise.h, stablehlo_pad.cc, stablehlo_gather.cc; the StableHLO specification.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 from tflq.builder import refined
 from tflq.dialects.declare import Operator
 from tflq.dialects.ext import Table2D
-from tflq.dialects.stablehlo import elementwise as arithmetic
-from tflq.dialects.stablehlo import elementwise as unary
+from tflq.dialects.stablehlo import elementwise as text
 from tflq.dialects.tfl import stablehlo as hlo
 from tflq.dialects.tfl.activation import Logistic, Tanh
 from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
@@ -26,51 +25,11 @@ from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, SelectV2
 from tflq.dialects.tfl.convolution import BatchMatMul
 from tflq.dialects.tfl.movement import Concatenation, Reshape, StridedSlice, Transpose
-from tflq.dialects.tfl.stablehlo import (
-    StablehloAbs,
-    StablehloAdd,
-    StablehloAnd,
-    StablehloBinary,
-    StablehloCbrt,
-    StablehloClamp,
-    StablehloCompare,
-    StablehloConcatenate,
-    StablehloConvert,
-    StablehloCosine,
-    StablehloCustomCall,
-    StablehloDivide,
-    StablehloExponential,
-    StablehloFloor,
-    StablehloIota,
-    StablehloLog,
-    StablehloLogistic,
-    StablehloMaximum,
-    StablehloMinimum,
-    StablehloMultiply,
-    StablehloNegate,
-    StablehloOr,
-    StablehloPower,
-    StablehloReduce,
-    StablehloRemainder,
-    StablehloReshape,
-    StablehloRngBitGenerator,
-    StablehloRsqrt,
-    StablehloScatter,
-    StablehloSelect,
-    StablehloShiftLeft,
-    StablehloSlice,
-    StablehloSort,
-    StablehloSubtract,
-    StablehloTanh,
-    StablehloTranspose,
-    StablehloUnary,
-    StablehloWhile,
-)
 from tflq.dialects.tfl.unary import Abs, Cos, Exp, Floor, Log, Neg, Rsqrt, Sqrt
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 from tflq.legalize.movement import under
 from tflq.legalize.pooling import COMBINE
 from tflq.legalize.probing import kernel_name, per_layer
@@ -79,36 +38,30 @@ from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.tables import Stored, real_table, real_table_of_two
 from tflq.numerics.unary import REAL_FUNCTIONS
 
-# StableHLO's operators as the builtins that compute the same, with the same operands in the same places: those of
-# TFLite files, and of the `stablehlo` dialect of text those that floats have.
-#
-# The interpreter has kernels for only a few STABLEHLO operators; it runs none of the others, not even on floats.
-
-
 _NONE: Final[Mapping[str, Any]] = {"fused_activation_function": "NONE"}
-_ANY_SCALE: Final[Mapping[str, Any]] = {**_NONE, "pot_scale_int16": False}
 _SAME: Final[Mapping[type[Op], tuple[type[Operator], Mapping[str, Any]]]] = {
-    hlo.StablehloAdd: (Add, _ANY_SCALE),
-    hlo.StablehloSubtract: (Sub, _ANY_SCALE),
-    arithmetic.Add: (Add, _NONE),
-    arithmetic.Subtract: (Sub, _NONE),
-    **dict.fromkeys((hlo.StablehloMultiply, arithmetic.Multiply), (Mul, _NONE)),
-    **dict.fromkeys((hlo.StablehloDivide, arithmetic.Divide), (Div, _NONE)),
-    **dict.fromkeys((hlo.StablehloMaximum, arithmetic.Maximum), (Maximum, {})),
-    **dict.fromkeys((hlo.StablehloMinimum, arithmetic.Minimum), (Minimum, {})),
-    **dict.fromkeys((hlo.StablehloAbs, unary.Abs), (Abs, {})),
-    **dict.fromkeys((hlo.StablehloNegate, unary.Negate), (Neg, {})),
-    **dict.fromkeys((hlo.StablehloExponential, unary.Exponential), (Exp, {})),
-    **dict.fromkeys((hlo.StablehloLogistic, unary.Logistic), (Logistic, {})),
-    **dict.fromkeys((hlo.StablehloTanh, unary.Tanh), (Tanh, {})),
-    **dict.fromkeys((hlo.StablehloFloor, unary.Floor), (Floor, {})),
-    **dict.fromkeys((hlo.StablehloRsqrt, unary.Rsqrt), (Rsqrt, {})),
-    unary.Sqrt: (Sqrt, {}),
+    hlo.StablehloAdd: (Add, {**_NONE, "pot_scale_int16": False}),
+    hlo.StablehloSubtract: (Sub, {**_NONE, "pot_scale_int16": False}),
+    text.Add: (Add, _NONE),
+    text.Subtract: (Sub, _NONE),
+    **dict.fromkeys((hlo.StablehloMultiply, text.Multiply), (Mul, _NONE)),
+    **dict.fromkeys((hlo.StablehloDivide, text.Divide), (Div, _NONE)),
+    **dict.fromkeys((hlo.StablehloMaximum, text.Maximum), (Maximum, {})),
+    **dict.fromkeys((hlo.StablehloMinimum, text.Minimum), (Minimum, {})),
+    **dict.fromkeys((hlo.StablehloAbs, text.Abs), (Abs, {})),
+    **dict.fromkeys((hlo.StablehloNegate, text.Negate), (Neg, {})),
+    **dict.fromkeys((hlo.StablehloExponential, text.Exponential), (Exp, {})),
+    **dict.fromkeys((hlo.StablehloLogistic, text.Logistic), (Logistic, {})),
+    **dict.fromkeys((hlo.StablehloTanh, text.Tanh), (Tanh, {})),
+    **dict.fromkeys((hlo.StablehloFloor, text.Floor), (Floor, {})),
+    **dict.fromkeys((hlo.StablehloRsqrt, text.Rsqrt), (Rsqrt, {})),
+    text.Sqrt: (Sqrt, {}),
     hlo.StablehloPower: (Pow, {}),
     hlo.StablehloLog: (Log, {}),
     hlo.StablehloCosine: (Cos, {}),
     hlo.StablehloSelect: (SelectV2, {}),
 }
+"""The builtin of an operator of files, and of one of text that floats have; operands are in the same places."""
 _MOST_DIMS = 5
 """Of an operand of BATCH_MATMUL, which has two or more."""
 _COMPARED: Final[Mapping[str, type[Operator]]] = {
@@ -119,10 +72,17 @@ _COMPARED: Final[Mapping[str, type[Operator]]] = {
     "LE": LessEqual,
     "LT": Less,
 }
+_NOTE = "no kernel computes it; the real function, rounded"
+_AT_ONCE = 8
+"""From so many elements on, kernels shift several at once."""
+_SHIFTS = (
+    "shifts by negative amounts or by more than 31, which C++ leaves undefined, and interpreters differ; the result is "
+    "that of the amounts modulo 32"
+)
 
 
 def as_builtin(op: Op) -> Op | None:
-    """The builtin that computes an operator, on the same results; None if there is none."""
+    """The builtin that computes an operator, with the same results; None if no builtin does."""
     same = _SAME.get(type(op))
     if same is not None:
         return _made(op, same[0], op.operands, same[1])
@@ -145,20 +105,20 @@ def as_builtin(op: Op) -> Op | None:
 
 
 def builtin_name(kind: type[Op]) -> str:
-    """TFLite's name of the builtin that computes operators of a class, or of the class itself if there is none: ADD."""
-    found = _SAME[kind][0] if kind in _SAME else kind
-    return found.op_name.removeprefix("tfl.").upper() if issubclass(found, Operator) else ""
+    """TFLite's name of the builtin that computes operators of a class, such as ADD; else of the class itself."""
+    builtin = _SAME[kind][0] if kind in _SAME else kind
+    return builtin.op_name.removeprefix("tfl.").upper() if issubclass(builtin, Operator) else ""
 
 
 def _made(op: Op, builtin: type[Operator], operands: list[Value | None], attributes: Mapping[str, Any]) -> Op:
-    """An op beside the one it stands for: the results keep their producer."""
-    made = Op(builtin.op_name, list(operands), [], dict(attributes), op.location)
-    made.results = op.results
-    return made
+    """An op that stands for another one, whose results keep their producer."""
+    stand_in = Op(builtin.op_name, list(operands), [], dict(attributes), op.location)
+    stand_in.results = op.results
+    return stand_in
 
 
 def option(stated: Any) -> list[int]:
-    """The integers of an option; none if it is left out."""
+    """The integers of an option; an empty list if it is left out."""
     return [] if stated is None else [int(v) for v in stated]
 
 
@@ -204,17 +164,8 @@ def _dot_general(op: hlo.StablehloDotGeneral) -> Op | None:
     return _made(op, BatchMatMul, [op.lhs, op.rhs], {**adjoint, "asymmetric_quantize_inputs": False})
 
 
-_NOTE = "no kernel computes it; the real function, rounded"
-_AT_ONCE = 8
-"""Elements from which on kernels shift several at once."""
-_SHIFTS = (
-    "shifts by negative amounts or by more than 31, which C++ leaves undefined, and interpreters differ; the result is "
-    "that of the amounts modulo 32"
-)
-
-
-@rule(StablehloAdd, StablehloMaximum, StablehloMinimum, StablehloMultiply)
-def stored(op: StablehloBinary, b: RuleBuilder) -> Answer:
+@rule(hlo.StablehloAdd, hlo.StablehloMaximum, hlo.StablehloMinimum, hlo.StablehloMultiply)
+def stored(op: hlo.StablehloBinary, b: RuleBuilder) -> Answer:
     """result = the kernel's, of stored integers."""
     x, y, result = op.lhs, op.rhs, op.result
     storage = result.type.storage
@@ -223,7 +174,7 @@ def stored(op: StablehloBinary, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"{kernel_name(op)} has a kernel only for operands of one shape and type")
     if storage not in (i8, ui8, i16, i32):
         raise NotApplicable(f"no form computes {kernel_name(op)} on {storage}")
-    extreme = isinstance(op, (StablehloMaximum, StablehloMinimum))
+    extreme = isinstance(op, (hlo.StablehloMaximum, hlo.StablehloMinimum))
     wide = storage if extreme else i32
     combined = COMBINE[builtin_name(type(op))](b, b.cast(b.value(x), wide), b.cast(b.value(y), wide))
     same = extreme and len({v.type.element for v in op.tensors}) == 1
@@ -232,16 +183,16 @@ def stored(op: StablehloBinary, b: RuleBuilder) -> Answer:
 
 
 @rule(
-    StablehloCbrt,
-    StablehloCosine,
-    StablehloExponential,
-    StablehloFloor,
-    StablehloLog,
-    StablehloLogistic,
-    StablehloRsqrt,
-    StablehloTanh,
+    hlo.StablehloCbrt,
+    hlo.StablehloCosine,
+    hlo.StablehloExponential,
+    hlo.StablehloFloor,
+    hlo.StablehloLog,
+    hlo.StablehloLogistic,
+    hlo.StablehloRsqrt,
+    hlo.StablehloTanh,
 )
-def function(op: StablehloUnary, b: RuleBuilder) -> Answer:
+def function(op: hlo.StablehloUnary, b: RuleBuilder) -> Answer:
     """A table of the real function."""
     same = as_builtin(op)
     try:
@@ -258,9 +209,9 @@ def function(op: StablehloUnary, b: RuleBuilder) -> Answer:
     return Rewritten([b.table(b.value(op.input), table)], note=_NOTE)
 
 
-@rule(StablehloCompare)
-def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
-    """Of equal parameters the stored integers; of 8 bits a table of all pairs."""
+@rule(hlo.StablehloCompare)
+def compare(op: hlo.StablehloCompare, b: RuleBuilder) -> Answer:
+    """The stored integers, if their parameters are equal; else, for 8 bits, a table of all pairs."""
     x, y = op.lhs, op.rhs
     elements = per_layer(op, [x, y])
     direction = op.comparison_direction.rpartition("_")[2]
@@ -275,35 +226,17 @@ def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
         raise NotApplicable("other parameters of more than 8 bits")
     first, second = (Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements)
     truth = real_table_of_two(COMPARISONS[direction], first, second, Stored(np.dtype(np.int8), 1.0, 0))
-    entries, type = b.constant(truth.reshape(-1), i8), TensorType(op.result.type.shape, i8)
-    looked_up = b.emit(Table2D, [b.value(x), b.value(y), entries], type)
-    return b.cast(looked_up, i1)
+    return b.cast(_of_pairs(op, b, truth, i8), i1)
 
 
 @rule(
-    StablehloAbs,
-    StablehloAdd,
-    StablehloCompare,
-    StablehloConcatenate,
-    StablehloConvert,
-    StablehloCosine,
-    StablehloDivide,
-    StablehloExponential,
-    StablehloFloor,
-    StablehloLog,
-    StablehloLogistic,
-    StablehloMaximum,
-    StablehloMinimum,
-    StablehloMultiply,
-    StablehloNegate,
-    StablehloPower,
-    StablehloReshape,
-    StablehloRsqrt,
-    StablehloSelect,
-    StablehloSlice,
-    StablehloSubtract,
-    StablehloTanh,
-    StablehloTranspose,
+    *(kind for kind in _SAME if kind.__module__ == hlo.__name__),
+    hlo.StablehloCompare,
+    hlo.StablehloConcatenate,
+    hlo.StablehloConvert,
+    hlo.StablehloReshape,
+    hlo.StablehloSlice,
+    hlo.StablehloTranspose,
     order=1,
 )
 def builtin(op: Op, b: RuleBuilder) -> Answer:
@@ -335,28 +268,28 @@ def by_rules(op: Op, b: RuleBuilder) -> Rewritten:
 
 
 def _rejected(op: Op) -> Refused:
-    raise Refused(
+    return Refused(
         f"{kernel_name(op)} on quantized tensors has no form on builtins",
         "lower it to TFLite's builtins, or dequantize its operands, before converting",
     )
 
 
 @rule(
-    StablehloCustomCall,
-    StablehloIota,
-    StablehloReduce,
-    StablehloRngBitGenerator,
-    StablehloScatter,
-    StablehloSort,
-    StablehloWhile,
+    hlo.StablehloCustomCall,
+    hlo.StablehloIota,
+    hlo.StablehloReduce,
+    hlo.StablehloRngBitGenerator,
+    hlo.StablehloScatter,
+    hlo.StablehloSort,
+    hlo.StablehloWhile,
 )
 def refuse(op: Op, b: RuleBuilder) -> Answer:
     """What runs other functions, or is one of many kernels."""
     raise _rejected(op)
 
 
-@rule(StablehloRemainder)
-def remainder(op: StablehloRemainder, b: RuleBuilder) -> Answer:
+@rule(hlo.StablehloRemainder)
+def remainder(op: hlo.StablehloRemainder, b: RuleBuilder) -> Answer:
     """A table of all pairs: the remainder has the dividend's sign."""
     try:
         elements = per_layer(op)
@@ -365,31 +298,33 @@ def remainder(op: StablehloRemainder, b: RuleBuilder) -> Answer:
     if any(e.storage not in (i8, ui8) for e in elements):
         raise _rejected(op)
     stored = [Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements]
-    x, y = b.value(op.lhs), b.value(op.rhs)
-    storage = elements[-1].storage
-    entries = b.constant(real_table_of_two(np.fmod, *stored).reshape(-1), storage)
-    looked_up = b.emit(Table2D, [x, y, entries], TensorType(op.result.type.shape, storage))
-    return Rewritten([looked_up], note=_NOTE)
+    return Rewritten([_of_pairs(op, b, real_table_of_two(np.fmod, *stored), elements[-1].storage)], note=_NOTE)
 
 
-@rule(StablehloAnd, StablehloOr, StablehloShiftLeft)
-def bits(op: StablehloAnd | StablehloOr | StablehloShiftLeft, b: RuleBuilder) -> Answer:
+def _of_pairs(op: hlo.StablehloBinary, b: RuleBuilder, table: np.ndarray, storage: ScalarType) -> Value:
+    """Both operands, looked up in a table of all pairs."""
+    operands = [b.value(op.lhs), b.value(op.rhs), b.constant(table.reshape(-1), storage)]
+    return b.emit(Table2D, operands, TensorType(op.result.type.shape, storage))
+
+
+@rule(hlo.StablehloAnd, hlo.StablehloOr, hlo.StablehloShiftLeft)
+def bits(op: hlo.StablehloAnd | hlo.StablehloOr | hlo.StablehloShiftLeft, b: RuleBuilder) -> Answer:
     """result = the bits of stored integers, combined or shifted."""
     storage, kind = op.result.type.storage, op.lhs.type.storage
     if op.rhs.type.storage != kind or not {kind, storage} <= {i8, ui8, i16, i32}:
         raise _rejected(op)
     x, y = b.cast(b.value(op.lhs), i32), b.cast(b.value(op.rhs), i32)
     note, warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for", ""
-    if isinstance(op, StablehloShiftLeft):
+    if isinstance(op, hlo.StablehloShiftLeft):
         combined = b.logical_left_shift(x, b.emit(BitwiseAnd, [y, b.constant(np.asarray(31))]))
         if not b.real and _vectorized(op) and not _within_int32(op.rhs):
             warning = _SHIFTS
     else:
-        combined = b.emit(BitwiseAnd if isinstance(op, StablehloAnd) else BitwiseOr, [x, y], x.type)
+        combined = b.emit(BitwiseAnd if isinstance(op, hlo.StablehloAnd) else BitwiseOr, [x, y], x.type)
     return Rewritten([b.cast(b.cast(combined, kind), storage)], note, warning, "unsettled")
 
 
-def _vectorized(op: StablehloShiftLeft) -> bool:
+def _vectorized(op: hlo.StablehloShiftLeft) -> bool:
     """Whether the kernel may shift several elements at once; one by one x86-64 shifts modulo 32."""
     shape = op.lhs.type.shape
     return shape is None or None in shape or math.prod(d or 0 for d in shape) >= _AT_ONCE
@@ -399,9 +334,9 @@ def _within_int32(amounts: Value) -> bool:
     return amounts.is_constant and bool(((amounts.array >= 0) & (amounts.array < 32)).all())
 
 
-@rule(StablehloClamp)
-def clamp(op: StablehloClamp, b: RuleBuilder) -> Answer:
-    """result = min(max(x, low), high) of what all become under the result's parameters."""
+@rule(hlo.StablehloClamp)
+def clamp(op: hlo.StablehloClamp, b: RuleBuilder) -> Answer:
+    """result = min(max(x, low), high), all under the result's parameters"""
     ready = under(b, [op.low, op.input, op.high], op.output)
     if ready is None:
         raise _rejected(op)

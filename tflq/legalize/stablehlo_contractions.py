@@ -1,8 +1,9 @@
-"""STABLEHLO_DOT_GENERAL and STABLEHLO_CONVOLUTION of TFLite files, and their counterparts in text, as builtins. No
-interpreter computes them on quantized tensors.
+"""dot_general and convolution, of TFLite files and of text, as TFLite's builtins; and the ops of `stablehlo` that text
+has, as builtins.
 
-They become builtins on the same types, which the rules of these lower with the parameters honoured. Beside floats the
-weights are dequantized; what has several scales on its activations is computed in float.
+Any layout becomes the one that kernels take: dims in their order, those of one role together. Tensors keep their
+element types: no interpreter computes these operators on quantized tensors, and the rules of the builtins lower them
+with the parameters honoured. Shapes must be known. What has several scales on its activations is computed in float.
 """
 
 from __future__ import annotations
@@ -27,13 +28,6 @@ from tflq.legalize.deciding import MARK
 from tflq.legalize.probing import kernel_name
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.stablehlo import as_builtin, builtin, by_rules, option
-
-# dot_general and convolution of any layout as TFLite's builtins: dims in the order that kernels take, and those of
-# one role together.
-#
-# Tensors keep their element types: what becomes of floats computes in float, what becomes of quantized tensors has
-# their parameters. Shapes must be known.
-
 
 _MOST_BATCHES: Final = 3
 """Batch dims of BATCH_MATMUL."""
@@ -71,7 +65,7 @@ class Contractions:
     # --- layouts
 
     def ordered(self, x: Value, perms: Sequence[int]) -> Value:
-        """The dims in another order: of a constant now."""
+        """The dims in another order; a constant is transposed now."""
         if list(perms) == list(range(len(perms))):
             return x
         kind = TensorType(tuple((x.type.shape or ())[p] for p in perms), _moved(x.type.element, perms))
@@ -131,7 +125,7 @@ class Contractions:
         w, adj_y = self._side(rhs, batches, numbers.rhs_batching, numbers.rhs_contracting, columns)
         many, wide = prod(left[d] for d in rows), prod(right[d] for d in columns)
         element = _merged(result.element, (*batches, many, wide), len(numbers.lhs_batching), len(rows), result.shape)
-        made = self.b.emit(
+        product = self.b.emit(
             BatchMatMul,
             [x, self.weights(w)],
             TensorType((*batches, many, wide), element),
@@ -139,12 +133,12 @@ class Contractions:
             adj_y=adj_y,
             asymmetric_quantize_inputs=False,
         )
-        return self.reshaped(made, [d or 0 for d in result.shape or ()], result.element)
+        return self.reshaped(product, [d or 0 for d in result.shape or ()], result.element)
 
     def _side(
         self, x: Value, batches: Dims, batching: Sequence[int], first: Sequence[int], second: Sequence[int]
     ) -> tuple[Value, bool]:
-        """[batches, first, second], or [batches, second, first] and True where that is how it lies already."""
+        """[batches, first, second]; or [batches, second, first] and True, if that is its layout already."""
         adjoint = [*batching, *second, *first] == list(range(len(_dims(x)))) and bool(first) and bool(second)
         one, other = (second, first) if adjoint else (first, second)
         sizes = _dims(x)
@@ -165,12 +159,12 @@ class Contractions:
         x, groups = self._groups(x, how)
         shape = result.shape or ()
         places = (numbers.output[0], *numbers.output[2], numbers.output[1])
-        made = TensorType(tuple(shape[i] for i in places), _moved(result.element, places))
-        out = self._three(how, x, rhs, made) if rank == 3 else self._two(how, x, rhs, made, groups)
+        ordered = TensorType(tuple(shape[i] for i in places), _moved(result.element, places))
+        out = self._three(how, x, rhs, ordered) if rank == 3 else self._two(how, x, rhs, ordered, groups)
         return self.ordered(out, [places.index(i) for i in range(len(places))])
 
     def _groups(self, x: Value, how: Convolved) -> tuple[Value, int]:
-        """The input, and its groups of features: groups of batches have become such."""
+        """The input and its number of groups of features; groups of batches become groups of features."""
         count = how.batch_groups
         if count == 1:
             return x, how.feature_groups
@@ -179,17 +173,17 @@ class Contractions:
         x = self.ordered(x, (*range(1, len(spatial) + 2), 0, len(spatial) + 2))
         return self.reshaped(x, (batch // count, *spatial, count * depth)), count
 
-    def _two(self, how: Convolved, x: Value, rhs: Value, made: TensorType, groups: int) -> Value:
+    def _two(self, how: Convolved, x: Value, rhs: Value, result: TensorType, groups: int) -> Value:
         """One or two spatial dims."""
         inputs, outputs, spatial = how.numbers.kernel
         depthwise = groups > 1 and _dims(rhs)[inputs] == 1
         w = self._flipped(rhs, [spatial[axis] for axis in how.reversed])
         w = self.ordered(w, [inputs, *spatial, outputs] if depthwise else [outputs, *spatial, inputs])
-        strides, dilations, shape = how.window.strides, how.window.dilations, made.shape or ()
+        strides, dilations, shape = how.window.strides, how.window.dilations, result.shape or ()
         if len(spatial) == 1:  # a height of 1
-            x, w = (self.reshaped(v, (_dims(v)[0], 1, *_dims(v)[1:]), _behind(v.type.element)) for v in (x, w))
+            x, w = (self.reshaped(v, (_dims(v)[0], 1, *_dims(v)[1:]), _beyond(v.type.element, 1)) for v in (x, w))
             strides, dilations = (1, *strides), (1, *dilations)
-            made = TensorType((shape[0], 1, *shape[1:]), _behind(made.element))
+            result = TensorType((shape[0], 1, *shape[1:]), _beyond(result.element, 1))
         attributes: dict[str, Any] = {
             "padding": "VALID",
             "stride_h": strides[0],
@@ -203,12 +197,12 @@ class Contractions:
         else:
             attributes["quantized_bias_type"] = "FLOAT32"
         kind = DepthwiseConv2D if depthwise else Conv2D
-        out = self.b.emit(kind, [x, self.weights(w), _bias(made)], made, **attributes)
+        out = self.b.emit(kind, [x, self.weights(w), _bias(result)], result, **attributes)
         if len(spatial) == 2:
             return out
-        return self.reshaped(out, [d or 0 for d in shape], _before(made.element))
+        return self.reshaped(out, [d or 0 for d in shape], _beyond(result.element, -1))
 
-    def _three(self, how: Convolved, x: Value, rhs: Value, made: TensorType) -> Value:
+    def _three(self, how: Convolved, x: Value, rhs: Value, result: TensorType) -> Value:
         if how.feature_groups != 1 or how.batch_groups != 1:
             raise Refused("CONV_3D has no groups")
         inputs, outputs, spatial = how.numbers.kernel
@@ -217,7 +211,7 @@ class Contractions:
         attributes: dict[str, Any] = {"padding": "VALID", "fused_activation_function": "NONE"}
         for axis, stride, dilation in zip("dhw", how.window.strides, how.window.dilations, strict=True):
             attributes |= {f"stride_{axis}": stride, f"dilation_{axis}_factor": dilation}
-        return self.b.emit(Conv3D, [x, self.weights(w), _bias(made)], made, **attributes)
+        return self.b.emit(Conv3D, [x, self.weights(w), _bias(result)], result, **attributes)
 
 
 def _dims(x: Value) -> Dims:
@@ -238,13 +232,13 @@ def _zero(kind: TensorType) -> Value:
     return constant(np.zeros((), kind.storage.dtype))
 
 
-def _bias(made: TensorType) -> Value | None:
-    """Zeros beside floats; of quantized tensors none is needed."""
-    return None if made.quantized else constant(np.zeros((made.shape or ())[-1] or 0, np.float32))
+def _bias(result: TensorType) -> Value | None:
+    """Zeros for floats; quantized tensors need none."""
+    return None if result.quantized else constant(np.zeros((result.shape or ())[-1] or 0, np.float32))
 
 
 def _along(element: UniformQuantizedPerAxisType, axis: int, repeated: np.ndarray | None = None) -> ElementType:
-    """The parameters along another axis; `repeated`: those of these indices."""
+    """The parameters along another axis; `repeated`: only those with these indices, in this order."""
     index = slice(None) if repeated is None else repeated
     return UniformQuantizedPerAxisType.of(
         element.storage,
@@ -263,23 +257,16 @@ def _moved(element: ElementType, perms: Sequence[int]) -> ElementType:
     return _along(element, list(perms).index(element.axis))
 
 
-def _behind(element: ElementType) -> ElementType:
-    """Where a dim is put at place 1."""
+def _beyond(element: ElementType, by: int) -> ElementType:
+    """The parameters where a dim at place 1 is inserted (by 1), or removed (by -1)."""
     if not isinstance(element, UniformQuantizedPerAxisType):
         return element
-    return _along(element, element.axis + (element.axis >= 1))
-
-
-def _before(element: ElementType) -> ElementType:
-    """Where the dim at place 1 is taken away."""
-    if not isinstance(element, UniformQuantizedPerAxisType):
-        return element
-    return _along(element, element.axis - (element.axis >= 1))
+    return _along(element, element.axis + by * (element.axis >= 1))
 
 
 def _merged(element: ElementType, shape: Dims, batching: int, first: int, dims: Any) -> ElementType:
-    """The parameters of a tensor of `dims`, of which the first `batching`, the next `first` and the rest become one
-    each, as they are along the dims of `shape`."""
+    """The parameters of a tensor of `dims` once the first `batching`, the next `first` and the rest of these are merged
+    into one dim each, those of `shape`."""
     if not isinstance(element, UniformQuantizedPerAxisType):
         return element
     begin, end, place = (
@@ -295,32 +282,32 @@ def _merged(element: ElementType, shape: Dims, batching: int, first: int, dims: 
 
 
 Contraction: TypeAlias = StablehloDotGeneral | StablehloConvolution
-"""Of files."""
+"""The operators of files."""
 
 
 @rule(StablehloConvolution, StablehloDotGeneral)
 def contraction(op: Contraction, b: RuleBuilder) -> Answer:
-    """The rules of the builtins that compute it, one after the other."""
+    """Applies the rules of the builtins that compute it."""
     if as_builtin(op) is not None:
         return builtin(op, b)
-    emitted = Emitter()
-    emitted.location = op.location
+    emitter = Emitter()
+    emitter.location = op.location
     try:
-        made = spread(op, Contractions(emitted), op.lhs, op.rhs, op.output.type)
+        output = spread(op, Contractions(emitter), op.lhs, op.rhs, op.output.type)
     except Refused as why:
         raise Refused(f"{kernel_name(op)} on quantized tensors has no form on builtins: {why}") from None
     several = next((v for v in (op.lhs, op.output) if isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
     if several is not None:
-        raise NotApplicable(f"'{several.name}' has several scales, and is no weights")
-    for each in emitted.ops:
-        b.became(each.result, by_rules(each, b).results[0])
-    return b.value(made)
+        raise NotApplicable(f"'{several.name}' has several scales, and only weights may")
+    for emitted in emitter.ops:
+        b.became(emitted.result, by_rules(emitted, b).results[0])
+    return b.value(output)
 
 
 def spread(
     op: Contraction | DotGeneral | Convolution, to: Contractions, lhs: Value, rhs: Value, result: TensorType
 ) -> Value:
-    """The builtins on these operands. Refused if there are none."""
+    """Emits builtins that compute an op on these operands. Refused if there are none."""
     try:
         if isinstance(op, (StablehloDotGeneral, DotGeneral)):
             numbers = op.numbers if isinstance(op, DotGeneral) else _dot_numbers(op)
@@ -375,22 +362,23 @@ def _convolved_of_text(op: Convolution) -> Convolved:
     return Convolved(op.numbers, op.window, reversal, op.feature_group_count, op.batch_group_count)
 
 
-# Ops of `stablehlo` on floats, and hybrid ones, also of files, as TFLite's builtins; those on quantized tensors have
-# rules.
-#
-# A hybrid op, of floating-point activations and quantized weights, becomes DEQUANTIZE of the weights and the float
-# operator: weight-only quantization. The weights stay quantized in the file. TFLite's own hybrid kernels are not
-# used: they quantize the activations as they run.
+# Ops of text on floats, and hybrid ones.
 
 
 def stands_apart(op: Op) -> bool:
-    """Whether an op is one of `stablehlo`, or of a file and of those that no interpreter runs beside floats."""
+    """Whether an op is of text, or one of a file that no interpreter runs on floats with quantized weights."""
     return op.name.startswith("stablehlo.") or isinstance(op, Contraction)
 
 
 def to_builtins(module: Module, *, keep_weights: bool) -> None:
-    """Replaces them in a module (changed in place). keep_weights: DEQUANTIZE of a constant is not folded.
-    UnsupportedError lists every op that has no builtin."""
+    """Replaces ops of `stablehlo` on floats, and hybrid ones also of files, by builtins; the module is changed in
+    place. Ops on quantized tensors have rules.
+
+    A hybrid op, of floating-point activations and quantized weights, becomes DEQUANTIZE of the weights and the float
+    operator: weight-only quantization, whose weights stay quantized in the file. TFLite's own hybrid kernels are not
+    used: they quantize the activations as they run. keep_weights: DEQUANTIZE of a constant is not folded.
+    UnsupportedError lists every op that no builtin computes.
+    """
     refused: list[Reason] = []
     for index, function in enumerate(module.functions):
         if any(map(stands_apart, function.ops)):
@@ -408,21 +396,21 @@ def _function(function: Function, index: int, keep_weights: bool, refused: list[
         b.location = op.location
         op.operands = [v if v is None else replaced.get(v, v) for v in op.operands]
         try:
-            made = _of(op, b, _Floats(b, keep_weights))
+            result = _of(op, b, _Floats(b, keep_weights))
         except Refused as why:
             refused.append(why.within(f"function {index}, {op.name}", subgraph=index))
             continue
-        if made is None:
+        if result is None:
             ops.append(op)
             continue
-        made.name = op.result.name
-        replaced[op.result] = made
+        result.name = op.result.name
+        replaced[op.result] = result
     function.ops = ops
     function.outputs = [replaced.get(v, v) for v in function.outputs]
 
 
 def _of(op: Op, b: Emitter, products: _Floats) -> Value | None:
-    """What computes a result; None for an op that stays as it is."""
+    """The result that builtins compute; None for an op that stays as it is."""
     if isinstance(op, Contraction):
         floats = op.lhs.type.element == op.output.type.element == f32
         return spread(op, products, op.lhs, op.rhs, op.output.type) if floats and op.rhs.type.quantized else None
@@ -459,7 +447,7 @@ class _Floats(Contractions):
             return w
         if getattr(w.type.element, "expressed", None) != f32:
             raise Refused("TFLite dequantizes to f32 only, and has no float16 kernel for it")
-        made = self.b.op("tfl.dequantize", [w], [w.type.with_element(f32)], {})
+        dequantized = self.b.op("tfl.dequantize", [w], [w.type.with_element(f32)], {})
         if self._keep_weights and w.is_constant:
-            made.info = {MARK: True}
-        return made.result
+            dequantized.info = {MARK: True}
+        return dequantized.result

@@ -1,17 +1,19 @@
-"""`stablehlo.reduce` and `stablehlo.reduce_window` of quantized values: reductions of integers in wide accumulators.
+"""Reductions of quantized values: STABLEHLO_REDUCE_WINDOW of files; `stablehlo.reduce`, `reduce_window`,
+`uniform_quantize` and `uniform_dequantize` of text.
 
     result = output_conversion(init + sum of input_conversion(x)), or the greatest, or the least
 
-The sum is of steps of the accumulator's scale, in int32, and is clamped nowhere: only sums that cannot leave the bounds
-of the accumulator's type are taken, so that no order gives anything else. Conversions are exact (`conversions`).
+Of text the sum is of steps of the accumulator's scale, in int32, and is not clamped: only sums that cannot leave the
+bounds of the accumulator's type are taken, so that the order does not matter. Conversions are exact, as the
+specification computes them in floating point: of equal scales another zero point; else RESCALE in float64, proven to be
+the same, or one off, at every threshold of the result; else a table of the values that can occur.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,198 +21,36 @@ from tflq.dialects.ext import RescaleF64
 from tflq.dialects.stablehlo.conversions import Accumulating, Functions, rescale_region, results_of, single_op
 from tflq.dialects.stablehlo.elementwise import Add, Maximum, Minimum, UniformDequantize, UniformQuantize
 from tflq.dialects.stablehlo.movement import Reduce, ReduceWindow, SelectAndScatter
-from tflq.dialects.tfl.indexing import DynamicUpdateSlice, Gather
-from tflq.dialects.tfl.movement import Dilate, PadV2
-from tflq.dialects.tfl.movement import Slice as TflSlice
-from tflq.dialects.tfl.stablehlo import (
-    StablehloBroadcastInDim,
-    StablehloDynamicSlice,
-    StablehloDynamicUpdateSlice,
-    StablehloGather,
-    StablehloPad,
-    StablehloReduceWindow,
-)
-from tflq.dialects.tosa.movement import Tile
+from tflq.dialects.tfl.arithmetic import Div
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.errors import Refused
 from tflq.evaluate.stablehlo_elementwise import same_scale
 from tflq.evaluate.stablehlo_reduction import apply, leaves_bounds, sums_of
 from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
-from tflq.legalize.movement import COPIED, seen_by_kernel, under
 from tflq.legalize.pooling import COMBINE, over_windows, reduced
-from tflq.legalize.probing import kernel_name
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.legalize.stablehlo import builtin_name, option
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.stablehlo import builtin_name
+from tflq.legalize.stablehlo_movement import padded
 from tflq.numerics.fixed_point import round_float
 
-# STABLEHLO_PAD, GATHER, BROADCAST_IN_DIM, DYNAMIC_SLICE and DYNAMIC_UPDATE_SLICE: stored integers moved.
-#
-# PAD and GATHER have kernels, which copy the integers as they are. Where parameters must hold, and where no kernel
-# is, what is moved takes the result's parameters first. PAD writes `interior` values between elements (DILATE), then
-# values around them; edges less than 0 cut off. GATHER copies a slice of constant size from each start index, which
-# is clamped: with known indices every element of the result is picked by its place in the operand. Sources:
-# kernels/stablehlo_pad.cc, stablehlo_gather.cc; the StableHLO specification.
-
-
-def _sources(op: Op, b: RuleBuilder, values: list[Value], kernel: bool) -> tuple[list[Value], str] | None:
-    """What is moved, and a warning where the kernel disregards parameters; None if they cannot be honoured."""
-    result = op.result
-    if any(v.type.storage != result.type.storage for v in values):
-        return None
-    if all(v.type.element == result.type.element and seen_by_kernel(v) != (0.0, 0) for v in values):
-        return [b.value(v) for v in values], ""
-    if kernel and not b.real:
-        return [b.value(v) for v in values], COPIED
-    ready = under(b, values, result)
-    return None if ready is None else (ready, "")
-
-
-def _not_copied(reason: str, warning: str) -> NotApplicable:
-    """Where the kernel copies integers that come under other parameters, and no rule here does."""
-    raise NotApplicable(reason, f"{warning}; {AS_STATED}" if warning else "")
-
-
-def _refused(op: Op) -> Refused:
-    raise Refused(
-        f"{kernel_name(op)} has a form on builtins only where parameters are per layer and dims are known",
-        "lower it to TFLite's builtins, or dequantize its operands, before converting",
-    )
-
-
-@rule(StablehloPad)
-def pad(op: StablehloPad, b: RuleBuilder) -> Answer:
-    """result = the operand with stored values between and around its elements."""
-    x = op.input
-    found = _sources(op, b, [x, op.value], kernel=True)
-    if found is None:
-        raise NotApplicable(COPIED)
-    (plain, fill), warning = found
-    if not x.type.is_static:
-        raise _not_copied(f"the shape of '{x.name}' is not known", warning)
-    low, high, inner = (option(v) for v in (op.edge_padding_low, op.edge_padding_high, op.interior_padding))
-    return Rewritten([padded(b, plain, fill, low, high, inner)], warning=warning)
-
-
-def padded(b: RuleBuilder, plain: Value, fill: Value, low: list[int], high: list[int], inner: list[int]) -> Value:
-    """A tensor of known shape with `inner` fills between its elements, and fills around; less than 0 cuts off."""
-    fill, shape, storage = b.reshape(fill, []), [d or 0 for d in plain.type.shape or ()], plain.type.storage
-    if any(inner):
-        shape = [d + max(d - 1, 0) * i for d, i in zip(shape, inner, strict=True)]
-        if 0 in shape:  # DILATE reads beyond what is empty
-            plain = b.reshape(plain, shape)
-        else:
-            factors = b.constant(np.asarray(inner) + 1)
-            plain = b.emit(Dilate, [plain, factors, fill], TensorType(tuple(shape), storage))
-    around = np.maximum(np.stack([low, high], axis=-1).reshape(-1, 2), 0)
-    if around.any():
-        shape = [d + int(p.sum()) for d, p in zip(shape, around, strict=True)]
-        plain = b.emit(PadV2, [plain, b.constant(around), fill], TensorType(tuple(shape), storage))
-    start = [max(-v, 0) for v in low]
-    if min([*low, *high], default=0) < 0:
-        size = [d - s - max(-h, 0) for d, s, h in zip(shape, start, high, strict=True)]
-        plain = _cut(b, plain, start, size)
-    return plain
-
-
-def _cut(b: RuleBuilder, x: Value, start: list[int], size: list[int]) -> Value:
-    return b.slice(x, tuple(start), tuple(size))
-
-
-@rule(StablehloGather)
-def gather(op: StablehloGather, b: RuleBuilder) -> Answer:
-    """result = slices from known start indices."""
-    x, indices, result = op.input, op.indices, op.result
-    found = _sources(op, b, [x], kernel=True)
-    if found is None:
-        raise NotApplicable(COPIED)
-    (plain,), warning = found
-    if not x.type.is_static or not indices.is_constant:
-        raise _not_copied(f"the shape of '{x.name}' or the indices '{indices.name}' are not known", warning)
-    shape = [d or 0 for d in x.type.shape or ()]
-    places = _places(op, indices.array, shape)
-    flat = b.reshape(plain, [math.prod(shape)])
-    type = TensorType(places.shape, result.type.storage)
-    return Rewritten([b.emit(Gather, [flat, b.constant(places)], type, axis=0, batch_dims=0)], warning=warning)
-
-
-def _places(op: StablehloGather, indices: np.ndarray, shape: list[int]) -> np.ndarray:
-    """Which element of the flat operand each of the result is."""
-    sizes, mapped = option(op.slice_sizes), option(op.start_index_map)
-    collapsed, offsets = option(op.collapsed_slice_dims), option(op.offset_dims)
-    at = op.index_vector_dim
-    starts = indices[..., None] if at == indices.ndim else np.moveaxis(indices, at, -1)
-    start = np.zeros((*starts.shape[:-1], len(shape)), np.int64)
-    start[..., mapped] = starts
-    start = np.clip(start, 0, np.asarray(shape) - sizes)
-    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    inside = (np.moveaxis(np.indices(sizes), 0, -1) * strides).sum(-1)
-    inside = inside.squeeze(tuple(collapsed))
-    batch = starts.ndim - 1
-    places = (start * strides).sum(-1).reshape(*starts.shape[:-1], *(1,) * inside.ndim) + inside
-    return np.moveaxis(places, range(batch, places.ndim), offsets)
-
-
-@rule(StablehloBroadcastInDim)
-def broadcast_in_dim(op: StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
-    """result = the operand's dims in the places given, repeated."""
-    x, result = op.input, op.result
-    found = _sources(op, b, [x], kernel=False)
-    if found is None or not x.type.is_static or not result.type.is_static:
-        raise _refused(op)
-    shape = [d or 0 for d in result.type.shape or ()]
-    places = dict(zip(option(op.broadcast_dimensions), x.type.shape or (), strict=True))
-    ranked = b.reshape(found[0][0], [places.get(i, 1) for i in range(len(shape))])
-    times = tuple(d // (places.get(i) or 1) for i, d in enumerate(shape))
-    type = TensorType(tuple(shape), result.type.storage)
-    return Rewritten([b.emit(Tile, [ranked], type, multiples=times)])
-
-
-@rule(StablehloDynamicSlice)
-def dynamic_slice(op: StablehloDynamicSlice, b: RuleBuilder) -> Answer:
-    """result = a slice of constant size from start indices, which are clamped."""
-    x, sizes = op.input, option(op.slice_sizes)
-    found = _sources(op, b, [x], kernel=False)
-    if found is None or not x.type.is_static:
-        raise _refused(op)
-    most = np.asarray(x.type.shape) - sizes
-    start = _starts(b, op.starts)
-    start = b.minimum(b.maximum(start, b.constant(np.zeros_like(most))), b.constant(most))
-    type = TensorType(tuple(sizes), op.result.type.storage)
-    return Rewritten([b.emit(TflSlice, [found[0][0], start, b.constant(np.asarray(sizes))], type)])
-
-
-@rule(StablehloDynamicUpdateSlice)
-def dynamic_update_slice(op: StablehloDynamicUpdateSlice, b: RuleBuilder) -> Answer:
-    """result = the operand with a block replaced."""
-    found = _sources(op, b, [op.input, op.update], kernel=False)
-    if found is None:
-        raise _refused(op)
-    operands = [*found[0], _starts(b, op.starts)]
-    return Rewritten([b.emit(DynamicUpdateSlice, operands, op.result.type.stripped())])
-
-
-def _starts(b: RuleBuilder, starts: Sequence[Value | None]) -> Value:
-    """The start indices, each an operand, as one vector of int32."""
-    scalars = [v for v in starts if v is not None]
-    if all(v.is_constant for v in scalars):
-        return b.constant(np.asarray([int(v.array.reshape(())) for v in scalars]))
-    parts = [b.reshape(b.cast(b.value(v), i32), [1]) for v in scalars]
-    return b.concat(parts, 0)
-
-
-# STABLEHLO_REDUCE_WINDOW: stored integers dilated and padded by the initial value, then reduced over windows.
-#
-# The kernel asks the function that the operator names for its one operator, and knows no scales. Source:
-# kernels/stablehlo_reduce_window.cc.
-
-
+_STORAGE = (i8, ui8, i16, i32)
+_ENTRIES = 1 << 16
 _RAW = "the kernel reduces the stored integers and ignores scales and zero points"
+_BY_ONE_OP = (
+    "only a body of one stablehlo.add, maximum or minimum is lowered to integers; another one is evaluated "
+    "(tflq opt -p fold, on constants)"
+)
 
 
 @rule(StablehloReduceWindow)
-def reduce_window_windows(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
-    """result = init combined with each window's elements. `op.info["body"]`: the class of the one operator of its
-    function."""
+def stored_windows(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
+    """result = init combined with each window's elements, as stored, dilated and padded by init.
+
+    The kernel asks the operator's function for its one operator (`op.info["body"]`: its class), and knows no scales.
+    Source: kernels/stablehlo_reduce_window.cc.
+    """
     function = builtin_name(op.info.get("body") or Op)
     storage = op.result.type.storage
     operands = [v for v in op.inputs if v is not None]
@@ -221,34 +61,25 @@ def reduce_window_windows(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
             "lower it to TFLite's builtins, or dequantize its operands",
         )
     x, init = operands
-    if {x.type.storage, init.type.storage} != {storage} or storage not in (i8, ui8, i16, i32):
+    if {x.type.storage, init.type.storage} != {storage} or storage not in _STORAGE:
         raise Refused(f"no form reduces {x.type.storage} and {init.type.storage} to {storage}")
     rank = x.type.rank or 0
     window, strides, base, dilations = (
-        [1] * rank if given is None else [int(v) for v in given]
-        for given in (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
+        [1] * rank if stated is None else [int(v) for v in stated]
+        for stated in (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
     )
-    given = op.padding
-    sides = [0] * (2 * rank) if given is None else [int(v) for v in given]
+    sides = [0] * (2 * rank) if op.padding is None else [int(v) for v in op.padding]
     start = b.reshape(b.value(init), [])
     y = padded(b, b.value(x), start, sides[::2], sides[1::2], [d - 1 for d in base])
     extreme = function.endswith("IMUM")
     wide = storage if extreme else i32
-    y = b.cast(y, wide)
     windows = list(zip(window, strides, dilations, strict=True))
-    y = reduced(b, y, b.cast(start, wide), windows, COMBINE[function])
+    y = reduced(b, b.cast(y, wide), b.cast(start, wide), windows, COMBINE[function])
     same = extreme and len({v.type.element for v in op.tensors}) == 1
     return Rewritten([b.cast(y, storage)], warning="" if same else _RAW)
 
 
-# Functions of one quantized value in integers, exactly as the specification computes them in floating point.
-#
-# Equal scales: another zero point. Else RESCALE in float64, proven to be the same, or one off, at every threshold of
-# the result; else a table of the values that it can be. Whatever the function is, it is evaluated once for each of
-# them.
-
-
-_ENTRIES = 1 << 16
+# Conversions: functions of one quantized value in integers.
 
 
 class Converted(NamedTuple):
@@ -260,8 +91,8 @@ class Converted(NamedTuple):
 
 def converted(
     b: RuleBuilder, x: Value, region: Region | None, source: TensorType, bounds: tuple[int, int]
-) -> Converted | NotApplicable:
-    """A function of stored integers of a type, which are within bounds."""
+) -> Converted:
+    """A function of stored integers of a type, which are within bounds. NotApplicable if it needs too large a table."""
     wide = b.cast(x, i32)
     if region is None:
         return Converted(wide, bounds)
@@ -274,9 +105,9 @@ def converted(
     monotone = isinstance(step, UniformQuantize) and step.input is region.block.arguments[0]
     if monotone and same_scale(source, target):
         return _moved(b, wide, source, target, bounds)
-    if monotone and (found := _scaled(b, wide, region, source, target, bounds)) is not None:
-        return found
     if monotone:
+        if (scaled := _scaled(b, wide, region, source, target, bounds)) is not None:
+            return scaled
         bounds = _narrowed(region, source, bounds)
         wide = b.clamp(wide, *bounds)
     if bounds[1] - bounds[0] >= _ENTRIES:
@@ -286,22 +117,18 @@ def converted(
 
 def _moved(b: RuleBuilder, x: Value, source: TensorType, target: TensorType, bounds: tuple[int, int]) -> Converted:
     """The same scale, another zero point."""
-    given: Any = source.element
-    made: Any = target.element
-    by = made.zero_point - given.zero_point
-    low, high = (int(np.clip(end + by, made.storage_min, made.storage_max)) for end in bounds)
-    # within the bounds first, so that nothing leaves int32
-    x = b.clamp(x, max(low - by, i32.minimum), min(high - by, i32.maximum)) if (low, high) != _both(bounds, by) else x
-    return Converted(b.add(x, b.constant(np.asarray(by))) if by else x, (low, high))
-
-
-def _both(bounds: tuple[int, int], by: int) -> tuple[int, int]:
-    return bounds[0] + by, bounds[1] + by
+    before: Any = source.element
+    after: Any = target.element
+    by = after.zero_point - before.zero_point
+    low, high = (int(np.clip(end + by, after.storage_min, after.storage_max)) for end in bounds)
+    if (low, high) != (bounds[0] + by, bounds[1] + by):  # clamped first, so that nothing leaves int32
+        x = b.clamp(x, max(low - by, i32.minimum), min(high - by, i32.maximum))
+    return Converted(b.add(x, b.constant(by)) if by else x, (low, high))
 
 
 def _values(region: Region, source: TensorType, stored: np.ndarray) -> np.ndarray:
-    (made,) = apply(region, [stored.astype(source.storage.dtype)])
-    return made.astype(np.int64)
+    (results,) = apply(region, [stored.astype(source.storage.dtype)])
+    return results.astype(np.int64)
 
 
 def _thresholds(region: Region, source: TensorType, bounds: tuple[int, int], results: np.ndarray) -> np.ndarray:
@@ -326,59 +153,58 @@ def _narrowed(region: Region, source: TensorType, bounds: tuple[int, int]) -> tu
 def _scaled(
     b: RuleBuilder, x: Value, region: Region, source: TensorType, target: TensorType, bounds: tuple[int, int]
 ) -> Converted | None:
-    """RESCALE in float64; where it is one off at thresholds, a comparison with these sets it right. None if it is
+    """RESCALE in float64; where it is one off at thresholds, a comparison with these corrects it. None if it is
     further off."""
-    given: Any = source.element
-    made: Any = target.element
-    if target.storage not in (i8, ui8, i16) or not isinstance(given, UniformQuantizedType) or not made.scale:
+    before: Any = source.element
+    after: Any = target.element
+    if target.storage not in (i8, ui8, i16) or not isinstance(before, UniformQuantizedType) or not after.scale:
         return None
-    reach = bounds[0] - given.zero_point, bounds[1] - given.zero_point
+    reach = bounds[0] - before.zero_point, bounds[1] - before.zero_point
     if min(reach) < i32.minimum or max(*reach, bounds[1] + 1) > i32.maximum:
         return None
-    scale = given.scale / made.scale
+    scale = before.scale / after.scale
     low, high = (int(v) for v in _values(region, source, np.asarray(bounds)))
     at = _thresholds(region, source, bounds, np.arange(low + 1, high + 1))
     probes = np.unique(np.concatenate([at, at - 1, np.asarray(bounds)]).clip(*bounds))
-    rounded = round_float((probes - given.zero_point) * scale, "half_away") + made.zero_point
+    rounded = round_float((probes - before.zero_point) * scale, "half_away") + after.zero_point
     off = np.abs(rounded.clip(low, high) - _values(region, source, probes)).max()
     if off > 1:
         return None
-    steps = b.sub(x, b.constant(np.asarray(given.zero_point))) if given.zero_point else x
-    numbers = {"scale": np.asarray([scale]), "output_zp": made.zero_point, "input_range": reach}
+    steps = b.sub(x, b.constant(before.zero_point)) if before.zero_point else x
+    numbers = {"scale": np.asarray([scale]), "output_zp": after.zero_point, "input_range": reach}
     near = b.emit(RescaleF64, [steps], steps.type.with_element(target.storage), **numbers)
     out = b.clamp(b.cast(near, i32), low, high)
     if off:
         firsts = np.concatenate([[bounds[0]], at, [bounds[1] + 1]])
-        out = _set_right(b, x, out, firsts.astype(np.int32), low)
+        out = _corrected(b, x, out, firsts.astype(np.int32), low)
     return Converted(out, (low, high))
 
 
-def _set_right(b: RuleBuilder, x: Value, near: Value, firsts: np.ndarray, low: int) -> Value:
-    """Results that are one off at most: one more where x has reached the first value of the next, one less where it has
-    not reached that of its own. `firsts`: of each result from `low` up, and of the one after the last."""
-    index = b.sub(near, b.constant(np.asarray(low))) if low else near
-    one, none = b.constant(np.asarray(1)), b.constant(np.asarray(0))
+def _corrected(b: RuleBuilder, x: Value, near: Value, firsts: np.ndarray, low: int) -> Value:
+    """Results that are at most one off: one more where x has reached the first value of the next result, one less where
+    it has not reached the first of its own. `firsts`: of each result from `low` up, and of the one after the last."""
+    index = b.sub(near, b.constant(low)) if low else near
+    one, zero = b.constant(1), b.constant(0)
     own, following = (
         b.emit(Gather, [b.constant(table), index], TensorType(x.type.shape, i32), axis=0, batch_dims=0)
         for table in (firsts[:-1], firsts[1:])
     )
-    more = b.select(b.greater_equal(x, following), one, none)
-    return b.sub(b.add(near, more), b.select(b.greater(own, x), one, none))
+    more = b.select(b.greater_equal(x, following), one, zero)
+    return b.sub(b.add(near, more), b.select(b.greater(own, x), one, zero))
 
 
 def _looked_up(b: RuleBuilder, x: Value, region: Region, source: TensorType, bounds: tuple[int, int]) -> Converted:
     table = _values(region, source, np.arange(bounds[0], bounds[1] + 1))
-    index = b.sub(x, b.constant(np.asarray(bounds[0]))) if bounds[0] else x
+    index = b.sub(x, b.constant(bounds[0])) if bounds[0] else x
     entries = b.constant(table.astype(np.int32))
     out = b.emit(Gather, [entries, index], TensorType(x.type.shape, i32), axis=0, batch_dims=0)
     return Converted(out, (int(table.min()), int(table.max())))
 
 
-_BY_ONE_OP = (
-    "only a body of one stablehlo.add, maximum or minimum is lowered to integers; another one is evaluated "
-    "(tflq opt -p fold, on constants)"
-)
-_STORAGE = (i8, ui8, i16, i32)
+# Reductions of text.
+
+
+_Over: TypeAlias = Callable[[Value | None, str], Value | None]
 
 
 class _Plan(NamedTuple):
@@ -446,8 +272,8 @@ def _spread(b: RuleBuilder, x: Value, fill: Value, axis: int, dilation: int) -> 
     shape = [d or 0 for d in x.type.shape or ()]
     if dilation == 1 or shape[axis] < 2:
         return x
-    beside = [*shape[: axis + 1], dilation - 1, *shape[axis + 1 :]]
-    fills = b.add(b.constant(np.zeros(beside, np.int32)), fill)
+    between = [*shape[: axis + 1], dilation - 1, *shape[axis + 1 :]]
+    fills = b.add(b.constant(np.zeros(between, np.int32)), fill)
     rows = b.reshape(x, [*shape[: axis + 1], 1, *shape[axis + 1 :]])
     both = b.concat([rows, fills], axis + 1)
     shape[axis] *= dilation
@@ -486,29 +312,20 @@ def _accumulated(
     b: RuleBuilder,
     plan: _Plan,
     x: Value,
-    over: Callable[[Value | None, str], Value | None],
+    over: _Over,
     shape: Sequence[int | None],
     count: int,
 ) -> Answer:
-    """Conversions around what `over` makes of int32 values; None if there are none."""
+    """Conversions around `over`, which accumulates int32 values; it gives None if there are none."""
     element: Any = plan.source.element
-    given = converted(b, x, plan.functions.input_conversion, plan.source, (element.storage_min, element.storage_max))
-    first = converted(
-        b,
-        b.reshape(b.value(op.inits[0]), ()),
-        plan.functions.input_conversion,
-        plan.source,
-        (element.storage_min, element.storage_max),
-    )
-    if isinstance(given, NotApplicable) or isinstance(first, NotApplicable):
-        raise Refused(str(given) if isinstance(given, NotApplicable) else _BY_ONE_OP)
-    total, bounds = _combined(op, b, plan, given, first, over, count)
+    bounds = element.storage_min, element.storage_max
+    conversion = plan.functions.input_conversion
+    elements = converted(b, x, conversion, plan.source, bounds)
+    init = converted(b, b.reshape(b.value(op.inits[0]), ()), conversion, plan.source, bounds)
+    total, bounds = _combined(op, b, plan, elements, init, over, count)
     if total.type.shape != tuple(shape):
-        zeros = b.constant(np.zeros([d or 0 for d in shape], np.int32))
-        total = b.add(total, zeros)
+        total = b.add(total, b.constant(np.zeros([d or 0 for d in shape], np.int32)))
     out = converted(b, total, plan.functions.output_conversion, plan.accumulator, bounds)
-    if isinstance(out, NotApplicable):
-        raise Refused(str(out))
     return b.cast(out.value, plan.target.storage)
 
 
@@ -516,26 +333,25 @@ def _combined(
     op: Accumulating,
     b: RuleBuilder,
     plan: _Plan,
-    given: Converted,
-    first: Converted,
-    over: Callable[[Value | None, str], Value | None],
+    elements: Converted,
+    init: Converted,
+    over: _Over,
     count: int,
-) -> tuple[Value, tuple[int, int]]:
+) -> Converted:
     """The accumulator's stored integers, in int32, and their bounds."""
     if not isinstance(plan.body, Add):
         greatest = isinstance(plan.body, Maximum)
-        found = over(given.value, "max" if greatest else "min")
-        if found is None:
-            return first.value, first.bounds
-        return (b.maximum if greatest else b.minimum)(found, first.value), given.bounds
+        extreme = over(elements.value, "max" if greatest else "min")
+        if extreme is None:
+            return init
+        return Converted((b.maximum if greatest else b.minimum)(extreme, init.value), elements.bounds)
     element: Any = plan.accumulator.element
     zero = element.zero_point
-    steps = b.sub(given.value, b.constant(np.asarray(zero))) if zero else given.value
-    found = over(steps, "sum")
+    total = over(b.sub(elements.value, b.constant(zero)) if zero else elements.value, "sum")
+    if total is None:
+        return init
     low, high = sums_of(op, 0, count)
-    if found is None:
-        return first.value, first.bounds
-    return b.add(found, first.value), (low + zero, high + zero)
+    return Converted(b.add(total, init.value), (low + zero, high + zero))
 
 
 # `stablehlo.uniform_quantize` and `uniform_dequantize`, with the specification's rounding.
@@ -545,28 +361,24 @@ def _combined(
 def uniform_quantize(op: UniformQuantize, b: RuleBuilder) -> Answer:
     """result = clamp(round half even(real / scale + zero_point))"""
     source, target = op.input.type, op.result.type
-    made: Any = target.element
-    if not isinstance(made, UniformQuantizedType) or made.expressed != f32:
+    element: Any = target.element
+    if not isinstance(element, UniformQuantizedType) or element.expressed != f32:
         raise Refused("only one scale, of f32, is computed in integers")
     if not source.quantized:
-        real: Value = b.op(
-            "tfl.div",
-            [b.value(op.input), b.constant(np.asarray(made.scale, np.float32), f32)],
-            [source],
-            {"fused_activation_function": "NONE"},
-        ).result
-        if made.zero_point:
-            real = b.add(real, b.constant(np.asarray(made.zero_point, np.float32), f32))
-        unit = UniformQuantizedType.of(made.storage, 1.0, 0, storage_min=made.storage_min, storage_max=made.storage_max)
+        scale = b.constant(element.scale, f32)
+        real = b.emit(Div, [b.value(op.input), scale], source, fused_activation_function="NONE")
+        if element.zero_point:
+            real = b.add(real, b.constant(element.zero_point, f32))
+        unit = UniformQuantizedType.of(
+            element.storage, 1.0, 0, storage_min=element.storage_min, storage_max=element.storage_max
+        )
         return b.scast(b.qcast(real, target.with_element(unit), "half_even"), target.stripped())
-    given: Any = source.element
-    if not isinstance(given, UniformQuantizedType):
+    before = source.element
+    if not isinstance(before, UniformQuantizedType):
         raise Refused("only one scale is computed in integers")
-    region = rescale_region([given], [made])
-    found = converted(b, b.value(op.input), region, source, (given.storage_min, given.storage_max))
-    if isinstance(found, NotApplicable):
-        raise Refused(str(found))
-    return b.cast(found.value, made.storage)
+    bounds = before.storage_min, before.storage_max
+    out = converted(b, b.value(op.input), rescale_region([before], [element]), source, bounds)
+    return b.cast(out.value, element.storage)
 
 
 @rule(UniformDequantize)

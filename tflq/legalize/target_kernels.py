@@ -1,15 +1,16 @@
-"""Operators that the target has a kernel for: kept as they are, or on other storage where that is the same numbers.
+"""Operators that the target has a kernel for: kept as they are, or on other storage that holds the same numbers.
 
-    uint8 → int8           q - 128, zero point - 128, for kernels of which that is all that differs (target.unsigned)
-    int8 → uint8           q + 128, zero point + 128, likewise (target.signed)
-    per axis → per layer   where all scales and zero points are equal (target.uniform)
+    uint8 → int8           q - 128, zero point - 128, for kernels that differ in nothing else (target.unsigned)
+    int8 → uint8           q + 128, zero point + 128, for such kernels (target.signed)
+    per axis → per layer   if all scales and zero points are equal (target.uniform)
 
-Constants are converted here; other tensors pass an exact rescale on either side. Nothing is ever rounded.
+Constants are converted here; other tensors go through an exact rescale on either side. Nothing is ever rounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -34,14 +35,10 @@ from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.light import replace
 from tflq.targets.target import Target, Verdict
 
-__all__ = ["TargetKernels"]
-
-"""The key of `Op.info` that says that an op keeps its quantized tensors."""
-
 _ONE = (1 << 30, 1)
 _OFFSET = 128
 _ZERO = {i8: 0, ui8: _OFFSET}
-"""What a signed 0 is on each storage."""
+"""Where the signed 0 is, on each storage."""
 Change = Callable[[ElementType], ElementType]
 
 
@@ -57,8 +54,8 @@ class TargetKernels:
 
     def keep(self, op: Op) -> Verdict:
         """Emits the op if the target runs it, on its own types or on others that hold the same numbers."""
-        if none := _foreign_bias(op) or _from_nothing(op):
-            return Verdict(False, none)
+        if reason := _foreign_bias(op) or _from_nothing(op):
+            return Verdict(False, reason)
         verdict = self.target.judge(op)
         if verdict.kept:
             self._emit(op, op.operands, op.results)
@@ -76,7 +73,7 @@ class TargetKernels:
         return verdict
 
     def hybrid(self, op: Op) -> str:
-        """Why an op in float on quantized constants has to take float ones: what the target lists for it says so."""
+        """Why an op in float on quantized constants must take float constants instead, by the target's list."""
         verdict = self.target.judge(op)
         return verdict.reason if verdict.listed and not verdict.kept else ""
 
@@ -91,7 +88,7 @@ class TargetKernels:
         if name in self.target.uniform and any(_is_uniform(v.type.element) for v in op.tensors):
             yield _per_layer, "equal scales per axis as one"
             for shift, words in shifts:
-                yield _after(shift, _per_layer), f"{words}, equal scales per axis as one"
+                yield partial(_per_layer_then, shift), f"{words}, equal scales per axis as one"
         yield from shifts
 
     def _emit(self, op: Op, operands: list[Value | None], results: list[Value]) -> None:
@@ -109,16 +106,14 @@ class TargetKernels:
             if not old.type.quantized:
                 continue
             stored = self.b.scast(new, new.type.stripped())
-            if new is old:
-                self.plain[old] = stored
-                continue
             if stored.type.storage != old.type.storage:
                 other = stored
                 stored = self._shifted(other, old.type.storage)
                 self.others[stored] = other
-            else:
+            elif new is not old:
                 stored = self.b.identity(stored)
-            stored.name = old.name
+            if new is not old:
+                stored.name = old.name
             self.plain[old] = stored
 
     def _shifted(self, stored: Value, storage: ScalarType) -> Value:
@@ -127,7 +122,7 @@ class TargetKernels:
         return self.b.rescale(stored, _ONE, storage, input_zp=zero, output_zp=_ZERO[storage])
 
     def _operand(self, value: Value, change: Change) -> Value:
-        """The operand on changed types, before the quantized type is put on."""
+        """The operand on the changed type."""
         if _same(value, change):
             return value
         if value.is_constant:
@@ -142,22 +137,22 @@ class TargetKernels:
         return self.b.scast(stored, to)
 
     def _of(self, value: Value, change: Change) -> Value:
-        """A value of the changed type; of a constant, on the changed storage, once for all that take it."""
+        """A value of the changed type. A constant is converted once for all ops that take it."""
         to = _type(value, change)
         if not value.is_constant:
             return Value(to, value.name)
-        found = self.constants.get((value, to.element))
-        if found is None:
+        converted = self.constants.get((value, to.element))
+        if converted is None:
             buffer = value.buffer
             if to.storage != value.type.storage:
                 array = value.array
                 buffer = Buffer.of((array.view(np.uint8) ^ np.uint8(_OFFSET)).view(to.storage.dtype))
-            found = self.constants[value, to.element] = Value(to, value.name, buffer=buffer, info=value.info)
-        return found
+            converted = self.constants[value, to.element] = Value(to, value.name, buffer=buffer, info=value.info)
+        return converted
 
 
 def _foreign_bias(op: Op) -> str:
-    """Why a quantized operator's bias is none that its kernels read, whatever the target says of it; else empty."""
+    """Why no kernel reads a quantized operator's bias, whatever the target says of it; empty if one does."""
     if not isinstance(op, MultiplyAdd) or op.bias is None or not op.output.type.quantized:
         return ""
     bias, weights = op.bias, op.weights if isinstance(op, FullyConnected) else op.filter
@@ -174,16 +169,13 @@ def _foreign_bias(op: Op) -> str:
 
 
 def _from_nothing(op: Op) -> str:
-    """Why no kernel is asked for results of operands without elements, of which most leave what memory held; empty if
+    """Why no kernel is asked for results of operands without elements: most kernels leave what memory held. Empty if
     there are elements to compute with, or none to compute."""
-    given = [v for v in op.operands if v is not None and v.type.quantized]
-    if given and all(_empty(v) for v in given) and not all(_empty(v) for v in op.results):
+    operands = [v for v in op.operands if v is not None and v.type.quantized]
+    empty = [0 in (v.type.shape or ()) for v in operands]
+    if empty and all(empty) and not all(0 in (v.type.shape or ()) for v in op.results):
         return "its operands have no elements"
     return ""
-
-
-def _empty(value: Value) -> bool:
-    return 0 in (value.type.shape or ())
 
 
 def _type(value: Value, change: Change) -> TensorType:
@@ -213,8 +205,8 @@ def _per_layer(element: ElementType) -> ElementType:
     )
 
 
-def _after(second: Change, first: Change) -> Change:
-    return lambda element: second(first(element))
+def _per_layer_then(shift: Change, element: ElementType) -> ElementType:
+    return shift(_per_layer(element))
 
 
 def _signed(element: ElementType) -> ElementType:
@@ -226,7 +218,7 @@ def _unsigned(element: ElementType) -> ElementType:
 
 
 def _moved(element: ElementType, storage: ScalarType, to: ScalarType, by: int) -> ElementType:
-    """The element on other storage, one scale and storage given; else as it is."""
+    """The element type on other storage, if it is of one scale and on `storage`; else as it is."""
     if not isinstance(element, UniformQuantizedType) or element.storage != storage:
         return element
     return replace(

@@ -1,16 +1,4 @@
-"""Canonicalization: casts that undo each other disappear.
-
-    qcast(dcast(q)) → q    if the quantized types are equal
-    dcast(qcast(x)) → x    if the float types are equal
-    scast(scast(x)) → x    if the outer types are equal
-    cast(x) → x            if the types are equal
-
-`semantics` says whether a rounding may go. `real`: all of the above, as the `quant` dialect has them. `interpreter`:
-what changes no number: never a dcast of a qcast; a qcast of a dcast if it gives back every stored value.
-
-The sources are the canonicalization sections of the `quant` dialect. A function's output keeps its name: where
-folding would give it another tensor's name, the casts stay.
-"""
+"""Simplification: casts that undo each other, constants, ops without users, and ops that repeat others."""
 
 from __future__ import annotations
 
@@ -41,7 +29,18 @@ _Cast: TypeAlias = Qcast | Dcast | Scast | tfl.Cast | tosa.Cast | Identity
 
 @dataclass(frozen=True)
 class Canonicalize(Pass):
-    """Removes casts that undo each other or do nothing, also inside of other ops, but for those of a quant.region."""
+    """Removes casts that undo each other or do nothing, also inside of other ops, but for those of a quant.region.
+
+        qcast(dcast(q)) → q    if the quantized types are equal
+        dcast(qcast(x)) → x    if the float types are equal
+        scast(scast(x)) → x    if the outer types are equal
+        cast(x) → x            if the types are equal
+
+    `semantics` says whether a rounding may go. `real`: all of the above, as the `quant` dialect has them
+    (its canonicalization sections). `interpreter`: only what changes no number: never a dcast of a qcast; a qcast of a
+    dcast if it gives back every stored value. A function's output keeps its name: where folding would give it another
+    tensor's name, the casts stay.
+    """
 
     name: ClassVar[str] = "canonicalize"
     semantics: Literal["real", "interpreter"] = "real"
@@ -100,8 +99,8 @@ class Canonicalize(Pass):
 
 
 def _gives_back(qcast: Qcast) -> bool:
-    """Whether quantizing what a stored value expresses gives that value: none is clamped, and the quotient of the
-    product, each rounded to the expressed type, is within half of it."""
+    """Whether quantizing what a stored value expresses gives that value again: no value is clamped, and dividing the
+    product by the scale, with roundings to the expressed type, is off by less than a half."""
     element = qcast.result.type.element
     assert isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
     if is_narrowed(element) or qcast.rounding == "toward_zero" or not element.expressed.numpy:
@@ -116,9 +115,8 @@ def _gives_back(qcast: Qcast) -> bool:
 
 
 def _may_return(source: Value, outputs: set[Value]) -> bool:
-    """Whether a function that is called may return the source as it is: of an argument, or of a value that it returns
-    twice, interpreters of control flow take no copy.
-    """
+    """Whether a called function may return the source as it is: interpreters of control flow do not copy an argument,
+    or a value that is returned twice."""
     return source.producer is not None and source not in outputs
 
 
@@ -128,26 +126,21 @@ def _final(value: Value, replacements: dict[Value, Value]) -> Value:
     return value
 
 
-# Constant folding: a pure op whose operands are all constants is computed now, by the numpy evaluator.
-
-
 _KEEPS_NUMBERS: Final = (Bitcast, Cast, Range, Rank, Shape)
 
 
 @dataclass(frozen=True)
 class Fold(Pass):
-    """Turns the results of ops on constants into constants, as long as no result is both over `limit` bytes and
-    larger than what it is made of. An empty result of the function stays computed: to the interpreter a tensor without
-    bytes is no constant."""
+    """Turns the results of pure ops on constants into constants, by the numpy evaluator, unless a result is both over
+    `limit` bytes and larger than what it is made of. An empty result of the function stays computed: the interpreter
+    does not take a tensor without bytes for a constant."""
 
     name: ClassVar[str] = "fold"
     limit: int = 1 << 16
 
     def run(self, module: Module) -> PassResult:
-        modified = False
-        for function in module.functions:
-            modified |= self._function(function)
-        return PassResult(module, modified)
+        modified = [self._function(function) for function in module.functions]
+        return PassResult(module, any(modified))
 
     def _function(self, function: Function) -> bool:
         folded: set[Op] = set()
@@ -181,7 +174,7 @@ class Fold(Pass):
             return None
         try:
             arrays = evaluate_op(op, [None if value is None else value.array for value in op.operands])
-        except (NotImplementedError, ArithmeticError, IndexError):  # it is not evaluated, or undefined
+        except (NotImplementedError, ArithmeticError, IndexError):  # not implemented, or undefined
             return None
         if arrays is None or any(a.shape != v.type.shape for a, v in zip(arrays, op.results, strict=True)):
             return None
@@ -189,7 +182,7 @@ class Fold(Pass):
 
 
 def _computes(op: Op) -> bool:
-    """Whether an operator of TFLite computes numbers: its kernel does, in its own order and precision."""
+    """Whether an op of TFLite computes numbers: that is left to its kernel, with its order and precision."""
     if not isinstance(op, Operator) or not op.name.startswith("tfl."):
         return False
     return not (isinstance(op, _KEEPS_NUMBERS) or op.has(MovesElements))
@@ -212,9 +205,6 @@ def _become(value: Value, array: np.ndarray) -> None:
 
         array = pack(array, storage)
     value.buffer = Buffer.of(array)
-
-
-# Dead code elimination: pure ops none of whose results are used are removed.
 
 
 class DeadCodeElimination(Pass):
@@ -240,23 +230,19 @@ def _inside(function: Function) -> bool:
     return bool(removed)
 
 
-# Common subexpression elimination: identical pure ops and equal small constants become one.
-#
-# Ops are identical if their names, operands, attributes and result types are. A result that stands for a tensor of
-# the source model carries that tensor's name. Of an unnamed result and a named one the named one stays; two with
-# different names both stay, unless `keep_names` is off, and so do two that a called function returns.
-#
-# An op inside of another is merged with one of the same block, or with one before what holds it. What is in a
-# `quant.region` stays as it is.
-
-
 CONSTANT_LIMIT = 4096
 """Bytes up to which constants are compared by content; larger ones only if they share a buffer."""
 
 
 @dataclass(frozen=True)
 class CommonSubexpressionElimination(Pass):
-    """Merges identical pure ops and equal small constants."""
+    """Merges identical pure ops and equal small constants.
+
+    Ops are identical if their names, operands, attributes and result types are. Of two results of which one has a name,
+    that of a tensor of the source model, the named one stays; two with different names both stay, unless `keep_names`
+    is off, and so do two that a called function returns. An op inside of another is merged with one of the same block,
+    or with one before the op that holds it. What is in a `quant.region` stays as it is.
+    """
 
     name: ClassVar[str] = "cse"
     keep_names: bool = True
@@ -297,8 +283,8 @@ class CommonSubexpressionElimination(Pass):
 
 @dataclass
 class _Merging:
-    """Which ops repeat one that comes before. `first`: ops by name and operands; `alike`: where several have the same,
-    by all else. `outputs`: values of which no two may become one."""
+    """Which ops repeat an earlier one. `first`: ops by name and operands; `alike`: where several have the same, by all
+    else. `outputs`: values of which no two may become one."""
 
     clash: Callable[[Value, Value], bool]
     outputs: set[Value]
@@ -315,8 +301,8 @@ class _Merging:
                 self._op(op)
 
     def _inside(self, op: Op) -> None:
-        """What is defined before an op holds inside of it, not what is inside behind it. An op on constants alone is
-        not merged with one outside: the block would read a value that it does not read yet."""
+        """Ops before an op count inside of it; ops inside do not count after it. An op on constants alone is not merged
+        with one outside: the block would read a value that it does not read yet."""
         before = self.first, self.alike
         reading = {key: o for key, o in self.first.items() if any(v and not v.is_constant for v in o.operands)}
         for block in own_blocks(op):
@@ -327,7 +313,7 @@ class _Merging:
 
     def _op(self, op: Op) -> None:
         replacements = self.replacements
-        operands = (op.name, *[_cse_final(v, replacements) if v in replacements else v for v in op.operands])
+        operands = (op.name, *[_final(v, replacements) if v in replacements else v for v in op.operands])
         earlier = self.first.setdefault(operands, op)
         if earlier is op:
             return
@@ -356,8 +342,8 @@ class _Merging:
 
 def _read(function: Function) -> Iterable[Value]:
     """The values that a function's ops read and that it returns, in order, and once."""
-    found: list[Value | None] = [v for op in reachable(function.ops) for v in (*op.operands, *op.intermediates)]
-    return [value for value in dict.fromkeys((*found, *function.outputs)) if value is not None]
+    read: list[Value | None] = [v for op in reachable(function.ops) for v in (*op.operands, *op.intermediates)]
+    return [value for value in dict.fromkeys((*read, *function.outputs)) if value is not None]
 
 
 def _constant_key(value: Value) -> Hashable:
@@ -366,12 +352,6 @@ def _constant_key(value: Value) -> Hashable:
     if buffer is None or buffer.data.size > CONSTANT_LIMIT or buffer.external:
         return (value.type, id(buffer), info)
     return (value.type, buffer.data.tobytes(), info)
-
-
-def _cse_final(value: Value | None, replacements: dict[Value, Value]) -> Value | None:
-    while value is not None and value in replacements:
-        value = replacements[value]
-    return value
 
 
 def _op_key(op: Op) -> Hashable:

@@ -4,23 +4,19 @@ dialect's specification.
     qcast(x) = scast(clamp(fptosi(x / scale + zero_point), storage_min, storage_max))
     dcast(q) = (sitofp(scast(q)) - sitofp(zero_point)) * scale
 
-Four cases, by what is computed on: scales and zero points that all elements share are splat to the tensor's shape (a
-scalar's are scalars); for that an unranked tensor is flattened to one dim; scales along an axis, or of blocks, are
-picked by a linalg.generic's maps; for that an unranked tensor is flattened to three dims around the axis.
+There are four cases. Scales and zero points that all elements share are splat to the tensor's shape (a scalar's are
+scalars); an unranked tensor is flattened to one dim first. Scales along an axis, or of blocks, are picked by the maps
+of a linalg.generic; an unranked tensor is flattened to three dims around the axis first.
 
-Conversion to an integer is towards zero, and of what is out of its range undefined, as the specification has it. Where
-a rounding is given, it is one of these:
-
-    rounding        of the quotient, before the zero point is added, as TFLite's kernels round
-    sum_rounding    of the sum with the zero point
-
-and the sum is clamped before the conversion, so that what is out of range saturates.
+Conversion to an integer is towards zero, and undefined out of its range, as the specification has it. Where a rounding
+is stated, of the quotient (`rounding`, as TFLite's kernels round) or of the sum with the zero point (`sum_rounding`),
+the sum is clamped before the conversion, so that what is out of range saturates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -66,20 +62,22 @@ from tflq.ir.types import (
     i32,
     index,
 )
+from tflq.light import replace
+from tflq.numerics.fixed_point import ROUNDINGS
 from tflq.numerics.signless import bfloat16_bits, bfloat16_values
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-# Emitting ops of MLIR's core dialects: arith, math, tensor, shape, linalg.
+# Emitting ops of MLIR's core dialects.
 
 
 INDEX = BareType.of(index)
 
 
 def stored_elements(values: npt.ArrayLike, element: ScalarType) -> np.ndarray:
-    """Numbers as elements of a type are held: of a signless integer modulo its width, of bf16 as bits."""
+    """Numbers as arrays that hold elements of a type: signless integers modulo their width, bf16 as bits."""
     if element is bf16:
         return bfloat16_bits(values)
     if not element.is_integer:
@@ -142,11 +140,13 @@ def generic(
     return op.result
 
 
-ROUNDINGS: Final = ("half_even", "half_away", "half_up", "toward_zero")
-_MATH: Final[dict[str, type[Operator]]] = {"half_even": RoundEven, "half_away": Round, "toward_zero": Trunc}
+# The casts.
 
-Step = Callable[[Emitter, Value, Value, Value, list[Value]], Value]
-"""What is computed of a value, its scale and its zero point; the sizes of its unknown dims."""
+
+MATH: Final[dict[str, type[Operator]]] = {"half_even": RoundEven, "half_away": Round, "toward_zero": Trunc}
+"""The ops that round; half_up is written out."""
+_Step: TypeAlias = Callable[[Emitter, Value, Value, "Value | None", list[Value]], Value]
+"""Computes on a value with its scale, its zero point unless that is 0, and the sizes of its unknown dims."""
 
 
 def quantize(b: Emitter, op: Qcast, rounding: str | None = None) -> Value:
@@ -191,9 +191,15 @@ def dequantize(b: Emitter, op: Dcast) -> Value:
     return _applied(b, stored, element, op.result.type, step)
 
 
-def _uniform(op: Op, type: TensorType) -> QuantizedType:
+def uniform(type: TensorType) -> QuantizedType:
     element = type.element
     assert isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
+    return element
+
+
+def _uniform(op: Op, type: TensorType) -> QuantizedType:
+    """The quantized element type. UnsupportedError if constants of what it expresses cannot be written."""
+    element = uniform(type)
     if not element.expressed.numpy and element.expressed is not bf16:
         what = f"lower-quant-ops cannot write constants of the expressed type {element.expressed}"
         raise UnsupportedError(Reason.at(op.location, what, remedy="express it in f32"))
@@ -205,11 +211,9 @@ def _real(b: Emitter, element: QuantizedType, x: Value) -> Value:
     return b.emit(SIToFP if element.storage.signed else UIToFP, [x], x.type.with_element(element.expressed))
 
 
-def _applied(b: Emitter, x: Value, element: QuantizedType, result: TensorType, step: Callable[..., Value]) -> Value:
-    """A step on every element of x, in its case."""
-    if isinstance(x.type, BareType):
-        return _per_layer(b, x, element, step)
-    if x.type.shape is not None:
+def _applied(b: Emitter, x: Value, element: QuantizedType, result: TensorType, step: _Step) -> Value:
+    """A step on every element of x."""
+    if isinstance(x.type, BareType) or x.type.shape is not None:
         if isinstance(element, UniformQuantizedType):
             return _per_layer(b, x, element, step)
         return _with_maps(b, x, element, result, step)
@@ -220,21 +224,16 @@ def _applied(b: Emitter, x: Value, element: QuantizedType, result: TensorType, s
     shape = b.emit(ShapeOf, [x], TensorType((None,), index))
     if isinstance(element, UniformQuantizedType):
         flat = _reshaped(b, x, [b.emit(NumElements, [shape], INDEX)], (None,))
-        made = _per_layer(b, flat, element, step)
+        flat_result = _per_layer(b, flat, element, step)
     else:
         (count,) = element.scales.shape
         before = _split(b, shape, element.axis)[0]
         after = _split(b, shape, element.axis + 1)[1]
         sizes = [b.emit(NumElements, [part], INDEX) for part in (before, after)]
         flat = _reshaped(b, x, [sizes[0], scalar(count, index), sizes[1]], (None, count, None))
-        around = UniformQuantizedPerAxisType.of(
-            *(element.storage, 1, element.scales, element.zero_points),
-            expressed=element.expressed,
-            storage_min=element.storage_min,
-            storage_max=element.storage_max,
-        )
-        made = _with_maps(b, flat, around, flat.type.with_element(result.element), step)
-    return b.emit(Reshape, [made, shape], result)
+        around = replace(element, axis=1)
+        flat_result = _with_maps(b, flat, around, flat.type.with_element(result.element), step)
+    return b.emit(Reshape, [flat_result, shape], result)
 
 
 def _reshaped(b: Emitter, x: Value, sizes: list[Value], shape: tuple[int | None, ...]) -> Value:
@@ -246,8 +245,8 @@ def _split(b: Emitter, shape: Value, axis: int) -> list[Value]:
     return b.op(SplitAt, [shape, scalar(axis, index)], [shape.type, shape.type]).results
 
 
-def _per_layer(b: Emitter, x: Value, element: QuantizedType, step: Callable[..., Value]) -> Value:
-    """A step with one scale and zero point; without a zero point if that is 0."""
+def _per_layer(b: Emitter, x: Value, element: QuantizedType, step: _Step) -> Value:
+    """A step with one scale and zero point, for all elements."""
     assert isinstance(element, UniformQuantizedType)
     dims = open_dims(b, x)
     scale = splat(b, scalar(element.scale, element.expressed), x.type, dims)
@@ -256,8 +255,8 @@ def _per_layer(b: Emitter, x: Value, element: QuantizedType, step: Callable[...,
     return step(b, x, scale, zero, dims)
 
 
-def _with_maps(b: Emitter, x: Value, element: QuantizedType, result: TensorType, step: Callable[..., Value]) -> Value:
-    """A step with the scale and zero point of each element, of a ranked tensor."""
+def _with_maps(b: Emitter, x: Value, element: QuantizedType, result: TensorType, step: _Step) -> Value:
+    """A step with the scale and zero point of each element; x is ranked."""
     assert not isinstance(element, UniformQuantizedType)
     rank = len(x.type.shape or ())
     all_dims = AffineMap.projection(rank, tuple(range(rank)))
@@ -277,7 +276,7 @@ def _with_maps(b: Emitter, x: Value, element: QuantizedType, result: TensorType,
 
 
 def _of_blocks(rank: int, element: UniformQuantizedSubChannelType) -> AffineMap:
-    """The map of an element's place to that of its block."""
+    """The map from the place of an element to that of its block."""
     sizes = dict(zip(element.axes, element.block_sizes, strict=True))
     names = [f"d{i}" for i in range(rank)]
     places = []
@@ -288,7 +287,7 @@ def _of_blocks(rank: int, element: UniformQuantizedSubChannelType) -> AffineMap:
 
 
 def _clamped(b: Emitter, y: Value, element: QuantizedType, dims: list[Value]) -> Value:
-    """Within the storage range, if that is narrower than the storage type."""
+    """Clamped to the storage range, if that is narrower than the storage type."""
     storage = element.storage
     if (element.storage_min, element.storage_max) == (storage.minimum, storage.maximum):
         return y
@@ -299,12 +298,12 @@ def _clamped(b: Emitter, y: Value, element: QuantizedType, dims: list[Value]) ->
 
 
 def _rounded(b: Emitter, y: Value, rounding: str | None, dims: list[Value]) -> Value:
-    """To an integer, in floats."""
+    """Rounded to an integer, which is still a float."""
     if rounding is None:
         return y
-    if rounding in _MATH:
-        return b.emit(_MATH[rounding], [y], y.type)
-    whole = b.emit(Floor, [y], y.type)  # half up: 1 more if what is left is a half or more, which is exact
+    if rounding in MATH:
+        return b.emit(MATH[rounding], [y], y.type)
+    whole = b.emit(Floor, [y], y.type)  # half up: 1 more if the rest, which is exact, is a half or more
     element = y.type.storage
     half = splat(b, scalar(0.5, element), y.type, dims)
     rest = b.emit(SubF, [y, whole], y.type)
@@ -323,7 +322,7 @@ def _inward(bound: int, expressed: ScalarType, toward: int) -> float:
         bits = bfloat16_bits(bound)
         value = float(bfloat16_values(bits))
         if (value - bound) * toward < 0 or not np.isfinite(value):
-            value = float(bfloat16_values(bits - np.uint16(1)))  # a step to 0: bounds are beyond it
+            value = float(bfloat16_values(bits - np.uint16(1)))  # a step towards 0
         return value
     dtype = expressed.dtype
     with np.errstate(over="ignore"):

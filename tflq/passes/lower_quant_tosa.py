@@ -1,17 +1,18 @@
-"""Quantization casts as ops of `tosa` on the stored integers, rounding and saturating as TFLite's kernels do.
+"""Quantization casts as ops of `tosa` on the stored integers, and the pass `lower-quant-ops`.
 
     qcast(x) = scast(cast(clamp(round(x / scale) + zero_point, storage_min, storage_max)))
     dcast(q) = (cast(scast(q)) - zero_point) * scale
 
 The order is TFLite's (kernels/internal/reference/quantize.h and dequantize.h): the zero point is added after rounding,
-and the clamp comes before the cast, so that what is out of range saturates. Where the storage type's bound is no value
-of the expressed type (i32 in f32), the clamp is to the next one inside.
+and the clamp comes before the cast, so that what is out of range saturates. If the expressed type does not hold the
+storage type's bound (i32 in f32), the clamp is to the next value inside.
 
 Scales and zero points are constants that broadcast, of the rank of what is computed on, as TOSA asks; the shift of
-`tosa.mul` is an operand, as in its text. What TOSA lacks is of MLIR's other dialects: the division of floats (`arith`,
-along an axis in a `linalg.generic`) and roundings (`math`). The four cases of the dialect's specification differ only
-in the shape that is computed on: a ranked tensor as it is; a scalar as a tensor of rank 0; an unranked tensor flattened
-to one dim (per-layer) or to three around the channel (per-axis); sub-channel with each blocked dim split in two.
+`tosa.mul` is an operand, as in its text. What TOSA lacks is taken from MLIR's other dialects: the division of floats
+(`arith`, along an axis in a `linalg.generic`) and roundings (`math`). The four cases of the dialect's specification
+differ only in the shape that is computed on: a ranked tensor as it is; a scalar as a tensor of rank 0; an unranked
+tensor flattened to one dim (per-layer) or to three around the channel (per-axis); sub-channel with each blocked dim
+split in two.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tflq.builder import Builder, Emitter
 from tflq.contract import Pass, PassResult
 from tflq.dialects.arith import DivF, FPToSI, FPToUI, SIToFP, UIToFP
 from tflq.dialects.declare import Operator
-from tflq.dialects.math import Floor, Round, RoundEven, Trunc
+from tflq.dialects.math import Floor
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.shape import NumElements, ShapeOf, SplitAt
 from tflq.dialects.tensor import CollapseShape, ExpandShape, Extract, FromElements, Reshape
@@ -51,19 +52,28 @@ from tflq.ir.types import (
     index,
     signless,
 )
-from tflq.passes.lower_quant_core import bounds, dense, dequantize, generic, open_dims, quantize, scalar, splat
-
-_ROUNDINGS: dict[str, type[Operator]] = {"half_away": Round, "half_even": RoundEven, "toward_zero": Trunc}
-
+from tflq.passes.lower_quant_core import (
+    INDEX,
+    MATH,
+    bounds,
+    dense,
+    dequantize,
+    generic,
+    open_dims,
+    quantize,
+    scalar,
+    splat,
+    uniform,
+)
 
 _CAST = frozenset({i8, i16, i32})
 """The integers of tosa.cast."""
 
 
 def lowered(op: Qcast | Dcast, ops: list[Op], rounding: str) -> Value:
-    """What a quant.qcast or quant.dcast results in; its ops go to the end of `ops`. `rounding`: where the op says none.
+    """The result of a quant.qcast or quant.dcast; its ops go to the end of `ops`. `rounding`: if the op says none.
 
-    UnsupportedError for an expressed type that numpy has not, and for a rounding of the sum with the zero point.
+    UnsupportedError for an expressed type that numpy lacks, and for a rounding of the sum with the zero point.
     """
     b = Builder(ops)
     b.location = op.location
@@ -75,7 +85,7 @@ def _quantize(b: Builder, op: Qcast, rounding: str) -> Value:
         what = "lower-quant-ops{dialect=tosa} rounds the quotient, as TFLite does, and not the sum with the zero point"
         raise UnsupportedError(Reason.at(op.location, what, remedy="use dialect=core"))
     target = op.result.type
-    element = _uniform(target)
+    element = uniform(target)
     work = _flatten(b, op.input, element)
     scale, zero_point = _parameters(element, work)
     _expressed(element)
@@ -95,9 +105,9 @@ def _quantize(b: Builder, op: Qcast, rounding: str) -> Value:
 
 def _rounded(b: Builder, x: Value, rounding: str) -> Value:
     """A float, rounded to an integer."""
-    if rounding in _ROUNDINGS:
-        return b.emit(_ROUNDINGS[rounding], [x], x.type)
-    whole = b.emit(Floor, [x], x.type)  # half up: 1 more if what is left is a half or more, which is exact
+    if rounding in MATH:
+        return b.emit(MATH[rounding], [x], x.type)
+    whole = b.emit(Floor, [x], x.type)  # half up: 1 more if the rest, which is exact, is a half or more
     rest = b.emit(Sub, [x, whole], x.type)
     up = _elementwise(b, GreaterEqual, rest, np.asarray(0.5), i1)
     return b.emit(Add, [whole, b.emit(UIToFP, [up], x.type)], x.type)
@@ -120,7 +130,7 @@ def _divided(b: Builder, x: Value, scale: np.ndarray) -> Value:
 
 def _dequantize(b: Builder, op: Dcast) -> Value:
     source = op.input
-    element = _uniform(source.type)
+    element = uniform(source.type)
     work = _flatten(b, b.scast(source, source.type.stored()), element)
     scale, zero_point = _parameters(element, work)
     real = work.value.type.with_element(_expressed(element))
@@ -149,12 +159,6 @@ def _elementwise(
 def _of_rank(parameter: np.ndarray, rank: int) -> np.ndarray:
     """A parameter with dims of size 1 before its own."""
     return parameter.reshape((*[1] * (rank - parameter.ndim), *parameter.shape))
-
-
-def _uniform(type: TensorType) -> QuantizedType:
-    element = type.element
-    assert isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
-    return element
 
 
 def _expressed(element: QuantizedType) -> ScalarType:
@@ -220,18 +224,15 @@ def _flatten_unranked(b: Builder, x: Value, element: QuantizedType) -> _Work:
     if isinstance(element, UniformQuantizedPerAxisType):
         before = _split_at(b, shape, element.axis)[0]
         after = _split_at(b, shape, element.axis + 1)[1]
-        sizes = [_count(b, before), _size(b, element.scales.size), _count(b, after)]
+        counts = [b.emit(NumElements, [before], INDEX), _size(b, element.scales.size)]
+        sizes = [*counts, b.emit(NumElements, [after], INDEX)]
         work = TensorType((None, element.scales.size, None), x.type.element)
     else:
-        sizes = [_count(b, shape)]
+        sizes = [b.emit(NumElements, [shape], INDEX)]
         work = TensorType((None,), x.type.element)
     flat = b.emit(FromElements, sizes, TensorType((len(sizes),), index))
     flattened = b.emit(Reshape, [x, flat], work)
     return _Work(flattened, 1, lambda value, result: b.emit(Reshape, [value, shape], result))
-
-
-def _count(b: Builder, dims: Value) -> Value:
-    return b.emit(NumElements, [dims], BareType.of(index))
 
 
 def _split_at(b: Builder, shape: Value, axis: int) -> list[Value]:
@@ -240,23 +241,20 @@ def _split_at(b: Builder, shape: Value, axis: int) -> list[Value]:
 
 def _size(b: Builder, number: int) -> Value:
     value = b.constant(number, index)
-    value.type = BareType.of(index)
+    value.type = INDEX
     return value
-
-
-# lower-quant-ops: `quant.qcast` and `quant.dcast` become arithmetic on the stored integers and `quant.scast`.
-#
-#     dialect=core    arith, math, tensor, shape and linalg, as the `quant` dialect specifies (`lower_quant_core`)
-#     dialect=tosa    tosa where it has the op, rounding and saturating as TFLite's kernels (`lower_quant_tosa`)
-#
-# `rounding` is that of the quotient in casts that say none themselves. Without one the core lowering is the
-# specification's: towards zero, of the sum with the zero point.
 
 
 @dataclass(frozen=True)
 class LowerQuantOps(Pass):
     """Lowers every quant.qcast and quant.dcast, also inside of other ops. UnsupportedError for an expressed type of 8
-    bits."""
+    bits.
+
+    dialect: `core`, to arith, math, tensor, shape and linalg, as the `quant` dialect specifies; `tosa`, to tosa where
+    it has the op, saturating as TFLite's kernels do.
+    rounding: of the quotient, in casts that say none. By default `tosa` rounds half to even, as a cast without a
+    rounding is defined; `core` rounds the sum with the zero point towards zero, as the specification's code does.
+    """
 
     name: ClassVar[str] = "lower-quant-ops"
     makes: ClassVar[Literal["any"]] = "any"
@@ -273,11 +271,11 @@ class LowerQuantOps(Pass):
 
     def _ops(self, ops: list[Op]) -> list[Op]:
         """The ops with their casts lowered; the same list if there are none."""
-        made: list[Op] = []
+        kept: list[Op] = []
         changed = False
         for op in ops:
             if isinstance(op, (Qcast, Dcast)):
-                stand_for(self._lowered(op, made), op.result)
+                stand_for(self._lowered(op, kept), op.result)
                 changed = True
                 continue
             for region in op.regions:
@@ -285,12 +283,12 @@ class LowerQuantOps(Pass):
                     inside = self._ops(block.ops)
                     changed |= inside is not block.ops
                     block.ops = inside
-            made.append(op)
-        return made if changed else ops
+            kept.append(op)
+        return kept if changed else ops
 
     def _lowered(self, op: Qcast | Dcast, ops: list[Op]) -> Value:
         if self.dialect == "tosa":
-            return lowered(op, ops, self.rounding or "half_away")
+            return lowered(op, ops, self.rounding or "half_even")
         b = Emitter(ops)
         b.location = op.location
         return quantize(b, op, self.rounding or None) if isinstance(op, Qcast) else dequantize(b, op)

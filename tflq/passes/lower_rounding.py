@@ -24,8 +24,6 @@ from tflq.ir.rewriting import stand_for
 from tflq.ir.types import i32
 from tflq.numerics.fixed_point import LIMB, limbs
 
-__all__ = ["LowerRounding"]
-
 _MASK = (1 << LIMB) - 1
 
 
@@ -35,10 +33,8 @@ class LowerRounding(Pass):
     name: ClassVar[str] = "lower-rounding"
 
     def run(self, module: Module) -> PassResult:
-        modified = False
-        for function in module.functions:
-            modified |= _lower_function(function)
-        return PassResult(module, modified)
+        modified = [_lower_function(function) for function in module.functions]
+        return PassResult(module, any(modified))
 
 
 def _lower_function(function: Function) -> bool:
@@ -62,7 +58,7 @@ def _is_stated(op: Op) -> TypeGuard[Rescale]:
 
 
 def _is_single(op: Rescale) -> bool:
-    """Whether RESCALE with one rounding is it, and TOSA takes the operand: |v| at most 2^(shift - 1)."""
+    """Whether RESCALE with one rounding computes it, and TOSA takes the operand: |v| at most 2^(shift - 1)."""
     within = _reach(op) < 1 << max(int(op.shift.min()) - 1, 0)
     return op.rounding == "half_up" and (within or op.input.type.storage.bits > 32)
 
@@ -113,24 +109,22 @@ def _limited(
 
 
 def _parts(b: Builder, v: Value, multiplier: np.ndarray, shift: np.ndarray, rounding: str) -> tuple[Value, Value]:
-    """The product's quotient, rounded down, and what is to be added to it."""
+    """The product's quotient, rounded down, and what must be added to it."""
     product = _product(b, v, multiplier)
     place = [LIMB * i - shift for i in range(len(product))]  # of each limb in the quotient
     fields = [_placed(b, limb, at) for limb, at in zip(product, place, strict=True)]
     whole = _joined(b, [f for f in fields if f is not None])
-    half = b.constant(0)
-    below: Value = b.constant(0)
+    half = below = b.constant(0)
+    word = v.type.with_element(i32)
     for limb, at in zip(product, place, strict=True):
-        first = -at - 1  # bits of the limb below the half bit, which is one of the limb if that is 0 to 14
+        first = -at - 1  # so many bits of the limb are below the half bit, which is in the limb if that is 0 to 14
         holds = (first >= 0) & (first < LIMB)
         if holds.any():
-            bit = b.emit(
-                BitwiseAnd, [_shifted(b, limb, np.clip(first, 0, 31)), b.constant(1)], v.type.with_element(i32)
-            )
+            bit = b.emit(BitwiseAnd, [_shifted(b, limb, np.clip(first, 0, 31)), b.constant(1)], word)
             half = b.add(half, bit if holds.all() else b.mul(bit, _row(b, holds.astype(np.int64))))
         if (first > 0).any():
             masks = (np.int64(1) << np.clip(first, 0, LIMB)) - 1
-            below = b.add(below, b.emit(BitwiseAnd, [limb, _row(b, masks)], v.type.with_element(i32)))
+            below = b.add(below, b.emit(BitwiseAnd, [limb, _row(b, masks)], word))
     some = b.cast(b.greater(below, b.constant(0)), i32)
     sign = b.cast(b.greater(b.constant(0), product[-1]), i32)
     if rounding == "half_up":
@@ -168,7 +162,7 @@ def _product(b: Builder, v: Value, multiplier: np.ndarray) -> list[Value]:
 
 
 def _placed(b: Builder, limb: Value, at: np.ndarray) -> Value | None:
-    """A limb at a place of the quotient, in channels where it reaches into its 32 bits; None if in none."""
+    """A limb at its place in the quotient, in the channels where it reaches into the 32 bits; None if in no channel."""
     within = (at > -32) & (at < 32)
     if not within.any():
         return None

@@ -1,9 +1,4 @@
-"""normalize-quant-types: quantized types in their simplest form.
-
-Sub-channel quantization whose blocks vary along one dim, one index each, is per-axis; sub-channel or per-axis
-quantization with one scale and zero point for all elements is per-layer. The values expressed stay the same, so every
-type of a module can be replaced at once.
-"""
+"""Quantized types of a module: in their simplest form, and taken out of function headers."""
 
 from __future__ import annotations
 
@@ -28,7 +23,12 @@ from tflq.ir.types import (
 
 
 class NormalizeQuantTypes(Pass):
-    """Replaces quantized types by equivalent simpler ones."""
+    """Replaces quantized types by equivalent simpler ones.
+
+    Sub-channel quantization whose blocks vary along one dim, one index each, is per-axis; sub-channel or per-axis
+    quantization with one scale and zero point for all elements is per-layer. The values expressed stay the same, so all
+    types of a module can be replaced at once.
+    """
 
     name: ClassVar[str] = "normalize-quant-types"
     makes: ClassVar[Literal["any"]] = "any"
@@ -93,16 +93,13 @@ def _per_layer(element: UniformQuantizedSubChannelType | UniformQuantizedPerAxis
     )
 
 
-# strip-func-quant-types: function headers lose their quantized types.
-#
-# As the `quant` dialect specifies: arguments and results of every function become their storage types, with a
-# `quant.scast` after each such argument and before each such result; at a `func.call` or `func.call_indirect` the
-# operands are cast to the storage types before it, and its results back after it. Storage types are signless: `i8`
-# for `u8`, too.
-
-
 class StripFuncQuantTypes(Pass):
-    """Replaces quantized types in function headers and calls by their storage types."""
+    """Replaces quantized types in function headers and calls by their storage types.
+
+    As the `quant` dialect specifies, there is a `quant.scast` after each such argument and before each such result; at
+    a `func.call` or `func.call_indirect` the operands are cast to the storage types before it, and its results back
+    after it. Storage types are signless: `i8` for `u8`, too.
+    """
 
     name: ClassVar[str] = "strip-func-quant-types"
     makes: ClassVar[Literal["any"]] = "any"
@@ -189,19 +186,19 @@ def _stored(type: TensorType) -> TensorType:
 
 def _strip_calls(ops: list[Op]) -> bool:
     """The calls among ops and inside of them; the list is changed in place."""
-    made: list[Op] = []
+    stripped: list[Op] = []
     inside = False
     for op in ops:
         for region in op.regions:
             for block in region.blocks:
                 inside |= _strip_calls(block.ops)
         if isinstance(op, (Call, CallIndirect)):
-            op.operands = [_cast_operand(made, value) for value in op.operands]
-            made += [op, *_cast_results(op)]
+            op.operands = [_cast_operand(stripped, value) for value in op.operands]
+            stripped += [op, *_cast_results(op)]
         else:
-            made.append(op)
-    modified = len(made) != len(ops)
-    ops[:] = made
+            stripped.append(op)
+    modified = len(stripped) != len(ops)
+    ops[:] = stripped
     return modified or inside
 
 

@@ -56,7 +56,7 @@ class CutBeforeCustom(Pass):
 
 
 class RecordNames(Pass):
-    """Notes the names of all tensors (`SourceNames`), so that no new tensor gets one of them."""
+    """Notes the names of all tensors (`SourceNames`), so that no new tensor gets one of these."""
 
     name: ClassVar[str] = "record-names"
 
@@ -66,11 +66,11 @@ class RecordNames(Pass):
         return PassResult(module, modified=False)
 
 
-# One entry of a model: the function of one signature, and what it runs.
+# Parts of a model by function: one signature, and what it runs.
 
 
 _OF_ALL = ("metadata_buffer", "absent", "no_buffers")
-"""What a file says by indices into all that it holds."""
+"""What a file says by indices that do not hold for a part of it."""
 
 
 def entries(module: Module) -> list[str]:
@@ -129,10 +129,7 @@ def _reached(module: Module, first: Sequence[int]) -> list[int]:
     return order
 
 
-# Cutting a model: tensors become outputs, and what comes behind them is dropped.
-#
-# Outputs that do not depend on a cut tensor stay, in their order; the cut tensors follow in the order they are given.
-# An operator goes if nothing that stays needs it and it is pure or behind the cut. Inputs stay, read or not.
+# Cutting: tensors become outputs, and what comes after them is dropped.
 
 
 _TOSA_CUSTOM: Final = "tosa.custom"
@@ -144,6 +141,8 @@ _Write: TypeAlias = AssignVariable | VariableWrite
 def cut_at(module: Module, names: Sequence[str]) -> Module:
     """The module, changed in place, up to the named tensors, which are outputs now with all that their types say.
 
+    Outputs that do not depend on a cut tensor stay, in their order; the cut tensors follow in the order of the names.
+    An operator is dropped if nothing that stays needs it and it is pure or after the cut. Inputs stay, read or not.
     Signatures that lose an output are dropped, with a warning. OptionError: no operator gives such a tensor, or several
     do. UnsupportedError: what comes behind the cut writes state that is read before it.
     """
@@ -164,12 +163,12 @@ def cut_before_custom(module: Module) -> Module:
     Custom operators in branches and bodies stay, with a warning. A warning says, too, if nothing was cut.
     UnsupportedError: no output is left, or state as for `cut_at`.
     """
-    entries, found = entry_functions(module), False
+    entries, has_custom = entry_functions(module), False
     for index, function in enumerate(module.functions):
         customs = [op for op in function.ops if isinstance(op, Custom) or op.name == _TOSA_CUSTOM]
         if not customs:
             continue
-        found = True
+        has_custom = True
         if index not in entries:
             module.warnings.append(
                 f"subgraph {index}: its custom operators are not cut off, because another operator runs it; cut before "
@@ -179,7 +178,7 @@ def cut_before_custom(module: Module) -> Module:
         behind = _behind(function, [v for op in customs for v in op.results], customs)
         read = (v for op in customs for v in op.operands if v is not None and v.producer is not None)
         _cut(module, function, list(dict.fromkeys(v for v in read if v.producer not in behind)), behind)
-    if not found:
+    if not has_custom:
         module.warnings.append(
             "nothing is cut off, because the model has no custom operator; leave --cut-before-custom out"
         )
@@ -190,10 +189,10 @@ def _named(function: Function, names: Sequence[str]) -> list[Value]:
     """The results with these names, in their order."""
     values = []
     for name in dict.fromkeys(names):
-        found = [v for op in function.ops for v in op.results if v.name == name]
-        if len(found) > 1:
-            raise OptionError(Reason(f"{len(found)} tensors are called '{name}'", value=name))
-        values += found
+        same_name = [v for op in function.ops for v in op.results if v.name == name]
+        if len(same_name) > 1:
+            raise OptionError(Reason(f"{len(same_name)} tensors are called '{name}'", value=name))
+        values += same_name
     return values
 
 
@@ -221,7 +220,7 @@ def _behind(function: Function, values: Iterable[Value], ops: Iterable[Op] = ())
 
 
 def _cut(module: Module, function: Function, values: Sequence[Value], behind: set[Op]) -> None:
-    """Makes the values outputs, in the place of those that are behind them."""
+    """Makes the values outputs, instead of those that come after them."""
     lost = {v for v in function.outputs if v.producer in behind and v not in values}
     outputs = [v for v in function.outputs if v not in lost]
     outputs += [v for v in values if v not in outputs]
@@ -237,7 +236,7 @@ def _cut(module: Module, function: Function, values: Sequence[Value], behind: se
 
 
 def _stores(op: Op, behind: set[Op]) -> bool:
-    """Whether an op writes what comes before the cut, or is at it, to a variable."""
+    """Whether an op writes to a variable what comes before the cut, or is at it."""
     return isinstance(op, _Write) and all(v is None or v.producer not in behind for v in op.operands)
 
 
@@ -262,7 +261,7 @@ def _variable(op: _Read | _Write) -> object:
 
 
 def _drop_signatures(module: Module, lost: set[Value]) -> None:
-    """Drops the signatures that name what is no output any more."""
+    """Drops the signatures that name a lost output."""
     for signature in list(module.signatures or ()):
         names = [name for name, value in signature.outputs or () if value in lost]
         if names and module.signatures is not None:
@@ -274,10 +273,7 @@ def _drop_signatures(module: Module, lost: set[Value]) -> None:
             )
 
 
-# A part of a model as a model: some operators of one function.
-#
-# What they read of others becomes an input, or a constant where its data is given; what others read of them, or
-# nobody does, is an output. The order of inputs is that of the function's own, then of first use.
+# Some operators of one function as a model.
 
 
 def part(
@@ -285,21 +281,21 @@ def part(
 ) -> Module:
     """The module reduced, in place, to some operators of function `index`, and to the functions that they run.
 
-    constants: data for values that others give; of their storage dtypes, in the shapes they have when the model runs.
-
-    Signatures and metadata go. Tensors keep their names; inputs and outputs of the same name, or of none, get
-    another. The module is not to be used any more.
+    What they read of other operators becomes an input, or a constant if `constants` has its data, of its storage dtype
+    and in the shape that it has when the model runs. What others, or nobody, read of them is an output. Inputs are in
+    the function's order, then in that of first use. Signatures and metadata go. Tensors keep their names; inputs and
+    outputs with equal or empty names get others. The module is not to be used any more.
     """
-    function, given = module.functions[index], constants or {}
+    function, data = module.functions[index], constants or {}
     kept = [op for op in function.ops if op in ops]
     outside = read_from_outside(function, kept)
     function.outputs = _read_by_others(function, kept)
     for value in outside:
         value.producer = None
-        if value in given:
-            value.type = type(value.type)(given[value].shape, value.type.element)
-            value.buffer = Buffer.of(given[value])
-    function.inputs = [value for value in outside if value not in given]
+        if value in data:
+            value.type = type(value.type)(data[value].shape, value.type.element)
+            value.buffer = Buffer.of(data[value])
+    function.inputs = [value for value in outside if value not in data]
     remove_ops(function, {op for op in function.ops if op not in ops})
     used = set(function.values())
     function.tensors = [value for value in function.tensors if value in used]
@@ -309,9 +305,9 @@ def part(
 
 
 def read_from_outside(function: Function, ops: Collection[Op]) -> list[Value]:
-    """What the ops read that none of them gives: no constants, no variable tensors."""
-    made = {value for op in ops for value in op.results}
-    read = {v for op in ops for v in op.operands if v is not None and v not in made}
+    """What the ops read and none of them gives, except constants and variable tensors."""
+    inner = {value for op in ops for value in op.results}
+    read = {v for op in ops for v in op.operands if v is not None and v not in inner}
     ordered = [*function.inputs, *(v for op in ops for v in op.operands if v is not None)]
     known = set(function.inputs)
     return [
@@ -320,7 +316,7 @@ def read_from_outside(function: Function, ops: Collection[Op]) -> list[Value]:
 
 
 def _read_by_others(function: Function, ops: Collection[Op]) -> list[Value]:
-    """What the ops give that others or the caller read, or nobody."""
+    """What the ops give and others, the caller, or nobody reads."""
     inner = {v for op in ops for v in op.operands if v is not None}
     others = {v for op in function.ops if op not in ops for v in op.operands if v is not None}
     others.update(function.outputs)
@@ -328,7 +324,7 @@ def _read_by_others(function: Function, ops: Collection[Op]) -> list[Value]:
 
 
 def _name(function: Function) -> None:
-    """Names inputs and outputs whose name is empty or that of another tensor, too."""
+    """Names inputs and outputs whose name is empty or shared with another tensor."""
     counts = Counter(v.name for v in function.values())
     for kind, values in (("input", function.inputs), ("output", function.outputs)):
         for number, value in enumerate(values):
@@ -336,16 +332,13 @@ def _name(function: Function) -> None:
                 value.name = f"{value.name or kind}/{number}"
 
 
-# state-runtime: the metadata that says which release of the runtime a converted model needs.
-
-
 class StateRuntime(Pass):
-    """States the release that the operators need, if the source names one."""
+    """States in the metadata which release of the runtime the operators need, if the source names one."""
 
     name: ClassVar[str] = "state-runtime"
     takes: ClassVar[Form] = "kernels"
     labels: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:
-        made = any(decision.path != "kept" for decision in Decisions.of(module))
-        return PassResult(module, state_runtime(module, made=made))
+        lowered = any(decision.path != "kept" for decision in Decisions.of(module))
+        return PassResult(module, state_runtime(module, made=lowered))

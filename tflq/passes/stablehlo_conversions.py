@@ -1,11 +1,4 @@
-"""Conversions of reductions: those left out written as identities, and rescales around a reduction drawn into it.
-
-`default-conversions`: a conversion that is left out is the identity function, which is written out.
-
-`fuse-conversions`: option 2 of the proposal "StableHLO quantization for reduction ops" as option 1. A
-`uniform_quantize` to the accumulator's type before a reduction, and one from it after, become its conversions. The init
-value must be one that the inputs' type expresses exactly: converted, it is the same again.
-"""
+"""Passes on text of `stablehlo`: conversions of reductions, and weight-only quantization written out."""
 
 from __future__ import annotations
 
@@ -35,13 +28,13 @@ def _accumulating(module: Module) -> Iterator[tuple[Function, Accumulating]]:
 
 
 def _state(op: Accumulating, functions: Functions) -> None:
-    """Gives an op its functions as regions, behind those that accumulate nothing."""
+    """Gives an op its functions as regions, after those that accumulate nothing."""
     others = list(op.regions)[: len(op.regions) - len(op.own_regions)]
     op.regions = [*others, *(region for region in functions if region is not None)]
 
 
 class DefaultConversions(Pass):
-    """Writes conversions that a reduction of quantized values leaves out: identity functions."""
+    """Writes the conversions that a reduction of quantized values leaves out: identity functions."""
 
     name: ClassVar[str] = "default-conversions"
 
@@ -64,7 +57,12 @@ class DefaultConversions(Pass):
 
 
 class FuseConversions(Pass):
-    """Draws a `uniform_quantize` before a reduce or reduce_window, and one after it, into it as its conversions."""
+    """Draws a `uniform_quantize` before a reduce or reduce_window, and one after it, into it as its conversions.
+
+    That turns option 2 of the proposal "StableHLO quantization for reduction ops" into option 1: the former casts to
+    the accumulator's type, the latter from it. The inputs' type must express the init value exactly: converted, it is
+    the same again.
+    """
 
     name: ClassVar[str] = "fuse-conversions"
 
@@ -119,7 +117,7 @@ def _rescale(value: Value) -> UniformQuantize | None:
 
 
 def _narrow(init: Value, source: TensorType) -> Value | None:
-    """An init value in the type of the inputs that is the same again once it is converted; None if there is none."""
+    """The init value in the type of the inputs, if it is the same again once it is converted; else None."""
     from tflq.evaluate.registry import evaluate_op
 
     kind = TensorType((), source.element)
@@ -128,29 +126,25 @@ def _narrow(init: Value, source: TensorType) -> Value | None:
         return step.input
     if not init.is_constant:
         return None
-    made = Value(kind)
-    there = evaluate_op(Op("stablehlo.uniform_quantize", [init], [made]), [init.array])
+    narrow = Value(kind)
+    there = evaluate_op(Op("stablehlo.uniform_quantize", [init], [narrow]), [init.array])
     if there is None:
         return None
-    back = evaluate_op(Op("stablehlo.uniform_quantize", [made], [Value(init.type)]), [there[0]])
+    back = evaluate_op(Op("stablehlo.uniform_quantize", [narrow], [Value(init.type)]), [there[0]])
     if back is None or not np.array_equal(back[0], init.array):
         return None
     return Value(kind, init.name, buffer=Buffer.of(there[0]))
 
 
-# `hybrid-dequantize-then-op`: what weight-only quantization means, written out.
-
-
 class HybridDequantizeThenOp(Pass):
-    """Has ops of a floating-point lhs and a quantized rhs take the rhs dequantized: `op(lhs, dequantize(rhs))`."""
+    """Writes out what weight-only quantization means: ops of a floating-point lhs and a quantized rhs take the rhs
+    dequantized, `op(lhs, dequantize(rhs))`."""
 
     name: ClassVar[str] = "hybrid-dequantize-then-op"
 
     def run(self, module: Module) -> PassResult:
-        modified = False
-        for function in module.functions:
-            modified |= _written_out(function)
-        return PassResult(module, modified)
+        modified = [_written_out(function) for function in module.functions]
+        return PassResult(module, any(modified))
 
 
 def _written_out(owner: Function | Block) -> bool:

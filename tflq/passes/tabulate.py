@@ -26,8 +26,6 @@ from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.light import dataclass
 from tflq.numerics.tables import distinct
 
-__all__ = ["Tabulate"]
-
 _SOURCES = 2
 _PALETTE_ELEMENTS = 1 << 16
 
@@ -98,24 +96,24 @@ class _Tabulation:
         trait = trait_of(op, Tabulable)
         if trait is None or _is_per_channel(op) or (isinstance(op, Table) and op.input.type.storage.bits != 8):
             return None
-        found: dict[Value, None] = {}
+        inputs: dict[Value, None] = {}
         for operand in (v for slot in trait.slots for v in slot.values(op)):
             if operand.is_constant and operand.array.size == 1:
                 continue
             inner = self.sources.get(operand)
             if inner is not None and not (operand.name and _is_8bit(operand)):
-                found.update(dict.fromkeys(inner))
+                inputs.update(dict.fromkeys(inner))
             elif _is_8bit(operand) or _is_palette(operand):
-                found[operand] = None
+                inputs[operand] = None
             else:
                 return None
-        if len(found) > _SOURCES:  # an unnamed 8-bit operand can be a source itself
-            found = dict.fromkeys(v for v in op.operands if v is not None and _is_8bit(v))
-            if not 0 < len(found) <= _SOURCES or any(
-                v is not None and v not in found and v in self.sources for v in op.operands
+        if len(inputs) > _SOURCES:  # an unnamed 8-bit operand can be a source itself
+            inputs = dict.fromkeys(v for v in op.operands if v is not None and _is_8bit(v))
+            if not 0 < len(inputs) <= _SOURCES or any(
+                v is not None and v not in inputs and v in self.sources for v in op.operands
             ):
                 return None
-        sources = tuple(found)
+        sources = tuple(inputs)
         if not sources or not _spans(sources, op.result):
             return None
         return sources
@@ -170,9 +168,9 @@ class _Tabulation:
         entries = np.ascontiguousarray(entries)
         key = (entries.dtype, entries.tobytes())
         if key not in self.tables:
-            made = self.tables[key] = constant(entries)
-            assert made.buffer is not None
-            made.buffer = self.buffers.setdefault(key, made.buffer)
+            table = self.tables[key] = constant(entries)
+            assert table.buffer is not None
+            table.buffer = self.buffers.setdefault(key, table.buffer)
         return self.tables[key]
 
 

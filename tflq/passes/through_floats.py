@@ -1,7 +1,7 @@
-"""The reusable fallback (`tflq.builder`) with the casts of `quant`: `quant.dcast` of the operands, the pattern
-for floats, `quant.qcast` of the results. The casts between neighbours are simplified away by canonicalize and cse.
+"""The reusable fallback (`tflq.builder`) with the casts of `quant`: `quant.dcast` of the operands, the float pattern,
+`quant.qcast` of the results. `canonicalize` and `cse` remove the casts between neighbours.
 
-`dequantize-fallback` is the pass that does so with every op, whose float pattern is the op itself.
+The pass `dequantize-fallback` does so with every op; the float pattern is the op itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tflq.ir.rewriting import stand_for
 from tflq.ir.types import TensorType
 
 FloatPattern: TypeAlias = Callable[[Emitter, Sequence[Value | None], Sequence[TensorType]], Sequence[Value]]
-"""Emits what computes an op of its operands in floats; the types are those of the results. Its results, one each."""
+"""Emits what computes an op in floats: takes the operands and the types of the results, gives the results."""
 
 _CASTS: Final = frozenset(
     {"tfl.quantize", "tfl.dequantize", "stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"}
@@ -46,15 +46,15 @@ class _Casts:
     def real(self, value: Value) -> Value:
         return self.b.emit(Dcast, [value], expressed(value.type)) if value.type.quantized else value
 
-    def stored(self, made: Value, result: Value) -> Value:
+    def stored(self, real: Value, result: Value) -> Value:
         if not result.type.quantized:
-            return made
+            return real
         attributes = {} if self.rounding is None else {"rounding": self.rounding}
-        return self.b.emit(Qcast, [made], result.type, **attributes)
+        return self.b.emit(Qcast, [real], result.type, **attributes)
 
 
 def is_on_quantized(op: Op) -> bool:
-    """Whether an op computes on quantized tensors: it is no cast of them, calls nothing, has no effect and no state."""
+    """Whether an op computes on quantized tensors: not a cast, and without calls, effects and state."""
     dialect = op.name.partition(".")[0]
     if dialect in ("quant", "func") or op.regions or not op.results:
         return False
@@ -71,10 +71,8 @@ class DequantizeFallback(Pass):
     makes: ClassVar[Literal["any"]] = "any"
 
     def run(self, module: Module) -> PassResult:
-        modified = False
-        for function in module.functions:
-            modified |= self._function(function)
-        return PassResult(module, modified)
+        modified = [self._function(function) for function in module.functions]
+        return PassResult(module, any(modified))
 
     def _function(self, function: Function) -> bool:
         ops: list[Op] = []
@@ -93,7 +91,7 @@ class DequantizeFallback(Pass):
 
 
 def _itself(op: Op) -> FloatPattern:
-    """The op on floats; a cast between reals and quantized values is none."""
+    """The op on floats; of a cast between reals and quantized values, its operand."""
 
     def pattern(b: Emitter, operands: Sequence[Value | None], types: Sequence[TensorType]) -> Sequence[Value]:
         if op.name in _CASTS and operands[0] is not None and operands[0].type == types[0]:
@@ -103,12 +101,12 @@ def _itself(op: Op) -> FloatPattern:
     return pattern
 
 
-def _become(made: Value, original: Value) -> None:
+def _become(replaced: Value, original: Value) -> None:
     """The op that makes one value results in another instead."""
-    producer = made.producer
+    producer = replaced.producer
     assert producer is not None
     if len(producer.results) == 1:
-        stand_for(made, original)
+        stand_for(replaced, original)
         return
-    producer.results = [original if value is made else value for value in producer.results]
+    producer.results = [original if value is replaced else value for value in producer.results]
     original.producer = producer

@@ -1,11 +1,11 @@
 """kernel-fusion: ops become logical kernels, `quant.region`.
 
 The patterns are those of `rules/fusion.toml`; any other op that can be quantized is a kernel alone. With a target, only
-kernels that it lists are made. Constraints on the ports that a model states before or behind them (casts, statistics,
-element types) become their specs. Ops on quantized tensors become ops on what these express, between casts, and their
-types the specs: fusion works before quantization and after it. What is in a region stays as it is.
+kernels that it lists are made. What a model states before or after ports (casts, statistics, element types) becomes
+their specs. Ops on quantized tensors become ops on what these express, between casts, and their types the specs: fusion
+works before quantization and after it. What is in a region stays as it is.
 
-A composite operator is a kernel under its own name, whose ops are those of its decomposition.
+A composite operator is a kernel under its own name, with the ops of its decomposition.
 """
 
 from __future__ import annotations
@@ -33,30 +33,29 @@ from tflq.ir.core import Block, Function, Module, Op, Value, constant
 from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import copied, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, ScalarType, TensorType, f32
+from tflq.passes.regions.lookup import is_real
 from tflq.passes.regions.tensor_constraints import made_plain, stated_after, stated_before
 from tflq.targets.load import Kernels, load_kernels
 from tflq.targets.target import RulesFile
 
-# Batch normalization behind a product with constant weights, a multiplication and an addition of a number per
-# channel, as part of the weights and the bias.
-#
-# Source: TensorFlow Lite's converter, which folds so. weights · m and bias · m + a are rounded to float32 after each
-# step.
+# Batch normalization: a multiplication and an addition of a number per channel, after a product with constant weights,
+# become part of the weights and the bias, as in TensorFlow Lite's converter. weights · m and bias · m + a are rounded
+# to float32 after each step.
 
 
 _Product: TypeAlias = Conv2D | DepthwiseConv2D | FullyConnected
 
 
 def _weights(product: _Product) -> tuple[Value, int]:
-    """The weights, and the dim of theirs that is that of the output channels."""
+    """The weights, and their dim of output channels."""
     if isinstance(product, FullyConnected):
         return product.weights, 0
     return product.filter, 3 if isinstance(product, DepthwiseConv2D) else 0
 
 
 def is_foldable(op: Op, chained: Value | None) -> bool:
-    """Whether an op, which a chain comes to by an operand, multiplies by or adds a constant per channel, directly
-    behind a product whose weights and bias are constant, or behind such a multiplication."""
+    """Whether an op multiplies by or adds a constant per channel, directly after a product whose weights and bias are
+    constant, or after such a multiplication. `chained`: the operand by which the chain comes to the op."""
     product = None if chained is None else chained.producer
     if product is None or not isinstance(op, (Mul, Add)):
         return False
@@ -70,7 +69,7 @@ def is_foldable(op: Op, chained: Value | None) -> bool:
 
 
 def _product_of(value: Value | None) -> _Product | None:
-    """The op that gives a value, if it is a product with constant weights and nothing behind it yet."""
+    """The op that gives a value, if it is a product with constant weights and without an activation."""
     op = None if value is None else value.producer
     if not isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected)) or op.fused_activation_function != "NONE":
         return None
@@ -83,7 +82,7 @@ def _product_of(value: Value | None) -> _Product | None:
 
 
 def _numbers(op: Op, chained: Value | None, product: Op | None) -> np.ndarray | None:
-    """The other operand of an op, a number for each channel; None if it is anything else."""
+    """The other operand of an op, if it is a constant number for each channel; else None."""
     others = [value for value in op.operands if value is not chained]
     if not isinstance(product, _Product) or len(others) != 1 or others[0] is None or not others[0].is_constant:
         return None
@@ -96,7 +95,7 @@ def _numbers(op: Op, chained: Value | None, product: Op | None) -> np.ndarray | 
 
 
 def folded(ops: Sequence[Op]) -> list[Op]:
-    """A chain whose first op is a product and whose second a multiplication, folded with the addition behind it."""
+    """A chain that starts with a product and a multiplication, folded, with the addition after them."""
     product, *rest = ops
     if not isinstance(product, _Product) or not rest or not is_foldable(rest[0], product.result):
         return list(ops)
@@ -113,12 +112,14 @@ def folded(ops: Sequence[Op]) -> list[Op]:
     if rest and isinstance(rest[0], Add) and (shift := _numbers(rest[0], scaled.result, product)) is not None:
         added = shift if added is None else added + shift
         activation, last = rest[0].fused_activation_function, rest.pop(0)
-    made: list[Value | None] = [product.input, constant(weights.array * scale.reshape(shape), name=weights.name)]
+    operands: list[Value | None] = [product.input, constant(weights.array * scale.reshape(shape), name=weights.name)]
     if added is not None:
-        made.append(constant(np.ascontiguousarray(added), name=bias.name if bias is not None else _other(last).name))
+        operands.append(
+            constant(np.ascontiguousarray(added), name=bias.name if bias is not None else _other(last).name)
+        )
     attributes = {**product.attributes, "fused_activation_function": activation}
     results = list(last.results)
-    return [Op(product.name, made, results, attributes, last.location, info=product.info), *rest]
+    return [Op(product.name, operands, results, attributes, last.location, info=product.info), *rest]
 
 
 def _other(op: Op) -> Value:
@@ -143,14 +144,10 @@ def _is_biased(op: Op, _: Value | None) -> bool:
     return slot is not None and slot.value(op) is not None
 
 
-def _is_unbiased(op: Op, chained: Value | None) -> bool:
-    return not _is_biased(op, chained)
-
-
 _NOTES: Final[Mapping[str, Callable[[Op, Value | None], bool]]] = {
     "bias": _is_bias,
     "biased": _is_biased,
-    "unbiased": _is_unbiased,
+    "unbiased": lambda op, chained: not _is_biased(op, chained),
     "folded": is_foldable,
 }
 
@@ -164,13 +161,13 @@ class Link:
     note: str
 
     def fits(self, op: Op, chained: Value | None) -> bool:
-        """Whether an op, which the chain comes to by an operand, if it does not start there, is this one."""
+        """Whether an op is this one; `chained`: the operand by which the chain comes to it, unless it starts there."""
         return op.short_name in self.names and (not self.note or _NOTES[self.note](op, chained))
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A chain of ops and the kernel that it is. `parts`: also where a target lists only the ops."""
+    """A chain of ops, and the kernel that it becomes. `parts`: also if a target lists only the ops."""
 
     kernel: str
     links: tuple[Link, ...]
@@ -189,7 +186,7 @@ class Pattern:
         following: Follower,
         free: Callable[[Op], bool],
     ) -> list[Op] | None:
-        """The ops of the links, from an op on; None if a link that must be there is not."""
+        """The ops of the links, from an op on; None if a required link is missing."""
         if not links:
             return []
         link, *rest = links
@@ -238,12 +235,12 @@ def _link(word: str) -> Link:
 
 
 _NO_KERNELS = ("quant", "func", "arith", "shape", "tensor", "tflq")
-"""Dialects whose ops are no kernels."""
+"""Dialects whose ops never are kernels."""
 
 
 @dataclass(frozen=True)
 class KernelFusion(Pass):
-    """Wraps ops in regions. `target`: a target's file, whose kernels are the only ones made."""
+    """Wraps ops in regions. `target`: a target's file; only its kernels are made."""
 
     name: ClassVar[str] = "kernel-fusion"
     target: str = ""
@@ -253,12 +250,12 @@ class KernelFusion(Pass):
         whole = {op.decomposition_subgraph_index for op in module.ops() if isinstance(op, StablehloComposite)}
         fused = [f for index, f in enumerate(module.functions) if index not in whole]
         groups = {f: _Grouping(module, f, kernels).groups() for f in fused}
-        touched = {v for found in groups.values() for _, ops in found for op in ops for v in op.tensors}
+        touched = {v for chains in groups.values() for _, ops in chains for op in ops for v in op.tensors}
         plain = made_plain(touched)
         real: dict[Value, Value] = {}
-        for function, found in groups.items():
-            if found:
-                real |= _Wrapping(module, function, plain).run(found)
+        for function, chains in groups.items():
+            if chains:
+                real |= _Wrapping(module, function, plain).run(chains)
         modified = any(groups.values())
         if modified:
             remove_unneeded(module, lambda op: isinstance(op, (Qcast, Dcast, Stats)))
@@ -267,7 +264,7 @@ class KernelFusion(Pass):
 
 
 def _label(module: Module, real: Mapping[Value, Value]) -> None:
-    """Gives the reals that stand for quantized tensors which are no more their names and ranges."""
+    """Gives reals the names and ranges of the quantized tensors that they replace."""
     kept = {value for function in module.functions for value in function.values()}
     for value, quantized in real.items():
         if quantized not in kept:
@@ -291,15 +288,15 @@ class _Grouping:
 
     def groups(self) -> list[_Group]:
         """Kernels and their ops, each in the order of the function."""
-        found: list[_Group] = []
+        groups: list[_Group] = []
         for op in self.function.ops:
             if isinstance(op, StablehloComposite):
                 if op.name_ and self._lists(op.name_) and _is_plain(op, self.module.functions):
-                    found.append((op.name_, [op]))
+                    groups.append((op.name_, [op]))
             elif self.free(op) and (group := self._of(op)) is not None:
                 self.taken.update(group[1])
-                found.append(group)
-        return found
+                groups.append(group)
+        return groups
 
     def free(self, op: Op) -> bool:
         return op not in self.taken and _is_quantizable(op)
@@ -314,9 +311,9 @@ class _Grouping:
     def _lists(self, kernel: str) -> bool:
         return self.kernels is None or kernel in self.kernels
 
-    def _admits(self, pattern: object, ops: Sequence[Op]) -> bool:
+    def _admits(self, pattern: Pattern, ops: Sequence[Op]) -> bool:
         parts = (op.short_name for op in ops if not op.name.startswith("quant."))
-        return self._lists(pattern.kernel) or (pattern.parts and all(map(self._lists, parts)))  # type: ignore[attr-defined]
+        return self._lists(pattern.kernel) or (pattern.parts and all(map(self._lists, parts)))
 
     def following(self, op: Op) -> tuple[Op, list[Op]] | None:
         """The only op that uses an op's only result, and the casts and statistics between them."""
@@ -334,24 +331,20 @@ class _Grouping:
 
 
 def _is_quantizable(op: Op) -> bool:
-    """Whether an op computes reals: it has a result of them, no region, no effect and no state, and is no cast."""
+    """Whether an op computes reals: not a cast, with real results, and without regions, effects and state."""
     if op.name.partition(".")[0] in _NO_KERNELS or op.regions or isinstance(op, (Quantize, Dequantize)):
         return False
     if isinstance(op, Operator) and op.has(Calls, Impure, Kept, Recurrent):
         return False
-    return bool(op.results) and all(_is_real(value.type.element) for value in op.results)
+    return bool(op.results) and all(is_real(value.type.element) for value in op.results)
 
 
 def _is_plain(op: StablehloComposite, functions: Sequence[Function]) -> bool:
     """Whether a composite and its decomposition compute on plain types only, and its results are reals."""
     ops = functions[op.decomposition_subgraph_index].ops
-    values = (value for each in (op, *ops) for value in each.tensors)
-    real = all(_is_real(value.type.element) for value in op.outputs)
+    values = (value for inner in (op, *ops) for value in inner.tensors)
+    real = all(is_real(value.type.element) for value in op.outputs)
     return real and None not in op.operands and all(isinstance(value.type.element, ScalarType) for value in values)
-
-
-def _is_real(element: ElementType) -> bool:
-    return not isinstance(element, ScalarType) or element.is_float
 
 
 class _Wrapping:
@@ -383,26 +376,26 @@ class _Wrapping:
     def _wrap(self, b: Emitter, kernel: str, ops: Sequence[Op]) -> None:
         b.location = ops[-1].location
         ops = folded(ops)
-        made = {result for op in ops for result in op.results}
+        inside = {result for op in ops for result in op.results}
         arguments: list[Value] = []
         operands: list[Value] = []
         input_specs: list[ElementType] = []
         known: dict[Value, Value] = {}
         copies: list[Op] = []
         for op in ops:
-            given: list[Value | None] = []
+            inner_operands: list[Value | None] = []
             for value in op.operands:
-                if value is None or value in made:
+                if value is None or value in inside:
                     inner_value = None if value is None else known[value]
                     if inner_value is not None and inner_value.type.quantized and not _is_cast(op):
                         inner_value = _cast(copies, Dcast, inner_value, expressed(inner_value.type))
-                    given.append(inner_value)
+                    inner_operands.append(inner_value)
                     continue
                 outer, spec = self._input(b, value)
                 operands.append(outer)
                 input_specs.append(spec)
                 arguments.append(Value(outer.type))
-                given.append(arguments[-1])
+                inner_operands.append(arguments[-1])
             if isinstance(op, StablehloComposite):
                 function = self.module.functions[op.decomposition_subgraph_index]
                 inner = dict(zip(function.inputs, arguments, strict=True))
@@ -412,9 +405,17 @@ class _Wrapping:
             results = [Value(value.type if _is_cast(op) else expressed(value.type)) for value in op.results]
             known |= zip(op.results, results, strict=True)
             copies.append(
-                Op(op.name, given, results, op.attributes, op.location, info=op.info, intermediates=op.intermediates)
+                Op(
+                    op.name,
+                    inner_operands,
+                    results,
+                    op.attributes,
+                    op.location,
+                    info=op.info,
+                    intermediates=op.intermediates,
+                )
             )
-            if op is not ops[-1] and not _is_cast(op):  # what the model says of a tensor inside stays said
+            if op is not ops[-1] and not _is_cast(op):  # keeps what the model says about a tensor inside
                 known |= {v: _cast(copies, Qcast, known[v], v.type) for v in op.results if v.type.quantized}
         finals = list(ops[-1].results)
         copies.append(Op(Return.op_name, [known[value] for value in finals], []))
@@ -439,7 +440,7 @@ class _Wrapping:
         return source, spec or self.plain.get(source) or source.type.element
 
     def _output(self, value: Value) -> ElementType:
-        """The spec of a result; what stands for it behind casts and statistics is the result itself from now on."""
+        """The spec of a result. Values that stand for it after casts and statistics are replaced by it."""
         if value.type.quantized:
             return value.type.element
         spec, same = stated_after(value, self.users, self.outputs)

@@ -1,7 +1,9 @@
-"""The key of a target's table: a kernel by its name and the specs of its ports.
+"""What the passes on `quant.region` share: the look-up of a kernel in a target's table, ports, constants, inlining of
+calls, parameters from ranges, and a report.
 
-A spec may leave the type open: a plain one, a range (calibrated) or a width (any). The first signature that fits what
-is stated supplies the rest; where it leaves it open, too, (`q`), 8 bits are the default.
+The key of the table is a kernel by its name and the specs of its ports. A spec may leave the type open: a plain one, a
+range (calibrated) or a width (any). The first signature that fits supplies the rest; what it leaves open as well (`q`)
+has 8 bits.
 """
 
 from __future__ import annotations
@@ -51,14 +53,14 @@ def lookup(
         if not _holds(signature, region):
             continue
         for sides in signature.alternatives:
-            found = [_assigned(slots, specs) for slots, specs in zip(sides, (inputs, outputs), strict=True)]
-            if found[0] is not None and found[1] is not None:
-                return Match(signature, found[0], found[1])
+            kinds = [_assigned(slots, specs) for slots, specs in zip(sides, (inputs, outputs), strict=True)]
+            if kinds[0] is not None and kinds[1] is not None:
+                return Match(signature, kinds[0], kinds[1])
     return None
 
 
 def _holds(signature: Signature, region: Region) -> bool:
-    """Whether it has a kernel at all, for the activations that the ops inside have."""
+    """Whether a signature has a kernel at all, and takes the fused activations inside."""
     names = {name for name, _ in signature.constraints}
     if "no_activation" in names:
         fused = (op.attributes.get("fused_activation_function", "NONE") for op in walk(region.regions[0].block.ops))
@@ -68,7 +70,7 @@ def _holds(signature: Signature, region: Region) -> bool:
 
 
 def _assigned(slots: Sequence[object], specs: Sequence[ElementType]) -> tuple[Kind, ...] | None:
-    """What a side of a signature says of each port; None if one does not fit."""
+    """What one side of a signature says about each port; None if a port does not fit."""
     places: list[tuple[Kind, str]] = [(slot.port, slot.many) for slot in slots]  # type: ignore[attr-defined]
     if places and places[-1][1] in ("*", "..."):
         places = [*places[:-1], *places[-1:] * max(len(specs) - len(places) + 1, 0)]
@@ -79,8 +81,8 @@ def _assigned(slots: Sequence[object], specs: Sequence[ElementType]) -> tuple[Ki
 
 
 def admits(kind: Kind, spec: ElementType) -> bool:
-    """Whether a port takes a spec, or what it will be. Integers that mean places or sizes have no parameters: any port
-    takes them."""
+    """Whether a port takes a spec, or what the spec will become. Integers that mean places or sizes have no parameters:
+    any port takes them."""
     if kind.kinds is None or (isinstance(spec, ScalarType) and not spec.is_float):
         return True
     if isinstance(spec, NoQuantizedType):
@@ -128,7 +130,7 @@ def stored_as(kind: Kind, spec: ElementType) -> AnyQuantizedType | None:
     return AnyQuantizedType(storage, expressed, low, high)
 
 
-# Ports of a `quant.region`: operands and results, each with its spec.
+# Ports.
 
 
 ORIGINS = "tflq.origins"
@@ -137,7 +139,7 @@ ORIGINS = "tflq.origins"
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An operand or a result of a region, by its index."""
+    """An operand or a result of a region, by its index, with its spec."""
 
     region: Region
     is_output: bool
@@ -153,7 +155,7 @@ class Port:
         return specs[self.index]
 
     def set(self, spec: ElementType) -> None:
-        """Another spec."""
+        """Gives the port another spec."""
         key = "output_specs" if self.is_output else "input_specs"
         specs = list(self.region.attributes[key])
         specs[self.index] = spec
@@ -174,19 +176,23 @@ def regions_of(ops: list[Op]) -> Iterator[Region]:
     return (op for op in ops if isinstance(op, Region))
 
 
+def is_real(element: ElementType) -> bool:
+    """Whether a type holds or expresses reals."""
+    return not isinstance(element, ScalarType) or element.is_float
+
+
 def is_quantizable(spec: ElementType) -> bool:
     """Whether a port could have parameters: it is of reals, and not to be kept as it is."""
-    if isinstance(spec, ScalarType):
-        return spec.is_float
-    return not isinstance(spec, NoQuantizedType)
+    return is_real(spec) and not isinstance(spec, NoQuantizedType)
 
 
-# Constants of reals, quantized as TensorFlow Lite's converter does, and back.
+# Constants.
 
 
 def quantized_constant(value: Value, kind: ElementType) -> Value | None:
-    """A constant in float32 as one of a quantized type: round(x / scale) + zero point, and round(x · (1 / scale)) for
-    biases, which are stored in 32 bits or more; half away from zero, in float32. None if it is no such constant."""
+    """A float32 constant, quantized as TensorFlow Lite's converter does it: round(x / scale) + zero point, or
+    round(x · (1 / scale)) for biases, which are stored in 32 bits or more; half away from zero, in float32. None if it
+    is not such a constant."""
     if not value.is_constant or value.type.element != f32 or value.type.shape is None:
         return None
     if not isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType)) or kind.storage.bits < 8:
@@ -196,13 +202,13 @@ def quantized_constant(value: Value, kind: ElementType) -> Value | None:
         ratio = value.array * (np.float32(1) / scales) if kind.storage.bits >= 32 else value.array / scales
     away = np.trunc(np.abs(ratio).astype(np.float64) + 0.5) * np.sign(ratio)
     stored = np.clip(np.nan_to_num(away) + zeros, kind.storage_min, kind.storage_max)
-    made = constant(stored.astype(kind.storage.dtype), kind.storage, value.name)
-    made.type = TensorType(value.type.shape, kind)
-    return made
+    quantized = constant(stored.astype(kind.storage.dtype), kind.storage, value.name)
+    quantized.type = TensorType(value.type.shape, kind)
+    return quantized
 
 
 def real_constant(value: Value) -> Value | None:
-    """The reals that a quantized constant stands for, scale · (x - zero point) in float32. None if it is none."""
+    """The reals that a quantized constant stands for, scale · (x - zero point) in float32. None for other values."""
     kind = value.type.element
     if not value.is_constant or value.type.shape is None:
         return None
@@ -221,12 +227,13 @@ def _parameters(kind: UniformQuantizedType | UniformQuantizedPerAxisType, rank: 
     return kind.scales.reshape(shape).astype(np.float32), kind.zero_points.reshape(shape)
 
 
-# Functions that hold regions are inlined where they are called: each call may have other parameters.
+# Calls.
 
 
 def inline_calls(module: Module) -> bool:
-    """Inlines every `func.call` of a function that holds regions, or calls one that does; private ones that nothing
-    refers to any more go. Whether there were any. UnsupportedError if one calls itself."""
+    """Inlines every `func.call` of a function that holds regions, or calls one that does, since each call may have
+    other parameters; private functions that nothing refers to any more go. Returns whether there were any.
+    UnsupportedError if one calls itself."""
     by_name = {str(function.name): function for function in module.functions}
     holding = {name for name, function in by_name.items() if any(isinstance(op, Region) for op in function.ops)}
     calls = {name: {str(op.callee) for op in _calls(f.ops)} for name, f in by_name.items()}
@@ -253,7 +260,7 @@ def _inline(
     done: set[str],
     path: tuple[str, ...],
 ) -> bool:
-    """Inlines the calls in a function, those of the functions that it calls first."""
+    """Inlines the calls in a function, after those in the functions that it calls."""
     if name in path and name in holding:
         what = f"function @{name} calls itself, by way of {', '.join('@' + n for n in path)}"
         raise UnsupportedError(what, [Reason(what, remedy="regions are quantized per call, so write the calls out")])
@@ -275,7 +282,7 @@ def _inline(
         ops += copied(called.ops, known)
         replacements |= {r: known.get(v, v) for r, v in zip(op.results, called.outputs, strict=True)}
     done.add(name)
-    if len(replacements) == 0 and ops == function.ops:
+    if not replacements and ops == function.ops:
         return False
     function.ops = ops
     replace_values(module, function, replacements)
@@ -283,7 +290,7 @@ def _inline(
 
 
 def _drop_unused(module: Module, holding: set[str]) -> None:
-    """Private functions of those inlined that nothing names any more."""
+    """Drops private functions that were inlined and that nothing names any more."""
     named = {str(item) for op in walk(list(module.ops())) for item in op.attributes.values() if isinstance(item, str)}
     kept = [
         f
@@ -294,11 +301,11 @@ def _drop_unused(module: Module, holding: set[str]) -> None:
         module.functions = kept
 
 
-# Parameters from a range that was seen.
+# Parameters.
 
 
 def parameters(seen: CalibratedQuantizedType, stored: AnyQuantizedType, zero_point: int | None) -> UniformQuantizedType:
-    """The parameters of a range, stored as a type within bounds; `zero_point`: the one that the kernel asks for.
+    """The parameters for a range that was seen, on a storage type; `zero_point`: the one that the kernel asks for.
 
     The range is widened to contain 0. scale = (max - min) / (qmax - qmin) in f64, rounded to the expressed type; zero
     point = round half even(qmin - min / scale), clamped. Where the zero point is given, the scale is the least that
@@ -311,24 +318,24 @@ def parameters(seen: CalibratedQuantizedType, stored: AnyQuantizedType, zero_poi
     else:
         reach = [end / (q - zero_point) for end, q in ((low, qmin), (high, qmax)) if end and q != zero_point]
         scale = max((abs(r) for r in reach), default=0.0)
-    made = UniformQuantizedType.of(
+    rounded = UniformQuantizedType.of(
         stored.storage, scale, zero_point or 0, expressed=seen.expressed, storage_min=qmin, storage_max=qmax
     )
-    if zero_point is not None or not made.scale:
-        return made
-    place = min(max(round(qmin - low / made.scale), qmin), qmax)
+    if zero_point is not None or not rounded.scale:
+        return rounded
+    place = min(max(round(qmin - low / rounded.scale), qmin), qmax)
     return UniformQuantizedType.of(
         stored.storage, scale, place, expressed=seen.expressed, storage_min=qmin, storage_max=qmax
     )
 
 
-# Whether a model is quantized, and what it lacks for that.
+# The report: whether a model is quantized, and what it lacks for that.
 
 
 @dataclass(frozen=True, slots=True)
 class PortReport:
-    """A port of a kernel, by the place of its region in its function, and where its parameters come from; "none" if it
-    has none."""
+    """A port of a kernel, by the place of its region in its function, and where its parameters come from: "none" if the
+    port has no parameters."""
 
     function: str
     region: int
@@ -339,23 +346,20 @@ class PortReport:
 
 def report(module: Module) -> list[PortReport]:
     """All ports that can have parameters, in order."""
-    found = []
-    for function in module.functions:
-        for place, region in enumerate(regions_of(function.ops)):
-            found += _of(region, function.name or "", place)
-    return found
+    return [
+        PortReport(function.name or "", place, region.kernel, str(port), origin)
+        for function in module.functions
+        for place, region in enumerate(regions_of(function.ops))
+        for port, origin in _origins(region)
+    ]
 
 
-def _of(region: Region, function: str, place: int) -> list[PortReport]:
+def _origins(region: Region) -> Iterator[tuple[Port, str]]:
     origins = region.attributes.get(ORIGINS) or ()
-    found = []
     for index, port in enumerate(ports(region)):
-        if not is_quantizable(port.spec):
-            continue
-        stated = origins[index] if index < len(origins) else "annotation"
-        origin = stated if is_quantized(port.spec) else "none"
-        found.append(PortReport(function, place, region.kernel, str(port), origin))
-    return found
+        if is_quantizable(port.spec):
+            stated = origins[index] if index < len(origins) else "annotation"
+            yield port, stated if is_quantized(port.spec) else "none"
 
 
 def is_quantized_model(module: Module) -> bool:

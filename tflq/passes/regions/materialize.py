@@ -1,12 +1,5 @@
-"""quant-materialize: regions become the kernels of a target, TFLite's quantized operators.
-
-A region all of whose ports have parameters becomes its ops on quantized tensors, between casts; constants are
-quantized. Biases and activations are part of the op before. Tensors inside of a region of several ops take the
-parameters that casts inside say, else those of a port, by an op of one scale. A region without parameters is its ops
-again; one that lacks some, or for which the target lists no kernel, is its ops between casts. A `quant.rescale` becomes
-a `tfl.quantize`.
-
-`casts=tfl` makes all casts TFLite's operators, of which files are.
+"""Regions become ops again: those of `quant.region` as they are (inline-regions), or TFLite's quantized operators, the
+kernels of a target (quant-materialize).
 """
 
 from __future__ import annotations
@@ -32,24 +25,22 @@ from tflq.ir.rewriting import replace_values
 from tflq.ir.types import (
     CalibratedQuantizedType,
     ElementType,
-    ScalarType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
     is_quantized,
 )
-from tflq.passes.regions.lookup import is_quantizable, lookup, ports, quantized_constant, real_constant
+from tflq.passes.regions.lookup import is_quantizable, is_real, lookup, ports, quantized_constant, real_constant
 from tflq.targets.load import Kernels, load_kernels
-
-# inline-regions: every `quant.region` becomes the ops inside of it again, wherever it stands.
-#
-# A port with parameters has casts: a `quant.qcast` to its type and a `quant.dcast` back. Of statistics and widths,
-# which are no parameters yet, nothing is left, unless `annotations=true`: then a calibrated port has a `quant.stats`.
-# A `quant.rescale` becomes the casts of what it gives.
 
 
 @dataclass(frozen=True)
 class InlineRegions(Pass):
-    """Replaces regions by their ops, with casts where a port is quantized."""
+    """Replaces regions by their ops, with casts where a port is quantized.
+
+    A port with parameters has a `quant.qcast` to its type and a `quant.dcast` back. Nothing is left of statistics and
+    widths, which are not parameters yet; with `annotations=true` a calibrated port has a `quant.stats`. A
+    `quant.rescale` becomes casts to its result's parameters and back.
+    """
 
     name: ClassVar[str] = "inline-regions"
     annotations: bool = False
@@ -66,8 +57,8 @@ class InlineRegions(Pass):
         return PassResult(module, modified)
 
     def _ops(self, ops: list[Op], replacements: dict[Value, Value]) -> list[Op]:
-        """The ops with regions inlined, also those inside of others and of regions; the same list if there are none
-        among them."""
+        """The ops with regions inlined, also those inside of others and of regions; the same list if no op of it is a
+        region."""
         b = Emitter()
         changed = False
         for op in ops:
@@ -85,13 +76,10 @@ class InlineRegions(Pass):
 
 
 def inlined(region: Region, b: Emitter, *, annotations: bool = False) -> dict[Value, Value]:
-    """Emits a region's ops; what its results become."""
+    """Emits a region's ops. Returns what its results become."""
     b.location = region.location
-    given = [
-        through(b, value, spec, annotations=annotations)
-        for value, spec in zip(region.inputs, region.input_specs, strict=True)
-    ]
-    ops, returned = body(region, given)
+    pairs = zip(region.inputs, region.input_specs, strict=True)
+    ops, returned = body(region, [through(b, value, spec, annotations=annotations) for value, spec in pairs])
     b.ops.extend(ops)
     return {
         result: through(b, value, spec, annotations=annotations)
@@ -99,13 +87,11 @@ def inlined(region: Region, b: Emitter, *, annotations: bool = False) -> dict[Va
     }
 
 
-def body(region: Region, given: list[Value]) -> tuple[list[Op], list[Value]]:
-    """A region's ops without its end, on other values than its arguments, and what it returns.
-
-    The ops are the region's own: it is not to be used any more.
-    """
+def body(region: Region, arguments: list[Value]) -> tuple[list[Op], list[Value]]:
+    """A region's ops except its end, on `given` instead of its arguments, and what it returns. The ops are the region's
+    own: it is not to be used any more."""
     block = region.regions[0].block
-    known = dict(zip(block.arguments, given, strict=True))
+    known = dict(zip(block.arguments, arguments, strict=True))
     for op in walk(block.ops):
         op.operands = [value and known.get(value, value) for value in op.operands]
     return block.ops[:-1], [value for value in block.ops[-1].operands if value is not None]
@@ -122,26 +108,25 @@ def through(b: Emitter, value: Value, spec: ElementType, *, annotations: bool = 
     return value
 
 
-# The ops of a region that is coarser than a target's: what of them is one op, and the types of the tensors between
-# them.
+# The ops inside of a region of several: which become one op, and the types of the tensors between them.
 
 
 _ACTIVATIONS: Final = {Relu: "RELU", Relu6: "RELU6", ReluN1To1: "RELU_N1_TO_1"}
 
 
 def joined(ops: Sequence[Op], kept: frozenset[Value]) -> list[Op]:
-    """The ops with biases and activations put into the op before, where that has none; values that are kept stay."""
-    made: list[Op] = []
+    """The ops with biases and activations put into the op before, if that has none. The values in `kept` stay."""
+    merged: list[Op] = []
     for op in ops:
-        last = made[-1] if made else None
+        last = merged[-1] if merged else None
         users = [other for other in ops if last is not None and last.result in other.operands]
         if last is None or last.result in kept or users != [op] or not _join(last, op):
-            made.append(op)
-    return made
+            merged.append(op)
+    return merged
 
 
 def _join(last: Op, op: Op) -> bool:
-    """Puts an op into the one before, if it can be."""
+    """Puts an op into the one before, if possible."""
     fused = last.attributes.get("fused_activation_function")
     bias = last.slot("bias") if isinstance(last, Operator) else None
     if type(op) in _ACTIVATIONS and fused == "NONE":
@@ -163,20 +148,20 @@ def _join(last: Op, op: Op) -> bool:
 def inner_types(
     region: Region, ops: Sequence[Op], known: Mapping[Value, ElementType], same_scale: frozenset[str]
 ) -> dict[Value, ElementType]:
-    """The quantized types of all values of reals: those of ports (`known`), else by casts inside of the region, else
-    as an op of one scale has them on its other side. `same_scale`: such ops by name, beside those that always are.
+    """The quantized types of all values of reals: those of ports (`known`), else those of casts inside of the region,
+    else those on the other side of an op of one scale. `same_scale`: further ops of one scale, by name.
 
-    UnsupportedError names the first value of which nothing is known.
+    UnsupportedError names the first value whose type nothing tells.
     """
     types = dict(known)
     for op in ops:
         if isinstance(op, Qcast):
             types.setdefault(op.input, op.result.type.element)
-    while found := _spread(ops, types, same_scale):
-        types |= found
+    while more := _spread(ops, types, same_scale):
+        types |= more
     for op in ops:
         for value in op.results:
-            if value not in types and _is_real(value):
+            if value not in types and is_real(value.type.element):
                 what = f"kernel '{region.kernel}': nothing says how the result of {op.name} inside of it is quantized"
                 remedy = "put a quant.qcast and a quant.dcast behind it"
                 raise UnsupportedError(what, [Reason.at(region.location, what, remedy=remedy)])
@@ -186,26 +171,29 @@ def inner_types(
 def _spread(
     ops: Sequence[Op], types: Mapping[Value, ElementType], same_scale: frozenset[str]
 ) -> dict[Value, ElementType]:
-    """Types that follow from those known, by ops of one scale and by casts."""
+    """Types that follow from known ones, by ops of one scale and by casts."""
     for op in ops:
         alike = isinstance(op, (Qcast, Dcast, Stats)) or op.short_name in same_scale
         if not alike and not (isinstance(op, Operator) and op.has(SameScale)):
             continue
-        values = [value for value in op.tensors if _is_real(value)]
+        values = [value for value in op.tensors if is_real(value.type.element)]
         kind = next((types[v] for v in values if v in types and is_quantized(types[v])), None)
         if kind is not None and (rest := {v: kind for v in values if v not in types}):
             return rest
     return {}
 
 
-def _is_real(value: Value) -> bool:
-    return not isinstance(value.type.element, ScalarType) or value.type.element.is_float
-
-
 @dataclass(frozen=True)
 class QuantMaterialize(Pass):
     """Replaces regions by quantized operators. `target`: a target's file; without one, all are taken to have a kernel.
-    UnsupportedError names a tensor inside of a region of which nothing says how it is quantized."""
+
+    A region whose ports all have parameters becomes its ops on quantized tensors, between casts; constants are
+    quantized. Biases and activations become part of the op before. Tensors between several ops take the parameters of
+    casts inside, else those of a port, by an op of one scale. A region without parameters becomes its ops again; one
+    that lacks some, or for which the target lists no kernel, its ops between casts. A `quant.rescale` becomes a
+    `tfl.quantize`. `casts=tfl` makes all casts operators of TFLite, as files need them. UnsupportedError names a tensor
+    inside of a region if nothing says how it is quantized.
+    """
 
     name: ClassVar[str] = "quant-materialize"
     target: str = ""
@@ -222,7 +210,7 @@ class QuantMaterialize(Pass):
 
 
 def of_tflite(module: Module) -> bool:
-    """Makes casts between reals and quantized values TFLite's operators; whether there are any."""
+    """Makes casts between reals and quantized values operators of TFLite. Returns whether there are any."""
     modified = False
     for function in module.functions:
         for place, op in enumerate(function.ops):
@@ -247,7 +235,7 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
             b.ops.append(op)
             continue
         elif _is_kernel(op, kernels):
-            replacements |= _Kernel(op, b, kernels or {}).made()
+            replacements |= _Kernel(op, b, kernels or {}).results()
         else:
             replacements |= inlined(op, b)
         modified = True
@@ -272,7 +260,7 @@ def _is_kernel(region: Region, kernels: Kernels | None) -> bool:
 
 
 def _stored(b: Emitter, value: Value, kind: ElementType) -> Value:
-    """A value, quantized: what it was before it was dequantized, if that is of the type."""
+    """A value, quantized: the one that it was dequantized from, if that has the type."""
     if not is_quantized(kind):
         return value
     if isinstance(value.producer, Dcast) and value.producer.input.type.element == kind:
@@ -294,19 +282,19 @@ class _Kernel:
             if signatures and all(any(n == "same_scale" for n, _ in s.constraints) for s in signatures)
         )
 
-    def made(self) -> dict[Value, Value]:
+    def results(self) -> dict[Value, Value]:
         """What the region's results become."""
         region = self.region
         specs: Mapping[Value, ElementType] = dict(
             zip(region.regions[0].block.arguments, region.input_specs, strict=True)
         )
-        given = [Value(value.type) for value in region.inputs]
-        known: dict[Value, ElementType] = dict(zip(given, specs.values(), strict=True))
+        arguments = [Value(value.type) for value in region.inputs]
+        known: dict[Value, ElementType] = dict(zip(arguments, specs.values(), strict=True))
         now = {
             inner: _stored(self.b, value, spec)
-            for inner, value, spec in zip(given, region.inputs, region.input_specs, strict=True)
+            for inner, value, spec in zip(arguments, region.inputs, region.input_specs, strict=True)
         }
-        ops, returned = body(region, given)
+        ops, returned = body(region, arguments)
         for value, spec in zip(returned, region.output_specs, strict=True):
             known.setdefault(value, spec)
         ops = joined(ops, frozenset(returned))
@@ -327,8 +315,8 @@ class _Kernel:
             value.type.with_element(types[value]) if is_quantized(types.get(value, value.type.element)) else value.type
             for value in op.results
         ]
-        made = self.b.op(op.name, operands, results, op.attributes, op.info)
-        now |= zip(op.results, made.results, strict=True)
+        emitted = self.b.op(op.name, operands, results, op.attributes, op.info)
+        now |= zip(op.results, emitted.results, strict=True)
 
     def _real(self, value: Value, result: Value) -> Value:
         """A value dequantized, under the name of the region's result."""
@@ -339,9 +327,7 @@ class _Kernel:
         return real
 
 
-# Scales under which a constant bias fits its storage, with room for the accumulator.
-#
-# Source: TensorFlow Lite's quantization driver, SetBiasParamsWithAdjustments.
+# Biases.
 
 
 _LARGEST: Final = (2**31 - 1) // 2
@@ -350,11 +336,13 @@ _LARGEST: Final = (2**31 - 1) // 2
 def fitted(
     x: ElementType, weights: ElementType, bias: ElementType, values: np.ndarray
 ) -> tuple[ElementType, ElementType] | None:
-    """Wider scales of weights and bias, of 8 and 32 bits; None if none is needed, or they are of other types.
+    """Wider scales of weights and bias, of 8 and 32 bits, under which a constant bias fits its storage, with room for
+    the accumulator; None if they are wide enough, or of other types.
 
-    A scale of the bias, the product of the two others, under which an integer would exceed half of the largest becomes
+    If a bias would exceed half of the largest integer under its scale, the product of the two others, its scale becomes
     |b| / half of the largest, and that of the weights follows: scale of the bias / scale of the input. `values`: the
-    bias, one real for each scale, or any number for a single one.
+    bias, one real for each scale, or any number for a single one. Source: TensorFlow Lite's quantization driver,
+    SetBiasParamsWithAdjustments.
     """
     if not isinstance(x, UniformQuantizedType) or not isinstance(
         bias, (UniformQuantizedType, UniformQuantizedPerAxisType)
@@ -374,8 +362,8 @@ def fitted(
     wide = largest > before * _LARGEST
     if not wide.any():
         return None
-    made = np.where(wide, largest / _LARGEST, before)
-    return _scaled(weights, np.where(wide, made / x.scale, others)), _scaled(bias, made)
+    scales = np.where(wide, largest / _LARGEST, before)
+    return _scaled(weights, np.where(wide, scales / x.scale, others)), _scaled(bias, scales)
 
 
 def _scaled(kind: ElementType, scales: np.ndarray) -> ElementType:

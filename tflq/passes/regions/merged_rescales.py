@@ -4,9 +4,9 @@ the output.
     rescale(rescale(a) ± rescale(b))   →   rescale(a · A ± b · B + C)
     rescale(rescale(a))                →   rescale(a)
 
-A, B and C are integers, and the sum is exact, so it is rounded once. That can differ from what the kernel makes, which
-rounds each operand, too. The operands have 8 bits: all their values are tried, and the merged form is taken if it is
-equal for all; if asked for, also if it differs by no more than one step of the output.
+A, B and C are integers, and the sum is exact, so it is rounded once. That can differ from the kernel, which also rounds
+each operand. The operands have 8 bits: all their values are tried, and the merged form is taken if it is equal for all;
+on request, also if it differs by at most one step of the output.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import ScalarType, i32
 
-__all__ = ["merge_rescales"]
-
 _BITS: Final = (21, 20, 22)
 """Of the larger of A and B: two products of 9 bits by 22, and their sum, fit 32 bits."""
 _SHIFTS: Final = range(2, 63)
@@ -34,7 +32,7 @@ _SHIFTS: Final = range(2, 63)
 
 
 class _Leaf(NamedTuple):
-    """A stored value, and what is made of it by the ops, the last one first: (value - zero) · factor, rounded."""
+    """A stored value, and the ops that compute (value - zero) · factor from it, with roundings; the last op first."""
 
     value: Value
     zero: int
@@ -43,7 +41,7 @@ class _Leaf(NamedTuple):
 
 
 class _Sum(NamedTuple):
-    """What a rescale is of: one value, or a sum or difference of two; the ops between them, the first one first."""
+    """The input of a rescale: one value, or a sum or difference of two, and the ops between, the first one first."""
 
     leaves: tuple[_Leaf, ...]
     ops: tuple[Op, ...]
@@ -61,28 +59,28 @@ class _Form(NamedTuple):
 
 
 def merge_rescales(function: Function, *, step: bool) -> bool:
-    """Merges the rescales of a function; whether any were. `step`: also where a result differs by one step."""
+    """Merges the rescales of a function. Returns whether any were. `step`: also if a result differs by one step."""
     users = function.users()
     returned = frozenset(function.outputs)
     gone: set[Op] = set()
-    made: dict[Op, Callable[[Emitter], None]] = {}
+    merged: dict[Op, Callable[[Emitter], None]] = {}
     for op in reversed(function.ops):
         if op in gone or not isinstance(op, Rescale) or not _is_plain(op):
             continue
-        for found in _sums(op, users, returned):
-            if (form := _merged(op, found, step=step)) is not None:
-                made[op] = partial(_emit, op, found, form)
-                gone.update(found.ops)
+        for inputs in _sums(op, users, returned):
+            if (form := _merged(op, inputs, step=step)) is not None:
+                merged[op] = partial(_emit, op, inputs, form)
+                gone.update(inputs.ops)
                 break
-    if made:
+    if merged:
         b = Emitter()
         for op in function.ops:
-            if op in made:
-                made[op](b)
+            if op in merged:
+                merged[op](b)
             elif op not in gone:
                 b.ops.append(op)
         function.ops = b.ops
-    return bool(made)
+    return bool(merged)
 
 
 def _is_plain(op: Rescale) -> bool:
@@ -102,7 +100,7 @@ def _factor(op: Rescale) -> Fraction:
 
 
 def _sums(op: Rescale, users: Mapping[Value, Sequence[Op]], returned: frozenset[Value]) -> Iterator[_Sum]:
-    """What a rescale is of, if only it reads that: from as far back as can be, then from as near as can be."""
+    """The possible inputs of a rescale that nothing else reads: from the farthest values, then from the nearest."""
 
     def alone(value: Value) -> bool:
         return len(users.get(value, ())) == 1 and value not in returned
@@ -124,8 +122,8 @@ def _ends(leaves: Sequence[_Leaf]) -> Sequence[_Leaf]:
 
 
 def _leaves(value: Value, zero: int, alone: Callable[[Value], bool]) -> list[_Leaf]:
-    """The stored values of 8 bits of which rescales, which only each other read, make a value; the farthest first."""
-    found: list[_Leaf] = []
+    """The stored values of 8 bits from which rescales, read only by each other, compute a value; the farthest first."""
+    leaves: list[_Leaf] = []
     factor = Fraction(1)
     ops: tuple[Rescale, ...] = ()
     while isinstance(op := value.producer, Rescale) and _is_plain(op) and op.output_zp == zero and alone(value):
@@ -134,17 +132,17 @@ def _leaves(value: Value, zero: int, alone: Callable[[Value], bool]) -> list[_Le
         value, zero = op.input, op.input_zp
         element = value.type.element
         if isinstance(element, ScalarType) and element.bits == 8 and value.type.rank is not None:
-            found.insert(0, _Leaf(value, zero, factor, ops))
-    return found
+            leaves.insert(0, _Leaf(value, zero, factor, ops))
+    return leaves
 
 
-def _merged(op: Rescale, found: _Sum, *, step: bool) -> _Form | None:
-    """The first merged form that gives what the ops do, for all values of the operands; with `step`, else the nearest
-    that is no more than one off."""
-    arrays = _all_values(found.leaves)
-    wanted = _computed(op, found, arrays)
+def _merged(op: Rescale, inputs: _Sum, *, step: bool) -> _Form | None:
+    """The first merged form that computes the same as the ops, for all values of the operands; with `step`, else the
+    first that is at most one off."""
+    arrays = _all_values(inputs.leaves)
+    wanted = _computed(op, inputs, arrays)
     near: _Form | None = None
-    for form in _forms(op, found):
+    for form in _forms(op, inputs):
         total = np.asarray(form.offset, np.int64)
         for array, weight in zip(arrays, form.weights, strict=True):
             total = total + array.astype(np.int64) * weight
@@ -169,10 +167,10 @@ def _all_values(leaves: Sequence[_Leaf]) -> list[np.ndarray]:
     return arrays
 
 
-def _computed(op: Rescale, found: _Sum, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    known = {leaf.value: array for leaf, array in zip(found.leaves, arrays, strict=True)}
-    for each in (*found.ops, op):
-        known[each.result] = _evaluated(each, [known[value] for value in each.operands if value is not None])
+def _computed(op: Rescale, inputs: _Sum, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    known = {leaf.value: array for leaf, array in zip(inputs.leaves, arrays, strict=True)}
+    for step in (*inputs.ops, op):
+        known[step.result] = _evaluated(step, [known[value] for value in step.operands if value is not None])
     return known[op.result].astype(np.int64)
 
 
@@ -183,15 +181,15 @@ def _evaluated(op: Op, arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _rescaled(op: Rescale, form: _Form, total: np.ndarray) -> np.ndarray:
-    given = Value(op.input.type.with_element(i32))
-    made = Op(Rescale.op_name, [given], [Value(op.output.type)], _attributes(op, form, 0))
-    return _evaluated(made, [total])
+    source = Value(op.input.type.with_element(i32))
+    rescale = Op(Rescale.op_name, [source], [Value(op.output.type)], _attributes(op, form, 0))
+    return _evaluated(rescale, [total])
 
 
-def _forms(op: Rescale, found: _Sum) -> Iterator[_Form]:
-    """Merged forms, more or less exact in the ratio of the factors, with small and with large integers, and in both
-    ways to round, of which the double is half away from zero only if the integers are large."""
-    factors = [leaf.factor * _factor(op) for leaf in found.leaves]
+def _forms(op: Rescale, inputs: _Sum) -> Iterator[_Form]:
+    """Merged forms: with ratios of the factors that are more or less exact, with small and with large integers, and
+    with both ways to round, of which the double is half away from zero only if the integers are large."""
+    factors = [leaf.factor * _factor(op) for leaf in inputs.leaves]
     largest = max(factors)
     if not largest or min(factors) < 0:
         return
@@ -199,8 +197,8 @@ def _forms(op: Rescale, found: _Sum) -> Iterator[_Form]:
         weights = [round(factor / largest * (1 << bits)) for factor in factors]
         common = min((weight & -weight).bit_length() - 1 for weight in weights if weight)
         for less in dict.fromkeys((common, 0)):
-            signed = [(weight >> less) * sign for weight, sign in zip(weights, (1, found.sign), strict=False)]
-            offset = -sum(leaf.zero * weight for leaf, weight in zip(found.leaves, signed, strict=True))
+            signed = [(weight >> less) * sign for weight, sign in zip(weights, (1, inputs.sign), strict=False)]
+            offset = -sum(leaf.zero * weight for leaf, weight in zip(inputs.leaves, signed, strict=True))
             multiplier, shift = _multiplier(largest / (1 << (bits - less)))
             if shift in _SHIFTS:
                 for mode in dict.fromkeys((op.rounding_mode, "SINGLE_ROUND", "DOUBLE_ROUND")):
@@ -228,11 +226,11 @@ def _attributes(op: Rescale, form: _Form, zero: int) -> dict[str, object]:
     }
 
 
-def _emit(op: Rescale, found: _Sum, form: _Form, b: Emitter) -> None:
+def _emit(op: Rescale, inputs: _Sum, form: _Form, b: Emitter) -> None:
     """The merged form, with the rescale's result."""
     b.location = op.location
-    if len(found.leaves) == 1:
-        (leaf,) = found.leaves
+    if len(inputs.leaves) == 1:
+        (leaf,) = inputs.leaves
         b.ops.append(Op(op.name, [leaf.value], op.results, _attributes(op, form, leaf.zero), op.location))
         return
     shape = [1] * (op.output.type.rank or 0)
@@ -241,7 +239,7 @@ def _emit(op: Rescale, found: _Sum, form: _Form, b: Emitter) -> None:
         return constant(np.full(shape, value, np.int32))
 
     terms = []
-    for leaf, weight in zip(found.leaves, form.weights, strict=True):
+    for leaf, weight in zip(inputs.leaves, form.weights, strict=True):
         term = b.emit(Cast, [leaf.value], leaf.value.type.with_element(i32))
         terms.append(term if weight == 1 else b.emit(Mul, [term, number(weight)], term.type, shift=0))
     total = b.emit(Add, terms, op.input.type)

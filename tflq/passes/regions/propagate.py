@@ -1,17 +1,17 @@
 """quant-propagate: the parameters of all ports, from those that are known, under a target's constraints.
 
-Greedy, with a work-list over the regions in topological order. What a port takes, the first that there is:
+Greedy, with a work-list over the regions in topological order. A port takes the first of these that exists:
 
     annotation    its spec, or casts at its value
-    fixed_scale   the kernel's
-    calibration   those of the range that was seen, on the kernel's storage
-    neighbour     those of the value that it is a port of, or of the other ports by the kernel's constraint
+    fixed_scale   the parameters that the kernel demands
+    calibration   those for the range that was seen, on the kernel's storage
+    neighbour     those of its value, or of the other ports by the kernel's constraint
 
 A kernel's constraint always holds. Where a value has other parameters than a consumer's port, a `quant.rescale` stands
 before the consumer. `tflq.origins` of a region says where the parameters of each port come from, inputs first.
 
-Topological order is that of the graph, from the results back, not that of the text: any order of the ops gives the
-same.
+Topological order is that of the graph, from the results back, not that of the text: the order of the ops does not
+matter.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ from tflq.passes.regions.materialize import fitted
 from tflq.passes.regions.tensor_constraints import constrain_by_file, stated_before, take_ranges
 from tflq.targets.constraints import quant_functions
 from tflq.targets.load import Kernels, load_kernels
-
-__all__ = ["ORIGINS", "QuantPropagate"]
 
 _ACCUMULATES: Final = "multiplier_accumulator_scale"
 
@@ -124,7 +122,7 @@ class _Propagation:
                 self.of_value.setdefault(port.value, []).append(port)
 
     def _stated(self, port: Port) -> ElementType | None:
-        """What casts and statistics say of the value of a port that says nothing itself."""
+        """What casts and statistics say about the value of a port whose spec says nothing."""
         if not is_quantizable(port.spec):
             return None
         if port.is_output:
@@ -148,7 +146,7 @@ class _Propagation:
     # --- steps
 
     def _settle(self, region: Region) -> list[Port]:
-        """Applies a kernel's constraint; the ports updated."""
+        """Applies a kernel's constraint. Returns the ports updated."""
         match = self._match(region, {})
         changed: list[Port] = []
         for name, function, numbers in quant_functions(match.signature.constraints) if match else ():
@@ -167,7 +165,7 @@ class _Propagation:
         return changed
 
     def _view(self, port: Port, kind: object) -> ElementType:
-        """What a constraint's function sees of a port: its parameters, or the storage that they will be of."""
+        """What a constraint's function sees of a port: its parameters, or the storage that these will have."""
         spec = self.types[port]
         return spec if is_quantized(spec) else stored_as(kind, spec) or spec  # type: ignore[arg-type]
 
@@ -175,14 +173,14 @@ class _Propagation:
         match = self._match(region, {})
         if match is None:
             return
-        made = False
+        calibrated = False
         for side, kinds in ((False, match.inputs), (True, match.outputs)):
             for port, kind in zip(self._side(region, side), kinds, strict=True):
                 seen, stored = self.types[port], stored_as(kind, self.types[port])
                 if isinstance(seen, CalibratedQuantizedType) and stored is not None:
                     self._set(port, parameters(seen, stored, kind.zero_point), "calibration")
-                    made = True
-        if made:
+                    calibrated = True
+        if calibrated:
             self._settle(region)
 
     def _neighbours(self) -> None:
@@ -203,7 +201,7 @@ class _Propagation:
         return not is_quantized(self.types[port]) and is_quantizable(self.types[port])
 
     def _visit(self, region: Region) -> list[Port]:
-        """Takes over the parameters of the values of open ports, then applies the constraint; the ports updated."""
+        """Open ports take over parameters of their values; then the constraint applies. Returns the ports updated."""
         open_ports = [port for port in ports(region) if self._is_open(port)]
         offered = {port: kind for port in open_ports if (kind := self._of_value(port)) is not None}
         match = self._match(region, offered) or self._match(region, {})
@@ -218,7 +216,7 @@ class _Propagation:
         return changed + self._settle(region)
 
     def _of_value(self, port: Port) -> ElementType | None:
-        """The parameters of a port's value by its other ports: of the producer, or of the first consumer."""
+        """The parameters that other ports give a port's value: those of the producer, or of the first consumer."""
         others = [p for p in self.of_value[port.value] if p != port and is_quantized(self.types[p])]
         if not others:
             return None
@@ -226,8 +224,8 @@ class _Propagation:
         return self.overridden.get(first, self.types[first]) if first.is_output else self.types[first]
 
     def _fit_bias(self, region: Region) -> None:
-        """Widens the scales of a constant bias that would not fit its storage, and of its constant weights; none that
-        is annotated."""
+        """Widens the scales of a constant bias that would not fit its storage, and of its constant weights, unless they
+        are annotated."""
         match = self._match(region, {})
         names = [name for name, _ in match.signature.constraints] if match else []
         ports = self._side(region, False)
@@ -239,7 +237,7 @@ class _Propagation:
         for port, kind in zip(ports[1:3], fitted(x, weights, bias, ports[2].value.array) or (), strict=False):
             self._set(port, kind, _ACCUMULATES)
 
-    # --- what comes of it
+    # --- results
 
     def _write(self) -> bool:
         modified = False
@@ -263,26 +261,26 @@ class _Propagation:
         for op in self.function.ops:
             if isinstance(op, Region):
                 for port in self._side(op, False):
-                    made = self._rescaled(port.value, self._source(port), self.types[port], op)
-                    if made is not None:
-                        ops.append(made)
-                        op.operands = [*op.operands[: port.index], made.result, *op.operands[port.index + 1 :]]
+                    rescale = self._rescaled(port.value, self._source(port), self.types[port], op)
+                    if rescale is not None:
+                        ops.append(rescale)
+                        op.operands = [*op.operands[: port.index], rescale.result, *op.operands[port.index + 1 :]]
                         modified = True
             ops.append(op)
         outputs = list(self.function.outputs)
         for place, value in enumerate(outputs):
             output = next((p for p in self.of_value.get(value, ()) if p.is_output), None)
             if output is not None and output in self.overridden:
-                made = self._rescaled(value, self.types[output], self.overridden[output], output.region)
-                if made is not None:
-                    ops.append(made)
-                    outputs[place] = made.result
+                rescale = self._rescaled(value, self.types[output], self.overridden[output], output.region)
+                if rescale is not None:
+                    ops.append(rescale)
+                    outputs[place] = rescale.result
                     modified = True
         self.function.ops, self.function.outputs = ops, outputs
         return modified
 
     def _source(self, port: Port) -> ElementType | None:
-        """The parameters with which a value comes to a port, if it is quantized before."""
+        """The parameters that a value has when it comes to a port, if it is quantized before."""
         value = port.value
         producer = next((p for p in self.of_value[value] if p.is_output), None)
         if producer is not None:
@@ -298,8 +296,8 @@ class _Propagation:
 
 
 def _topological(function: Function) -> Sequence[Region]:
-    """The regions, each after those that it needs, in the order in which the results need them; such as no result
-    needs are last, by what they say."""
+    """The regions, each after those that it needs, in the order in which the results need them; those that no result
+    needs are last, ordered by their descriptions."""
     order: list[Region] = []
     seen: set[Op] = set()
     starts = [value.producer for value in function.outputs]
@@ -321,13 +319,13 @@ def _topological(function: Function) -> Sequence[Region]:
 
 
 def _descriptions(function: Function) -> dict[Op, tuple[str, str]]:
-    """What each op says of itself, and a sum of that and of all that it needs: the same in any order of the ops."""
+    """A description of each op, and a hash of it and of all that the op needs: independent of the order of the ops."""
     known = {value: f"argument {place}" for place, value in enumerate(function.inputs)}
-    found = {}
+    descriptions = {}
     for op in function.ops:
         said = f"{op.name} {[str(op.attributes.get(key)) for key in ('kernel', 'input_specs', 'output_specs')]}"
         needed = [known.get(v, f"{v.name} {v.type}") if v is not None else "" for v in op.operands]
         total = hashlib.sha256(f"{said} {needed}".encode()).hexdigest()
-        found[op] = said, total
+        descriptions[op] = said, total
         known |= {value: f"{total} {place}" for place, value in enumerate(op.results)}
-    return found
+    return descriptions

@@ -1,8 +1,9 @@
-"""Model constraints by the names of tensors: from a program, from a file of annotations, from a model's own ranges.
+"""Model constraints: by the names of tensors, from a program, a file of annotations or a model's own ranges; and as a
+model states them, in casts, statistics and element types.
 
 A file of annotations is TOML. Its section `tensors` has a line for each pattern of names (`*`: any characters, `?`:
-one) and the constraint on such tensors, as IR writes types; `none`: they stay as they are. The first pattern that fits
-a name wins.
+one) with the constraint on such tensors, as IR writes types; `none`: they stay as they are. The first pattern that
+fits a name wins.
 
     [tensors]
     "input" = "!quant.uniform<i8:f32, 0.5:-3>"
@@ -53,10 +54,10 @@ _Fail = Callable[[str, str, str], OptionError]
 
 
 def constrain(module: Module, constraints: Constraints) -> bool:
-    """Gives the ports of all regions whose tensors have such names these specs; whether any changed.
+    """Gives these specs to the ports of all regions whose tensors have such names. Returns whether any changed.
 
-    OptionError if no port's tensor has a name that fits a pattern, or a type does not express one's element type or has
-    not its axes.
+    OptionError if no port's tensor has a name that fits a pattern, or a type does not express a tensor's element type,
+    or does not have its axes.
     """
 
     def fail(pattern: str, what: str, remedy: str) -> OptionError:
@@ -66,8 +67,8 @@ def constrain(module: Module, constraints: Constraints) -> bool:
 
 
 def constrain_by_file(module: Module, path: Path) -> bool:
-    """`constrain` by a file of annotations. OptionError, with its line, also for what else is wrong with it; FileError
-    if it cannot be read."""
+    """`constrain` by a file of annotations. OptionError, with the line, also for other faults of the file; FileError if
+    it cannot be read."""
     file = RulesFile(path)
     for name in file.content:
         if name != _SECTION:
@@ -92,14 +93,14 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
         return None
     parser = TypeParser(text, file.path)
     try:
-        found = parser.type()
+        stated = parser.type()
         parser.skip()
     except ParseError as error:
         file.fail(f"'{pattern}': {error.reasons[0].what}", _SECTION, pattern)
-    if parser.pos < len(text) or not isinstance(found, (*SPECS, ScalarType)):
+    if parser.pos < len(text) or not isinstance(stated, (*SPECS, ScalarType)):
         known = ("!quant.uniform<...>", "!quant.calibrated<f32<min:max>>", "!quant.any<i16:f32>", _NONE)
         file.fail(f"'{pattern}': '{text}' is no constraint", _SECTION, pattern, known=known)
-    return found
+    return stated
 
 
 def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
@@ -114,9 +115,9 @@ def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
             remedy = f"near are {', '.join(repr(name) for name in near)}" if near else "see `tflq inspect` for names"
             raise fail(pattern, "no tensor between kernels has such a name", remedy)
     modified = False
-    for name, found in named.items():
+    for name, same_name in named.items():
         for pattern in [p for p, matches in matchers.items() if matches(name)][:1]:
-            for port in found:
+            for port in same_name:
                 element = port.value.type.element
                 if isinstance(element, ScalarType) and not element.is_float and pattern != name:
                     continue  # a pattern is of reals
@@ -132,7 +133,7 @@ def _matcher(pattern: str) -> Callable[[str], object]:
 
 
 def _ports(module: Module) -> Iterator[tuple[Port, Value]]:
-    """The ports of all regions, and the tensor of the model that each is: its value, or what that was quantized as."""
+    """The ports of all regions, with the tensors of the model that each is: its value, or what that is quantized to."""
     for function in module.functions:
         users = function.users()
         for region in regions_of(function.ops):
@@ -167,7 +168,7 @@ def _spec(type: TensorType, name: str, pattern: str, spec: ElementType | None, f
 
 
 def _set(port: Port, spec: ElementType) -> bool:
-    """Gives a port a spec that is an annotation; whether it had another."""
+    """Gives a port a spec that is an annotation. Returns whether it had another one."""
     if port.spec == spec:
         return False
     port.set(spec)
@@ -176,13 +177,13 @@ def _set(port: Port, spec: ElementType) -> bool:
 
 
 def take_ranges(module: Module, *, all_ports: bool) -> bool:
-    """Gives ports the ranges that the model's file has of their tensors, one min and one max each: those without any
-    constraint, or all of reals, also in the place of parameters; those of accumulators, stored in 32 bits or more, are
-    dropped then, since they follow from others. Whether any changed."""
+    """Gives ports the ranges that the model's file has for their tensors, one min and one max each: ports without any
+    constraint, or all of reals, instead of parameters as well. Then parameters of accumulators, stored in 32 bits or
+    more, are dropped, since they follow from others. Returns whether any changed."""
     ranges: dict[Port, tuple[float, float]] = {}
     for port, value in _ports(module):
-        if port not in ranges and (found := _range(value)) is not None:
-            ranges[port] = found
+        if port not in ranges and (ends := _range(value)) is not None:
+            ranges[port] = ends
     modified = False
     for port, (low, high) in ranges.items():
         element = port.value.type.element
@@ -198,7 +199,7 @@ def take_ranges(module: Module, *, all_ports: bool) -> bool:
 
 
 def _range(value: Value) -> tuple[float, float] | None:
-    """The min and max that a file has of a tensor; None if it has none, or several."""
+    """The min and max that a file has for a tensor; None if there is not exactly one of each."""
     said = {**(value.info.get("quantization") or {}), **value.info}
     ends = [np.asarray(() if said.get(key) is None else said[key], np.float64).reshape(-1) for key in ("min", "max")]
     if any(end.size != 1 for end in ends):
@@ -207,30 +208,27 @@ def _range(value: Value) -> tuple[float, float] | None:
     return (low, high) if math.isfinite(low) and math.isfinite(high) and low < high else None
 
 
-# Model constraints, wherever a model states them: in casts, in statistics and in element types.
-#
-# A constraint on a value is a spec: a `quant.dcast` of a `quant.qcast` states parameters, `quant.stats` a range, an
-# element type what it is. Parameters come before a range.
+# As a model states them: a `quant.dcast` of a `quant.qcast` states parameters, `quant.stats` a range, an element type
+# itself. Parameters are preferred to a range.
 
 
 _CONSTRAINTS = (AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType)
 
 
 def made_plain(values: Iterable[Value]) -> dict[Value, ElementType]:
-    """Gives values whose element type only constrains them (any, calibrated, none) the type that it expresses; what
-    they were."""
-    found: dict[Value, ElementType] = {}
+    """Gives values whose element type only constrains them (any, calibrated, none) the type that it expresses. Returns
+    what they were."""
+    constraints: dict[Value, ElementType] = {}
     for value in values:
         element = value.type.element
         if isinstance(element, _CONSTRAINTS) and element.expressed is not None:
-            found[value] = element
+            constraints[value] = element
             value.type = value.type.with_element(element.expressed)
-    return found
+    return constraints
 
 
 def stated_before(value: Value) -> tuple[Value, ElementType | None]:
-    """The value that casts and statistics before a use say something of, and the strongest that they say; None for
-    nothing."""
+    """The value that casts and statistics before a use are about, and the strongest that they say; None if nothing."""
     spec: ElementType | None = None
     while True:
         op = value.producer
@@ -253,23 +251,21 @@ def stated_before(value: Value) -> tuple[Value, ElementType | None]:
 def stated_after(
     value: Value, users: Mapping[Value, Sequence[Op]], returned: frozenset[Value]
 ) -> tuple[ElementType | None, list[Value]]:
-    """What casts and statistics after a value say of it, if every use of it does: the strongest; and the values that
-    stand for it behind them."""
+    """The strongest that casts and statistics after a value say about it, if every use of it is one; and the values
+    that stand for it after them."""
     spec: ElementType | None = None
     same: list[Value] = []
     while value not in returned:
-        found = users.get(value, ())
-        if not found:
-            break
-        if all(isinstance(op, Stats) for op in found) and len(found) == 1:
-            spec = spec or range_of(found[0])  # type: ignore[arg-type]
-            value = found[0].result
+        uses = users.get(value, ())
+        if len(uses) == 1 and isinstance(stats := uses[0], Stats):
+            spec = spec or range_of(stats)
+            value = stats.result
             same.append(value)
             continue
-        kinds = {op.result.type.element for op in found if isinstance(op, Qcast)}
-        if not all(isinstance(op, Qcast) for op in found) or len(kinds) != 1:
+        kinds = {op.result.type.element for op in uses if isinstance(op, Qcast)}
+        if not all(isinstance(op, Qcast) for op in uses) or len(kinds) != 1:
             break
-        for cast in found:
+        for cast in uses:
             same += [
                 op.result for op in users.get(cast.result, ()) if isinstance(op, Dcast) and op.result.type == value.type
             ]
