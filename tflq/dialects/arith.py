@@ -60,22 +60,25 @@ def _one_index(op: Operator) -> bool:
     return (op.operand(0).type.storage == index) != (op.result.type.storage == index)
 
 
-class ExtSI(Operator, name="arith.extsi"):
+class _Widened(Operator):
+    """An integer in a wider type."""
+
+    __slots__ = ()
+    input: Value = operand(FIXED)
+    output: Value = result_(FIXED)
+    constraints = (declared, elementwise, _widens)
+
+
+class ExtSI(_Widened, name="arith.extsi"):
     """the signed integer in a wider type"""
 
     __slots__ = ()
-    input: Value = operand(FIXED)
-    output: Value = result_(FIXED)
-    constraints = (declared, elementwise, _widens)
 
 
-class ExtUI(Operator, name="arith.extui"):
+class ExtUI(_Widened, name="arith.extui"):
     """the unsigned integer in a wider type"""
 
     __slots__ = ()
-    input: Value = operand(FIXED)
-    output: Value = result_(FIXED)
-    constraints = (declared, elementwise, _widens)
 
 
 class TruncI(Operator, name="arith.trunci"):
@@ -109,58 +112,67 @@ class TruncF(Operator, name="arith.truncf"):
     rounding: int | None = attribute(default=None, key="roundingmode")
 
 
-class SIToFP(Operator, name="arith.sitofp"):
+class _ToFloat(Operator):
+    """An integer as a float."""
+
+    __slots__ = ()
+    input: Value = operand(FIXED)
+    output: Value = result_(FLOATS)
+    constraints = (declared, elementwise)
+
+
+class SIToFP(_ToFloat, name="arith.sitofp"):
     """the nearest float to a signed integer, ties to even"""
 
     __slots__ = ()
-    input: Value = operand(FIXED)
-    output: Value = result_(FLOATS)
-    constraints = (declared, elementwise)
 
 
-class UIToFP(Operator, name="arith.uitofp"):
+class UIToFP(_ToFloat, name="arith.uitofp"):
     """the nearest float to an unsigned integer, ties to even"""
 
     __slots__ = ()
-    input: Value = operand(FIXED)
-    output: Value = result_(FLOATS)
+
+
+class _ToInteger(Operator):
+    """A float as an integer."""
+
+    __slots__ = ()
+    input: Value = operand(FLOATS)
+    output: Value = result_(FIXED)
     constraints = (declared, elementwise)
 
 
-class FPToSI(Operator, name="arith.fptosi"):
+class FPToSI(_ToInteger, name="arith.fptosi"):
     """the integer part, as a signed integer; poison where the type does not hold it"""
 
     __slots__ = ()
-    input: Value = operand(FLOATS)
-    output: Value = result_(FIXED)
-    constraints = (declared, elementwise)
 
 
-class FPToUI(Operator, name="arith.fptoui"):
+class FPToUI(_ToInteger, name="arith.fptoui"):
     """the integer part, as an unsigned integer; poison where the type does not hold it"""
 
     __slots__ = ()
-    input: Value = operand(FLOATS)
-    output: Value = result_(FIXED)
-    constraints = (declared, elementwise)
 
 
-class IndexCast(Operator, name="arith.index_cast"):
+class _Indexed(Operator):
+    """An integer as an index, or an index as an integer."""
+
+    __slots__ = ()
+    input: Value = operand(SIGNLESS)
+    output: Value = result_(SIGNLESS)
+    constraints = (declared, elementwise, _one_index)
+
+
+class IndexCast(_Indexed, name="arith.index_cast"):
     """a signed integer as an index, or an index as an integer: extended by its sign, or modulo the width"""
 
     __slots__ = ()
-    input: Value = operand(SIGNLESS)
-    output: Value = result_(SIGNLESS)
-    constraints = (declared, elementwise, _one_index)
 
 
-class IndexCastUI(Operator, name="arith.index_castui"):
+class IndexCastUI(_Indexed, name="arith.index_castui"):
     """as index_cast; extended by zeros"""
 
     __slots__ = ()
-    input: Value = operand(SIGNLESS)
-    output: Value = result_(SIGNLESS)
-    constraints = (declared, elementwise, _one_index)
 
 
 class Bitcast(Operator, name="arith.bitcast"):
@@ -241,17 +253,14 @@ class Select(Operator, name="arith.select"):
 # Integer arithmetic whose result is wider than its operands: in two values.
 
 
-_ONE = OneOf(SIGNLESS)
-
-
 class _Wide(Operator):
     """The whole product of two integers, in two parts of their width."""
 
     __slots__ = ()
-    lhs: Value = operand(_ONE)
-    rhs: Value = operand(_ONE)
-    low: Value = result_(_ONE)
-    high: Value = result_(_ONE)
+    lhs: Value = operand(_INTEGER)
+    rhs: Value = operand(_INTEGER)
+    low: Value = result_(_INTEGER)
+    high: Value = result_(_INTEGER)
     constraints = (declared, elementwise)
 
 
@@ -259,9 +268,9 @@ class AddUIExtended(Operator, name="arith.addui_extended"):
     """sum = lhs + rhs modulo the width, overflow = whether that is not the sum of the unsigned integers"""
 
     __slots__ = ()
-    lhs: Value = operand(_ONE)
-    rhs: Value = operand(_ONE)
-    sum: Value = result_(_ONE)
+    lhs: Value = operand(_INTEGER)
+    rhs: Value = operand(_INTEGER)
+    sum: Value = result_(_INTEGER)
     overflow: Value = result_(BOOLEAN)
     constraints = (declared, elementwise)
 
@@ -348,45 +357,54 @@ class _Integers(Operator):
     """Of two integers."""
 
     __slots__ = ()
-    lhs: Value = operand(_ONE)
-    rhs: Value = operand(_ONE)
-    result: Value = result_(_ONE)
+    lhs: Value = operand(_INTEGER)
+    rhs: Value = operand(_INTEGER)
+    result: Value = result_(_INTEGER)
     constraints = (declared, elementwise)
 
 
-class AddI(_Integers, name="arith.addi"):
+class _Wrapping(_Integers):
+    """Arithmetic that wraps; its flags say that it does not."""
+
+    __slots__ = ()
+    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
+
+
+class _Dividing(_Integers):
+    """A quotient; its flag says that nothing is left over."""
+
+    __slots__ = ()
+    exact: object = attribute(default=None, key="isExact")
+
+
+class AddI(_Wrapping, name="arith.addi"):
     """lhs + rhs, modulo the width"""
 
     __slots__ = ()
-    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
-class SubI(_Integers, name="arith.subi"):
+class SubI(_Wrapping, name="arith.subi"):
     """lhs - rhs, modulo the width"""
 
     __slots__ = ()
-    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
-class MulI(_Integers, name="arith.muli"):
+class MulI(_Wrapping, name="arith.muli"):
     """lhs * rhs, modulo the width"""
 
     __slots__ = ()
-    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
-class DivSI(_Integers, name="arith.divsi"):
+class DivSI(_Dividing, name="arith.divsi"):
     """lhs / rhs of signed integers, toward zero; undefined for rhs 0, and where the quotient overflows"""
 
     __slots__ = ()
-    exact: object = attribute(default=None, key="isExact")
 
 
-class DivUI(_Integers, name="arith.divui"):
+class DivUI(_Dividing, name="arith.divui"):
     """lhs / rhs of unsigned integers, toward zero; undefined for rhs 0"""
 
     __slots__ = ()
-    exact: object = attribute(default=None, key="isExact")
 
 
 class CeilDivSI(_Integers, name="arith.ceildivsi"):
@@ -437,25 +455,22 @@ class XOrI(_Integers, name="arith.xori"):
     __slots__ = ()
 
 
-class ShLI(_Integers, name="arith.shli"):
+class ShLI(_Wrapping, name="arith.shli"):
     """lhs * 2^rhs, modulo the width; poison where rhs, unsigned, is the width or more"""
 
     __slots__ = ()
-    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
-class ShRSI(_Integers, name="arith.shrsi"):
+class ShRSI(_Dividing, name="arith.shrsi"):
     """lhs / 2^rhs of a signed lhs, rounded down; poison where rhs, unsigned, is the width or more"""
 
     __slots__ = ()
-    exact: object = attribute(default=None, key="isExact")
 
 
-class ShRUI(_Integers, name="arith.shrui"):
+class ShRUI(_Dividing, name="arith.shrui"):
     """lhs / 2^rhs of an unsigned lhs, rounded down; poison where rhs, unsigned, is the width or more"""
 
     __slots__ = ()
-    exact: object = attribute(default=None, key="isExact")
 
 
 class MaxSI(_Integers, name="arith.maxsi"):

@@ -30,33 +30,6 @@ from tflq.ir.registry import register
 from tflq.ir.types import SCALARS, ElementType, ScalarType, Shape
 from tflq.light import dataclass
 
-__all__ = [
-    "ANY",
-    "BOOL",
-    "FLOAT",
-    "INT",
-    "INTEGER",
-    "NUMBER",
-    "QUANTIZED",
-    "STRING",
-    "Attribute",
-    "Kind",
-    "OneOf",
-    "Operator",
-    "Slot",
-    "Trait",
-    "Types",
-    "array",
-    "attribute",
-    "dims",
-    "ints",
-    "operand",
-    "result",
-    "trait_of",
-    "words",
-]
-
-
 # --- element types
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tflq.dialects.core_rules import BOOLEAN, FIXED, FLAGS, FLOATS, SIGNLESS, OfFloat, OfTwoFloats, elementwise
 from tflq.dialects.declare import OneOf, Operator, attribute, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
 from tflq.ir.attributes import Opaque
 from tflq.ir.core import Value
+
+_INTEGER: Final = OneOf(SIGNLESS)
+_FLOAT: Final = OneOf(FLOATS)
 
 # What kind of a number a float is.
 
@@ -196,15 +201,12 @@ class Tanh(OfFloat, name="math.tanh"):
 # Functions of integers.
 
 
-_ONE = OneOf(SIGNLESS)
-
-
 class _Bits(Operator):
     """Of one integer."""
 
     __slots__ = ()
-    input: Value = operand(_ONE)
-    result: Value = result_(_ONE)
+    input: Value = operand(_INTEGER)
+    result: Value = result_(_INTEGER)
     constraints = (declared, elementwise)
 
 
@@ -236,9 +238,9 @@ class IPowI(Operator, name="math.ipowi"):
     """lhs^rhs of signed integers, modulo the width; the integer part where rhs is negative"""
 
     __slots__ = ()
-    lhs: Value = operand(_ONE)
-    rhs: Value = operand(_ONE)
-    result: Value = result_(_ONE)
+    lhs: Value = operand(_INTEGER)
+    rhs: Value = operand(_INTEGER)
+    result: Value = result_(_INTEGER)
     constraints = (declared, elementwise)
 
 
@@ -284,9 +286,6 @@ class Trunc(OfFloat, name="math.trunc"):
 # Functions of several floats, and of a float and an integer.
 
 
-_SEVERAL_ONE = OneOf(FLOATS)
-
-
 class Atan2(OfTwoFloats, name="math.atan2"):
     """the angle of the point (rhs, lhs)"""
 
@@ -309,10 +308,10 @@ class Fma(Operator, name="math.fma"):
     """a * b + c, rounded once"""
 
     __slots__ = ()
-    a: Value = operand(_SEVERAL_ONE)
-    b: Value = operand(_SEVERAL_ONE)
-    c: Value = operand(_SEVERAL_ONE)
-    result: Value = result_(_SEVERAL_ONE)
+    a: Value = operand(_FLOAT)
+    b: Value = operand(_FLOAT)
+    c: Value = operand(_FLOAT)
+    result: Value = result_(_FLOAT)
     fastmath: Opaque | None = attribute(FLAGS, default=None)
     constraints = (declared, elementwise)
 
@@ -321,10 +320,10 @@ class ClampF(Operator, name="math.clampf"):
     """value, where it is from min to max, else the nearer of the two"""
 
     __slots__ = ()
-    value: Value = operand(_SEVERAL_ONE)
-    min: Value = operand(_SEVERAL_ONE)
-    max: Value = operand(_SEVERAL_ONE)
-    result: Value = result_(_SEVERAL_ONE)
+    value: Value = operand(_FLOAT)
+    min: Value = operand(_FLOAT)
+    max: Value = operand(_FLOAT)
+    result: Value = result_(_FLOAT)
     fastmath: Opaque | None = attribute(FLAGS, default=None)
     constraints = (declared, elementwise)
 
@@ -333,8 +332,8 @@ class FPowI(Operator, name="math.fpowi"):
     """lhs^rhs of a float and a signed integer"""
 
     __slots__ = ()
-    lhs: Value = operand(_SEVERAL_ONE)
+    lhs: Value = operand(_FLOAT)
     rhs: Value = operand(FIXED)
-    result: Value = result_(_SEVERAL_ONE)
+    result: Value = result_(_FLOAT)
     fastmath: Opaque | None = attribute(FLAGS, default=None)
     constraints = (declared, elementwise)

@@ -24,8 +24,6 @@ from tflq.ir.verifier import (
 )
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding
 
-__all__ = ["Dcast", "Qcast", "Scast"]
-
 
 class Qcast(Operator, name="quant.qcast"):
     """result = clamp(round(input / scale) + zero_point, storage_min, storage_max)

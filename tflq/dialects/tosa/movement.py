@@ -1,4 +1,4 @@
-"""Elements in another order, place or number."""
+"""Casts, elements in another order, place or number, resized images, reductions, functions and variables."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Pad(Operator, name="tosa.pad"):
 
 
 class Reshape(Operator, name="tosa.reshape"):
-    """The same elements in another shape. To the shape of the result's type, of which at most one dim is not known."""
+    """The same elements in the shape of the result's type, of which at most one dim is not known."""
 
     __slots__ = ()
     T = OneOf(ANY)
@@ -143,7 +143,7 @@ class Reverse(Operator, name="tosa.reverse"):
 
 
 class Slice(Operator, name="tosa.slice"):
-    """A block of the input. a size of None is the rest of its dim, which is not known."""
+    """A block of the input; a size of None is the rest of its dim, which is not known."""
 
     __slots__ = ()
     T = OneOf(ANY)
@@ -267,11 +267,11 @@ def _resized(size: int | None, numerator: int, denominator: int, offset: int, bo
     return ((size - 1) * numerator - offset + border) // denominator + 1
 
 
-# Reductions over one axis, which stays with size 1.
+# Reductions over one axis.
 
 
 class ArgMax(Operator, name="tosa.argmax"):
-    """Where the greatest element is. The first index of the greatest element."""
+    """The first index of the greatest element."""
 
     __slots__ = ()
     input: Value = operand(OneOf(i8, ui8, i16, i32, FLOAT))
@@ -296,40 +296,46 @@ class Reduction(Operator):
         return replaced(dims, site.axis(self.axis, len(dims)), 1)
 
 
-class ReduceAll(Reduction, name="tosa.reduce_all"):
+class _Truths(Reduction):
+    """Of truth values."""
+
+    __slots__ = ()
+    input: Value = operand(i1)
+    output: Value = result(i1)
+
+
+class ReduceAll(_Truths, name="tosa.reduce_all"):
     """Whether all are true."""
 
     __slots__ = ()
-    input: Value = operand(i1)
-    output: Value = result(i1)
 
 
-class ReduceAny(Reduction, name="tosa.reduce_any"):
+class ReduceAny(_Truths, name="tosa.reduce_any"):
     """Whether any is true."""
 
     __slots__ = ()
-    input: Value = operand(i1)
-    output: Value = result(i1)
 
 
-class ReduceMax(Reduction, name="tosa.reduce_max"):
+class _Extreme(Reduction):
+    """One of the elements."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+    traits = (WithinRange(input),)
+
+
+class ReduceMax(_Extreme, name="tosa.reduce_max"):
     """The greatest."""
 
     __slots__ = ()
-    T = OneOf(INTEGER, FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (WithinRange(input),)
 
 
-class ReduceMin(Reduction, name="tosa.reduce_min"):
+class ReduceMin(_Extreme, name="tosa.reduce_min"):
     """The least."""
 
     __slots__ = ()
-    T = OneOf(INTEGER, FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (WithinRange(input),)
 
 
 class ReduceProduct(Reduction, name="tosa.reduce_product"):

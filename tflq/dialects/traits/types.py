@@ -19,18 +19,6 @@ from tflq.ir.record import Notes
 from tflq.ir.types import ScalarType, Shape
 from tflq.numerics.convolution import window
 
-__all__ = [
-    "Broadcasts",
-    "ElementTypes",
-    "Elementwise",
-    "FilterChannels",
-    "HasShape",
-    "OnePerDim",
-    "SameElementType",
-    "SameShape",
-    "Window",
-]
-
 
 def _differ(one: int | None, other: int | None) -> bool:
     return one is not None and other is not None and one != other
