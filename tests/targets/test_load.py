@@ -215,7 +215,7 @@ def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
         ("[kernels]\nabs = 'qi8 -> qi8; T = qi8'", ":2: .*'T' stands for ports, but is not in the signature"),
         ("[kernels]\nabs = 'T -> T; T = qi8; T = qi16'", ":2: .*'T' has a meaning already"),
         ("[kernels]\nabs = 'q -> q; q = qi16'", ":2: .*'q' has a meaning already"),
-        ("[kernels]\nabs = 'T -> T; T 1 = qi16'", ":2: .*'T 1' is no name"),
+        ("[kernels]\nabs = 'T -> T; T 1 = qi16'", ":2: .*'T 1' is not a name"),
         ("[kernels]\nabs = 'T -> T; T = qi8 x'", ":2: .*'x' is no port"),
         ("[kernels]\nabs = 'qi8 qi8 -> qi8'", r":2: .*2 operand\(s\), but the operator has: input"),
         ("[kernels]\nadd = 'qi8 -> qi8'", r":2: .*1 operand\(s\), but the operator has: lhs rhs"),
