@@ -101,8 +101,8 @@ INTEGER = Target("integer")
 
 
 class KernelRules:
-    """The signatures of one section; "|" separates those of one kernel. Lines are parsed when their kernel is first met;
-    answers are remembered."""
+    """The signatures of one section, those of one kernel separated by "|". Lines are parsed when their kernel is first
+    met; answers are remembered."""
 
     def __init__(self, lines: dict[str, str], where: str) -> None:
         self._lines = lines
