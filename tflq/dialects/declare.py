@@ -12,7 +12,7 @@
         traits = (MultiplyAccumulate(input, filter, bias, axis=0), Window(filter))
 
 The class is the op: the reader makes a `Conv2D`, and `conv.filter` is `conv.operands[1]`. An op with a declared name
-is always of its class (`Op.__new__`).
+is always of its class (`Op.__init__`), which is why every class says `__slots__ = ()`: it must not add to the layout.
 """
 
 from __future__ import annotations
@@ -228,8 +228,8 @@ _REQUIRED: Final = object()
 class Attribute:
     """One attribute: read from an op, it is the value there, or its default.
 
-    positive, finite: a file in which it is not is no valid model. unread: interpreters disregard it, and only a
-    warning says so.
+    positive, finite: a file in which it is not is invalid. unread: interpreters disregard it, and only a warning says
+    so.
     """
 
     __slots__ = ("default", "finite", "key", "kind", "name", "positive", "unread")
@@ -312,7 +312,7 @@ class Trait:
 
         given = signature(type(self)).parameters
         order = list(given)
-        names = [name for kind in reversed(type(self).__mro__) for name in getattr(kind, "__slots__", ())]
+        names = [name for kind in reversed(type(self).__mro__) for name in vars(kind).get("__slots__", ())]
         names.sort(key=lambda name: order.index(name) if name in order else len(order))
         said = ((name, getattr(self, name)) for name in names)
         said = ((name, value) for name, value in said if name not in given or given[name].default is not value)

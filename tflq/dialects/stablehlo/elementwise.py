@@ -1,4 +1,4 @@
-"""Arithmetic of two tensors, element by element."""
+"""Arithmetic, functions, comparisons and casts, element by element; and ops that compute nothing."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ class Convert(_Cast, name="stablehlo.convert"):
     constraints = (declared, elementwise, _plain)
 
 
-# What is no computation: the end of a region, a barrier, calls of what others define.
+# Ops that compute nothing: the end of a region, a barrier, calls of what others define.
 
 
 @constraint

@@ -1,4 +1,4 @@
-"""Data movement: the elements of the operands in another order or shape."""
+"""Elements in another order or shape, and reductions: of whole dimensions, and of windows."""
 
 from __future__ import annotations
 
