@@ -147,7 +147,7 @@ def parse_port(text: str) -> Port:
     found = re.fullmatch(_QUANTIZED, text)
     if found is None or found[1] not in SCALARS or not SCALARS[found[1]].is_integer:
         raise ValueError(
-            f"'{text}' is no port: known are i32, qi8, qi8/axis, qi8/blocks, qi8/any, qi8:0, q, plain, any"
+            f"'{text}' is not a port: known are i32, qi8, qi8/axis, qi8/blocks, qi8/any, qi8:0, q, plain, any"
         )
     kind, axis = found[4] or "", found[5]
     if axis is not None and kind != "axis":
@@ -155,7 +155,7 @@ def parse_port(text: str) -> Port:
     storage = SCALARS[found[1]]
     low, high, zero = (None if found[i] is None else int(found[i]) for i in (2, 3, 6))
     if low is not None and high is not None and not storage.minimum <= low < high <= storage.maximum:
-        raise ValueError(f"'{text}': {low}:{high} is no range within {storage}")
+        raise ValueError(f"'{text}': {low}:{high} is not a range within {storage}")
     if zero is not None and not storage.minimum <= zero <= storage.maximum:
         raise ValueError(f"'{text}': zero point {zero} is outside {storage}")
     return Port(text, _KINDS[kind], storage, None if axis is None else int(axis), zero, low, high)
@@ -262,7 +262,7 @@ def _why_not(side: Side, values: Sequence[Value | None]) -> list[str]:
 
 
 def _misfit(kind: str, side: Side, declared: Sequence[Declared]) -> str | None:
-    """Why the numbers of values that a side takes are none that the operator has."""
+    """Why the operator never has as many values as a side takes."""
     least = sum(slot.many == "" for slot in side)
     most = None if side and side[-1].many in ("*", REST) else len(side)
     fewest = sum(not (slot.optional or slot.variadic) for slot in declared)
@@ -299,7 +299,7 @@ def parse_signature(text: str) -> Signature:
 def _constraint(clause: str) -> tuple[str, tuple[float, ...]]:
     name, *words = clause.split() or [""]
     if name not in CONSTRAINTS:
-        raise ValueError(f"'{name}' is no constraint: known are {', '.join(CONSTRAINTS)}")
+        raise ValueError(f"'{name}' is not a constraint: known are {', '.join(CONSTRAINTS)}")
     try:
         return name, CONSTRAINTS[name].parse(words)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""A target: its table of quantized kernels, and what it says of an op."""
+"""A target: its table of quantized kernels, and what it says of an op; rules for plain kernels; files of rules."""
 
 from __future__ import annotations
 
@@ -178,8 +178,8 @@ def load_rules(path: str | os.PathLike[str] | None = None) -> dict[str, KernelRu
     return {name: KernelRules(lines, f"{where}, section {name}") for name, lines in sections.items()}
 
 
-# TOML files of rules, the user's own among them: read, and their faults, all of them, told as one `OptionError` that
-# names file, line and key of each.
+# TOML files of rules, the user's own among them. All faults of one are told in one `OptionError`, which names file,
+# line and key of each.
 
 
 _WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
@@ -196,7 +196,7 @@ class RulesFile:
     """One file: its `content`, and its text, which finds the line of a fault."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """FileError if there is no such file, OptionError if it is not TOML."""
+        """FileError if there is no file, OptionError if it is not TOML."""
         self.path = os.fspath(path)
         self._faults: list[Reason] = []
         try:
@@ -228,7 +228,7 @@ class RulesFile:
     def fail(
         self, reason: str, section: str = "", key: str = "", *, item: str = "", known: Iterable[object] = ()
     ) -> NoReturn:
-        """OptionError for a fault after which there is no going on, and for those before it."""
+        """OptionError for a fault that makes it impossible to go on, and for those before it."""
         self.fault(reason, section, key, item=item, known=known)
         self.check_faults()
         raise AssertionError
@@ -273,7 +273,7 @@ class RulesFile:
         return Reason(said[: at.start()] if at else said, self.path, place=at[1] if at else "", remedy=_OF_TOML)
 
     def _repeated(self) -> Reason | None:
-        """What is said twice, of which TOML's own reader does not say the line."""
+        """What is said twice: TOML's own reader does not say the line."""
         seen: dict[_Path, int] = {}
         for number, place in self._places():
             first = seen.setdefault(place, number)
