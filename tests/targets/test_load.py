@@ -202,7 +202,7 @@ def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
         ("[kernels]\nabs = 'qi8* qi8 -> qi8'", ":2: .*not the last"),
         ("[kernels]\nabs = 'qi8/axes -> qi8'", ":2: .*is not a port"),
         ("[kernels]\nabs = 'qf32 -> qi8'", ":2: .*is not a port"),
-        ("[kernels]\nabs = 'qi8<5:500> -> qi8'", ":2: .*no range within i8"),
+        ("[kernels]\nabs = 'qi8<5:500> -> qi8'", ":2: .*not a range within i8"),
         ("[kernels]\nabs = 'qi8:200 -> qi8'", ":2: .*outside i8"),
         ("[kernels]\nabs = 'T -> T; T ='", ":2: .*stands for no port"),
         ("[kernels]\nabs = 'qi8 -> qi8; fixed_scale -1 0'", ":2: .*takes 2 .*: positive, integer"),
