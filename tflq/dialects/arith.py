@@ -11,9 +11,10 @@ from tflq.dialects.core_rules import (
     FLOATS,
     SIGNLESS,
     WORD,
+    Elementwise,
+    Flagged,
     OfFloat,
     OfTwoFloats,
-    elementwise,
     one_shape,
 )
 from tflq.dialects.declare import INT, OneOf, Operator, attribute, operand
@@ -60,13 +61,13 @@ def _one_index(op: Operator) -> bool:
     return (op.operand(0).type.storage == index) != (op.result.type.storage == index)
 
 
-class _Widened(Operator):
+class _Widened(Elementwise):
     """An integer in a wider type."""
 
     __slots__ = ()
     input: Value = operand(FIXED)
     output: Value = result_(FIXED)
-    constraints = (declared, elementwise, _widens)
+    constraints = (*Elementwise.constraints, _widens)
 
 
 class ExtSI(_Widened, name="arith.extsi"):
@@ -81,44 +82,41 @@ class ExtUI(_Widened, name="arith.extui"):
     __slots__ = ()
 
 
-class TruncI(Operator, name="arith.trunci"):
+class TruncI(Elementwise, name="arith.trunci"):
     """the integer modulo the width of a narrower type"""
 
     __slots__ = ()
     input: Value = operand(FIXED)
     output: Value = result_(FIXED)
-    constraints = (declared, elementwise, _narrows)
+    constraints = (*Elementwise.constraints, _narrows)
     overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
-class ExtF(Operator, name="arith.extf"):
+class ExtF(Flagged, name="arith.extf"):
     """the float in a wider type"""
 
     __slots__ = ()
     input: Value = operand(FLOATS)
     output: Value = result_(FLOATS)
-    constraints = (declared, elementwise, _widens)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (*Elementwise.constraints, _widens)
 
 
-class TruncF(Operator, name="arith.truncf"):
+class TruncF(Flagged, name="arith.truncf"):
     """the nearest float of a narrower type, ties to even"""
 
     __slots__ = ()
     input: Value = operand(FLOATS)
     output: Value = result_(FLOATS)
-    constraints = (declared, elementwise, _narrows)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (*Elementwise.constraints, _narrows)
     rounding: int | None = attribute(default=None, key="roundingmode")
 
 
-class _ToFloat(Operator):
+class _ToFloat(Elementwise):
     """An integer as a float."""
 
     __slots__ = ()
     input: Value = operand(FIXED)
     output: Value = result_(FLOATS)
-    constraints = (declared, elementwise)
 
 
 class SIToFP(_ToFloat, name="arith.sitofp"):
@@ -133,13 +131,12 @@ class UIToFP(_ToFloat, name="arith.uitofp"):
     __slots__ = ()
 
 
-class _ToInteger(Operator):
+class _ToInteger(Elementwise):
     """A float as an integer."""
 
     __slots__ = ()
     input: Value = operand(FLOATS)
     output: Value = result_(FIXED)
-    constraints = (declared, elementwise)
 
 
 class FPToSI(_ToInteger, name="arith.fptosi"):
@@ -154,13 +151,13 @@ class FPToUI(_ToInteger, name="arith.fptoui"):
     __slots__ = ()
 
 
-class _Indexed(Operator):
+class _Indexed(Elementwise):
     """An integer as an index, or an index as an integer."""
 
     __slots__ = ()
     input: Value = operand(SIGNLESS)
     output: Value = result_(SIGNLESS)
-    constraints = (declared, elementwise, _one_index)
+    constraints = (*Elementwise.constraints, _one_index)
 
 
 class IndexCast(_Indexed, name="arith.index_cast"):
@@ -175,13 +172,13 @@ class IndexCastUI(_Indexed, name="arith.index_castui"):
     __slots__ = ()
 
 
-class Bitcast(Operator, name="arith.bitcast"):
+class Bitcast(Elementwise, name="arith.bitcast"):
     """the same bits in a type of the same width"""
 
     __slots__ = ()
     input: Value = operand(WORD)
     output: Value = result_(WORD)
-    constraints = (declared, elementwise, _as_wide)
+    constraints = (*Elementwise.constraints, _as_wide)
 
 
 # Comparison of two values, and the choice of one of them.
@@ -216,7 +213,7 @@ def _chosen(op: Select) -> bool:
     return same and (one or one_shape(op.condition, op.result))
 
 
-class CmpI(Operator, name="arith.cmpi"):
+class CmpI(Elementwise, name="arith.cmpi"):
     """Whether two integers compare as `predicate` says (`COMPARE_INTEGER`): signed (s), unsigned (u)."""
 
     __slots__ = ()
@@ -224,10 +221,10 @@ class CmpI(Operator, name="arith.cmpi"):
     rhs: Value = operand(_INTEGER)
     result: Value = result_(BOOLEAN)
     predicate: int = attribute(INT)
-    constraints = (declared, elementwise, _predicate_i)
+    constraints = (*Elementwise.constraints, _predicate_i)
 
 
-class CmpF(Operator, name="arith.cmpf"):
+class CmpF(Flagged, name="arith.cmpf"):
     """Whether two floats compare as `predicate` says (`COMPARE_FLOAT`): neither is NaN, and (o); one is NaN, or (u)."""
 
     __slots__ = ()
@@ -235,8 +232,7 @@ class CmpF(Operator, name="arith.cmpf"):
     rhs: Value = operand(_FLOAT)
     result: Value = result_(BOOLEAN)
     predicate: int = attribute(INT)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise, _predicate_f)
+    constraints = (*Elementwise.constraints, _predicate_f)
 
 
 class Select(Operator, name="arith.select"):
@@ -253,7 +249,7 @@ class Select(Operator, name="arith.select"):
 # Integer arithmetic whose result is wider than its operands: in two values.
 
 
-class _Wide(Operator):
+class _Wide(Elementwise):
     """The whole product of two integers, in two parts of their width."""
 
     __slots__ = ()
@@ -261,10 +257,9 @@ class _Wide(Operator):
     rhs: Value = operand(_INTEGER)
     low: Value = result_(_INTEGER)
     high: Value = result_(_INTEGER)
-    constraints = (declared, elementwise)
 
 
-class AddUIExtended(Operator, name="arith.addui_extended"):
+class AddUIExtended(Elementwise, name="arith.addui_extended"):
     """sum = lhs + rhs modulo the width, overflow = whether that is not the sum of the unsigned integers"""
 
     __slots__ = ()
@@ -272,7 +267,6 @@ class AddUIExtended(Operator, name="arith.addui_extended"):
     rhs: Value = operand(_INTEGER)
     sum: Value = result_(_INTEGER)
     overflow: Value = result_(BOOLEAN)
-    constraints = (declared, elementwise)
 
 
 class MulSIExtended(_Wide, name="arith.mulsi_extended"):
@@ -353,14 +347,13 @@ class NegF(OfFloat, name="arith.negf"):
 # Arithmetic of two integers, modulo their width; which are signed is the op's to say.
 
 
-class _Integers(Operator):
+class _Integers(Elementwise):
     """Of two integers."""
 
     __slots__ = ()
     lhs: Value = operand(_INTEGER)
     rhs: Value = operand(_INTEGER)
     result: Value = result_(_INTEGER)
-    constraints = (declared, elementwise)
 
 
 class _Wrapping(_Integers):

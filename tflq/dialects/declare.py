@@ -96,13 +96,13 @@ class Slot:
 
     def __init__(
         self,
+        types: Sequence[Types | ScalarType],
         *,
         is_result: bool,
-        optional: bool,
-        variadic: bool,
-        indices: bool,
-        constant: bool,
-        types: tuple[Types, ...],
+        optional: bool = False,
+        variadic: bool = False,
+        indices: bool = False,
+        constant: bool = False,
     ) -> None:
         self.name = ""
         self.index = 0
@@ -111,7 +111,7 @@ class Slot:
         self.variadic = variadic
         self.indices = indices
         self.constant = constant
-        self.types = types
+        self.types = tuple(t if isinstance(t, Types) else Types(t) for t in types)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -146,22 +146,14 @@ class Slot:
         return f"<{'result' if self.is_result else 'operand'} {self.index} '{self.name}'>"
 
 
-def operand(
-    *types: Types | ScalarType,
-    optional: bool = False,
-    variadic: bool = False,
-    indices: bool = False,
-    constant: bool = False,
-) -> Any:
-    """Declares an operand; `Slot` says what the arguments are."""
-    listed = tuple(t if isinstance(t, Types) else Types(t) for t in types)
-    return Slot(is_result=False, optional=optional, variadic=variadic, indices=indices, constant=constant, types=listed)
+def operand(*types: Types | ScalarType, **said: bool) -> Any:
+    """Declares an operand; `Slot` says what it can be."""
+    return Slot(types, is_result=False, **said)
 
 
-def result(*types: Types | ScalarType, optional: bool = False, variadic: bool = False) -> Any:
+def result(*types: Types | ScalarType, **said: bool) -> Any:
     """Declares a result."""
-    listed = tuple(t if isinstance(t, Types) else Types(t) for t in types)
-    return Slot(is_result=True, optional=optional, variadic=variadic, indices=False, constant=False, types=listed)
+    return Slot(types, is_result=True, **said)
 
 
 # --- attributes
@@ -235,7 +227,14 @@ class Attribute:
     __slots__ = ("default", "finite", "key", "kind", "name", "positive", "unread")
 
     def __init__(
-        self, kind: Kind | None, default: Any, key: str, *, positive: bool, finite: bool, unread: bool
+        self,
+        kind: Kind | None,
+        default: Any,
+        key: str,
+        *,
+        positive: bool = False,
+        finite: bool = False,
+        unread: bool = False,
     ) -> None:
         self.kind = kind
         self.default = default
@@ -274,18 +273,10 @@ class Attribute:
         return f"<attribute '{self.key}'>"
 
 
-def attribute(
-    kind: Kind | None = None,
-    *,
-    default: Any = _REQUIRED,
-    key: str = "",
-    positive: bool = False,
-    finite: bool = False,
-    unread: bool = False,
-) -> Any:
+def attribute(kind: Kind | None = None, *, default: Any = _REQUIRED, key: str = "", **said: bool) -> Any:
     """Declares an attribute; `key` is what the IR calls it, if that is not a name for a field. `Attribute` says the
     rest."""
-    return Attribute(kind, default, key, positive=positive, finite=finite, unread=unread)
+    return Attribute(kind, default, key, **said)
 
 
 # --- operators

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tflq.dialects.core_rules import BOOLEAN, FIXED, FLAGS, FLOATS, SIGNLESS, OfFloat, OfTwoFloats, elementwise
-from tflq.dialects.declare import OneOf, Operator, attribute, operand
+from tflq.dialects.core_rules import BOOLEAN, FIXED, FLOATS, SIGNLESS, Elementwise, Flagged, OfFloat, OfTwoFloats
+from tflq.dialects.declare import OneOf, operand
 from tflq.dialects.declare import result as result_
-from tflq.dialects.forms import declared
-from tflq.ir.attributes import Opaque
 from tflq.ir.core import Value
 
 _INTEGER: Final = OneOf(SIGNLESS)
@@ -17,14 +15,12 @@ _FLOAT: Final = OneOf(FLOATS)
 # What kind of a number a float is.
 
 
-class _Question(Operator):
+class _Question(Flagged):
     """Of one float."""
 
     __slots__ = ()
     input: Value = operand(FLOATS)
     result: Value = result_(BOOLEAN)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)
 
 
 class IsFinite(_Question, name="math.isfinite"):
@@ -201,13 +197,12 @@ class Tanh(OfFloat, name="math.tanh"):
 # Functions of integers.
 
 
-class _Bits(Operator):
+class _Bits(Elementwise):
     """Of one integer."""
 
     __slots__ = ()
     input: Value = operand(_INTEGER)
     result: Value = result_(_INTEGER)
-    constraints = (declared, elementwise)
 
 
 class AbsI(_Bits, name="math.absi"):
@@ -234,14 +229,13 @@ class CtTz(_Bits, name="math.cttz"):
     __slots__ = ()
 
 
-class IPowI(Operator, name="math.ipowi"):
+class IPowI(Elementwise, name="math.ipowi"):
     """lhs^rhs of signed integers, modulo the width; the integer part where rhs is negative"""
 
     __slots__ = ()
     lhs: Value = operand(_INTEGER)
     rhs: Value = operand(_INTEGER)
     result: Value = result_(_INTEGER)
-    constraints = (declared, elementwise)
 
 
 # Floats rounded to whole ones, and what else is exact of one float.
@@ -304,7 +298,7 @@ class PowF(OfTwoFloats, name="math.powf"):
     __slots__ = ()
 
 
-class Fma(Operator, name="math.fma"):
+class Fma(Flagged, name="math.fma"):
     """a * b + c, rounded once"""
 
     __slots__ = ()
@@ -312,11 +306,9 @@ class Fma(Operator, name="math.fma"):
     b: Value = operand(_FLOAT)
     c: Value = operand(_FLOAT)
     result: Value = result_(_FLOAT)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)
 
 
-class ClampF(Operator, name="math.clampf"):
+class ClampF(Flagged, name="math.clampf"):
     """value, where it is from min to max, else the nearer of the two"""
 
     __slots__ = ()
@@ -324,16 +316,12 @@ class ClampF(Operator, name="math.clampf"):
     min: Value = operand(_FLOAT)
     max: Value = operand(_FLOAT)
     result: Value = result_(_FLOAT)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)
 
 
-class FPowI(Operator, name="math.fpowi"):
+class FPowI(Flagged, name="math.fpowi"):
     """lhs^rhs of a float and a signed integer"""
 
     __slots__ = ()
     lhs: Value = operand(_FLOAT)
     rhs: Value = operand(FIXED)
     result: Value = result_(_FLOAT)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)

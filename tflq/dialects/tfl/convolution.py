@@ -131,14 +131,10 @@ class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
         return (batch, h, w, agree(c, site.dims(self.filter, 4)[0], "output_shape and filter have channels that"))
 
 
-class Conv3D(Operator, name="tfl.conv_3d"):
-    """3-D convolution of an NDHWC input and a DHWIO filter. Source: kernels/conv3d.cc."""
+class Windowed3D(Operator):
+    """Windows of depth, height and width."""
 
     __slots__ = ()
-    input: Value = operand()
-    filter: Value = operand()
-    bias: Value | None = operand(optional=True)
-    output: Value = result()
     padding: str = attribute(default="SAME")
     stride_d: int = attribute(default=0, positive=True)
     stride_w: int = attribute(default=0, positive=True)
@@ -147,6 +143,16 @@ class Conv3D(Operator, name="tfl.conv_3d"):
     dilation_d_factor: int = attribute(default=1, positive=True)
     dilation_w_factor: int = attribute(default=1, positive=True)
     dilation_h_factor: int = attribute(default=1, positive=True)
+
+
+class Conv3D(Windowed3D, name="tfl.conv_3d"):
+    """3-D convolution of an NDHWC input and a DHWIO filter. Source: kernels/conv3d.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    filter: Value = operand()
+    bias: Value | None = operand(optional=True)
+    output: Value = result()
 
     def infer(self, site: Stated) -> Dims:
         """[N, D, H, W, I] with [KD, KH, KW, I, O]."""
@@ -157,7 +163,7 @@ class Conv3D(Operator, name="tfl.conv_3d"):
         return (n, *slide(sizes, kernel, strides, self.padding, dilations), outputs)
 
 
-class Conv3DTranspose(Operator, name="tfl.conv_3d_transpose"):
+class Conv3DTranspose(Windowed3D, name="tfl.conv_3d_transpose"):
     """The transpose of a 3-D convolution. Source: kernels/conv3d_transpose.cc."""
 
     __slots__ = ()
@@ -166,14 +172,6 @@ class Conv3DTranspose(Operator, name="tfl.conv_3d_transpose"):
     input: Value = operand()
     bias: Value | None = operand(optional=True)
     output: Value = result()
-    padding: str = attribute(default="SAME")
-    stride_d: int = attribute(default=0, positive=True)
-    stride_w: int = attribute(default=0, positive=True)
-    stride_h: int = attribute(default=0, positive=True)
-    fused_activation_function: str = attribute(default="NONE")
-    dilation_d_factor: int = attribute(default=1, positive=True)
-    dilation_w_factor: int = attribute(default=1, positive=True)
-    dilation_h_factor: int = attribute(default=1, positive=True)
     traits = (NonNegative(output_shape), SizedBy(output_shape))
 
     def infer(self, site: Stated) -> Dims:

@@ -520,11 +520,7 @@ class SpaceToBatchND(SpatialBlocks, name="tfl.space_to_batch_nd", newest=4):
 
     __slots__ = ()
     paddings: Value = operand(indices=True)
-    traits = (
-        *SpatialBlocks.traits,
-        NonNegative(SpatialBlocks.block, paddings),
-        SizedBy(SpatialBlocks.block, paddings),
-    )
+    traits = (*SpatialBlocks.traits, NonNegative(SpatialBlocks.block, paddings), SizedBy(SpatialBlocks.block, paddings))
 
     def infer(self, site: Stated) -> Dims:
         (n, *spatial, c), blocks, sides = self.sides(site, self.paddings)
@@ -537,11 +533,7 @@ class BatchToSpaceND(SpatialBlocks, name="tfl.batch_to_space_nd", newest=4):
 
     __slots__ = ()
     crops: Value = operand(indices=True)
-    traits = (
-        *SpatialBlocks.traits,
-        NonNegative(SpatialBlocks.block, crops),
-        SizedBy(SpatialBlocks.block, crops),
-    )
+    traits = (*SpatialBlocks.traits, NonNegative(SpatialBlocks.block, crops), SizedBy(SpatialBlocks.block, crops))
 
     def infer(self, site: Stated) -> Dims:
         (n, *spatial, c), blocks, sides = self.sides(site, self.crops)
