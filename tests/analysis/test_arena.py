@@ -134,7 +134,7 @@ def test_scratch_of_what_is_unknown_is_said() -> None:
 
 
 def test_scratch_of_a_spectrum_is_not_known() -> None:
-    x, length, y = argument((4, 8), f32), const(np.array([4, 8], np.int32)), argument((4, 5), f32)
+    x, length, y = argument((4, 8), f32), const(np.array([4, 8]), i32), argument((4, 5), f32)
     op = Op("tfl.rfft2d", [x, length], [y])
     (stated,) = arenas(Module([Function("main", [x], [y], [op])]))
     assert stated.beside == ("RFFT2D",)
