@@ -35,11 +35,7 @@ class Windowed2D(Operator):
     stride_h: int = attribute(default=0, positive=True)
     dilation_w_factor: int
     dilation_h_factor: int
-    traits: ClassVar[tuple[Trait, ...]] = (
-        QuantizedTogether(input, filter, output),
-        Int16Symmetric(input, output),
-        Window(input, filter),
-    )
+    traits: ClassVar[tuple[Trait, ...]] = (QuantizedTogether(input, filter, output), Int16Symmetric(input, output))
 
     def places(self, sizes: Sequence[int | None], kernel: Sequence[int | None]) -> Dims:
         """Height and width of the result, from those of the input and of the filter."""
@@ -48,6 +44,7 @@ class Windowed2D(Operator):
 
 
 _OF_WINDOWS: Final = Windowed2D.input, Windowed2D.filter, Windowed2D.bias
+_WINDOW: Final = Window(Windowed2D.input, Windowed2D.filter)
 
 
 class Conv2D(Windowed2D, name="tfl.conv_2d", newest=8):
@@ -63,6 +60,7 @@ class Conv2D(Windowed2D, name="tfl.conv_2d", newest=8):
         MultiplyAccumulate(*_OF_WINDOWS, axis=0),
         *Windowed2D.traits,
         FilterChannels(*_OF_WINDOWS, output=0, input=3),
+        _WINDOW,
         HybridKernel((i4, i8, ui8), scaleless=(i4, i8)),
     )
 
@@ -88,6 +86,7 @@ class DepthwiseConv2D(Windowed2D, name="tfl.depthwise_conv_2d", newest=6):
         MultiplyAccumulate(*_OF_WINDOWS, axis=3),
         *Windowed2D.traits,
         FilterChannels(*_OF_WINDOWS, output=3, input=3),
+        _WINDOW,
         HybridKernel((i8,)),
     )
 
