@@ -191,26 +191,26 @@ def _two_types(op: Op) -> tuple[TensorType, TensorType]:
     return operand.type, result.type
 
 
-def _is_float(value: Value) -> bool:
-    return isinstance(value.type.element, ScalarType) and value.type.storage.is_float
+def _is_float(type: TensorType) -> bool:
+    return isinstance(type.element, ScalarType) and type.element.is_float
 
 
 @constraint
 def operand_float(op: Op) -> bool:
     """the operand must be a floating-point scalar or tensor"""
-    return _is_float(op.operand(0))
+    return _is_float(_two_types(op)[0])
 
 
 @constraint
 def operand_quantized(op: Op) -> bool:
     """the operand must be a scalar or tensor of type !quant.uniform"""
-    return op.operand(0).type.quantized
+    return _two_types(op)[0].quantized
 
 
 @constraint
 def result_float(op: Op) -> bool:
     """the result must be a floating-point scalar or tensor"""
-    return _is_float(op.result)
+    return _is_float(op.result.type)
 
 
 @constraint
