@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 Kind: TypeAlias = type[Operator] | str
-"""The class of an op; the name of one that no class declares (`arith.addi`)."""
+"""The class of an op, or its name if no class declares it."""
 
 RescaleMode = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 
@@ -77,8 +77,8 @@ def _typed(like: TensorType, shape: Shape, element: ElementType) -> TensorType:
 
 
 class _Elements(dict[type[Operator], "ScalarType | int"]):
-    """By class, the element type that it declares of its result, or the number of the operand whose type it shares:
-    the first one's, where the declaration does not say."""
+    """By class, the element type of its result as declared, or the number of the operand that has the same type: the
+    first, where the declaration does not say."""
 
     def __missing__(self, kind: type[Operator]) -> ScalarType | int:
         self[kind] = found = self._declared(kind)
@@ -182,7 +182,7 @@ class Builder(Emitter):
 
     # --- conversions ---------------------------------------------------------------------------------------------
 
-    # Operand and result of these have one shape: what is known of either, if that is not the same.
+    # Operand and result of a cast have one shape: what is known of either.
 
     def _cast(self, kind: type[Operator], x: Value, type: TensorType, **attributes: Any) -> Value:
         if x.type.shape == type.shape:
@@ -392,16 +392,13 @@ class Builder(Emitter):
         return self.emit(_REDUCTIONS[kind], [x], axis=axis)
 
 
-# The reusable fallback: an op on quantized tensors as casts around what computes it in floats.
-#
-# The structure is the `quant` dialect's specification's ("overcoming limited quantization support"): what an integer
-# algorithm does not cover dequantizes its operands, takes the pattern for floats, and quantizes the results. What the
-# casts are is the stage's to say: `quant.dcast` and `quant.qcast` between ops of any dialect, those of the integer
-# form in legalization.
+# The reusable fallback: an op on quantized tensors as casts around what computes it in floats, as the specification of
+# the `quant` dialect has it ("overcoming limited quantization support"). Each stage says what the casts are:
+# `quant.dcast` and `quant.qcast` between ops of any dialect, those of the integer form in legalization.
 
 
 Pattern: TypeAlias = Callable[[Sequence[Value | None], Sequence[TensorType]], Sequence[Value]]
-"""Emits what computes an op of its operands in floats; the types are those of the results. Its results, one each."""
+"""Emits what computes an op in floats, from its operands and the types of its results; answers the results."""
 
 
 class Casts(Protocol):
@@ -415,13 +412,13 @@ class Casts(Protocol):
 
 
 def through_floats(op: Op, casts: Casts, pattern: Pattern) -> list[Value]:
-    """What an op results in, computed by a pattern for floats."""
+    """The results of an op, computed by a pattern for floats."""
     operands = [None if value is None else casts.real(value) for value in op.operands]
     made = pattern(operands, [expressed(value.type) for value in op.results])
     return [casts.stored(new, old) for old, new in zip(op.results, made, strict=True)]
 
 
 def expressed(type: TensorType) -> TensorType:
-    """The type of what the values of a quantized type express; any other as it is."""
+    """The type that a quantized type expresses; any other as it is."""
     element: QuantizedType = type.element  # type: ignore[assignment]
     return type.with_element(element.expressed) if type.quantized else type

@@ -71,8 +71,8 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
     "tosa": {
         "convolution": "conv2d conv3d depthwise_conv2d transpose_conv2d matmul avg_pool2d max_pool2d",
         "elementwise": (
-            "ceil clamp cos erf exp floor log reciprocal rsqrt sigmoid sin tanh abs add intdiv maximum "
-            "minimum mul negate pow sub arithmetic_right_shift bitwise_and bitwise_not bitwise_or "
+            "ceil clamp cos erf exp floor log reciprocal rsqrt sigmoid sin tanh abs add sub intdiv "
+            "maximum minimum mul negate pow arithmetic_right_shift bitwise_and bitwise_not bitwise_or "
             "bitwise_xor clz logical_and logical_left_shift logical_not logical_or logical_right_shift "
             "logical_xor equal greater greater_equal select"
         ),

@@ -1,4 +1,4 @@
-"""Dataclasses and named tuples whose methods are not compiled, for what every conversion imports.
+"""Dataclasses whose methods are not compiled, for what every conversion imports.
 
     from tflq.light import dataclass, field, replace
 
@@ -31,31 +31,26 @@ _FIELDS: Final = "_light_fields"
 class _Field:
     """What is said of a field: its default or what makes it, and which methods leave it out."""
 
-    __slots__ = ("compare", "default", "factory", "init", "repr")
+    __slots__ = ("compare", "default", "default_factory", "init", "repr")
 
     def __init__(
-        self, default: Any, factory: Any = _NOTHING, init: bool = True, repr: bool = True, compare: bool = True
+        self,
+        *,
+        default: Any = _NOTHING,
+        default_factory: Any = _NOTHING,
+        init: bool = True,
+        repr: bool = True,
+        compare: bool = True,
     ) -> None:
         self.default = default
-        self.factory = factory
+        self.default_factory = default_factory
         self.init = init
         self.repr = repr
         self.compare = compare
 
     @property
     def required(self) -> bool:
-        return self.default is _NOTHING and self.factory is _NOTHING
-
-
-def _field(
-    *,
-    default: Any = _NOTHING,
-    default_factory: Any = _NOTHING,
-    init: bool = True,
-    repr: bool = True,
-    compare: bool = True,
-) -> _Field:
-    return _Field(default, default_factory, init, repr, compare)
+        return self.default is _NOTHING and self.default_factory is _NOTHING
 
 
 def _dataclass(
@@ -126,7 +121,7 @@ def _own_fields(cls: type) -> dict[str, _Field]:
     for name, kind in cls.__annotations__.items():
         if not str(kind).removeprefix("typing.").startswith("ClassVar"):
             given = vars(cls).get(name, _NOTHING)
-            found[name] = given if isinstance(given, _Field) else _Field(given)
+            found[name] = given if isinstance(given, _Field) else _Field(default=given)
             if type(found[name].default).__hash__ is None:
                 raise ValueError(f"{cls.__name__}.{name} needs a default_factory")
     return found
@@ -221,8 +216,8 @@ def _filler(cls: type, names: tuple[str, ...]) -> Callable[[Any, tuple[Any, ...]
 
 
 def _default(cls: type, name: str, each: _Field) -> Any:
-    if each.factory is not _NOTHING:
-        return each.factory()
+    if each.default_factory is not _NOTHING:
+        return each.default_factory()
     if each.default is _NOTHING:
         raise TypeError(f"{cls.__name__}() needs '{name}'")
     return each.default
@@ -289,7 +284,7 @@ def _twin(cls: type) -> type:
     kinds = {name: kind for annotations in bases for name, kind in annotations.items()}
     rows = []
     for name, each in getattr(cls, _FIELDS).items():
-        said = {"default": each.default, "default_factory": each.factory}
+        said = {"default": each.default, "default_factory": each.default_factory}
         said = {key: value for key, value in said.items() if value is not _NOTHING}
         rows.append(
             (name, kinds[name], dataclasses.field(init=each.init, repr=each.repr, compare=each.compare, **said))
@@ -325,4 +320,4 @@ class _Signature(_Fields):
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace
 else:
-    dataclass, field, replace = _dataclass, _field, _replace
+    dataclass, field, replace = _dataclass, _Field, _replace

@@ -8,10 +8,9 @@
 A module is imported when the first op is met that it has a function for. A function may also be registered for a
 trait: it serves the ops with that trait that have no function of their own.
 
-Threads may ask and register at the same time, and no lock is taken: registering is part of an import, which holds
-Python's own locks. What was found is kept only after all modules of the op are imported (another thread's import
-of one is waited for), and in the table that was there before the functions were looked through: registering one puts
-an empty table in its place.
+Threads may ask and register at the same time, without a lock: registering is part of an import, which holds Python's
+own locks. An answer is kept only after all modules of the op are imported (if another thread imports one, we wait), in
+the table that was there before we looked: registering a function puts an empty table in its place.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ from tflq.dialects.declare import Operator, Trait
 from tflq.index import ANY, DIALECTS, ROOMS
 from tflq.ir.core import Op
 from tflq.ir.registry import dialect, dialects, op_class
-
-__all__ = ["REGISTRIES", "Registry", "modules_of"]
 
 F = TypeVar("F")
 G = TypeVar("G")
@@ -121,6 +118,6 @@ class Registry(Generic[F]):
         return frozenset(c.op_name for found in declared for c in found.classes() if self.get(c) is not None)
 
     def named(self, name: str) -> F | None:
-        """The function of the class of a name; None if it has none."""
+        """The function of an op by its name; None if it has none."""
         kind = op_class(name)
         return None if kind is None else self.get(kind)

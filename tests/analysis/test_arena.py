@@ -131,3 +131,10 @@ def test_scratch_of_what_is_unknown_is_said() -> None:
     op = Op("tfl.custom", [x], [y], {"custom_code": "Mine"})
     (stated,) = arenas(Module([Function("main", [x], [y], [op])]))
     assert (stated.bytes, stated.beside) == (2 * 64 - 32, ("Mine",))
+
+
+def test_scratch_of_a_spectrum_is_not_known() -> None:
+    x, length, y = argument((4, 8), f32), const(np.array([4, 8]), i32), argument((4, 5), f32)
+    op = Op("tfl.rfft2d", [x, length], [y])
+    (stated,) = arenas(Module([Function("main", [x], [y], [op])]))
+    assert stated.beside == ("RFFT2D",)

@@ -73,7 +73,7 @@ def test_target(target: str | Path, name: str, capsys: pytest.CaptureFixture[str
     ("content", "code", "message"),
     [
         (None, 2, "mine.toml: No such file"),
-        ("[kernels]\nabs = 'qi9 -> qi8'", 2, "mine.toml:2: [kernels] abs: 'qi9' is no port"),
+        ("[kernels]\nabs = 'qi9 -> qi8'", 2, "mine.toml:2: [kernels] abs: 'qi9' is not a port"),
         ("[target]\nprofiles = ['pro_int']", 2, "it is a target for TOSA files"),
     ],
 )

@@ -86,7 +86,7 @@ def test_hand_written_text_is_a_model(source: str, tmp_path: Path) -> None:
     ("text", "message"),
     [
         (GOOD.replace("(%x, %x)", "(%x)").replace(f"(tensor<2x{Q}>, tensor<2x{Q}>)", f"(tensor<2x{Q}>)"), "1 operand"),
-        (GOOD.replace("tfl.add", "tfl.nonsense"), "declares no such op"),
+        (GOOD.replace("tfl.add", "tfl.nonsense"), "does not declare this op"),
         (GOOD.replace("tfl.add", "quant.qcast"), "quant.qcast"),
         (GOOD.replace('"NONE"', '"NONSENSE"'), "NONSENSE"),
         (GOOD.replace("%x, %x", "%x, %z"), "z"),

@@ -102,7 +102,7 @@ def test_a_message_shows_place_reason_and_op() -> None:
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
-        (op("tosa.frobnicate", [value(i32)], value(i32)), "the dialect 'tosa' declares no such op"),
+        (op("tosa.frobnicate", [value(i32)], value(i32)), "the dialect 'tosa' does not declare this op"),
         (op("math.round", [value(f32)], value(f32)), "the integer form has ops of tfl, quant, tosa, ext only"),
         (op("tosa.add", [value(i32)], value(i32)), "it has 1 operand, not 2"),
         (op("tosa.add", [value(i32), None], value(i32)), "operand 'input2' is left out and not optional"),
@@ -114,7 +114,7 @@ def test_a_message_shows_place_reason_and_op() -> None:
         (op("tosa.table", [value(i8), value(i8, 256)], value(i8)), "operand 'table' is not a constant"),
         (add(shift=0), "attribute 'shift' is not declared; it has none"),
         (op("quant.dcast", [value(Q8)], value(f32), axis=0), "attribute 'axis' is not declared; it has none"),
-        (op("quant.ecast", [value(Q8)], value(f32)), "the dialect 'quant' declares no such op"),
+        (op("quant.ecast", [value(Q8)], value(f32)), "the dialect 'quant' does not declare this op"),
         (op("quant.dcast", [value(i8)], value(f32)), "'input' is i8, not quantized"),
     ],
 )
@@ -230,7 +230,7 @@ def test_forms_of_tflite(form: Form) -> None:
     assert refusal(form, few).endswith("it has 1 operand, not 2 to 3")
     missing = op("tfl.conv_2d", [None, value(i8)], value(i8))
     assert refusal(form, missing).endswith("operand 'input' is left out and not optional")
-    assert refusal(form, op("tfl.frobnicate", [value(i8)], value(i8))).endswith("declares no such op")
+    assert refusal(form, op("tfl.frobnicate", [value(i8)], value(i8))).endswith("does not declare this op")
 
 
 def test_a_declaration_has_no_body_to_verify() -> None:

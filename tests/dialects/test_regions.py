@@ -41,7 +41,7 @@ def test_a_region_is_valid() -> None:
         (region("input_specs = [!quant.none<f16>], output_specs = [f32]"), "not !quant.none<f16>"),
         (region("input_specs = [3], output_specs = [f32]"), "the spec of input 0 must be a type"),
         (region("input_specs = [!quant.uniform<i8:f32:0, {0.5}>], output_specs = [f32]"), "but dim 0 of the tensor"),
-        (region(body=BODY.replace('"tfl.relu"(%x)', '"tfl.relu"(%b)')), "uses a value that is no operand"),
+        (region(body=BODY.replace('"tfl.relu"(%x)', '"tfl.relu"(%b)')), "uses a value that is not an operand"),
         (
             region(body=BODY.replace("%x: tensor<4xf32>", "%x: tensor<4xf32>, %y: f32")),
             "arguments must be the operands",

@@ -119,7 +119,7 @@ def test_a_batch_needs_an_open_dim() -> None:
 
 
 def test_a_constant_batch_inside_is_named() -> None:
-    with pytest.raises(UnsupportedError, match=r"function 0, tfl.reshape: \[8, 4\] has not as many elements") as error:
+    with pytest.raises(UnsupportedError, match=r"tfl.reshape: \[8, 4\] does not have as many elements") as error:
         bind_batch(fixed(1, 2, 2), dims={"x": (8, 4)})
     assert len(error.value.reasons) == 1
 

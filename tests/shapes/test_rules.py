@@ -193,7 +193,7 @@ def test_rule(case: str) -> None:
 
 
 REFUSED: dict[str, tuple[str, list[Value | None], dict[str, Any], str]] = {
-    "elements": ("reshape", [x(2, 3), ints(4, 2)], {"new_shape": None}, "not as many elements"),
+    "elements": ("reshape", [x(2, 3), ints(4, 2)], {"new_shape": None}, "not have as many elements"),
     "broadcast": ("select_v2", [argument((2,), i1), x(3), x(3)], {}, "do not broadcast"),
     "squeeze": ("squeeze", [x(2, 3)], {"squeeze_dims": [0]}, "2 and 1 differ"),
     "window": ("conv_2d", [x(1, 2, 2, 3), x(5, 9, 9, 3), None], {**WINDOW, "padding": "VALID"}, "does not fit"),

@@ -2,10 +2,13 @@
 
 Each tensor lives from the operator that makes it to the last one that reads it. Those that live all the time are
 placed first, then the others from the largest to the smallest, each in the tightest gap between tensors that live when
-it does, or behind them, at multiples of 64 bytes. A view has its source's place, and what is computed in place that of
-an operand which nothing else reads. Kernels are the optimized ones, with one thread and without delegate.
+it does, or behind them, at multiples of 64 bytes. A view has the place of its source, a result that is computed in
+place the place of an operand that nothing else reads. Kernels ask for scratch memory; they are the optimized ones, with
+one thread and without delegate.
 
-Source: ArenaPlanner in tflite/arena_planner.cc, SimpleMemoryArena::Allocate in tflite/simple_memory_arena.cc.
+Source: ArenaPlanner in tflite/arena_planner.cc, SimpleMemoryArena::Allocate in tflite/simple_memory_arena.cc; scratch
+memory: `Prepare` in tflite/kernels/ conv.cc, depthwise_conv.cc, conv3d.cc, transpose_conv.cc, batch_matmul.cc,
+fully_connected.cc, reduce.cc, add_n.cc and svdf.cc.
 """
 
 from __future__ import annotations
@@ -30,24 +33,21 @@ from tflq.dialects.tfl.convolution import (
     FullyConnected,
     TransposeConv,
 )
+from tflq.dialects.tfl.recurrent import SVDF
 from tflq.dialects.tfl.reduction import Mean, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tfl.shape import RFFT2D
 from tflq.dialects.traits.operands import InPlace, Recurrent, View
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.registry import family
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, f32, i4, i8, i16, i32, i64, ui8
 from tflq.light import dataclass
 
-# The scratch memory that kernels ask the memory planner for, beside their operands and results.
-#
-# Sizes are those of the optimized kernels with one thread and without delegate. Source: `Prepare` in tflite/kernels/
-# conv.cc, depthwise_conv.cc, conv3d.cc, transpose_conv.cc, batch_matmul.cc, fully_connected.cc, reduce.cc, add_n.cc
-# and svdf.cc.
+# The scratch memory that kernels ask for.
 
 
 _MOST_IM2COL: Final = 1 << 30
-"""A window matrix of so many bytes or more is not made (kMaxIm2colBufferSizeMobile)."""
+"""Bytes from which on a window matrix is not made (kMaxIm2colBufferSizeMobile)."""
 _FILTER_WIDTH, _FILTER_DEPTH = 4, 32
-"""From so many units and inputs on, int4 weights have a kernel whose scratch depends on the machine."""
+"""Units and inputs from which on int4 weights have a kernel whose scratch depends on the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,13 @@ def bytes_of(value: Value) -> int:
 
 
 def scratch_of(op: Op) -> Scratch | None:
-    """What an operator's kernel asks for; None if that is not known here."""
+    """What an operator's kernel asks for; None if that is not known."""
     size = _SIZES.get(type(op))
     if size is not None:
         return size(op)
     if isinstance(op, Operator) and op.has(Recurrent):
         return _recurrent(op)
-    unknown = isinstance(op, (Custom, Conv3DTranspose)) or (family(op.name) == "signal" and _is_spectrum(op))
-    return None if unknown else _NONE
+    return None if isinstance(op, (Custom, Conv3DTranspose, RFFT2D)) else _NONE
 
 
 def _dims(value: Value) -> tuple[int, ...]:
@@ -169,18 +168,10 @@ def _summed(op: Any) -> Scratch:
 
 
 def _recurrent(op: Op) -> Scratch | None:
-    from tflq.dialects.tfl.recurrent import SVDF
-
     if not isinstance(op, SVDF) or op.input.type.storage != i8:
         return None
     batch, filters, units = _dims(op.input)[0], _dims(op.feature)[0], _dims(op.output)[-1]
     return Scratch((4 * batch * filters, 4 * batch * units))
-
-
-def _is_spectrum(op: Op) -> bool:
-    from tflq.dialects.tfl.shape import RFFT2D
-
-    return isinstance(op, RFFT2D)
 
 
 def _add_n(op: AddN) -> Scratch:
@@ -202,9 +193,12 @@ _SIZES: Final[dict[type[Op], Callable[[Any], Scratch | None]]] = {
 }
 
 
+# The planner.
+
+
 _ALIGNMENT: Final = 64
 _LEAST_BYTES: Final = 4
-"""A tensor of so many bytes or less is not computed in place."""
+"""Bytes up to which a tensor is not computed in place."""
 _ALWAYS: Final = 1 << 60
 """The last operator of what lives to the end."""
 
@@ -270,8 +264,8 @@ def arena_of(module: Module, function: int = 0) -> Arena:
 
 
 def offsets(module: Module, function: int = 0) -> dict[Value, int]:
-    """Where in its arena each argument and result of a function is that has a place there; what shares one is there
-    with the same place."""
+    """Where in its arena each argument and result of a function is, if it has a place there; values that share memory
+    have the same."""
     plan = _Plan(module.functions[function], prepared(module)[function])
     places = _place(plan.spans)
     return {value: places[at] for value, at in plan.numbers.items() if at < len(places)}
@@ -292,8 +286,8 @@ class _Span:
 
 
 class _Plan:
-    """The tensors of one function that the planner places: `spans`, and by value their `numbers`; those that are
-    `kept`, in bytes."""
+    """The tensors of one function: the `spans` that the planner places, their `numbers` by value, and the bytes of
+    those that are `kept`."""
 
     def __init__(self, function: Function, known: Prepared) -> None:
         self._function = function
@@ -414,8 +408,8 @@ def _end(spans: Sequence[_Span]) -> int:
 
 
 def _place(spans: Sequence[_Span]) -> list[int]:
-    """The offset of each span: one behind the other of those that live all the time. Of the others only those that live
-    with a span are looked at: those alive when it begins, and those that begin later."""
+    """The offset of each span. Those that live all the time are one behind the other. For another one we look only at
+    those that live with it: alive when it begins, or beginning later."""
     places = [0] * len(spans)
     end = 0
     for i in sorted((i for i, span in enumerate(spans) if span.always and span.size), key=lambda i: spans[i].number):
@@ -441,7 +435,7 @@ def _aligned(at: int) -> int:
 
 
 def _gap(taken: Sequence[tuple[int, int]], size: int, at: int) -> int:
-    """Where a tensor goes between others, sorted by where they begin, from a place on."""
+    """Where a tensor goes, from a place on, between others that are sorted by where they begin."""
     best, fit = None, None
     for begin, end in taken:
         aligned = _aligned(at)

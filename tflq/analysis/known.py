@@ -1,7 +1,8 @@
-"""What is known of a tensor's elements before the model runs: an array, and which of its elements are open.
+"""What is known of a model before it runs: elements of tensors, results that are computed early, ranges of integers,
+and what is done with variables.
 
-SHAPE of an open batch is [?, 224, 224, 3]; what moves such elements about, moves the question marks with them
-(the evaluator runs on the flags as it does on the elements), and what computes with one gives one.
+SHAPE of an open batch is [?, 224, 224, 3]. An op that moves such elements moves the question marks with them (the
+evaluator runs on the flags as it does on the elements), and one that computes with a question mark gives one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ LIMIT: Final = 4096
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """`open` flags the elements that are not known; they are 1 in `array`. None if there are none."""
+    """`open` flags the elements that are not known, which are 1 in `array`; None if all are known."""
 
     array: np.ndarray
     open: np.ndarray | None = None
@@ -58,7 +59,7 @@ class Known:
 
     @classmethod
     def of(cls, array: np.ndarray, flags: np.ndarray) -> Known:
-        """The pair in its one form."""
+        """An array and its flags."""
         if not flags.any():
             return cls(array)
         return cls(np.where(flags, np.ones((), array.dtype), array), flags)
@@ -140,10 +141,9 @@ def _flags(op: Operator, operands: list[Known], compute: Callable[..., Any]) -> 
     return None
 
 
-# What the interpreter knows of tensors before it runs: results that it computes while it prepares, and results whose
-# size follows from values that it computes only later ("dynamic").
-#
-# Source: SetTensorToPersistentRo and SetTensorToDynamic in tflite/kernels; the traits `SizedBy` and `ComputedEarly`.
+# What the interpreter knows before it runs: results that it computes while it prepares (`ComputedEarly`), and results
+# whose size follows from values that it computes only later ("dynamic", `SizedBy`). Source: SetTensorToPersistentRo and
+# SetTensorToDynamic in tflite/kernels.
 
 
 _UNSIZED: Final = (SCALARS["!tfl.string"], SCALARS["!tfl.variant"])
@@ -215,10 +215,8 @@ def _is_constant(value: Value | None) -> bool:
     return value is not None and value.is_constant and not is_variable(value)
 
 
-# What is known of a tensor of sizes before the model runs.
-#
-# A model with an open batch computes the shapes that its operators take: PACK of the batch, cut out of SHAPE, and
-# constants. The constants are known all the same.
+# Sizes. A model with an open batch computes the shapes that its operators take: PACK of the batch, cut out of SHAPE,
+# and of constants, which are known all the same.
 
 
 def known_elements(value: Value) -> list[int | None] | None:
@@ -242,10 +240,8 @@ def known_elements(value: Value) -> list[int | None] | None:
     return known
 
 
-# Bounds of integer values, by interval arithmetic over the ops that make them: what lets a cheaper kernel sequence be
-# proven.
-#
-# Bounds are those of the numbers before they wrap; where they leave the type, the type's own bounds hold.
+# Bounds of integer values, by interval arithmetic over the ops that make them: with them a cheaper kernel sequence is
+# proven. They are those of the numbers before they wrap; where they leave the type, the type's own bounds hold.
 
 
 Range: TypeAlias = tuple[int, int]
@@ -271,7 +267,7 @@ class Ranges:
         self._known: dict[Value, tuple[int, Range]] = {}
 
     def of(self, value: Value, depth: int = _DEPTH) -> Range:
-        """As `value_range`; so many ops are followed at least."""
+        """As `value_range`; at least `depth` ops are followed."""
         known = self._known.get(value)
         if known is None or known[0] < depth:
             known = self._known[value] = depth, _found(value, depth, self)
@@ -298,12 +294,12 @@ def _found(value: Value, depth: int, ranges: Ranges) -> Range:
     return (low, high) if whole[0] <= low and high <= whole[1] else whole
 
 
-def _corners(function: Callable[[int, int], int]) -> _Rule:
-    """The range of a function that is monotone in each operand."""
+def _corners(function: Callable[[Any, int, int], int], slack: int = 0) -> _Rule:
+    """The range of a function of two operands that is monotone in each; `slack`: how much more it may be."""
 
-    def rule(op: Add | Sub | Maximum | Minimum, of: Callable[[Value], Range]) -> Range:
-        values = [function(a, b) for a, b in product(of(op.input1), of(op.input2))]
-        return min(values), max(values)
+    def rule(op: Add | Sub | Mul | Maximum | Minimum | ArithmeticRightShift, of: Callable[[Value], Range]) -> Range:
+        values = [function(op, a, b) for a, b in product(of(op.input1), of(op.input2))]
+        return min(values), max(values) + slack
 
     return rule
 
@@ -323,16 +319,6 @@ def _rescale(op: Rescale, of: Callable[[Value], Range]) -> Range:
             made = [x * int(m) >> int(s) for m, s in zip(op.multiplier, op.shift, strict=True)]
         ends += made
     return max(min(ends) + op.output_zp - 2, storage.minimum), min(max(ends) + op.output_zp + 2, storage.maximum)
-
-
-def _mul(op: Mul, of: Callable[[Value], Range]) -> Range:
-    values = [(a * b + (1 << op.shift >> 1)) >> op.shift for a, b in product(of(op.input1), of(op.input2))]
-    return min(values), max(values)
-
-
-def _shift_right(op: ArithmeticRightShift, of: Callable[[Value], Range]) -> Range:
-    values = [x >> max(n, 0) for x, n in product(of(op.input1), of(op.input2))]
-    return min(values), max(values) + 1
 
 
 def _table(op: Table, of: Callable[[Value], Range]) -> Range:
@@ -355,26 +341,24 @@ def _moved(op: Operator, of: Callable[[Value], Range]) -> Range:
 
 
 _RULES: Final[Mapping[type[Op], _Rule]] = {
-    Add: _corners(lambda a, b: a + b),
-    Sub: _corners(lambda a, b: a - b),
-    Mul: _mul,
-    Maximum: _corners(max),
-    Minimum: _corners(min),
+    Add: _corners(lambda _, a, b: a + b),
+    Sub: _corners(lambda _, a, b: a - b),
+    Mul: _corners(lambda op, a, b: (a * b + (1 << op.shift >> 1)) >> op.shift),
+    Maximum: _corners(lambda _, a, b: max(a, b)),
+    Minimum: _corners(lambda _, a, b: min(a, b)),
     Clamp: _clamp,
-    ArithmeticRightShift: _shift_right,
+    ArithmeticRightShift: _corners(lambda _, a, b: a >> max(b, 0), slack=1),
     Rescale: _rescale,
     Table: _table,
     Cast: _cast,
     Scast: _cast,
 }
-"""Of ops whose results are not elements of their operands."""
+"""For ops whose results are not elements of their operands."""
 
 
-# Resource variables: their names, and which operators read and write each.
-#
-# A handle is made by VAR_HANDLE, or passed to a function that an operator calls. A file does not say what a variable
-# holds; what it is initialized with, what is read from it and what is assigned to it does. Kernels: var_handle.cc,
-# read_variable.cc, assign_variable.cc, call_once.cc.
+# Resource variables: which operators read and write each. VAR_HANDLE makes a handle, and an operator may pass it to a
+# function that it calls. The shape of a variable follows from what it is initialized with, what is read from it and
+# what is assigned to it. Kernels: var_handle.cc, read_variable.cc, assign_variable.cc, call_once.cc.
 
 
 @dataclass(frozen=True, slots=True)

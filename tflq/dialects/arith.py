@@ -11,9 +11,10 @@ from tflq.dialects.core_rules import (
     FLOATS,
     SIGNLESS,
     WORD,
+    Elementwise,
+    Flagged,
     OfFloat,
     OfTwoFloats,
-    elementwise,
     one_shape,
 )
 from tflq.dialects.declare import INT, OneOf, Operator, attribute, operand
@@ -60,116 +61,124 @@ def _one_index(op: Operator) -> bool:
     return (op.operand(0).type.storage == index) != (op.result.type.storage == index)
 
 
-class ExtSI(Operator, name="arith.extsi"):
+class _Widened(Elementwise):
+    """An integer in a wider type."""
+
+    __slots__ = ()
+    input: Value = operand(FIXED)
+    output: Value = result_(FIXED)
+    constraints = (*Elementwise.constraints, _widens)
+
+
+class ExtSI(_Widened, name="arith.extsi"):
     """the signed integer in a wider type"""
 
     __slots__ = ()
-    input: Value = operand(FIXED)
-    output: Value = result_(FIXED)
-    constraints = (declared, elementwise, _widens)
 
 
-class ExtUI(Operator, name="arith.extui"):
+class ExtUI(_Widened, name="arith.extui"):
     """the unsigned integer in a wider type"""
 
     __slots__ = ()
-    input: Value = operand(FIXED)
-    output: Value = result_(FIXED)
-    constraints = (declared, elementwise, _widens)
 
 
-class TruncI(Operator, name="arith.trunci"):
+class TruncI(Elementwise, name="arith.trunci"):
     """the integer modulo the width of a narrower type"""
 
     __slots__ = ()
     input: Value = operand(FIXED)
     output: Value = result_(FIXED)
-    constraints = (declared, elementwise, _narrows)
+    constraints = (*Elementwise.constraints, _narrows)
     overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
-class ExtF(Operator, name="arith.extf"):
+class ExtF(Flagged, name="arith.extf"):
     """the float in a wider type"""
 
     __slots__ = ()
     input: Value = operand(FLOATS)
     output: Value = result_(FLOATS)
-    constraints = (declared, elementwise, _widens)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (*Elementwise.constraints, _widens)
 
 
-class TruncF(Operator, name="arith.truncf"):
+class TruncF(Flagged, name="arith.truncf"):
     """the nearest float of a narrower type, ties to even"""
 
     __slots__ = ()
     input: Value = operand(FLOATS)
     output: Value = result_(FLOATS)
-    constraints = (declared, elementwise, _narrows)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
+    constraints = (*Elementwise.constraints, _narrows)
     rounding: int | None = attribute(default=None, key="roundingmode")
 
 
-class SIToFP(Operator, name="arith.sitofp"):
+class _ToFloat(Elementwise):
+    """An integer as a float."""
+
+    __slots__ = ()
+    input: Value = operand(FIXED)
+    output: Value = result_(FLOATS)
+
+
+class SIToFP(_ToFloat, name="arith.sitofp"):
     """the nearest float to a signed integer, ties to even"""
 
     __slots__ = ()
-    input: Value = operand(FIXED)
-    output: Value = result_(FLOATS)
-    constraints = (declared, elementwise)
 
 
-class UIToFP(Operator, name="arith.uitofp"):
+class UIToFP(_ToFloat, name="arith.uitofp"):
     """the nearest float to an unsigned integer, ties to even"""
 
     __slots__ = ()
-    input: Value = operand(FIXED)
-    output: Value = result_(FLOATS)
-    constraints = (declared, elementwise)
 
 
-class FPToSI(Operator, name="arith.fptosi"):
+class _ToInteger(Elementwise):
+    """A float as an integer."""
+
+    __slots__ = ()
+    input: Value = operand(FLOATS)
+    output: Value = result_(FIXED)
+
+
+class FPToSI(_ToInteger, name="arith.fptosi"):
     """the integer part, as a signed integer; poison where the type does not hold it"""
 
     __slots__ = ()
-    input: Value = operand(FLOATS)
-    output: Value = result_(FIXED)
-    constraints = (declared, elementwise)
 
 
-class FPToUI(Operator, name="arith.fptoui"):
+class FPToUI(_ToInteger, name="arith.fptoui"):
     """the integer part, as an unsigned integer; poison where the type does not hold it"""
 
     __slots__ = ()
-    input: Value = operand(FLOATS)
-    output: Value = result_(FIXED)
-    constraints = (declared, elementwise)
 
 
-class IndexCast(Operator, name="arith.index_cast"):
+class _Indexed(Elementwise):
+    """An integer as an index, or an index as an integer."""
+
+    __slots__ = ()
+    input: Value = operand(SIGNLESS)
+    output: Value = result_(SIGNLESS)
+    constraints = (*Elementwise.constraints, _one_index)
+
+
+class IndexCast(_Indexed, name="arith.index_cast"):
     """a signed integer as an index, or an index as an integer: extended by its sign, or modulo the width"""
 
     __slots__ = ()
-    input: Value = operand(SIGNLESS)
-    output: Value = result_(SIGNLESS)
-    constraints = (declared, elementwise, _one_index)
 
 
-class IndexCastUI(Operator, name="arith.index_castui"):
+class IndexCastUI(_Indexed, name="arith.index_castui"):
     """as index_cast; extended by zeros"""
 
     __slots__ = ()
-    input: Value = operand(SIGNLESS)
-    output: Value = result_(SIGNLESS)
-    constraints = (declared, elementwise, _one_index)
 
 
-class Bitcast(Operator, name="arith.bitcast"):
+class Bitcast(Elementwise, name="arith.bitcast"):
     """the same bits in a type of the same width"""
 
     __slots__ = ()
     input: Value = operand(WORD)
     output: Value = result_(WORD)
-    constraints = (declared, elementwise, _as_wide)
+    constraints = (*Elementwise.constraints, _as_wide)
 
 
 # Comparison of two values, and the choice of one of them.
@@ -204,7 +213,7 @@ def _chosen(op: Select) -> bool:
     return same and (one or one_shape(op.condition, op.result))
 
 
-class CmpI(Operator, name="arith.cmpi"):
+class CmpI(Elementwise, name="arith.cmpi"):
     """Whether two integers compare as `predicate` says (`COMPARE_INTEGER`): signed (s), unsigned (u)."""
 
     __slots__ = ()
@@ -212,10 +221,10 @@ class CmpI(Operator, name="arith.cmpi"):
     rhs: Value = operand(_INTEGER)
     result: Value = result_(BOOLEAN)
     predicate: int = attribute(INT)
-    constraints = (declared, elementwise, _predicate_i)
+    constraints = (*Elementwise.constraints, _predicate_i)
 
 
-class CmpF(Operator, name="arith.cmpf"):
+class CmpF(Flagged, name="arith.cmpf"):
     """Whether two floats compare as `predicate` says (`COMPARE_FLOAT`): neither is NaN, and (o); one is NaN, or (u)."""
 
     __slots__ = ()
@@ -223,8 +232,7 @@ class CmpF(Operator, name="arith.cmpf"):
     rhs: Value = operand(_FLOAT)
     result: Value = result_(BOOLEAN)
     predicate: int = attribute(INT)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise, _predicate_f)
+    constraints = (*Elementwise.constraints, _predicate_f)
 
 
 class Select(Operator, name="arith.select"):
@@ -241,29 +249,24 @@ class Select(Operator, name="arith.select"):
 # Integer arithmetic whose result is wider than its operands: in two values.
 
 
-_ONE = OneOf(SIGNLESS)
-
-
-class _Wide(Operator):
+class _Wide(Elementwise):
     """The whole product of two integers, in two parts of their width."""
 
     __slots__ = ()
-    lhs: Value = operand(_ONE)
-    rhs: Value = operand(_ONE)
-    low: Value = result_(_ONE)
-    high: Value = result_(_ONE)
-    constraints = (declared, elementwise)
+    lhs: Value = operand(_INTEGER)
+    rhs: Value = operand(_INTEGER)
+    low: Value = result_(_INTEGER)
+    high: Value = result_(_INTEGER)
 
 
-class AddUIExtended(Operator, name="arith.addui_extended"):
+class AddUIExtended(Elementwise, name="arith.addui_extended"):
     """sum = lhs + rhs modulo the width, overflow = whether that is not the sum of the unsigned integers"""
 
     __slots__ = ()
-    lhs: Value = operand(_ONE)
-    rhs: Value = operand(_ONE)
-    sum: Value = result_(_ONE)
+    lhs: Value = operand(_INTEGER)
+    rhs: Value = operand(_INTEGER)
+    sum: Value = result_(_INTEGER)
     overflow: Value = result_(BOOLEAN)
-    constraints = (declared, elementwise)
 
 
 class MulSIExtended(_Wide, name="arith.mulsi_extended"):
@@ -344,49 +347,57 @@ class NegF(OfFloat, name="arith.negf"):
 # Arithmetic of two integers, modulo their width; which are signed is the op's to say.
 
 
-class _Integers(Operator):
+class _Integers(Elementwise):
     """Of two integers."""
 
     __slots__ = ()
-    lhs: Value = operand(_ONE)
-    rhs: Value = operand(_ONE)
-    result: Value = result_(_ONE)
-    constraints = (declared, elementwise)
+    lhs: Value = operand(_INTEGER)
+    rhs: Value = operand(_INTEGER)
+    result: Value = result_(_INTEGER)
 
 
-class AddI(_Integers, name="arith.addi"):
+class _Wrapping(_Integers):
+    """Arithmetic that wraps; its flags say that it does not."""
+
+    __slots__ = ()
+    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
+
+
+class _Dividing(_Integers):
+    """A quotient; its flag says that nothing is left over."""
+
+    __slots__ = ()
+    exact: object = attribute(default=None, key="isExact")
+
+
+class AddI(_Wrapping, name="arith.addi"):
     """lhs + rhs, modulo the width"""
 
     __slots__ = ()
-    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
-class SubI(_Integers, name="arith.subi"):
+class SubI(_Wrapping, name="arith.subi"):
     """lhs - rhs, modulo the width"""
 
     __slots__ = ()
-    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
-class MulI(_Integers, name="arith.muli"):
+class MulI(_Wrapping, name="arith.muli"):
     """lhs * rhs, modulo the width"""
 
     __slots__ = ()
-    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
-class DivSI(_Integers, name="arith.divsi"):
+class DivSI(_Dividing, name="arith.divsi"):
     """lhs / rhs of signed integers, toward zero; undefined for rhs 0, and where the quotient overflows"""
 
     __slots__ = ()
-    exact: object = attribute(default=None, key="isExact")
 
 
-class DivUI(_Integers, name="arith.divui"):
+class DivUI(_Dividing, name="arith.divui"):
     """lhs / rhs of unsigned integers, toward zero; undefined for rhs 0"""
 
     __slots__ = ()
-    exact: object = attribute(default=None, key="isExact")
 
 
 class CeilDivSI(_Integers, name="arith.ceildivsi"):
@@ -437,25 +448,22 @@ class XOrI(_Integers, name="arith.xori"):
     __slots__ = ()
 
 
-class ShLI(_Integers, name="arith.shli"):
+class ShLI(_Wrapping, name="arith.shli"):
     """lhs * 2^rhs, modulo the width; poison where rhs, unsigned, is the width or more"""
 
     __slots__ = ()
-    overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
-class ShRSI(_Integers, name="arith.shrsi"):
+class ShRSI(_Dividing, name="arith.shrsi"):
     """lhs / 2^rhs of a signed lhs, rounded down; poison where rhs, unsigned, is the width or more"""
 
     __slots__ = ()
-    exact: object = attribute(default=None, key="isExact")
 
 
-class ShRUI(_Integers, name="arith.shrui"):
+class ShRUI(_Dividing, name="arith.shrui"):
     """lhs / 2^rhs of an unsigned lhs, rounded down; poison where rhs, unsigned, is the width or more"""
 
     __slots__ = ()
-    exact: object = attribute(default=None, key="isExact")
 
 
 class MaxSI(_Integers, name="arith.maxsi"):

@@ -1,5 +1,5 @@
-"""What ops of MLIR's core dialects (arith, math, tensor, linalg, shape, func) share: element types, and the constraints
-on them, which are those of MLIR's own verifiers.
+"""What ops of MLIR's core dialects (arith, math, tensor, linalg, shape, func) share: element types, and constraints on
+them, those of MLIR's own verifiers.
 
 Integers are signless, and of any width. A value is a scalar (`BareType`) or a tensor.
 """
@@ -7,7 +7,7 @@ Integers are signless, and of any width. A value is a scalar (`BareType`) or a t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tflq.dialects.declare import FLOAT, Kind, OneOf, Operator, Slot, Types, attribute, operand
 from tflq.dialects.declare import result as result_
@@ -76,28 +76,38 @@ def all_tensors(*names: str) -> Check:
     return check
 
 
-# What elementwise ops of floats share in arith and math: operands of one type, and flags.
+# Elementwise ops of arith and math.
 
 
 _ONE = OneOf(FLOATS)
 
 
-class OfFloat(Operator):
+class Elementwise(Operator):
+    """Element by element."""
+
+    __slots__ = ()
+    constraints: ClassVar[tuple[Check, ...]] = (declared, elementwise)
+
+
+class Flagged(Elementwise):
+    """Of floats, with flags."""
+
+    __slots__ = ()
+    fastmath: Opaque | None = attribute(FLAGS, default=None)
+
+
+class OfFloat(Flagged):
     """Of one float."""
 
     __slots__ = ()
     input: Value = operand(_ONE)
     result: Value = result_(_ONE)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)
 
 
-class OfTwoFloats(Operator):
+class OfTwoFloats(Flagged):
     """Of two floats."""
 
     __slots__ = ()
     lhs: Value = operand(_ONE)
     rhs: Value = operand(_ONE)
     result: Value = result_(_ONE)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)

@@ -12,7 +12,7 @@
         traits = (MultiplyAccumulate(input, filter, bias, axis=0), Window(filter))
 
 The class is the op: the reader makes a `Conv2D`, and `conv.filter` is `conv.operands[1]`. An op with a declared name
-is always of its class (`Op.__new__`).
+is always of its class (`Op.__init__`), which is why every class says `__slots__ = ()`: it must not add to the layout.
 """
 
 from __future__ import annotations
@@ -29,33 +29,6 @@ from tflq.ir.record import Notes
 from tflq.ir.registry import register
 from tflq.ir.types import SCALARS, ElementType, ScalarType, Shape
 from tflq.light import dataclass
-
-__all__ = [
-    "ANY",
-    "BOOL",
-    "FLOAT",
-    "INT",
-    "INTEGER",
-    "NUMBER",
-    "QUANTIZED",
-    "STRING",
-    "Attribute",
-    "Kind",
-    "OneOf",
-    "Operator",
-    "Slot",
-    "Trait",
-    "Types",
-    "array",
-    "attribute",
-    "dims",
-    "ints",
-    "operand",
-    "result",
-    "trait_of",
-    "words",
-]
-
 
 # --- element types
 
@@ -123,13 +96,13 @@ class Slot:
 
     def __init__(
         self,
+        types: Sequence[Types | ScalarType],
         *,
         is_result: bool,
-        optional: bool,
-        variadic: bool,
-        indices: bool,
-        constant: bool,
-        types: tuple[Types, ...],
+        optional: bool = False,
+        variadic: bool = False,
+        indices: bool = False,
+        constant: bool = False,
     ) -> None:
         self.name = ""
         self.index = 0
@@ -138,7 +111,7 @@ class Slot:
         self.variadic = variadic
         self.indices = indices
         self.constant = constant
-        self.types = types
+        self.types = tuple(t if isinstance(t, Types) else Types(t) for t in types)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -173,22 +146,14 @@ class Slot:
         return f"<{'result' if self.is_result else 'operand'} {self.index} '{self.name}'>"
 
 
-def operand(
-    *types: Types | ScalarType,
-    optional: bool = False,
-    variadic: bool = False,
-    indices: bool = False,
-    constant: bool = False,
-) -> Any:
-    """Declares an operand; `Slot` says what the arguments are."""
-    listed = tuple(t if isinstance(t, Types) else Types(t) for t in types)
-    return Slot(is_result=False, optional=optional, variadic=variadic, indices=indices, constant=constant, types=listed)
+def operand(*types: Types | ScalarType, **said: bool) -> Any:
+    """Declares an operand; `Slot` says what it can be."""
+    return Slot(types, is_result=False, **said)
 
 
-def result(*types: Types | ScalarType, optional: bool = False, variadic: bool = False) -> Any:
+def result(*types: Types | ScalarType, **said: bool) -> Any:
     """Declares a result."""
-    listed = tuple(t if isinstance(t, Types) else Types(t) for t in types)
-    return Slot(is_result=True, optional=optional, variadic=variadic, indices=False, constant=False, types=listed)
+    return Slot(types, is_result=True, **said)
 
 
 # --- attributes
@@ -255,14 +220,21 @@ _REQUIRED: Final = object()
 class Attribute:
     """One attribute: read from an op, it is the value there, or its default.
 
-    positive, finite: a file in which it is not is no valid model. unread: interpreters disregard it, and only a
-    warning says so.
+    positive, finite: a file in which it is not is invalid. unread: interpreters disregard it, and only a warning says
+    so.
     """
 
     __slots__ = ("default", "finite", "key", "kind", "name", "positive", "unread")
 
     def __init__(
-        self, kind: Kind | None, default: Any, key: str, *, positive: bool, finite: bool, unread: bool
+        self,
+        kind: Kind | None,
+        default: Any,
+        key: str,
+        *,
+        positive: bool = False,
+        finite: bool = False,
+        unread: bool = False,
     ) -> None:
         self.kind = kind
         self.default = default
@@ -301,18 +273,10 @@ class Attribute:
         return f"<attribute '{self.key}'>"
 
 
-def attribute(
-    kind: Kind | None = None,
-    *,
-    default: Any = _REQUIRED,
-    key: str = "",
-    positive: bool = False,
-    finite: bool = False,
-    unread: bool = False,
-) -> Any:
+def attribute(kind: Kind | None = None, *, default: Any = _REQUIRED, key: str = "", **said: bool) -> Any:
     """Declares an attribute; `key` is what the IR calls it, if that is not a name for a field. `Attribute` says the
     rest."""
-    return Attribute(kind, default, key, positive=positive, finite=finite, unread=unread)
+    return Attribute(kind, default, key, **said)
 
 
 # --- operators
@@ -339,7 +303,7 @@ class Trait:
 
         given = signature(type(self)).parameters
         order = list(given)
-        names = [name for kind in reversed(type(self).__mro__) for name in getattr(kind, "__slots__", ())]
+        names = [name for kind in reversed(type(self).__mro__) for name in vars(kind).get("__slots__", ())]
         names.sort(key=lambda name: order.index(name) if name in order else len(order))
         said = ((name, getattr(self, name)) for name in names)
         said = ((name, value) for name, value in said if name not in given or given[name].default is not value)

@@ -1,7 +1,7 @@
-"""Which ops do nothing but compute their results: only those may be removed or merged; and which ops passes look into.
+"""What an op does: whether it only computes its results, which functions it runs, whether it is a hybrid operator.
 
-An op is pure if it is declared, does not declare that it is not, touches no variable tensor and holds none that is not;
-of ops that nobody declares nothing is known, but for those of MLIR's dialects on tensors and scalars.
+Only pure ops may be removed or merged. An op is pure if it is declared, is not `Impure`, reads no variable tensor, and
+all ops inside of it are pure. Of ops that nobody declares, those of MLIR's dialects on tensors and scalars are pure.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _TERMINATORS = frozenset({"linalg.yield", "quant.return", "stablehlo.return", "t
 
 
 def is_pure(op: Op) -> bool:
-    """Whether the op can be removed if its results are unused. Without ops inside it can be merged with an identical
-    one, too."""
+    """Whether the op can be removed if its results are unused, and, if it has no ops inside, merged with an identical
+    one."""
     if not (not op.has(Impure) if isinstance(op, Operator) else _is_pure_kind(op.name)):
         return False
     for value in op.operands:
@@ -71,7 +71,7 @@ def is_variable(value: Value) -> bool:
     return bool(value.info) and bool(value.info.get("is_variable"))
 
 
-# Which functions of its module an op runs: branches, bodies, decompositions, named by index in its attributes.
+# Functions of the module that an op runs: branches, bodies, decompositions, named by index in its attributes.
 
 
 def callees(op: Op) -> Sequence[int]:

@@ -1,14 +1,16 @@
-"""The forms of the pipeline: which ops and types are legal in each. They run beside `ir.verifier` (`contract.py`).
+"""The forms of the pipeline: which ops and types are legal in each; and the check of an op against its declaration.
 
-    tfl        operators of TFLite with the operands and results that they declare; any types. What text has beside
-               them: ops of `stablehlo`, `quant`, `tosa`, `ext` and of MLIR's core dialects
+    tfl        operators of TFLite with the operands and results that they declare; any types. Text can also have ops
+               of `stablehlo`, `quant`, `tosa`, `ext` and of MLIR's core dialects
     integer    ops of `tosa`, `ext` and `quant` as declared: operands, element types, attributes; operators of TFLite
                on plain tensors. A quantized tensor is touched by `quant` ops, kept operators and the function's
                boundary only
     kernels    operators of TFLite as declared. Which of them, and on which types, is for the target's own table
     tosa       ops of `tosa` as declared; what TOSA asks for beyond that is for the target's own table (`tosa.check`)
 
-What is declared is checked by `tflq.dialects.forms`.
+The check of a declaration is the same for every dialect, and for what files hold: the numbers of operands and results,
+what is left out, element types by signature, constant operands, attributes and their kinds. It is compiled when the
+first op of a class is met; types that have passed are remembered. `ir.verifier` checks what holds in every form.
 """
 
 from __future__ import annotations
@@ -24,10 +26,7 @@ from tflq.ir.registry import family, op_class
 from tflq.ir.types import BareType, ElementType, ScalarType
 from tflq.ir.verifier import Check, fail
 
-# Whether an op is as its class declares it: one check for every dialect, and for what files hold.
-#
-# The numbers of operands and results, what is left out, element types by signature, constant operands, attributes and
-# their kinds. A declaration is compiled when the first op of its class is met; types that have passed are remembered.
+# Whether an op is as its class declares it.
 
 
 _CLOSED: Final = frozenset({"tosa", "ext", "quant"})
@@ -68,7 +67,7 @@ class Declared:
         self.holds = {key: _anything if each is None else each.holds for key, each in kinds.items()}
         more = self.closed or self.holds or self.required or self.constants
         self.check = self.reason if more else self.values
-        """The same as `reason`, without what there is not in the class."""
+        """`reason`, or the part of it that the class needs."""
         self.seen: set[tuple[Any, ...]] = set()
 
     def reason(self, op: Op) -> str | None:
@@ -105,7 +104,7 @@ class Declared:
         return reason
 
     def _mistyped(self, op: Op) -> str | None:
-        """Why no signature fits: what is wrong by the one that gets furthest."""
+        """Why no signature fits, by the one that gets furthest."""
         misfits = [self._misfit(signature, op) for signature in range(self.signatures)]
         if not misfits or any(reason is None for _, reason in misfits):
             return None
@@ -177,6 +176,9 @@ def _paired(slots: Sequence[Slot], values: Sequence[Value | None]) -> Iterator[t
     return ((slots[min(i, len(slots) - 1)], value) for i, value in enumerate(values))
 
 
+# The forms.
+
+
 Form = Literal["tfl", "integer", "kernels", "tosa"]
 
 CORE: Final = ("arith", "math", "tensor", "linalg", "shape", "func")
@@ -184,7 +186,7 @@ CORE: Final = ("arith", "math", "tensor", "linalg", "shape", "func")
 
 UNQUANTIZED: Final = "no quantized tensor"
 OF_TARGET: Final = "a kernel of the target"
-"""How the reasons of all others begin that a conversion keeps."""
+"""How the reasons of all other kept operators begin."""
 
 _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
     "tfl": ("tfl", "stablehlo", "quant", "tosa", "ext", *CORE),
@@ -229,9 +231,9 @@ def _check(name: str, form: Form) -> Check:
         return _never(f"the {form} form has ops of {', '.join(_DIALECTS[form])} only{remedy}")
     declared = op_class(name)
     if declared is None:
-        return _never(f"the dialect '{dialect}' declares no such op")
+        return _never(f"the dialect '{dialect}' does not declare this op")
     if dialect == "quant" and family(name) != "casts":
-        return _never("it is no cast, and nothing computes it; run the pass that takes it away")
+        return _never("it is not a cast, and nothing computes it; run the pass that takes it away")
     if dialect == "stablehlo" or dialect in CORE or (form == "tfl" and dialect == "quant"):
         return _constrained  # its constraints hold in every form
     if dialect == "tfl" and form == "integer" and not declared.has(Kept):
@@ -240,12 +242,12 @@ def _check(name: str, form: Form) -> Check:
 
 
 def _constrained(_: Op) -> str | None:
-    """Of an op that its own constraints say all about."""
+    """The check of an op of which its own constraints say all."""
     return None
 
 
 def _never(reason: str) -> Check:
-    """Of an op that has no place in the form."""
+    """The check of an op that has no place in the form."""
     return lambda _: reason
 
 

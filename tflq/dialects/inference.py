@@ -1,4 +1,4 @@
-"""What `infer` of an operator has to work with: the shapes of its operands, and words for what does not fit.
+"""What `infer` of an operator works with: the shapes of its operands, arithmetic of dims, words for what does not fit.
 
     class Transpose(Operator, name="tosa.transpose"):
         def infer(self, site: Stated) -> Shape:
@@ -8,7 +8,7 @@
 `infer` answers the result's shape, or a list with one for each result. A dim is None where it is not known, a shape is
 None where not even its rank is. Emitters give results their types by it, TOSA's laws compare with it, and shape
 inference is a walk over it (`tflq.shapes`); so it may rely on what the op's results state only where nothing else says
-it, as of a reshape. What operators share of the arithmetic follows behind that: sizes, and windows that slide.
+it, as of a reshape.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Stated:
         return value.type.shape
 
     def dims(self, value: Value | None, rank: int | None = None, least: int = 0) -> Dims:
-        """The shape of an operand, of a rank if that is given, else of at least so many dims."""
+        """The shape of an operand, which must have this rank, or at least so many dims."""
         if value is None:
             raise NotInferred("an operand is missing")
         found = self.shape(value)
@@ -64,7 +64,7 @@ class Stated:
         if rank is not None and len(found) != rank:
             raise Misfit(f"'{value.name}' is {text(found)}, not of rank {rank}")
         if len(found) < least:
-            raise Misfit(f"'{value.name}' is {text(found)}, and has to have at least {least} dims")
+            raise Misfit(f"'{value.name}' is {text(found)}, and must have at least {least} dims")
         return found
 
     def axis(self, axis: int, rank: int) -> int:
@@ -137,11 +137,11 @@ class Stated:
 
     def branches(self, _functions: Sequence[int], _arguments: Sequence[Value | None], /) -> list[Shape]:
         """What holds of the results of all these functions of the module on the same arguments."""
-        raise NotInferred("what the functions give that it calls is not known")
+        raise NotInferred("the results of the functions that it calls are not known")
 
     def loop(self, _condition: int, _body: int, _arguments: Sequence[Value | None], /) -> list[Shape]:
         """What holds of the values that a function goes on with, as long as another says so."""
-        raise NotInferred("what the functions give that it calls is not known")
+        raise NotInferred("the results of the functions that it calls are not known")
 
     def variable(self, _handle: Value, _value: Value, _written: bool, /) -> Shape:
         """The shape of the variable that a handle stands for, by an op that reads or writes a value."""
@@ -194,7 +194,7 @@ def text(dims: Shape) -> str:
     return "of unknown rank" if dims is None else f"[{', '.join('?' if d is None else str(d) for d in dims)}]"
 
 
-# The arithmetic of result shapes that operators of several dialects share. A dim is None where it is not known.
+# The arithmetic of shapes. A dim is None where it is not known.
 
 
 def permuted(dims: Dims, perms: Sequence[int | None]) -> Dims:
@@ -205,7 +205,7 @@ def permuted(dims: Dims, perms: Sequence[int | None]) -> Dims:
     if len(known) != rank:
         return (None,) * rank
     if sorted(p % rank for p in known) != list(range(rank)) or not all(-rank <= p < rank for p in known):
-        raise Misfit(f"{known} is no permutation of the dims of {text(dims)}")
+        raise Misfit(f"{known} is not a permutation of the dims of {text(dims)}")
     return tuple(dims[p] for p in known)
 
 
@@ -225,20 +225,25 @@ def without_dim(dims: Dims, at: int) -> Dims:
     return (*dims[:at], *dims[at + 1 :])
 
 
+def replaced(dims: Dims, at: int, size: int | None) -> Dims:
+    """With another size of one dim."""
+    return (*dims[:at], size, *dims[at + 1 :])
+
+
 def padded(
     dims: Sequence[int | None],
     low: Sequence[int | None],
     high: Sequence[int | None],
     between: Sequence[int] | None = None,
 ) -> Dims:
-    """With elements before and after each dim, and so many between two elements."""
+    """With elements before and after each dim, and `between` two elements."""
     inner = [0] * len(dims) if between is None else between
     rows = zip(dims, low, high, inner, strict=True)
     return tuple(plus(d, a, b, None if d is None else max(d - 1, 0) * n) for d, a, b, n in rows)
 
 
 def fitting(dims: Dims, block: Dims, what: str) -> Dims:
-    """The shape of a tensor that a block of the same rank, no larger, is put into."""
+    """The dims, if a block of the same rank fits into them."""
     if any(a is not None and b is not None and a < b for a, b in zip(dims, block, strict=True)):
         raise Misfit(f"{what} {text(block)} is larger than {text(dims)}")
     return dims
@@ -252,7 +257,7 @@ def reshaped(dims: Dims, wanted: Sequence[int | None]) -> Dims:
         raise Misfit(f"the shape {text(tuple(wanted))} leaves more than one dim open")
     if not left and not unknown:
         if total is not None and product(wanted) != total:
-            raise Misfit(f"{text(dims)} has not as many elements as the shape {text(tuple(wanted))}")
+            raise Misfit(f"{text(dims)} does not have as many elements as the shape {text(tuple(wanted))}")
         return tuple(wanted)
     free = unknown or left
     rest = product(d for i, d in enumerate(wanted) if i not in free)
@@ -271,17 +276,12 @@ def matrix_product(a: Dims, b: Dims) -> Dims:
     return (*(broadcast(a[:-2], b[:-2]) or ()), a[-2], b[-1])
 
 
-def replaced(dims: Dims, at: int, size: int | None) -> Dims:
-    """With another size of one dim."""
-    return (*dims[:at], size, *dims[at + 1 :])
-
-
 def divided(dim: int | None, block: int | None) -> int | None:
     """How many blocks a dim has."""
     if dim is None or block is None:
         return None
     if not block or dim % block:
-        raise Misfit(f"{dim} is no multiple of the block's {block}")
+        raise Misfit(f"{dim} is not a multiple of the block's {block}")
     return dim // block
 
 
@@ -349,7 +349,7 @@ def _steps(
     return len(range(*slice(begin if has_begin else None, end if has_end else None, stride).indices(dim)))
 
 
-# How many places a sliding window has: the spatial sizes of convolutions, pools and reductions over windows.
+# Windows: the spatial sizes that convolutions, pools and reductions over windows give.
 
 
 def slide(
@@ -390,7 +390,7 @@ def convolved(
     pads: Sequence[int],
     dilations: Sequence[int] | None = None,
 ) -> Dims:
-    """Sizes of the results of windows over spatial dims with so many elements before and after each: `pads` has both of
-    the first dim, then both of the next."""
+    """Sizes of the results of windows over padded spatial dims: `pads` has the elements before and after the first dim,
+    then those of the next."""
     padded = map(plus, sizes, pads[::2], pads[1::2])
     return tuple(map(places, padded, kernel, strides, dilations or (1,) * len(strides)))

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from tflq.dialects.core_rules import BOOLEAN, FIXED, FLAGS, FLOATS, SIGNLESS, OfFloat, OfTwoFloats, elementwise
-from tflq.dialects.declare import OneOf, Operator, attribute, operand
+from typing import Final
+
+from tflq.dialects.core_rules import BOOLEAN, FIXED, FLOATS, SIGNLESS, Elementwise, Flagged, OfFloat, OfTwoFloats
+from tflq.dialects.declare import OneOf, operand
 from tflq.dialects.declare import result as result_
-from tflq.dialects.forms import declared
-from tflq.ir.attributes import Opaque
 from tflq.ir.core import Value
+
+_INTEGER: Final = OneOf(SIGNLESS)
+_FLOAT: Final = OneOf(FLOATS)
 
 # What kind of a number a float is.
 
 
-class _Question(Operator):
+class _Question(Flagged):
     """Of one float."""
 
     __slots__ = ()
     input: Value = operand(FLOATS)
     result: Value = result_(BOOLEAN)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)
 
 
 class IsFinite(_Question, name="math.isfinite"):
@@ -196,16 +197,12 @@ class Tanh(OfFloat, name="math.tanh"):
 # Functions of integers.
 
 
-_ONE = OneOf(SIGNLESS)
-
-
-class _Bits(Operator):
+class _Bits(Elementwise):
     """Of one integer."""
 
     __slots__ = ()
-    input: Value = operand(_ONE)
-    result: Value = result_(_ONE)
-    constraints = (declared, elementwise)
+    input: Value = operand(_INTEGER)
+    result: Value = result_(_INTEGER)
 
 
 class AbsI(_Bits, name="math.absi"):
@@ -232,14 +229,13 @@ class CtTz(_Bits, name="math.cttz"):
     __slots__ = ()
 
 
-class IPowI(Operator, name="math.ipowi"):
+class IPowI(Elementwise, name="math.ipowi"):
     """lhs^rhs of signed integers, modulo the width; the integer part where rhs is negative"""
 
     __slots__ = ()
-    lhs: Value = operand(_ONE)
-    rhs: Value = operand(_ONE)
-    result: Value = result_(_ONE)
-    constraints = (declared, elementwise)
+    lhs: Value = operand(_INTEGER)
+    rhs: Value = operand(_INTEGER)
+    result: Value = result_(_INTEGER)
 
 
 # Floats rounded to whole ones, and what else is exact of one float.
@@ -284,9 +280,6 @@ class Trunc(OfFloat, name="math.trunc"):
 # Functions of several floats, and of a float and an integer.
 
 
-_SEVERAL_ONE = OneOf(FLOATS)
-
-
 class Atan2(OfTwoFloats, name="math.atan2"):
     """the angle of the point (rhs, lhs)"""
 
@@ -305,36 +298,30 @@ class PowF(OfTwoFloats, name="math.powf"):
     __slots__ = ()
 
 
-class Fma(Operator, name="math.fma"):
+class Fma(Flagged, name="math.fma"):
     """a * b + c, rounded once"""
 
     __slots__ = ()
-    a: Value = operand(_SEVERAL_ONE)
-    b: Value = operand(_SEVERAL_ONE)
-    c: Value = operand(_SEVERAL_ONE)
-    result: Value = result_(_SEVERAL_ONE)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)
+    a: Value = operand(_FLOAT)
+    b: Value = operand(_FLOAT)
+    c: Value = operand(_FLOAT)
+    result: Value = result_(_FLOAT)
 
 
-class ClampF(Operator, name="math.clampf"):
+class ClampF(Flagged, name="math.clampf"):
     """value, where it is from min to max, else the nearer of the two"""
 
     __slots__ = ()
-    value: Value = operand(_SEVERAL_ONE)
-    min: Value = operand(_SEVERAL_ONE)
-    max: Value = operand(_SEVERAL_ONE)
-    result: Value = result_(_SEVERAL_ONE)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)
+    value: Value = operand(_FLOAT)
+    min: Value = operand(_FLOAT)
+    max: Value = operand(_FLOAT)
+    result: Value = result_(_FLOAT)
 
 
-class FPowI(Operator, name="math.fpowi"):
+class FPowI(Flagged, name="math.fpowi"):
     """lhs^rhs of a float and a signed integer"""
 
     __slots__ = ()
-    lhs: Value = operand(_SEVERAL_ONE)
+    lhs: Value = operand(_FLOAT)
     rhs: Value = operand(FIXED)
-    result: Value = result_(_SEVERAL_ONE)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)
+    result: Value = result_(_FLOAT)

@@ -1,7 +1,7 @@
 """Attributes that say more than Python's own values: numbers and arrays of a stated type, affine maps, and those of
 dialects that are known by their text alone.
 
-Each is the plain value, too: `TypedInt` is an int, `TypedArray` a numpy array. Where the type is what a plain value
+Each is also the plain value: `TypedInt` is an int, `TypedArray` a numpy array. Where the type is what a plain value
 means anyway (i64, f64, an array's dtype), the plain value is used.
 """
 
@@ -12,7 +12,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -20,58 +20,42 @@ from tflq.ir.types import ElementType, TensorType
 from tflq.light import dataclass
 
 
-class TypedInt(int):
+class _Typed:
+    """A plain value of Python with a type."""
+
+    type: TensorType | ElementType
+    _base: ClassVar[Any]
+
+    def __new__(cls, value: Any, type: TensorType | ElementType) -> Self:
+        made = super().__new__(cls, value)  # type: ignore[call-arg]
+        made.type = type
+        return made
+
+    @property
+    def plain(self) -> Any:
+        """The value without the type."""
+        return self._base(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.plain, self.type)
+
+
+class TypedInt(_Typed, int):
     """`3 : i32`"""
 
-    type: TensorType | ElementType
-
-    def __new__(cls, value: int, type: TensorType | ElementType) -> TypedInt:
-        made = super().__new__(cls, value)
-        made.type = type
-        return made
-
-    @property
-    def plain(self) -> int:
-        return int(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TypedInt, (self.plain, self.type)
+    _base = int
 
 
-class TypedFloat(float):
+class TypedFloat(_Typed, float):
     """`0.5 : f32`, rounded to the type."""
 
-    type: TensorType | ElementType
-
-    def __new__(cls, value: float, type: TensorType | ElementType) -> TypedFloat:
-        made = super().__new__(cls, value)
-        made.type = type
-        return made
-
-    @property
-    def plain(self) -> float:
-        return float(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TypedFloat, (self.plain, self.type)
+    _base = float
 
 
-class TypedString(str):
+class TypedString(_Typed, str):
     """`"text" : !some.type`"""
 
-    type: TensorType | ElementType
-
-    def __new__(cls, value: str, type: TensorType | ElementType) -> TypedString:
-        made = super().__new__(cls, value)
-        made.type = type
-        return made
-
-    @property
-    def plain(self) -> str:
-        return str(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TypedString, (self.plain, self.type)
+    _base = str
 
 
 class TypedArray(np.ndarray):
@@ -98,8 +82,7 @@ class TypedArray(np.ndarray):
 
 @dataclass(frozen=True)
 class Opaque:
-    """An attribute of a dialect, such as `#stablehlo<precision HIGH>`, as it is written, one blank for every run of
-    them."""
+    """An attribute of a dialect, such as `#stablehlo<precision HIGH>`, as it is written, with single blanks."""
 
     text: str
 
@@ -139,9 +122,8 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-# What affine maps compute: `affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 3 + 1)>` of arrays of places.
-#
-# sums and differences, products with a constant, `floordiv`, `ceildiv` and `mod` by a positive constant
+# What affine maps compute, `affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 3 + 1)>`: sums and differences, products with a
+# constant, `floordiv`, `ceildiv` and `mod` by a positive constant.
 
 
 _OPERATORS: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
@@ -156,13 +138,13 @@ _WORDS: Final = (("floordiv", "//"), ("ceildiv", "@"), ("mod", "%"))
 
 
 def applied(where: AffineMap, places: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of a map, of integers or of arrays of them. ValueError if it is none of these expressions."""
+    """The results of a map at places, which are integers or arrays of them. ValueError for another expression."""
     names = dict(zip(where.dims, places, strict=True))
     return tuple(_value(_parsed(text), names) for text in where.results)
 
 
 def dim_of(where: AffineMap, result: int) -> int | None:
-    """Which dim a result of a map is; None if it is none of them as it is."""
+    """The dim that a result of a map is; None if it is an expression of dims."""
     text = where.results[result]
     return where.dims.index(text) if text in where.dims else None
 
@@ -184,4 +166,4 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
             return -_value(inner, names)
         case ast.BinOp(left=left, op=kind, right=right) if type(kind) in _OPERATORS:
             return _OPERATORS[type(kind)](_value(left, names), _value(right, names))
-    raise ValueError(f"'{ast.unparse(node)}' is no affine expression of {', '.join(names)}")
+    raise ValueError(f"'{ast.unparse(node)}' is not an affine expression of {', '.join(names)}")

@@ -1,10 +1,10 @@
 """The IR: values, ops, functions and the module that holds them.
 
 A `Function` is a TFLite subgraph: arguments, an ordered list of ops in SSA form, and the values it returns.
-A constant is a `Value` with a `Buffer` and no producer. What a file says of a tensor and its type cannot
-hold (a stored shape beside a shape signature, min/max statistics, sparsity ...) is in `Value.info`; what it
-says of an operator beside its options is in `Op.info`. A pass builds a new op list and replaces values in
-one sweep (`Function.replace`), so users are computed when asked for (`Function.users`), never kept in step.
+A constant is a `Value` with a `Buffer` and no producer. What a file says of a tensor beyond its type (a stored shape
+with a shape signature, min/max statistics, sparsity ...) is in `Value.info`; what it says of an operator beyond its
+options is in `Op.info`. A pass builds a new op list and replaces values in one sweep (`Function.replace`), so users are
+computed when asked for (`Function.users`), never kept in step.
 """
 
 from __future__ import annotations
@@ -16,18 +16,12 @@ import numpy as np
 
 from tflq.ir.record import Record
 from tflq.ir.registry import op_class
-from tflq.ir.types import ScalarType, TensorType, i8
+from tflq.ir.types import SCALARS, ScalarType, TensorType
 from tflq.light import dataclass, field, replace
 from tflq.numerics.convolution import densified
 
-__all__ = [
-    *("NO_DATA", "Block", "Buffer", "Function", "Location", "Metadata", "Module", "Op", "Region", "Signature", "Value"),
-    *("constant", "walk"),
-]
-
-
 NO_DATA: Final = np.zeros(0, np.uint8)
-"""What a buffer holds that has no data, which a file tells from one whose data is empty."""
+"""What a buffer without data holds: a file tells it from one whose data is empty."""
 NO_DATA.flags.writeable = False
 
 
@@ -65,7 +59,7 @@ class Location:
 
     @property
     def place(self) -> str:
-        """It without the file."""
+        """The same without the file."""
         place = f"subgraph {self.function}, operator {self.operator} ({self.opcode})"
         return f"{place}, tensor '{self.tensor}'" if self.tensor else place
 
@@ -167,20 +161,14 @@ def constant(array: np.ndarray, element: ScalarType | None = None, name: str = "
     return value
 
 
-def _scalars() -> dict[np.dtype, ScalarType]:
-    from tflq.ir.types import SCALARS
-
-    return {t.dtype: t for t in SCALARS.values() if t.numpy and t.bits >= 8}
-
-
-_SCALAR_OF = _scalars()
-assert _SCALAR_OF[np.dtype(np.int8)] is i8
+_SCALAR_OF: Final = {t.dtype: t for t in SCALARS.values() if t.numpy and t.bits >= 8}
+"""The element types of plain arrays."""
 
 
 class Op:
-    """An operation. `attributes` are its options, `info` what a file says of the operator beside them.
+    """An operation. `attributes` are its options, `info` what else a file says of the operator.
 
-    An op whose name a dialect declares is of the class that declares it (`tflq.dialects`); of others nothing is known.
+    An op with a declared name is of the class that declares it (`tflq.dialects`); nothing is known of others.
 
     An operand is `None` where an optional one is left out. `intermediates` are TFLite's scratch tensors. `regions` hold
     the ops inside of it, which may use what is defined before it.
@@ -189,8 +177,7 @@ class Op:
     __slots__ = ("attributes", "info", "intermediates", "location", "name", "operands", "regions", "results")
 
     constraints: ClassVar[tuple[Callable[[Op], str | None], ...]] = ()
-    """What holds for every op of its class, in any form: the reason why it does not, or None. Each relies on those
-    before it."""
+    """Each answers why an op of the class is invalid, in any form, or None. It relies on those before it."""
 
     def __init__(
         self,
@@ -412,9 +399,9 @@ class Module:
 
     def __eq__(self, other: object) -> bool:
         """Structural: whether both hold the same model."""
-        from tflq.ir.rewriting import modules_equal
+        from tflq.ir.rewriting import difference
 
-        return self is other or (isinstance(other, Module) and modules_equal(self, other))
+        return self is other or (isinstance(other, Module) and difference(self, other) is None)
 
     __hash__ = object.__hash__
 

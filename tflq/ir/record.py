@@ -1,4 +1,4 @@
-"""What passes note on a module for later passes and for whoever ran them."""
+"""What passes and verifications note on a module, and scales and zero points of tensors as arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 
 
 class Record:
-    """At most one object of each class. It is no part of the model: not printed, not compared, not written."""
+    """At most one object of each class. It does not belong to the model: not printed, not compared, not written."""
 
     __slots__ = ("_items",)
 
@@ -34,11 +34,11 @@ class Record:
         self._items: dict[type, object] = {}
 
     def note(self, item: object) -> None:
-        """Notes an object, in the place of another of its class."""
+        """Notes an object, and forgets the one of its class."""
         self._items[type(item)] = item
 
     def find(self, kind: type[Item]) -> Item | None:
-        """The object of a class, if there is one."""
+        """The object of a class."""
         found = self._items.get(kind)
         assert found is None or isinstance(found, kind)
         return found
@@ -48,11 +48,11 @@ class Record:
         self._items = other._items | self._items
 
 
-# How a verification of a file speaks: the first defect ends it, a harmless one is noted.
+# What a verification of a file says: the first defect ends it, a harmless one is noted.
 
 
 COPIED = "the kernel copies values as they are"
-"""What a warning of parameters that differ says; a conversion says of each such operator what it makes of it."""
+"""Part of a warning about parameters that differ; a conversion reports what it makes of each such operator."""
 
 _MOST = 200
 """Warnings kept of one model."""

@@ -17,8 +17,6 @@ from tflq.light import dataclass
 if TYPE_CHECKING:
     from tflq.ir.core import Op
 
-__all__ = ["Dialect", "declared", "dialect", "dialects", "family", "op_class", "op_names", "register"]
-
 _GROUP: Final = "tflq.dialects"
 
 

@@ -1,4 +1,9 @@
-"""What passes share: replacing values wherever a module refers to them, and which of two names survives."""
+"""What passes share: replacing values wherever a module refers to them, taking out and copying ops, comparing modules.
+
+Two modules are equal if a writer would make the same file of both. Values and buffers are compared by what they hold
+and by who shares them: the values of one module map one to one to those of the other, and so do the buffers; two
+constants that share a buffer equal only two that do.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +42,7 @@ def replace_values(module: Module, function: Function, replacements: Mapping[Val
 
 
 def unneeded(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op], bool]) -> set[Op]:
-    """The removable ops of a function of which nothing that stays, and none of the values, needs a result."""
+    """The removable ops whose results neither a `needed` value nor an op that stays depends on."""
     live, dead = set(needed), set[Op]()
     for op in reversed(ops):
         if live.isdisjoint(op.results) and removable(op):
@@ -50,7 +55,7 @@ def unneeded(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op
 
 
 def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
-    """Take removable ops out of a module that neither its results nor its signatures need; whether there are any."""
+    """Take out removable ops that neither the module's results nor its signatures need; whether there are any."""
     pinned = {
         value
         for signature in module.signatures or []
@@ -92,9 +97,8 @@ def stand_for(made: Value, original: Value) -> None:
 
 
 def take_over(kept: Value, named: Value) -> bool:
-    """Let `named` be what `kept`'s producer results in; False, and nothing done, if `kept` is no unnamed result.
-
-    Both must have the same type. The producer stays where it is, so every user of either still comes after it.
+    """Let `kept`'s producer result in `named` instead. False, and nothing done, unless `kept` is a result without a
+    name, and both have the same type. The producer stays where it is, so every user of either still comes after it.
     """
     producer = kept.producer
     if producer is None or kept.name or kept.type != named.type:
@@ -123,10 +127,7 @@ def _block(block: Block, known: dict[Value, Value]) -> Block:
     return Block([known[value] for value in block.arguments], copied(block.ops, known))
 
 
-# Structural equality of modules: two are equal if a writer would put the same model down for both.
-#
-# Values and buffers are compared by what they hold and by who shares them: the values of one module map one to one to
-# the values of the other, and so do the buffers, so two constants that share a buffer equal only two that do.
+# Structural equality.
 
 
 def attribute_key(value: Any) -> Hashable:
@@ -161,11 +162,6 @@ def attribute_key(value: Any) -> Hashable:
     if isinstance(value, Buffer):
         return ("buffer", value.data.tobytes(), attribute_key(value.external))
     return ("object", value)
-
-
-def modules_equal(a: Module, b: Module) -> bool:
-    """Whether the modules hold the same model."""
-    return difference(a, b) is None
 
 
 def difference(a: Module, b: Module) -> str | None:

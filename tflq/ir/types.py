@@ -29,8 +29,8 @@ _MADE: dict[str, ScalarType] = {}
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class ScalarType:
-    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...); `bits` is its packed width. There is one object
-    of a name, also after a copy or a pickle: types are compared by identity."""
+    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...); `bits` is its packed width. Types are compared
+    by identity: there is one object of each name, also after a copy or a pickle."""
 
     name: str
     bits: int
@@ -142,11 +142,14 @@ Shape: TypeAlias = tuple[int | None, ...] | None
 """Dims in order, `None` for an unknown dim; `None` for an unknown rank."""
 
 
-def _check_storage(storage: ScalarType, low: int, high: int) -> None:
+def _bounds(storage: ScalarType, low: int | None, high: int | None) -> tuple[int, int]:
+    """The range of stored integers, by default all of the storage type. ValueError if it is not one within that."""
     if not storage.is_integer:
         raise ValueError(f"storage type {storage} is not an integer type")
+    low, high = storage.minimum if low is None else low, storage.maximum if high is None else high
     if not storage.minimum <= low < high <= storage.maximum:
         raise ValueError(f"storage range <{low}:{high}> is not a range within {storage}")
+    return low, high
 
 
 def _frozen(values: npt.ArrayLike, dtype: npt.DTypeLike) -> np.ndarray:
@@ -215,9 +218,7 @@ class UniformQuantizedType:
         storage_max: int | None = None,
     ) -> UniformQuantizedType:
         """Checked constructor; `scale` is rounded to the expressed type. ValueError if an invariant is broken."""
-        low = storage.minimum if storage_min is None else storage_min
-        high = storage.maximum if storage_max is None else storage_max
-        _check_storage(storage, low, high)
+        low, high = _bounds(storage, storage_min, storage_max)
         rounded = float(_scales(scale, expressed))
         if not rounded >= 0:
             _check_scales(_scales(scale, expressed))
@@ -226,8 +227,25 @@ class UniformQuantizedType:
         return cls(storage, expressed, rounded, int(zero_point), low, high)
 
 
+class _ManyScales:
+    """A type with arrays of scales and zero points: it is compared and hashed by their bytes."""
+
+    __match_args__: tuple[str, ...]
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        fields = (getattr(self, name) for name in self.__match_args__)
+        return tuple([(f.shape, f.tobytes()) if isinstance(f, np.ndarray) else f for f in fields])
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is self.__class__ and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
 @dataclass(frozen=True, eq=False)
-class UniformQuantizedPerAxisType:
+class UniformQuantizedPerAxisType(_ManyScales):
     """Per-axis quantization: `!quant.uniform<i8:f32:1, {2.0:10, 3.0:20}>`; one scale and zero point per index of
     `axis`."""
 
@@ -252,9 +270,7 @@ class UniformQuantizedPerAxisType:
         storage_max: int | None = None,
     ) -> UniformQuantizedPerAxisType:
         """Checked constructor; one zero point for all scales is allowed. ValueError if an invariant is broken."""
-        low = storage.minimum if storage_min is None else storage_min
-        high = storage.maximum if storage_max is None else storage_max
-        _check_storage(storage, low, high)
+        low, high = _bounds(storage, storage_min, storage_max)
         scale = _frozen(_scales(scales, expressed) if expressed is bf16 else scales, scale_dtype(expressed))
         if scale.ndim != 1 or not scale.size:
             raise ValueError("per-axis scales are not a non-empty list")
@@ -269,22 +285,9 @@ class UniformQuantizedPerAxisType:
             raise ValueError(f"axis {axis} is negative")
         return cls(storage, expressed, axis, scale, zero, low, high)
 
-    @cached_property
-    def _key(self) -> tuple[object, ...]:
-        return (
-            *(self.storage, self.expressed, self.axis, self.storage_min, self.storage_max),
-            *(self.scales.tobytes(), self.zero_points.tobytes()),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UniformQuantizedPerAxisType) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
 
 @dataclass(frozen=True, eq=False)
-class UniformQuantizedSubChannelType:
+class UniformQuantizedSubChannelType(_ManyScales):
     """Blockwise quantization: one scale and zero point per block of `block_sizes` along `axes`.
 
     `scales` and `zero_points` have one dim per dim of the tensor (the number of blocks along it).
@@ -313,9 +316,7 @@ class UniformQuantizedSubChannelType:
         storage_max: int | None = None,
     ) -> UniformQuantizedSubChannelType:
         """Checked constructor. ValueError if an invariant is broken."""
-        low = storage.minimum if storage_min is None else storage_min
-        high = storage.maximum if storage_max is None else storage_max
-        _check_storage(storage, low, high)
+        low, high = _bounds(storage, storage_min, storage_max)
         if len(axes) != len(block_sizes) or len(set(axes)) != len(axes):
             raise ValueError(f"axes {axes} and block sizes {block_sizes} do not pair")
         if any(a < 0 for a in axes) or any(b <= 0 for b in block_sizes):
@@ -325,19 +326,6 @@ class UniformQuantizedSubChannelType:
         zero = np.broadcast_to(np.asarray(zero_points, np.int64), scale.shape)
         _check_zero_points(storage, zero)
         return cls(storage, expressed, tuple(axes), tuple(block_sizes), scale, _frozen(zero, np.int64), low, high)
-
-    @cached_property
-    def _key(self) -> tuple[object, ...]:
-        return (
-            *(self.storage, self.expressed, self.axes, self.block_sizes, self.storage_min, self.storage_max),
-            *(self.scales.shape, self.scales.tobytes(), self.zero_points.tobytes()),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UniformQuantizedSubChannelType) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,8 +342,7 @@ class AnyQuantizedType:
         cls, storage: ScalarType, expressed: ScalarType | None, storage_min: int, storage_max: int
     ) -> AnyQuantizedType:
         """Checked constructor. ValueError if the range is not one within the storage type."""
-        _check_storage(storage, storage_min, storage_max)
-        return cls(storage, expressed, storage_min, storage_max)
+        return cls(storage, expressed, *_bounds(storage, storage_min, storage_max))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 Values are defined once and before their use; constants are within the bounds of their types; quantized axes are axes of
 the tensors, wherever a type stands; ops obey the constraints that their classes declare, and calls are those of the
-functions they name (`op_checks`). Which other ops are legal is for each form's own verifier. Runs after every pass, so
-it walks the module once.
+functions they name (`OP_CHECKS`). Which ops are legal is for each form's own verifier. This one runs after every pass,
+so it walks the module once.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from tflq.ir.types import (
     is_quantized,
 )
 
-# Constraints: what is asked of an op, as a function that says why it is invalid, or None.
-#
-# Those of a class are its `constraints`. Here is how they are made, and those that depend on the op's module: calls
-# are those of functions that it has.
+# Constraints. Those of a class are its `constraints`; those that depend on the op's module are in `OP_CHECKS`.
 
 
 Check: TypeAlias = Callable[[Any], str | None]
@@ -75,7 +72,7 @@ def _call_indirect(op: Op, _: Module) -> str | None:
 
 
 def _matches(name: object, given: FunctionType, module: Module) -> str | None:
-    """Why a function of a name, and of the type with which it is used, is none of the module's."""
+    """Why the module has no function of this name and type."""
     from tflq.ir.lexer import Symbol
 
     if not isinstance(name, Symbol):
@@ -129,12 +126,10 @@ def _text(kind: FunctionType) -> str:
 
 
 # What `quant.qcast`, `quant.dcast` and `quant.scast` must satisfy, as in the `quant` dialect's specification.
-#
-# Each constraint is a predicate on an op whose docstring is the sentence that the user reads when it does not hold.
 
 
 PER_AXIS: Final = frozenset({UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, FunctionType})
-"""Element types of which not every tensor can be; a function's, of whose arguments and results that holds."""
+"""Element types that do not fit every tensor; a function type has them in its arguments and results."""
 
 
 def axis_problem(type: TensorType) -> str | None:
@@ -189,37 +184,39 @@ def one_operand_and_result(op: Op) -> bool:
     return len(op.operands) == len(op.results) == 1 and None not in op.operands and not op.regions
 
 
-def _quant_constraints_types(op: Op) -> tuple[TensorType, TensorType]:
-    """Of operand and result."""
+def _two_types(op: Op) -> tuple[TensorType, TensorType]:
+    """The types of operand and result."""
     (operand,), (result,) = op.operands, op.results
     assert operand is not None
     return operand.type, result.type
 
 
+def _is_float(type: TensorType) -> bool:
+    return isinstance(type.element, ScalarType) and type.element.is_float
+
+
 @constraint
 def operand_float(op: Op) -> bool:
     """the operand must be a floating-point scalar or tensor"""
-    element = _quant_constraints_types(op)[0].element
-    return isinstance(element, ScalarType) and element.is_float
+    return _is_float(_two_types(op)[0])
 
 
 @constraint
 def operand_quantized(op: Op) -> bool:
     """the operand must be a scalar or tensor of type !quant.uniform"""
-    return is_quantized(_quant_constraints_types(op)[0].element)
+    return _two_types(op)[0].quantized
 
 
 @constraint
 def result_float(op: Op) -> bool:
     """the result must be a floating-point scalar or tensor"""
-    element = op.result.type.element
-    return isinstance(element, ScalarType) and element.is_float
+    return _is_float(op.result.type)
 
 
 @constraint
 def result_quantized(op: Op) -> bool:
     """the result must be a scalar or tensor of type !quant.uniform"""
-    return is_quantized(op.result.type.element)
+    return op.result.type.quantized
 
 
 @constraint
@@ -232,14 +229,14 @@ def expressed_matches(op: Op) -> bool:
 @constraint
 def integer_or_quantized(op: Op) -> bool:
     """the operand and the result must be scalars or tensors of an integer or !quant.uniform type"""
-    elements = [type.element for type in _quant_constraints_types(op)]
+    elements = [type.element for type in _two_types(op)]
     return all(is_quantized(e) or (isinstance(e, ScalarType) and e.is_integer) for e in elements)
 
 
 @constraint
 def one_side_quantized(op: Op) -> bool:
     """one of operand and result must be of an integer type and the other of a !quant.uniform type"""
-    source, target = _quant_constraints_types(op)
+    source, target = _two_types(op)
     return is_quantized(source.element) != is_quantized(target.element)
 
 
@@ -259,33 +256,33 @@ def signless_integers(op: Op) -> bool:
 @constraint
 def both_scalars_or_tensors(op: Op) -> bool:
     """the operand and the result must be both scalars or both tensors"""
-    source, target = _quant_constraints_types(op)
+    source, target = _two_types(op)
     return isinstance(source, BareType) == isinstance(target, BareType)
 
 
 @constraint
 def both_ranked_or_unranked(op: Op) -> bool:
     """the operand and the result must be both ranked or both unranked"""
-    source, target = _quant_constraints_types(op)
+    source, target = _two_types(op)
     return (source.shape is None) == (target.shape is None)
 
 
 @constraint
 def same_shape(op: Op) -> bool:
     """the operand and the result must have the same shape, dynamic dims included"""
-    source, target = _quant_constraints_types(op)
+    source, target = _two_types(op)
     return source.shape == target.shape
 
 
 def _sides(op: Op) -> tuple[TensorType, TensorType]:
     """The plain type and the quantized one."""
-    source, target = _quant_constraints_types(op)
+    source, target = _two_types(op)
     return (target, source) if source.quantized else (source, target)
 
 
 def axis_integrity(op: Op) -> str | None:
     """How the type of operand or result breaks the per-axis quantization integrity."""
-    source, target = _quant_constraints_types(op)
+    source, target = _two_types(op)
     return axis_problem(source) or axis_problem(target)
 
 

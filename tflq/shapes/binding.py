@@ -1,7 +1,7 @@
 """Binding: the arguments of a model get known shapes, and every other shape follows from them.
 
-The shapes are inferred twice: once with the dims that are bound left open, which shows what does not depend on them and
-must therefore be as the file says; and once with the numbers. Sizes that the model computes are constants after that.
+The shapes are inferred twice: first with the dims that are bound left open, since what does not depend on them must be
+as the file says; then with the numbers. Sizes that the model computes are constants after that.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from tflq.ir.types import Shape
 from tflq.light import dataclass, field
 from tflq.shapes.inference import Inference, is_complete, reason, set_shape, stale
 from tflq.shapes.site import fold_sizes
-
-__all__ = ["BindShapes", "bind_batch"]
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ def _named(module: Module, arguments: Sequence[Value], dims: Mapping[str, Sequen
             known = ", ".join(map(repr, names)) or "none"
             raise OptionError(Reason(f"there is no input '{name}'", value=name, remedy=f"the inputs are {known}"))
         if any(d < 0 for d in wanted):
-            what = f"input '{name}': {list(wanted)} is no shape"
+            what = f"input '{name}': {list(wanted)} is not a shape"
             raise OptionError(Reason(what, tensor=name, value=list(wanted), remedy="give every dim a size"))
         found.update({value: tuple(int(d) for d in wanted) for value in names[name]})
     return found
@@ -147,7 +145,7 @@ def _nothing_open(arguments: Sequence[Value]) -> Reason:
 
 
 def _missing(module: Module, inference: Inference) -> list[Reason]:
-    """The operators whose results are not known although their operands are, and why."""
+    """The operators with results of unknown shape, and why: those whose operands are known, if there are any."""
     causes: list[Reason] = []
     others: list[Reason] = []
     for index, function in enumerate(module.functions):
@@ -167,7 +165,7 @@ def _is_known(value: Value, shape: Shape) -> bool:
 
 
 def _why(op: Op, why: str | None) -> tuple[str, str]:
-    """What keeps an operator from it, and what can be done."""
+    """What keeps an operator's shapes from being known, and what can be done."""
     if why is None:
         what = "the size of its result depends on what the model is given"
         return what, "leave it out, or convert without a batch"

@@ -1,9 +1,8 @@
 """The walk over a module that infers every shape from those of the arguments.
 
-Each operator's `infer` says the shapes of its results. What the file says of them is not looked at, but for operators
-without `infer`: theirs hold as long as their operands are as the file says. What is inside of a function that is run
-from several places is inferred for what all of them have in common; each place gets the results that follow from its
-own arguments.
+Each operator's `infer` says the shapes of its results, whatever the file states. Operators without `infer` have the
+shapes that are stated, as long as their operands do. The values inside of a function that is run from several places
+are inferred for what all of these have in common; each place gets the results that follow from its own arguments.
 """
 
 from __future__ import annotations
@@ -153,7 +152,7 @@ class Inference:
         return stated
 
 
-# Stated shapes and inferred ones: where they differ, and the former replaced by the latter.
+# Stated shapes and inferred ones: where they differ, and putting the inferred ones in place.
 
 
 SHAPE_INFO = ("shape", "shape_signature", "has_rank")
@@ -223,10 +222,8 @@ def _filled(stated: Shape, shape: Shape) -> Shape:
     return tuple(s if d is None else d for s, d in zip(stated, shape, strict=True))
 
 
-# What a file states of tensors with open dims: the shape that they are allocated with before the model is resized.
-#
-# A file has two shapes for such a tensor: the signature, with -1 for an open dim, and the one that readers go by
-# until they know better. The second follows from what the inputs state.
+# A file has two shapes for a tensor with open dims: the signature, with -1 for an open dim, and the one that it is
+# allocated with before the model is resized, which follows from what the inputs state.
 
 
 class StateShapes(Pass):

@@ -1,4 +1,4 @@
-"""Stated shapes made those that the model computes, before anything relies on them.
+"""Every result gets the shape that the model computes, before anything relies on the one that the file states.
 
 An interpreter disregards what a file says of results: it computes their shapes from those of the inputs. A file may say
 less (an unknown dim, an unknown rank), something else, or a number where the input is open. Rules and casts rely on
@@ -6,10 +6,10 @@ shapes that agree, so every result gets what follows from the inputs as they are
 the file says. What callers see of an entry's inputs and results is put back when the conversion is done (`Stated`).
 
 The first dim of an input can be resized even where the file states a number. Lowerings leave the first dim of a tensor
-to be inferred, whatever its number. Where the batch shows up in another dim of a result (transposed, folded into the
-rows), or beside an open one, that does not do: all dims that follow from the batch are open there. Which those are is
-found with a second batch, in numbers, which says more than an unknown one would. Weights keep the size that is stated:
-what a kernel computes with them is known exactly for that size only.
+to be inferred, whatever its number. That is not enough where the batch shows up in another dim of a result (transposed,
+folded into the rows), or together with an open one: there all dims that follow from the batch are open. We find them
+with a second batch, in numbers, which says more than an unknown one would. Weights keep the size that is stated: what a
+kernel computes with them is known exactly for that size only.
 """
 
 from __future__ import annotations
@@ -33,10 +33,8 @@ from tflq.light import dataclass
 from tflq.shapes.inference import SHAPE_INFO, Inference, is_complete, reason, set_shape
 from tflq.shapes.site import stored_shape
 
-__all__ = ["RestateResults", "SettleShapes", "Stated", "settle"]
-
 _FACTOR = 3
-"""The second batch is so many times the one stated: what divides that one divides it."""
+"""The second batch over the one stated: what divides that one divides it."""
 
 _Row = tuple[Shape, Mapping[str, Any]]
 

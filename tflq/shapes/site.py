@@ -1,5 +1,5 @@
 """What is known where an operator stands, for its `infer`: shapes of values, elements that the model computes from
-shapes, what the functions give that it calls, and the shapes of variables.
+shapes, results of functions that it calls, and the shapes of variables.
 
 A loop's shapes are those that no iteration changes; branches that differ leave dims open. The kernel of READ_VARIABLE
 goes by the shape that the file gives its result; if that is of rank 0, by what the variable holds. Where inputs are not
@@ -99,7 +99,7 @@ class Site(Stated):
         return self._held(handle, value, stored_shape(value) if stated else None)
 
     def _held(self, handle: Value, value: Value, shape: Shape) -> Shape:
-        """The shape of a variable, which has to be that of the value that is read or assigned, if it has one."""
+        """The shape of a variable, which must be that of the value that is read or assigned, if it has one."""
         for access in () if self.accesses is None else self.accesses(handle):
             other = access.value
             found = self.shape(other) if access.written else stored_shape(other) or None

@@ -1,4 +1,4 @@
-"""Constraints on the scales of a kernel's operands and results: why an op does not keep one, or None.
+"""Constraints on the scales of a kernel's operands and results, and the parameters that they give its ports.
 
     same_scale                       all quantized ports have one scale and zero point
     same_operand_scale               the operands do
@@ -6,16 +6,24 @@
     fixed_scale SCALE ZERO_POINT     the results have these
     multiplier_scale [BOUND]         operands' scales, multiplied, over the result's: a positive multiplier below BOUND
                                      (2^31 unless said; 1: shifts to the right only)
-    multiplier_accumulator_scale     likewise of input and weights, and the bias is stored at input × weights, zero
+    multiplier_accumulator_scale     the same of input and weights, and the bias is stored at input × weights, zero
               [BOUND]                point 0
     power_of_two_scale               every scale is a power of two
     no_activation                    no activation is fused
     lowered                          never kept: what matches this line is lowered
 
-Others can be entered by `constraint`, before a file that names them is read.
+A constraint answers why an op does not keep it, or None. Others can be entered by `constraint`, before a file that
+names them is read.
 
-Source: the shorthands of the RFC on quantization in MLIR; the tolerance of bias scales is GetQuantizedConvolution-
-Multiplier's, 0.02 of the result's scale.
+A `QuantFunction` says what a constraint makes of the parameters of its ports. It gets the types of all inputs and
+outputs that can be quantized, and the numbers of the constraint. A port whose parameters are not known yet is an
+`AnyQuantizedType` of its storage. It puts uniform types in the lists and returns the indices of the inputs and of the
+outputs that it updated. Packages offer theirs by entry points in the group `tflq.targets`, under the name by which a
+target's line asks for them; a program enters its own by `quant_function`.
+
+Source: the RFC on quantization in MLIR (its shorthands; Target Constraints). The tolerance of bias scales is
+GetQuantizedConvolutionMultiplier's, 0.02 of the result's scale. Where all ports have one scale, the port that the
+others follow is that of TensorFlow Lite's quantization driver (GetQuantParamsForSameScaleConstraint).
 """
 
 from __future__ import annotations
@@ -57,7 +65,7 @@ class Constraint:
     accumulates: bool = False
 
     def parse(self, words: Sequence[str]) -> tuple[float, ...]:
-        """The numbers. ValueError says what they have to be."""
+        """The numbers. ValueError says what they must be."""
         asked = ", ".join(kind.removesuffix("?") + (" (or none)" * kind.endswith("?")) for kind in self.numbers)
         least = sum(not kind.endswith("?") for kind in self.numbers)
         try:
@@ -69,7 +77,7 @@ class Constraint:
         return found
 
     def misfit(self, operands: Sequence[Slot]) -> str | None:
-        """The operators that it is of, if one with such operands is none of them."""
+        """The operators that it is for, if one with these operands is not among them."""
         names = {slot.name for slot in operands}
         if not self.accumulates or ({"input", "bias"} <= names and names & _WEIGHTS):
             return None
@@ -87,7 +95,7 @@ _WEIGHTS = frozenset({"filter", "weights"})
 
 
 def constraint(name: str, *numbers: str, accumulates: bool = False) -> Callable[[F], F]:
-    """Enters a function of an op and numbers under a name, by which signatures ask for it."""
+    """Enters a function of an op and numbers under the name by which signatures ask for it."""
 
     def register(function: F) -> F:
         CONSTRAINTS[name] = Constraint(function, numbers, accumulates)
@@ -103,11 +111,9 @@ def _scales(value: Value) -> np.ndarray:
     return np.asarray(element.scales, np.float64).reshape(-1)  # type: ignore[union-attr]
 
 
-def _zero_points(value: Value) -> np.ndarray:
-    element = value.type.element
-    if isinstance(element, UniformQuantizedType):
-        return np.asarray([element.zero_point])
-    return np.asarray(element.zero_points)  # type: ignore[union-attr]
+def _has_zero_points(element: ElementType) -> bool:
+    zeros = element.zero_point if isinstance(element, UniformQuantizedType) else element.zero_points  # type: ignore[union-attr]
+    return bool(np.any(zeros))
 
 
 def _quantized(values: Iterable[Value | None]) -> list[Value]:
@@ -191,7 +197,7 @@ def _multiplier_accumulator_scale(op: Op, bound: float = 2.0**31) -> str | None:
         return "input, weights or result are not quantized"
     reason = _multiplier([x, weights], op, bound)
     if reason is None and bias is not None and bias.type.quantized:
-        if _zero_points(bias).any():
+        if _has_zero_points(bias.type.element):
             return f"bias '{bias.name}' has a zero point"
         product, scales = _scales(x) * _scales(weights), _scales(bias)
         fits = 1 in (product.size, scales.size) or product.size == scales.size
@@ -225,17 +231,7 @@ def _lowered(op: Op) -> str | None:
     return "the target has no kernel on these types"
 
 
-# What a kernel's constraint makes of the parameters of its ports: the value of a target's table.
-#
-# A `QuantFunction` gets the types of all inputs and outputs that can be quantized, and the numbers of the constraint.
-# A port whose parameters are not known yet is an `AnyQuantizedType` of its storage. It puts uniform types in the
-# lists and returns the indices of the inputs and of the outputs that it updated.
-#
-# Those of packages are found by entry points in the group `tflq.targets`, under the name by which a target's line
-# asks for them; those of a program are entered by `quant_function`.
-#
-# Source: the RFC on quantization in MLIR, Target Constraints; which port is followed where all have one scale is that
-# of TensorFlow Lite's quantization driver (GetQuantParamsForSameScaleConstraint).
+# Parameters that constraints give ports.
 
 
 Types: TypeAlias = list[ElementType]
@@ -280,7 +276,7 @@ def quant_functions(
     return [(name, _FUNCTIONS[name], numbers) for name, numbers in constraints if name in _FUNCTIONS]
 
 
-def _quant_functions_alike(kind: ElementType, stored: ElementType) -> ElementType:
+def _parameters_on(kind: ElementType, stored: ElementType) -> ElementType:
     """Parameters, on the storage of a port."""
     if not isinstance(kind, UniformQuantizedType) or not isinstance(stored, (AnyQuantizedType, UniformQuantizedType)):
         return kind
@@ -297,7 +293,7 @@ def _follow(types: Types, places: Sequence[int], kind: ElementType) -> list[int]
     """Gives ports the parameters; which of them did not have them."""
     changed = []
     for place in places:
-        made = _quant_functions_alike(kind, types[place])
+        made = _parameters_on(kind, types[place])
         if made != types[place]:
             types[place] = made
             changed.append(place)
@@ -309,7 +305,7 @@ def _quantizable(types: Types) -> list[int]:
 
 
 @quant_function("same_scale")
-def _quant_functions_same_scale(inputs: Types, outputs: Types) -> tuple[list[int], list[int]]:
+def _give_same_scale(inputs: Types, outputs: Types) -> tuple[list[int], list[int]]:
     """All ports follow the only input if it is known, else the only output, else the first that is known."""
     sides = [(types, _quantizable(types)) for types in (inputs, outputs)]
     known = [types[i] for types, places in sides for i in places if is_quantized(types[i])]
@@ -321,14 +317,12 @@ def _quant_functions_same_scale(inputs: Types, outputs: Types) -> tuple[list[int
 
 
 @quant_function("same_operand_scale")
-def _quant_functions_same_operand_scale(inputs: Types, outputs: Types) -> tuple[list[int], list[int]]:
-    return _quant_functions_same_scale(inputs, [])[0], []
+def _give_same_operand_scale(inputs: Types, outputs: Types) -> tuple[list[int], list[int]]:
+    return _give_same_scale(inputs, [])[0], []
 
 
 @quant_function("fixed_scale", "positive", "integer")
-def _quant_functions_fixed_scale(
-    inputs: Types, outputs: Types, scale: float, zero_point: float
-) -> tuple[list[int], list[int]]:
+def _give_fixed_scale(inputs: Types, outputs: Types, scale: float, zero_point: float) -> tuple[list[int], list[int]]:
     changed = []
     for place in _quantizable(outputs):
         stored = outputs[place]
@@ -349,13 +343,13 @@ def _quant_functions_fixed_scale(
 
 
 @quant_function("multiplier_scale", "positive?")
-def _quant_functions_multiplier_scale(inputs: Types, outputs: Types, bound: float = 0.0) -> tuple[list[int], list[int]]:
+def _give_multiplier_scale(inputs: Types, outputs: Types, bound: float = 0.0) -> tuple[list[int], list[int]]:
     """The multiplier follows from all ports, and no port from others."""
     return [], []
 
 
 @quant_function("multiplier_accumulator_scale", "positive?")
-def _quant_functions_multiplier_accumulator_scale(
+def _give_multiplier_accumulator_scale(
     inputs: Types, outputs: Types, bound: float = 0.0
 ) -> tuple[list[int], list[int]]:
     """The third input, a bias, has the product of the scales of the first two, and zero point 0."""
@@ -386,13 +380,13 @@ def _quant_functions_multiplier_accumulator_scale(
 
 def _product(x: QuantizedType, weights: QuantizedType) -> np.ndarray | None:
     """The scales of an accumulator, one or one per index; None if they are neither."""
-    one, other = _quant_functions_scales(x), _quant_functions_scales(weights)
+    one, other = _axis_scales(x), _axis_scales(weights)
     if one is None or other is None or (one.ndim and other.ndim):
         return None
     return np.asarray(one * other)
 
 
-def _quant_functions_scales(kind: ElementType) -> np.ndarray | None:
+def _axis_scales(kind: ElementType) -> np.ndarray | None:
     if isinstance(kind, UniformQuantizedType):
         return np.asarray(kind.scale, np.float64)
     if isinstance(kind, UniformQuantizedSubChannelType) or not isinstance(kind, UniformQuantizedPerAxisType):
@@ -402,9 +396,8 @@ def _quant_functions_scales(kind: ElementType) -> np.ndarray | None:
 
 def _tolerated(bias: ElementType, product: np.ndarray, outputs: Types) -> bool:
     """Whether a bias that has parameters already is as near to the product as kernels take it."""
-    scales = _quant_functions_scales(bias)
-    result = next((_quant_functions_scales(kind) for kind in outputs if isinstance(kind, UniformQuantizedType)), None)
+    scales = _axis_scales(bias)
+    result = next((_axis_scales(kind) for kind in outputs if isinstance(kind, UniformQuantizedType)), None)
     if scales is None or result is None or not result.all() or scales.size not in (1, product.size):
         return False
-    zeros = bias.zero_point if isinstance(bias, UniformQuantizedType) else bias.zero_points  # type: ignore[union-attr]
-    return not np.any(zeros) and bool((np.abs(product - scales) / result <= _BIAS_TOLERANCE).all())
+    return not _has_zero_points(bias) and bool((np.abs(product - scales) / result <= _BIAS_TOLERANCE).all())

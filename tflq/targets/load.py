@@ -2,8 +2,8 @@
 
 [target]
 name = "npu"             # by default the file's
-base = "integer"         # what of the kernels that it does not list: "integer" (lowered) or "kernels" (as there, and
-                         # recurrent operators kept)
+base = "integer"         # kernels that it does not list: "integer" (lowered) or "kernels" (as there, and recurrent
+                         # operators kept)
 
 [kernels]
 conv_2d = "qi8 qi8:0 qi32? -> qi8; multiplier_accumulator_scale"
@@ -25,10 +25,9 @@ from typing import Any, TypeAlias
 from tflq.errors import OptionError, Reason, choices
 from tflq.files import resource
 from tflq.ir.registry import op_names
+from tflq.targets.constraints import load_quant_functions
 from tflq.targets.signature import Signature, parse_signature
 from tflq.targets.target import INTEGER, RulesFile, Target
-
-__all__ = ["Kernels", "is_of_tosa", "load_kernels", "load_target"]
 
 Kernels: TypeAlias = Mapping[str, Sequence[Signature]]
 """Logical kernels by name: the signatures of each, in order."""
@@ -41,8 +40,8 @@ _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
 
 def load_target(target: str | os.PathLike[str] | None = None) -> Target:
-    """ "integer" (the default), "kernels", or a path to a file. OptionError if it is none, or for TOSA files; FileError
-    if it cannot be read."""
+    """ "integer" (the default), "kernels", or a path to a file. OptionError for anything else, and for targets of TOSA
+    files; FileError if it cannot be read."""
     if target in (None, "integer"):
         return INTEGER
     if target == "kernels":
@@ -58,9 +57,7 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
 
 
 def load_kernels(target: str | os.PathLike[str]) -> Kernels:
-    """The kernels that a target lists, logical ones, which are no builtins, among them. Errors as of `load_target`."""
-    from tflq.targets.constraints import load_quant_functions
-
+    """The kernels that a target lists, also logical ones, which are not builtins. Errors as of `load_target`."""
     load_quant_functions()
     path = str(target)
     if str(target) in ("integer", "kernels") or (not path.endswith(".toml") and not os.path.exists(path)):
@@ -88,7 +85,7 @@ class _File(RulesFile):
         return bool(_OF_TOSA & self.content.keys() or _CHOICES_OF_TOSA & self._section("target").keys())
 
     def kernels(self) -> Kernels:
-        """Its kernels, also those that are no builtins, and those of its base."""
+        """Its kernels, also those that are not builtins, and those of its base."""
         own = {name: self._signatures(name, lines, None) for name, lines in self._section("kernels").items()}
         self.check_faults()
         return {**_measured().kernels, **own} if self._section("target").get("base") == "kernels" else own

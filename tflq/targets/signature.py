@@ -1,22 +1,31 @@
-"""Signatures of kernels: ports of operands and results, and constraints on their scales.
+"""Signatures of quantized kernels: ports of operands and results, and constraints on their scales.
 
     "operands -> results; NAME = port port ...; constraint number ...; constraint"
 
-x*   any number of them, last of its side; x? may be left out
-...  the rest of a side is not specified; without "->" the results are not
-NAME stands for one of some ports, the same wherever it occurs in the signature
+`pattern.py` says what `*`, `?`, `...` and NAME mean; without "->" the results are not specified. A port is what one
+operand or result may be:
+
+    i32           a plain tensor of that type
+    qi8           quantized, stored as that type, one scale (per layer)
+    qi8/axis      one scale per index of some axis; qi8/axis3: of that one
+    qi8/blocks    one scale per block
+    qi8/any       any of these
+    qi8<-127:127> stored integers within these, by the type or, of a constant, by what it holds
+    qi8:0         zero point 0 (symmetric); qi8/axis:0
+    q             any quantized tensor; plain: any other; any: whatever
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import product
-from typing import Final, Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from tflq.dialects.declare import Slot
+from tflq.dialects.declare import Slot as Declared
 from tflq.dialects.tfl import op_name
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import op_class
@@ -31,14 +40,7 @@ from tflq.ir.types import (
 )
 from tflq.light import dataclass
 from tflq.targets.constraints import CONSTRAINTS
-
-# Ports of a kernel's signature: what one operand or result may be.
-#
-# i32 a plain tensor of that type qi8 quantized, stored as that type, one scale (per layer) qi8/axis one scale per
-# index of some axis; qi8/axis3: of that one qi8/blocks one scale per block qi8/any any of these qi8<-127:127> stored
-# integers within these, by the type or, of a constant, by what it holds qi8:0 zero point 0 (symmetric); qi8/axis:0 q
-# any quantized tensor; plain: any other; any: whatever
-
+from tflq.targets.pattern import REST, Group, Side, Slot, match, slots, split, spread
 
 _KINDS = {
     "": (UniformQuantizedType,),
@@ -145,7 +147,7 @@ def parse_port(text: str) -> Port:
     found = re.fullmatch(_QUANTIZED, text)
     if found is None or found[1] not in SCALARS or not SCALARS[found[1]].is_integer:
         raise ValueError(
-            f"'{text}' is no port: known are i32, qi8, qi8/axis, qi8/blocks, qi8/any, qi8:0, q, plain, any"
+            f"'{text}' is not a port: known are i32, qi8, qi8/axis, qi8/blocks, qi8/any, qi8:0, q, plain, any"
         )
     kind, axis = found[4] or "", found[5]
     if axis is not None and kind != "axis":
@@ -153,38 +155,31 @@ def parse_port(text: str) -> Port:
     storage = SCALARS[found[1]]
     low, high, zero = (None if found[i] is None else int(found[i]) for i in (2, 3, 6))
     if low is not None and high is not None and not storage.minimum <= low < high <= storage.maximum:
-        raise ValueError(f"'{text}': {low}:{high} is no range within {storage}")
+        raise ValueError(f"'{text}': {low}:{high} is not a range within {storage}")
     if zero is not None and not storage.minimum <= zero <= storage.maximum:
         raise ValueError(f"'{text}': zero point {zero} is outside {storage}")
     return Port(text, _KINDS[kind], storage, None if axis is None else int(axis), zero, low, high)
 
 
-_REST: Final = "..."
-
-
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """A place of a signature."""
-
-    port: Port
-    many: Literal["", "?", "*", "..."] = ""
-
-
-_Side = tuple[_Slot, ...]
 Kinds: TypeAlias = tuple[Kind | None, ...]
 """Of the operands or results of an op; None: left out."""
-_Asked: TypeAlias = tuple[tuple[int, Port], ...]
-"""Places of a side, and the ports there that ask more than a kind."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """One key of a target's table, and its value, the constraints. `alternatives`: operands and results for each choice
-    of what the names stand for."""
+    """One key of a target's table, the `sides` operands and results; and its value, the constraints."""
 
     text: str
-    alternatives: tuple[tuple[_Side, _Side], ...]
+    sides: tuple[Side, Side]
     constraints: tuple[tuple[str, tuple[float, ...]], ...]
+
+    @cached_property
+    def alternatives(self) -> Sequence[tuple[Side, Side]]:
+        """The sides for each choice of what the names stand for, in the order in which the text gives them."""
+        named = dict(split(self.text).named)
+        ports = {slot.name: slot.ports for side in self.sides for slot in side if slot.name}
+        choices = product(*(ports[name] for name in named))
+        return [tuple(_chosen(side, dict(zip(named, c, strict=True))) for side in self.sides) for c in choices]  # type: ignore[misc]
 
     def fits(self, op: Op) -> bool:
         """Whether the op's element types are those of the signature."""
@@ -193,9 +188,10 @@ class Signature:
 
     def possible(self, operands: Kinds, results: Kinds) -> Possible | None:
         """What it asks more of ops on tensors of these kinds; None if none of them fits."""
-        sides = ((_asked(left, operands), _asked(right, results)) for left, right in self.alternatives)
-        left_over = tuple((left, right) for left, right in sides if left is not None and right is not None)
-        return Possible(self, left_over) if left_over else None
+        groups = match(self.sides, (operands, results), Port.may_take, gaps=True)
+        if groups is None:
+            return None
+        return Possible(self, [(ports, at) for ports, at in groups if all(port.asks_more for port in ports)])
 
     def why_not(self, op: Op) -> list[str]:
         """What keeps an op's types from fitting, by the alternative that is nearest; empty if they do."""
@@ -214,7 +210,7 @@ class Signature:
         """Why no operator of that name ("conv_2d") can ever fit."""
         declared = op_class(op_name(name))
         assert declared is not None
-        operands, results = self.alternatives[0]
+        operands, results = self.sides
         for constraint, _ in self.constraints:
             words = CONSTRAINTS[constraint].misfit(declared.operand_slots)
             if words is not None:
@@ -224,14 +220,20 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """A signature for ops on tensors of some kinds. `asked`: operands and results of the alternatives that are left."""
+    """A signature for ops on tensors of some kinds. `asked`: the values of which some port must take more than the
+    kind."""
 
     signature: Signature
-    asked: tuple[tuple[_Asked, _Asked], ...]
+    asked: Sequence[Group]
 
     def fits(self, op: Op) -> bool:
         """Whether an op on such tensors fits the signature."""
-        return any(_take(left, op.operands) and _take(right, op.results) for left, right in self.asked)
+        sides = op.operands, op.results
+        for ports, places in self.asked:
+            values = [sides[side][place] for side, place in places]
+            if not any(all(port.takes(value) for value in values) for port in ports):
+                return False
+        return True
 
 
 def kinds_of(values: Sequence[Value | None]) -> Kinds:
@@ -239,61 +241,30 @@ def kinds_of(values: Sequence[Value | None]) -> Kinds:
     return tuple([None if value is None else kind_of(value) for value in values])
 
 
-def _take(asked: _Asked, values: Sequence[Value | None]) -> bool:
-    for place, port in asked:
-        value = values[place]
-        if value is not None and not port.takes(value):
-            return False
-    return True
+def _chosen(side: Side, ports: Mapping[str, Port]) -> Side:
+    return tuple(Slot((ports[slot.name],), "", slot.many) if slot.name else slot for slot in side)
 
 
-def _asked(slots: _Side, kinds: Kinds) -> _Asked | None:
-    """The ports of a side that ask more of tensors than these kinds; None if one does not take its kind."""
-    count = max((i for i, kind in enumerate(kinds, 1) if kind is not None), default=0)
-    last = slots[-1].many if slots else ""
-    if last == _REST:
-        slots = slots[:-1]
-        count = min(count, len(slots))
-    elif last == "*":
-        slots = (*slots[:-1], *slots[-1:] * (count - len(slots) + 1))
-    if count > len(slots):
-        return None
-    asked: list[tuple[int, Port]] = []
-    for i, slot in enumerate(slots):
-        kind = kinds[i] if i < count else None
-        if kind is None:
-            if slot.many not in ("?", "*"):
-                return None
-        elif not slot.port.may_take(kind):
-            return None
-        elif slot.port.asks_more:
-            asked.append((i, slot.port))
-    return tuple(asked)
-
-
-def _why_not(slots: _Side, values: Sequence[Value | None]) -> list[str]:
+def _why_not(side: Side, values: Sequence[Value | None]) -> list[str]:
     """Why the values of a side do not fit its ports."""
-    many = slots[-1].many if slots else ""
-    if many == _REST:
-        slots, values = slots[:-1], values[: len(slots) - 1]
-    elif many == "*":
-        slots = (*slots[:-1], *slots[-1:] * (len(values) - len(slots) + 1))
+    open_end = bool(side) and side[-1].many == REST
+    side = spread(side, len(values))
     words = []
-    for i in range(max(len(slots), len(values))):
+    for i in range(len(side) if open_end else max(len(side), len(values))):
         value = values[i] if i < len(values) else None
-        if i >= len(slots):
+        if i >= len(side):
             words += [] if value is None else [f"'{value.name}' is one more than it takes"]
         elif value is not None:
-            words += filter(None, [slots[i].port.why_not(value)])
-        elif slots[i].many not in ("?", "*"):
-            words.append(f"a tensor {slots[i].port.text} is missing")
+            words += filter(None, [side[i].ports[0].why_not(value)])
+        elif side[i].many not in ("?", "*"):
+            words.append(f"a tensor {side[i].ports[0].text} is missing")
     return words
 
 
-def _misfit(kind: str, slots: _Side, declared: Sequence[Slot]) -> str | None:
-    """Why the numbers of values that a side takes are none that the operator has."""
-    least = sum(slot.many == "" for slot in slots)
-    most = None if slots and slots[-1].many in ("*", _REST) else len(slots)
+def _misfit(kind: str, side: Side, declared: Sequence[Declared]) -> str | None:
+    """Why the operator never has as many values as a side takes."""
+    least = sum(slot.many == "" for slot in side)
+    most = None if side and side[-1].many in ("*", REST) else len(side)
     fewest = sum(not (slot.optional or slot.variadic) for slot in declared)
     open_end = any(slot.variadic for slot in declared)
     if (most is None or most >= fewest) and (open_end or least <= len(declared)):
@@ -305,56 +276,31 @@ def _misfit(kind: str, slots: _Side, declared: Sequence[Slot]) -> str | None:
 
 def parse_signature(text: str) -> Signature:
     """ValueError says what is wrong."""
-    head, *clauses = (part.strip() for part in text.split(";"))
-    if not head:
+    parts = split(text)
+    if not parts.operands and parts.results is None:
         raise ValueError("the signature is empty: '...' stands for any operands")
     named: dict[str, tuple[Port, ...]] = {}
-    constraints: list[tuple[str, tuple[float, ...]]] = []
-    for clause in clauses:
-        name, equals, ports = (part.strip() for part in clause.partition("="))
-        if equals:
-            named[name] = _choices(name, ports, named)
-        else:
-            constraints.append(_constraint(clause))
-    operands, arrow, results = head.partition("->")
-    sides = operands.split(), results.split() if arrow else [_REST]
-    words = {word.rstrip("?*") for side in sides for word in side}
-    if unused := named.keys() - words:
+    for name, ports in parts.named:
+        if not name.isidentifier():
+            raise ValueError(f"'{name}' is not a name for ports")
+        if name in named or is_port(name):
+            raise ValueError(f"'{name}' has a meaning already")
+        if not ports:
+            raise ValueError(f"'{name}' stands for no port")
+        named[name] = tuple(map(parse_port, ports))
+    constraints = tuple(map(_constraint, parts.clauses))
+    words = parts.operands, [REST] if parts.results is None else parts.results
+    if unused := named.keys() - {word.rstrip("?*") for side in words for word in side}:
         raise ValueError(f"'{min(unused)}' stands for ports, but is not in the signature")
-    choices = (dict(zip(named, ports, strict=True)) for ports in product(*named.values()))
-    alternatives = tuple((_slots(sides[0], chosen), _slots(sides[1], chosen)) for chosen in choices)
-    return Signature(text, alternatives, tuple(constraints))
-
-
-def _choices(name: str, ports: str, named: Mapping[str, object]) -> tuple[Port, ...]:
-    if not name.isidentifier():
-        raise ValueError(f"'{name}' is no name for ports")
-    if name in named or is_port(name):
-        raise ValueError(f"'{name}' has a meaning already")
-    if not ports:
-        raise ValueError(f"'{name}' stands for no port")
-    return tuple(map(parse_port, ports.split()))
+    operands, results = (slots(side, named, parse_port) for side in words)
+    return Signature(text, (operands, results), constraints)
 
 
 def _constraint(clause: str) -> tuple[str, tuple[float, ...]]:
     name, *words = clause.split() or [""]
     if name not in CONSTRAINTS:
-        raise ValueError(f"'{name}' is no constraint: known are {', '.join(CONSTRAINTS)}")
+        raise ValueError(f"'{name}' is not a constraint: known are {', '.join(CONSTRAINTS)}")
     try:
         return name, CONSTRAINTS[name].parse(words)
     except ValueError as error:
         raise ValueError(f"'{clause}': {name} takes {error}") from None
-
-
-def _slots(words: Sequence[str], chosen: Mapping[str, Port]) -> _Side:
-    slots: list[_Slot] = []
-    for place, word in enumerate(words):
-        if word == _REST:
-            slots.append(_Slot(parse_port("any"), _REST))
-        else:
-            many: Literal["", "?", "*"] = "?" if word.endswith("?") else "*" if word.endswith("*") else ""
-            name = word.removesuffix(many) if many else word
-            slots.append(_Slot(chosen.get(name) or parse_port(name), many))
-        if slots[-1].many in ("*", _REST) and place < len(words) - 1:
-            raise ValueError(f"'{word}' is not the last of its side")
-    return tuple(slots)

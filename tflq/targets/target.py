@@ -1,4 +1,4 @@
-"""A target: its table of quantized kernels, and what it says of an op."""
+"""A target: its table of quantized kernels, and what it says of an op; rules for plain kernels; files of rules."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import eq
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tflq.dialects.forms import OF_TARGET
@@ -14,6 +15,7 @@ from tflq.files import file_errors, read_toml, resource
 from tflq.ir.core import Op, Value
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.light import dataclass, field
+from tflq.targets.pattern import Side, match, slots, split
 
 if TYPE_CHECKING:
     from tflq.targets.signature import Kinds, Possible, Signature
@@ -95,54 +97,17 @@ INTEGER = Target("integer")
 """Nothing is kept."""
 
 
-# The kernel signatures of a target, `rules/integer.toml`: which builtins its result may hold, on which types.
-
-
-_ANY = "any"
-"""The variable that need not be the same type wherever it occurs."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Signature:
-    """Types of the operands and results in order; a variable stands for one of `choices`."""
-
-    operands: tuple[str, ...]
-    results: tuple[str, ...]
-    choices: dict[str, frozenset[str]]
-
-    def admits(self, operands: Sequence[str], results: Sequence[str]) -> bool:
-        """Whether the types (empty for an operand left out) fit, the same type for the same variable."""
-        bound: dict[str, str] = {}
-        return self._fits(self.operands, operands, bound) and self._fits(self.results, results, bound)
-
-    def _fits(self, ports: tuple[str, ...], types: Sequence[str], bound: dict[str, str]) -> bool:
-        if ports and ports[-1].endswith("*"):
-            ports = (*ports[:-1], *(len(types) - len(ports) + 1) * (ports[-1][:-1],))
-        if len(types) > len(ports):
-            return False
-        for i, port in enumerate(ports):
-            name, optional = port.removesuffix("?"), port.endswith("?")
-            found = types[i] if i < len(types) else ""
-            if not found:
-                if not optional:
-                    return False
-            elif name in self.choices:
-                if found not in self.choices[name]:
-                    return False
-                if name != _ANY and bound.setdefault(name, found) != found:
-                    return False
-            elif found != name:
-                return False
-        return True
+# Which builtins the result may hold, on which plain types (`rules/integer.toml`).
 
 
 class KernelRules:
-    """The signatures of one section. Lines are parsed when their kernel is first met; answers are remembered."""
+    """The signatures of one section, those of one kernel separated by "|". Lines are parsed when their kernel is first
+    met; answers are remembered."""
 
     def __init__(self, lines: dict[str, str], where: str) -> None:
         self._lines = lines
         self._where = where
-        self._parsed: dict[str, list[_Signature]] = {}
+        self._parsed: dict[str, list[tuple[Side, Side]]] = {}
         self._answers: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bool] = {}
 
     @property
@@ -164,7 +129,8 @@ class KernelRules:
         key = (name, operands, results)
         answer = self._answers.get(key)
         if answer is None:
-            answer = self._answers[key] = any(s.admits(operands, results) for s in self._signatures(name))
+            found = (match(sides, key[1:], eq, gaps=False) for sides in self._signatures(name))
+            answer = self._answers[key] = any(groups is not None for groups in found)
         return answer
 
     def parse(self) -> None:
@@ -172,24 +138,24 @@ class KernelRules:
         for name in self._lines:
             self._signatures(name)
 
-    def _signatures(self, name: str) -> list[_Signature]:
+    def _signatures(self, name: str) -> list[tuple[Side, Side]]:
         if name not in self._parsed:
             self._parsed[name] = [self._parse(name, text) for text in self._lines[name].split("|")]
         return self._parsed[name]
 
-    def _parse(self, name: str, text: str) -> _Signature:
-        ports, *definitions = text.split(";")
-        operands, arrow, results = ports.partition("->")
-        choices: dict[str, frozenset[str]] = {}
-        for definition in definitions:
-            variable, _, types = definition.partition("=")
-            choices[variable.strip()] = frozenset(types.split())
-        known = {p.rstrip("*?") for p in (*operands.split(), *results.split())} - choices.keys()
-        unknown = (known | frozenset().union(*choices.values())) - SCALARS.keys()
-        if not arrow or unknown:
-            fault = ", ".join(sorted(unknown)) or "no ->"
-            raise OptionError(f"{self._where}, kernel {name}: '{text.strip()}' is not a signature ({fault})")
-        return _Signature(tuple(operands.split()), tuple(results.split()), choices)
+    def _parse(self, name: str, text: str) -> tuple[Side, Side]:
+        parts = split(text)
+        named = {variable: tuple(types) for variable, types in parts.named}
+        results = parts.results or []
+        words = {word.rstrip("*?") for word in (*parts.operands, *results)} - named.keys()
+        unknown = words.union(*named.values()) - SCALARS.keys()
+        fault = ", ".join(sorted(unknown)) or ("no ->" if parts.results is None else "")
+        try:
+            if not fault:
+                return slots(parts.operands, named, str), slots(results, named, str)
+        except ValueError as error:
+            fault = str(error)
+        raise OptionError(f"{self._where}, kernel {name}: '{text.strip()}' is not a signature ({fault})")
 
 
 def _type(value: Value | None) -> str:
@@ -212,8 +178,8 @@ def load_rules(path: str | os.PathLike[str] | None = None) -> dict[str, KernelRu
     return {name: KernelRules(lines, f"{where}, section {name}") for name, lines in sections.items()}
 
 
-# TOML files of rules, the user's own among them: read, and their faults, all of them, told as one `OptionError` that
-# names file, line and key of each.
+# TOML files of rules, the user's own among them. All faults of one are told in one `OptionError`, which names file,
+# line and key of each.
 
 
 _WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
@@ -230,7 +196,7 @@ class RulesFile:
     """One file: its `content`, and its text, which finds the line of a fault."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """FileError if there is no such file, OptionError if it is not TOML."""
+        """FileError if there is no file, OptionError if it is not TOML."""
         self.path = os.fspath(path)
         self._faults: list[Reason] = []
         try:
@@ -262,7 +228,7 @@ class RulesFile:
     def fail(
         self, reason: str, section: str = "", key: str = "", *, item: str = "", known: Iterable[object] = ()
     ) -> NoReturn:
-        """OptionError for a fault after which there is no going on, and for those before it."""
+        """OptionError for a fault that makes it impossible to go on, and for those before it."""
         self.fault(reason, section, key, item=item, known=known)
         self.check_faults()
         raise AssertionError
@@ -307,7 +273,7 @@ class RulesFile:
         return Reason(said[: at.start()] if at else said, self.path, place=at[1] if at else "", remedy=_OF_TOML)
 
     def _repeated(self) -> Reason | None:
-        """What is said twice, of which TOML's own reader does not say the line."""
+        """What is said twice: TOML's own reader does not say the line."""
         seen: dict[_Path, int] = {}
         for number, place in self._places():
             first = seen.setdefault(place, number)

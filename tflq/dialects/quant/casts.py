@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tflq.dialects.declare import FLOAT, INTEGER, QUANTIZED, Operator, attribute, operand, words
 from tflq.dialects.declare import result as result_
 from tflq.dialects.traits.operands import ComputesInFloat, Role
@@ -24,7 +26,7 @@ from tflq.ir.verifier import (
 )
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding
 
-__all__ = ["Dcast", "Qcast", "Scast"]
+_ALIKE: Final = (both_scalars_or_tensors, both_ranked_or_unranked, same_shape)
 
 
 class Qcast(Operator, name="quant.qcast"):
@@ -40,16 +42,7 @@ class Qcast(Operator, name="quant.qcast"):
     rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
     sum_rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
     traits = (Role("quantized"), ComputesInFloat(), SameShape(input, result))
-    constraints = (
-        one_operand_and_result,
-        operand_float,
-        result_quantized,
-        expressed_matches,
-        both_scalars_or_tensors,
-        both_ranked_or_unranked,
-        same_shape,
-        axis_integrity,
-    )
+    constraints = (one_operand_and_result, operand_float, result_quantized, expressed_matches, *_ALIKE, axis_integrity)
 
 
 class Dcast(Operator, name="quant.dcast"):
@@ -59,16 +52,7 @@ class Dcast(Operator, name="quant.dcast"):
     input: Value = operand(QUANTIZED)
     result: Value = result_(FLOAT)
     traits = (Role("dequantized"), ComputesInFloat(), SameShape(input, result))
-    constraints = (
-        one_operand_and_result,
-        operand_quantized,
-        result_float,
-        expressed_matches,
-        both_scalars_or_tensors,
-        both_ranked_or_unranked,
-        same_shape,
-        axis_integrity,
-    )
+    constraints = (one_operand_and_result, operand_quantized, result_float, expressed_matches, *_ALIKE, axis_integrity)
 
 
 class Scast(Operator, name="quant.scast"):
@@ -82,9 +66,7 @@ class Scast(Operator, name="quant.scast"):
         one_operand_and_result,
         integer_or_quantized,
         one_side_quantized,
-        both_scalars_or_tensors,
-        both_ranked_or_unranked,
-        same_shape,
+        *_ALIKE,
         storage_width,
         axis_integrity,
     )

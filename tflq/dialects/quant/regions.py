@@ -1,6 +1,7 @@
-"""Logical kernels: ops of high precision in a region, and the quantized types of its ports beside it.
+"""Logical kernels (ops of high precision in a region, with the quantized types of its ports), and statistics of values.
 
-Source: "A Proposal for Implementing Quantization Transformations in MLIR", Quantization region.
+Source: "A Proposal for Implementing Quantization Transformations in MLIR", Quantization region; "Instrumentation and
+constraint ops" of MLIR's documentation of quantization.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tflq.ir.types import (
 from tflq.ir.verifier import axis_problem, constraint, one_operand_and_result
 
 SPECS = (*QUANTIZED_TYPES, AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType)
-"""The constraints on a port, but for the plain type, which is none."""
+"""The constraints on a port; a plain type says that there is none."""
 
 
 @constraint
@@ -118,7 +119,7 @@ def _imported(op: Op) -> str | None:
     for inner in walk(block.ops):
         for value in inner.operands:
             if value is not None and value not in known and value.buffer is None:
-                return f"'{inner.name}' inside of it uses a value that is no operand: {value.label}"
+                return f"'{inner.name}' inside of it uses a value that is not an operand: {value.label}"
     return None
 
 
@@ -130,7 +131,7 @@ class Region(Operator, name="quant.region"):
     """A logical kernel: results = what the ops inside return of the operands, which are the block's arguments.
 
     The specs are the constraints on its ports, one for each operand and result: a quantized type, or the plain element
-    type for none. Constraints on values inside are kept, and no pass considers them but `quant-materialize`.
+    type for none. Constraints on values inside are kept; only the pass `quant-materialize` considers them.
     """
 
     __slots__ = ()
@@ -184,10 +185,7 @@ class Rescale(Operator, name="quant.rescale"):
     constraints = (one_operand_and_result, _same_plain_type, _from_and_to)
 
 
-# Statistics of values, and points that are known by a key. Each op results in its operand, which it says something
-# of.
-#
-# Source: "Instrumentation and constraint ops" of MLIR's documentation of quantization.
+# Statistics of values, and points that are known by a key. The result of each op is its operand.
 
 
 _BITS = range(2, 17)
@@ -198,12 +196,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_pairs(value: Any, rank: int) -> bool:
-    """Whether an attribute is floats of a rank, whose last dim is a minimum and a maximum."""
+    """Whether an attribute is an array of floats of this rank, the last dim a minimum and a maximum."""
     return isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == rank and value.shape[-1:] == (2,)
 
 
 def _ordered(value: Any) -> bool:
-    """Whether every minimum is at most its maximum; not so if one is no number."""
+    """Whether every minimum is at most its maximum, and all are numbers."""
     pairs = np.asarray(value)
     return bool((pairs[..., 0] <= pairs[..., 1]).all())
 
@@ -319,7 +317,7 @@ def _is_key(value: Any) -> bool:
 
 
 def _fits_axis(op: Op, count: int) -> bool:
-    """Whether an attribute `axis` is an axis of the operand that is so long."""
+    """Whether the attribute `axis` is an axis of the operand, of this size."""
     axis, shape = op.attributes.get("axis"), op.operand(0).type.shape
     if not isinstance(axis, int) or isinstance(axis, bool) or axis < 0:
         return False

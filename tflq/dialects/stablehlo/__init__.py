@@ -1,5 +1,3 @@
-"""The `stablehlo` dialect, with the specification's semantics, and with the functions that convert what a reduction
-accumulates.
-
-Declared are the ops that are verified and evaluated; others of the dialect are read and kept as they are.
+"""The `stablehlo` dialect, with the specification's semantics. The ops that are verified and evaluated are declared;
+others are read and kept as they are.
 """

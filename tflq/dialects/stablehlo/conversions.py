@@ -19,17 +19,6 @@ from tflq.ir.registry import op_class
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.ir.verifier import constraint
 
-__all__ = [
-    "ACCUMULATION",
-    "Accumulating",
-    "Functions",
-    "combiners",
-    "identity_region",
-    "rescale_region",
-    "results_of",
-    "single_op",
-]
-
 
 class Functions(NamedTuple):
     """What a reduction computes with; a conversion that is None is the identity."""

@@ -1,9 +1,13 @@
-"""Convolution in its general form, also of floating-point activations and quantized weights."""
+"""Convolution in its general form and products of matrices, also of floating-point activations and quantized weights.
+
+On quantized tensors, all three are quantized, or, as weight-only quantization has it, only the right-hand side: a
+hybrid op dequantizes it and computes in floating point. Source: the proposal "Hybrid quantized ops for weight-only
+quantization".
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,13 +20,9 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import is_quantized
 from tflq.ir.verifier import Check, constraint
 
-# What holds for convolution and dot_general on quantized tensors: all three quantized, or, as weight-only
-# quantization has it, the right-hand side only (a hybrid op, which dequantizes it and computes in floating point).
-#
-# The source is the proposal "Hybrid quantized ops for weight-only quantization".
+# What holds for both.
 
 
-@dataclass(frozen=True, slots=True)
 class Hybrid(Trait):
     """It takes a floating-point lhs and a quantized rhs, which it dequantizes."""
 
@@ -289,7 +289,7 @@ class Convolution(Operator, name="stablehlo.convolution"):
         return window(self, len(sizes), sizes, "lhs_dilation", "rhs_dilation")
 
 
-# dot_general: products of matrices, also of floating-point and quantized ones.
+# dot_general: products of matrices.
 
 
 _MATMUL_FIELD = re.compile(r"(\w+)\s*=\s*\[([^\]]*)\]")

@@ -1,10 +1,10 @@
-"""Arithmetic of two tensors, element by element."""
+"""Arithmetic, functions, comparisons and casts, element by element; and ops that compute nothing."""
 
 from __future__ import annotations
 
 import re
 
-from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.declare import Operator, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
 from tflq.dialects.stablehlo.rules import agree, elementwise, one_kind
@@ -307,35 +307,37 @@ def _plain(op: Op) -> bool:
     return isinstance(op.operand(0).type.element, ScalarType) and isinstance(op.result.type.element, ScalarType)
 
 
-class UniformQuantize(Operator, name="stablehlo.uniform_quantize"):
+class _Cast(Operator):
+    """A tensor as one of another element type."""
+
+    __slots__ = ()
+    input: Value = operand()
+    result: Value = result_()
+
+
+class UniformQuantize(_Cast, name="stablehlo.uniform_quantize"):
     """result = clamp(round_nearest_even(operand / scale + zero_point), storage_min, storage_max); what is quantized is
     dequantized first."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
     constraints = (declared, elementwise, _made_quantized)
 
 
-class UniformDequantize(Operator, name="stablehlo.uniform_dequantize"):
+class UniformDequantize(_Cast, name="stablehlo.uniform_dequantize"):
     """result = (operand - zero_point) * scale"""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
     constraints = (declared, elementwise, _made_real)
 
 
-class Convert(Operator, name="stablehlo.convert"):
+class Convert(_Cast, name="stablehlo.convert"):
     """The value in another plain type."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
     constraints = (declared, elementwise, _plain)
 
 
-# What is no computation: the end of a region, a barrier, calls of what others define.
+# Ops that compute nothing: the end of a region, a barrier, calls of what others define.
 
 
 @constraint
@@ -356,7 +358,7 @@ class OptimizationBarrier(Operator, name="stablehlo.optimization_barrier"):
 
     __slots__ = ()
     values: list[Value] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
+    outputs: list[Value] = result_(variadic=True)
     constraints = (_passed_on,)
     traits = (Impure(),)
 
@@ -366,5 +368,5 @@ class CustomCall(Operator, name="stablehlo.custom_call"):
 
     __slots__ = ()
     values: list[Value] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
+    outputs: list[Value] = result_(variadic=True)
     traits = (Impure(),)

@@ -1,13 +1,14 @@
-"""Data movement: the elements of the operands in another order or shape."""
+"""Elements in another order or shape, and reductions: of whole dimensions, and of windows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
-from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.declare import Operator, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
 from tflq.dialects.stablehlo.conversions import ACCUMULATION, Accumulating, results_of, single_op
@@ -16,7 +17,7 @@ from tflq.dialects.stablehlo.rules import agree, baseline, integers, types_agree
 from tflq.ir.attributes import TypedArray
 from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType, i1, i64
-from tflq.ir.verifier import constraint
+from tflq.ir.verifier import Check, constraint
 
 
 @constraint
@@ -98,40 +99,41 @@ def _reversed(op: Reverse) -> bool:
     return shape is None or all(0 <= d < len(shape) for d in dims)
 
 
-class Reshape(Operator, name="stablehlo.reshape"):
+class _Moved(Operator):
+    """The elements of one tensor, in another order or place."""
+
+    __slots__ = ()
+    input: Value = operand()
+    result: Value = result_()
+    constraints: ClassVar[tuple[Check, ...]] = (declared, _same_elements)
+
+
+class Reshape(_Moved, name="stablehlo.reshape"):
     """The same elements in another shape."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (declared, _same_elements, _counted)
+    constraints = (*_Moved.constraints, _counted)
 
 
-class Transpose(Operator, name="stablehlo.transpose"):
+class Transpose(_Moved, name="stablehlo.transpose"):
     """The dimensions in another order."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (declared, _same_elements, _permuted)
+    constraints = (*_Moved.constraints, _permuted)
 
 
-class BroadcastInDim(Operator, name="stablehlo.broadcast_in_dim"):
+class BroadcastInDim(_Moved, name="stablehlo.broadcast_in_dim"):
     """The elements repeated along dimensions."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (declared, _same_elements, _broadcast)
+    constraints = (*_Moved.constraints, _broadcast)
 
 
-class Slice(Operator, name="stablehlo.slice"):
+class Slice(_Moved, name="stablehlo.slice"):
     """The elements from a start to a limit, by steps."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (declared, _same_elements, _within)
+    constraints = (*_Moved.constraints, _within)
 
 
 class Concatenate(Operator, name="stablehlo.concatenate"):
@@ -143,26 +145,24 @@ class Concatenate(Operator, name="stablehlo.concatenate"):
     constraints = (_joined, _same_elements)
 
 
-class Reverse(Operator, name="stablehlo.reverse"):
+class Reverse(_Moved, name="stablehlo.reverse"):
     """The elements in reverse order along dimensions."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (declared, _same_elements, _reversed)
+    constraints = (*_Moved.constraints, _reversed)
 
 
 # reduce: tensors accumulated along dimensions.
 
 
 @constraint
-def _reduction_counted(op: Reduce) -> bool:
+def _counted_alike(op: Accumulated) -> bool:
     """0 < size(inputs) = size(init_values) = size(results) = N"""
     return 0 < len(op.operands) == 2 * len(op.results) and None not in op.operands
 
 
 @constraint
-def _one_shape(op: Reduce) -> bool:
+def _one_shape(op: Accumulated) -> bool:
     """same(shape(inputs...)): the inputs must have the same shape"""
     return types_agree(op.inputs)
 
@@ -188,13 +188,12 @@ def _sized(op: Reduce) -> bool:
     return all(agree(shape, made.type.shape) for shape in left for made in op.results)
 
 
-class Reduce(Accumulating, name="stablehlo.reduce"):
-    """Inputs accumulated along dimensions, in any order, with init values among them."""
+class Accumulated(Accumulating):
+    """The operands are the inputs, then as many init values."""
 
     __slots__ = ()
     values: list[Value] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
-    constraints = (_reduction_counted, _one_shape, _reduction_within, _unique, *ACCUMULATION, _sized)
+    outputs: list[Value] = result_(variadic=True)
 
     @property
     def inputs(self) -> list[Value]:
@@ -203,6 +202,13 @@ class Reduce(Accumulating, name="stablehlo.reduce"):
     @property
     def inits(self) -> list[Value]:
         return self.values[len(self.operands) // 2 :]
+
+
+class Reduce(Accumulated, name="stablehlo.reduce"):
+    """Inputs accumulated along dimensions, in any order, with init values among them."""
+
+    __slots__ = ()
+    constraints = (_counted_alike, _one_shape, _reduction_within, _unique, *ACCUMULATION, _sized)
 
     @property
     def dimensions(self) -> tuple[int, ...]:
@@ -240,18 +246,6 @@ def _window(op: Op, value: Value) -> Window | None:
     sizes, rank = integers(op, "window_dimensions"), value.type.rank
     rank = len(sizes or ()) if rank is None else rank
     return window(op, rank, sizes, "base_dilations", "window_dilations")
-
-
-@constraint
-def _windows_counted(op: ReduceWindow) -> bool:
-    """0 < size(inputs) = size(init_values) = size(results) = N"""
-    return 0 < len(op.operands) == 2 * len(op.results) and None not in op.operands
-
-
-@constraint
-def _windows_one_shape(op: ReduceWindow) -> bool:
-    """same(shape(inputs...)): the inputs must have the same shape"""
-    return types_agree(op.inputs)
 
 
 @constraint
@@ -314,21 +308,11 @@ def _result_shape(op: SelectAndScatter) -> bool:
     return agree(op.input.type.shape, op.result.type.shape)
 
 
-class ReduceWindow(Accumulating, name="stablehlo.reduce_window"):
+class ReduceWindow(Accumulated, name="stablehlo.reduce_window"):
     """`reduce` of each window of the inputs, padded with init values."""
 
     __slots__ = ()
-    values: list[Value] = operand(variadic=True)
-    outputs: list[Value] = result_(variadic=True)
-    constraints = (_windows_counted, _windows_one_shape, _windowed, *ACCUMULATION, _windows_sized)
-
-    @property
-    def inputs(self) -> list[Value]:
-        return self.values[: len(self.operands) // 2]
-
-    @property
-    def inits(self) -> list[Value]:
-        return self.values[len(self.operands) // 2 :]
+    constraints = (_counted_alike, _one_shape, _windowed, *ACCUMULATION, _windows_sized)
 
     @property
     def window(self) -> Window | None:

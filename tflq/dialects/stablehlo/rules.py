@@ -15,17 +15,6 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import ElementType, Shape, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.ir.verifier import constraint
 
-__all__ = [
-    "agree",
-    "baseline",
-    "elementwise",
-    "integers",
-    "is_per_axis",
-    "is_per_tensor",
-    "one_kind",
-    "types_agree",
-]
-
 
 @constraint
 def elementwise(op: Op) -> bool:

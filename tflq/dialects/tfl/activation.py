@@ -1,10 +1,10 @@
-"""Activations that are operators."""
+"""Activations that are operators, and normalization over a dim."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
-from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, text
 from tflq.dialects.tfl import L2_UNIT, LOG_SOFTMAX, SYMMETRIC, UNIT
 from tflq.dialects.traits.operands import InPlace
@@ -19,7 +19,7 @@ class ScaledActivation(Operator):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (
+    traits: ClassVar[tuple[Trait, ...]] = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Misreads("scales"),
@@ -51,19 +51,11 @@ class Relu0To1(ScaledActivation, name="tfl.relu_0_to_1"):
     __slots__ = ()
 
 
-class LeakyRelu(Operator, name="tfl.leaky_relu", newest=2):
+class LeakyRelu(ScaledActivation, name="tfl.leaky_relu", newest=2):
     """The input, times alpha where it is negative. Source: kernels/activations.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
     alpha: float = attribute(default=0.0, finite=True)
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Elementwise(input, output),
-    )
 
 
 class Prelu(Operator, name="tfl.prelu"):
@@ -95,20 +87,12 @@ class Elu(ScaledActivation, name="tfl.elu"):
     __slots__ = ()
 
 
-class Gelu(Operator, name="tfl.gelu", newest=2):
+class Gelu(ScaledActivation, name="tfl.gelu", newest=2):
     """input * Φ(input), Φ the normal distribution or its approximation by tanh. Source: kernels/gelu.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
     approximate: bool = attribute(default=False)
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Interpolates(),
-        Elementwise(input, output),
-    )
+    traits = (*ScaledActivation.traits, Interpolates())
 
 
 class HardSwish(ScaledActivation, name="tfl.hard_swish"):
@@ -117,66 +101,18 @@ class HardSwish(ScaledActivation, name="tfl.hard_swish"):
     __slots__ = ()
 
 
-class Logistic(Operator, name="tfl.logistic", newest=3):
+class Logistic(ScaledActivation, name="tfl.logistic", newest=3):
     """1 / (1 + e^-input). Source: kernels/activations.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        FixedScale(UNIT),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Interpolates(),
-        Elementwise(input, output),
-    )
+    traits = (*ScaledActivation.traits, FixedScale(UNIT), Interpolates())
 
 
-class Tanh(Operator, name="tfl.tanh", newest=3):
+class Tanh(ScaledActivation, name="tfl.tanh", newest=3):
     """The hyperbolic tangent. Source: kernels/activations.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        FixedScale(SYMMETRIC, unread=(8,)),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Interpolates(),
-        Elementwise(input, output),
-    )
-
-
-class Softmax(Operator, name="tfl.softmax", newest=3):
-    """e^(beta * input) over its sum along the last dim. Source: kernels/activations.cc."""
-
-    __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    beta: float = attribute(default=0.0, finite=True)
-    traits = (
-        QuantizedTogether(input, output),
-        FixedScale(UNIT),
-        Misreads("result type"),
-        SameShape(input, output),
-        InPlace(input),
-    )
-
-
-class LogSoftmax(Operator, name="tfl.log_softmax", newest=2):
-    """The logarithm of softmax. Source: kernels/activations.cc."""
-
-    __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        FixedScale(LOG_SOFTMAX),
-        SameElementType(input, output),
-        SameShape(input, output),
-    )
+    traits = (*ScaledActivation.traits, FixedScale(SYMMETRIC, unread=(8,)), Interpolates())
 
 
 Activation: TypeAlias = Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | HardSwish | Elu | Gelu | Logistic | Tanh
@@ -186,19 +122,40 @@ Activation: TypeAlias = Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | HardSw
 # Normalization over a dim.
 
 
-class L2Normalization(Operator, name="tfl.l2_normalization", newest=2):
-    """The input over the root of the sum of squares along the last dim. Source: kernels/l2norm.cc."""
+class Normalization(Operator):
+    """Over a dim, to a scale that the kernel fixes."""
 
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    fused_activation_function: str = attribute(default="NONE")
+    traits: ClassVar[tuple[Trait, ...]] = (QuantizedTogether(input, output), SameShape(input, output))
+
+
+class Softmax(Normalization, name="tfl.softmax", newest=3):
+    """e^(beta * input) over its sum along the last dim. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    beta: float = attribute(default=0.0, finite=True)
+    traits = (*Normalization.traits, FixedScale(UNIT), Misreads("result type"), InPlace(Normalization.input))
+
+
+class LogSoftmax(Normalization, name="tfl.log_softmax", newest=2):
+    """The logarithm of softmax. Source: kernels/activations.cc."""
+
+    __slots__ = ()
     traits = (
-        QuantizedTogether(input, output),
-        FixedScale(L2_UNIT),
-        SameElementType(input, output),
-        SameShape(input, output),
+        *Normalization.traits,
+        FixedScale(LOG_SOFTMAX),
+        SameElementType(Normalization.input, Normalization.output),
     )
+
+
+class L2Normalization(Normalization, name="tfl.l2_normalization", newest=2):
+    """The input over the root of the sum of squares along the last dim. Source: kernels/l2norm.cc."""
+
+    __slots__ = ()
+    fused_activation_function: str = attribute(default="NONE")
+    traits = (*Normalization.traits, FixedScale(L2_UNIT), SameElementType(Normalization.input, Normalization.output))
 
 
 class LocalResponseNormalization(Operator, name="tfl.local_response_normalization"):

@@ -12,22 +12,6 @@ from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i8, i16, i64, ui32
 
-__all__ = [
-    "Add",
-    "AddN",
-    "Atan2",
-    "Binary",
-    "Div",
-    "FloorDiv",
-    "FloorMod",
-    "Maximum",
-    "Minimum",
-    "Mul",
-    "Pow",
-    "SquaredDifference",
-    "Sub",
-]
-
 
 class Binary(Operator):
     """Of two tensors that broadcast, element by element."""
@@ -125,20 +109,24 @@ class SquaredDifference(Binary, name="tfl.squared_difference", newest=2):
     traits = (*_TOGETHER, *Binary.traits, Misreads("result type"), Unbounded())
 
 
-class Maximum(Binary, name="tfl.maximum", newest=4):
+class Extreme(Binary):
+    """One of the two elements."""
+
+    __slots__ = ()
+    traits = (SameScale(Binary.lhs, Binary.rhs, Binary.output), *Binary.traits, Misreads("result type"))
+    versions = (Needs(4, Binary.lhs, i16), Needs(3, broadcast_rank=5), Needs(2, Binary.lhs, i8))
+
+
+class Maximum(Extreme, name="tfl.maximum", newest=4):
     """The greater of two. Source: kernels/maximum_minimum.cc."""
 
     __slots__ = ()
-    traits = (SameScale(Binary.lhs, Binary.rhs, Binary.output), *Binary.traits, Misreads("result type"))
-    versions = (Needs(4, Binary.lhs, i16), Needs(3, broadcast_rank=5), Needs(2, Binary.lhs, i8))
 
 
-class Minimum(Binary, name="tfl.minimum", newest=4):
+class Minimum(Extreme, name="tfl.minimum", newest=4):
     """The lesser of two. Source: kernels/maximum_minimum.cc."""
 
     __slots__ = ()
-    traits = (SameScale(Binary.lhs, Binary.rhs, Binary.output), *Binary.traits, Misreads("result type"))
-    versions = (Needs(4, Binary.lhs, i16), Needs(3, broadcast_rank=5), Needs(2, Binary.lhs, i8))
 
 
 class Atan2(Operator, name="tfl.atan2"):

@@ -10,8 +10,6 @@ from tflq.dialects.traits.types import ElementTypes, Elementwise
 from tflq.ir.core import Value
 from tflq.ir.types import bf16, f16, f32, i2, i4, i8, i16, i32, ui4, ui8, ui16, ui32
 
-__all__ = ["Cast", "Dequantize", "FakeQuant", "Quantize"]
-
 
 class Cast(Operator, name="tfl.cast", newest=9):
     """The numbers in another type. Source: kernels/cast.cc."""

@@ -1,8 +1,10 @@
-"""Comparisons, logic and choices."""
+"""Comparisons, logic, choices, and bits of integers."""
 
 from __future__ import annotations
 
-from tflq.dialects.declare import Operator, operand, result
+from typing import ClassVar
+
+from tflq.dialects.declare import Operator, Trait, operand, result
 from tflq.dialects.inference import Dims, Stated, agree, product
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits.operands import MovesElements, SizedBy, Unquantized, View
@@ -62,24 +64,26 @@ class LessEqual(Comparison, name="tfl.less_equal", newest=2):
     __slots__ = ()
 
 
-class LogicalAnd(Operator, name="tfl.logical_and"):
+class _Logical(Operator):
+    """Two truth values, combined."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (Broadcasts(lhs, rhs, output), Unquantized("its tensors are truth values"))
+
+
+class LogicalAnd(_Logical, name="tfl.logical_and"):
     """Whether both are true. Source: kernels/logical.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Broadcasts(lhs, rhs, output), Unquantized("its tensors are truth values"))
 
 
-class LogicalOr(Operator, name="tfl.logical_or"):
+class LogicalOr(_Logical, name="tfl.logical_or"):
     """Whether one is true. Source: kernels/logical.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Broadcasts(lhs, rhs, output), Unquantized("its tensors are truth values"))
 
 
 class LogicalNot(Operator, name="tfl.logical_not"):
@@ -95,10 +99,16 @@ class Choice(Operator):
     """One of two elements by a condition. Of one element each, the result is left the rank that it states."""
 
     __slots__ = ()
-    condition: Value
-    on_true: Value
-    on_false: Value
-    output: Value
+    condition: Value = operand()
+    on_true: Value = operand()
+    on_false: Value = operand()
+    output: Value = result()
+    traits: ClassVar[tuple[Trait, ...]] = (
+        SameScale(on_true, on_false, output),
+        SameElementType(on_true, on_false, output),
+        Misreads("copied"),
+        MovesElements(on_true, on_false),
+    )
 
     def infer(self, site: Stated) -> Dims:
         operands, stated = [self.condition, self.on_true, self.on_false], self.output.type.shape
@@ -116,16 +126,6 @@ class Select(Choice, name="tfl.select", newest=4):
     kernels/select.cc."""
 
     __slots__ = ()
-    condition: Value = operand()
-    on_true: Value = operand()
-    on_false: Value = operand()
-    output: Value = result()
-    traits = (
-        SameScale(on_true, on_false, output),
-        SameElementType(on_true, on_false, output),
-        Misreads("copied"),
-        MovesElements(on_true, on_false),
-    )
     versions = (Needs(3, rank=5),)
 
     def chosen(self, site: Stated) -> Dims:
@@ -137,16 +137,9 @@ class SelectV2(Choice, name="tfl.select_v2", newest=2):
     """on_true where the condition holds, else on_false; operands broadcast. Source: kernels/select.cc."""
 
     __slots__ = ()
-    condition: Value = operand()
-    on_true: Value = operand()
-    on_false: Value = operand()
-    output: Value = result()
     traits = (
-        SameScale(on_true, on_false, output),
-        SameElementType(on_true, on_false, output),
-        Misreads("copied"),
-        MovesElements(on_true, on_false),
-        Broadcasts(condition, on_true, on_false, output, strict=False),
+        *Choice.traits,
+        Broadcasts(Choice.condition, Choice.on_true, Choice.on_false, Choice.output, strict=False),
     )
 
     def chosen(self, site: Stated) -> Dims:

@@ -18,27 +18,31 @@ from tflq.ir.types import Shape
 CALLS = Kept("calls a subgraph")
 
 
-class Call(Operator, name="tfl.call"):
-    """Runs a function; no kernel exists."""
+class Many(Operator):
+    """Of any number of values."""
 
     __slots__ = ()
     inputs: list[Value | None] = operand(variadic=True)
     outputs: list[Value] = result(variadic=True)
+
+
+class Call(Many, name="tfl.call"):
+    """Runs a function; no kernel exists."""
+
+    __slots__ = ()
     subgraph: int = attribute(default=0)
-    traits = (CALLS, Calls(subgraph, inputs=inputs), Impure())
+    traits = (CALLS, Calls(subgraph, inputs=Many.inputs), Impure())
 
     def infer(self, site: Stated) -> list[Shape]:
         return site.branches([self.subgraph], self.inputs)
 
 
-class CallOnce(Operator, name="tfl.call_once"):
+class CallOnce(Many, name="tfl.call_once"):
     """Runs a function once, before anything else. Source: kernels/call_once.cc."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     init_subgraph_index: int = attribute(default=0)
-    traits = (CALLS, Calls(init_subgraph_index, inputs=inputs), Impure())
+    traits = (CALLS, Calls(init_subgraph_index, inputs=Many.inputs), Impure())
 
     def infer(self, site: Stated) -> list[Shape]:
         site.branches([self.init_subgraph_index], ())
@@ -60,26 +64,22 @@ class If(Operator, name="tfl.if"):
         return site.branches([self.then_subgraph_index, self.else_subgraph_index], self.inputs)
 
 
-class While(Operator, name="tfl.while"):
+class While(Many, name="tfl.while"):
     """Runs a function as long as another says so. Source: kernels/while.cc."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     cond_subgraph_index: int = attribute(default=0)
     body_subgraph_index: int = attribute(default=0)
-    traits = (CALLS, Calls(cond_subgraph_index, body_subgraph_index, inputs=inputs), Impure())
+    traits = (CALLS, Calls(cond_subgraph_index, body_subgraph_index, inputs=Many.inputs), Impure())
 
     def infer(self, site: Stated) -> list[Shape]:
         return site.loop(self.cond_subgraph_index, self.body_subgraph_index, self.inputs)
 
 
-class Custom(Operator, name="tfl.custom"):
+class Custom(Many, name="tfl.custom"):
     """An operator that the interpreter is given by name."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     traits = (Kept("custom operator"), Impure())
 
     @property
@@ -88,28 +88,22 @@ class Custom(Operator, name="tfl.custom"):
         return str(self.attributes.get("custom_code") or "")
 
 
-class Delegate(Operator, name="tfl.delegate"):
+class Delegate(Many, name="tfl.delegate"):
     """What a delegate runs; an interpreter makes it."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     traits = (Impure(), Unquantized("an interpreter makes it as it delegates; no file holds one"))
 
 
-class PlaceholderForGreaterOpCodes(Operator, name="tfl.placeholder_for_greater_op_codes"):
+class PlaceholderForGreaterOpCodes(Many, name="tfl.placeholder_for_greater_op_codes"):
     """A mark in the table of operators, not an operator."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     traits = (Unquantized("a mark in the operator code, not an operator"),)
 
 
-# Versions of operators, and the release of the runtime that a model needs for them.
-#
-# A version says which types and options an operator has: an interpreter that does not know it refuses the model,
-# where it would compute something else or fail as it runs.
+# Versions of operators, and the release of the runtime that a model needs for them. A version says which types and
+# options an operator has: an interpreter that does not know it refuses the model, instead of computing something else.
 
 
 RUNTIME = "min_runtime_version"
@@ -119,23 +113,25 @@ _Release: TypeAlias = tuple[int, ...]
 
 
 def version_info(op: Op) -> dict[str, Any]:
-    """The version that an op states, as `Op.info`, but none newer than interpreters have: what asked for that are the
-    quantized types."""
+    """The version that an op states, as `Op.info`, at most the newest that interpreters have: what asked for more are
+    the quantized types."""
     if "version" not in op.info:
         return {}
     return {"version": min(op.info["version"], op.newest if isinstance(op, Operator) else 1)}
 
 
 def state_version(op: Op) -> None:
-    """Has an operator on plain tensors state the version that its types need; in place."""
-    version = _by_type(op)
+    """Has an operator on plain tensors state the version that its types and options need, the first of its `Needs` that
+    holds; in place."""
+    needs = op.versions if isinstance(op, Operator) else ()
+    version = next((min(need.version, op.newest) for need in needs if need.holds(op)), 1)  # type: ignore[attr-defined]
     if version > 1:
         op.info = {**op.info, "version": version}
 
 
 def state_runtime(module: Module, *, made: bool) -> bool:
     """Has the module's metadata say which release its operators need, if it names one; in place. made: whether
-    selection made any. Whether that is another one."""
+    selection made any of them. Answers whether that is another release than before."""
     before = module.metadata or []
     if not any(item.name == RUNTIME for item in before):
         return False
@@ -144,9 +140,9 @@ def state_runtime(module: Module, *, made: bool) -> bool:
 
 
 def _stating(item: Metadata, module: Module, made: bool) -> Metadata:
-    """The metadata with the release that the module needs: the first with every operator in its version. Of operators
-    that selection made, the results were compared with no release before the oldest that was tried; an operator of
-    which nothing is known needs the release that the source names."""
+    """The metadata with the release that the module needs: the first with every operator in its version. Operators that
+    selection made need the oldest release that was tried, since their results were compared with no older one; an
+    operator of which nothing is known needs the release that the source names."""
     oldest, known = _releases()
     release = _release(oldest) if made else ()
     for op in module.ops():
@@ -170,13 +166,3 @@ def _releases() -> tuple[str, Mapping[str, tuple[_Release, ...]]]:
     """The oldest release that was tried; by builtin, the first release of each version."""
     data = content("schema/runtime.toml")
     return data["oldest_tried"], {name: tuple(map(_release, line.split())) for name, line in data["runtime"].items()}
-
-
-def _by_type(op: Op) -> int:
-    """The version that the types and options of an operator on plain tensors need: the first of its `Needs`
-    that holds."""
-    if isinstance(op, Operator):
-        for need in op.versions:
-            if need.holds(op):
-                return min(need.version, op.newest)
-    return 1

@@ -1,8 +1,11 @@
-"""Convolutions: windows of the input times a filter, plus a bias."""
+"""Convolutions (windows of the input times a filter, plus a bias) and products of matrices."""
 
 from __future__ import annotations
 
-from tflq.dialects.declare import Operator, attribute, operand, result
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, matrix_product, product, slide
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits.operands import NonNegative, SizedBy
@@ -19,9 +22,8 @@ from tflq.ir.core import Value
 from tflq.ir.types import Shape, i2, i4, i8, i16, ui8
 
 
-class Conv2D(Operator, name="tfl.conv_2d", newest=8):
-    """2-D convolution of an NHWC input and an OHWI filter; a filter of fewer input channels makes groups. Source:
-    kernels/conv.cc."""
+class Windowed2D(Operator):
+    """Windows of height and width times a filter, plus a bias."""
 
     __slots__ = ()
     input: Value = operand()
@@ -31,60 +33,68 @@ class Conv2D(Operator, name="tfl.conv_2d", newest=8):
     padding: str = attribute(default="SAME")
     stride_w: int = attribute(default=0, positive=True)
     stride_h: int = attribute(default=0, positive=True)
+    dilation_w_factor: int
+    dilation_h_factor: int
+    traits: ClassVar[tuple[Trait, ...]] = (QuantizedTogether(input, filter, output), Int16Symmetric(input, output))
+
+    def places(self, sizes: Sequence[int | None], kernel: Sequence[int | None]) -> Dims:
+        """Height and width of the result, from those of the input and of the filter."""
+        dilations = self.dilation_h_factor, self.dilation_w_factor
+        return slide(sizes, kernel, (self.stride_h, self.stride_w), self.padding, dilations)
+
+
+_OF_WINDOWS: Final = Windowed2D.input, Windowed2D.filter, Windowed2D.bias
+_WINDOW: Final = Window(Windowed2D.input, Windowed2D.filter)
+
+
+class Conv2D(Windowed2D, name="tfl.conv_2d", newest=8):
+    """2-D convolution of an NHWC input and an OHWI filter; a filter of fewer input channels makes groups. Source:
+    kernels/conv.cc."""
+
+    __slots__ = ()
     fused_activation_function: str = attribute(default="NONE")
     dilation_w_factor: int = attribute(default=1, positive=True)
     dilation_h_factor: int = attribute(default=1, positive=True)
     quantized_bias_type: str = attribute(default="FLOAT32")
     traits = (
-        MultiplyAccumulate(input, filter, bias, axis=0),
-        QuantizedTogether(input, filter, output),
-        Int16Symmetric(input, output),
-        FilterChannels(input, filter, bias, output=0, input=3),
-        Window(input, filter),
+        MultiplyAccumulate(*_OF_WINDOWS, axis=0),
+        *Windowed2D.traits,
+        FilterChannels(*_OF_WINDOWS, output=0, input=3),
+        _WINDOW,
         HybridKernel((i4, i8, ui8), scaleless=(i4, i8)),
     )
 
     def infer(self, site: Stated) -> Dims:
         """[N, H, W, I] with [O, KH, KW, I / groups]."""
-        n, h, w, channels = site.dims(self.input, 4)
-        outputs, kh, kw, inputs = site.dims(self.filter, 4)
+        n, *sizes, channels = site.dims(self.input, 4)
+        outputs, *kernel, inputs = site.dims(self.filter, 4)
         if channels is not None and inputs and channels % inputs:
             raise Misfit(f"{channels} channels do not divide into groups of {inputs}")
-        dilations = self.dilation_h_factor, self.dilation_w_factor
-        return (n, *slide((h, w), (kh, kw), (self.stride_h, self.stride_w), self.padding, dilations), outputs)
+        return (n, *self.places(sizes, kernel), outputs)
 
 
-class DepthwiseConv2D(Operator, name="tfl.depthwise_conv_2d", newest=6):
+class DepthwiseConv2D(Windowed2D, name="tfl.depthwise_conv_2d", newest=6):
     """2-D convolution of each channel by itself; the filter is [1, H, W, channels * multiplier]. Source:
     kernels/depthwise_conv.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    filter: Value = operand()
-    bias: Value | None = operand(optional=True)
-    output: Value = result()
-    padding: str = attribute(default="SAME")
-    stride_w: int = attribute(default=0, positive=True)
-    stride_h: int = attribute(default=0, positive=True)
     depth_multiplier: int = attribute(default=0, unread=True)
     fused_activation_function: str = attribute(default="NONE")
     dilation_w_factor: int = attribute(default=1, positive=True)
     dilation_h_factor: int = attribute(default=1, positive=True)
     traits = (
-        MultiplyAccumulate(input, filter, bias, axis=3),
-        QuantizedTogether(input, filter, output),
-        Int16Symmetric(input, output),
-        FilterChannels(input, filter, bias, output=3, input=3),
-        Window(input, filter),
+        MultiplyAccumulate(*_OF_WINDOWS, axis=3),
+        *Windowed2D.traits,
+        FilterChannels(*_OF_WINDOWS, output=3, input=3),
+        _WINDOW,
         HybridKernel((i8,)),
     )
 
     def infer(self, site: Stated) -> Dims:
         """[N, H, W, C] with [1, KH, KW, C · multiplier]."""
-        n, h, w, _ = site.dims(self.input, 4)
-        _, kh, kw, outputs = site.dims(self.filter, 4)
-        dilations = self.dilation_h_factor, self.dilation_w_factor
-        return (n, *slide((h, w), (kh, kw), (self.stride_h, self.stride_w), self.padding, dilations), outputs)
+        n, *sizes, _ = site.dims(self.input, 4)
+        _, *kernel, outputs = site.dims(self.filter, 4)
+        return (n, *self.places(sizes, kernel), outputs)
 
 
 class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
@@ -120,14 +130,10 @@ class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
         return (batch, h, w, agree(c, site.dims(self.filter, 4)[0], "output_shape and filter have channels that"))
 
 
-class Conv3D(Operator, name="tfl.conv_3d"):
-    """3-D convolution of an NDHWC input and a DHWIO filter. Source: kernels/conv3d.cc."""
+class Windowed3D(Operator):
+    """Windows of depth, height and width."""
 
     __slots__ = ()
-    input: Value = operand()
-    filter: Value = operand()
-    bias: Value | None = operand(optional=True)
-    output: Value = result()
     padding: str = attribute(default="SAME")
     stride_d: int = attribute(default=0, positive=True)
     stride_w: int = attribute(default=0, positive=True)
@@ -136,6 +142,16 @@ class Conv3D(Operator, name="tfl.conv_3d"):
     dilation_d_factor: int = attribute(default=1, positive=True)
     dilation_w_factor: int = attribute(default=1, positive=True)
     dilation_h_factor: int = attribute(default=1, positive=True)
+
+
+class Conv3D(Windowed3D, name="tfl.conv_3d"):
+    """3-D convolution of an NDHWC input and a DHWIO filter. Source: kernels/conv3d.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    filter: Value = operand()
+    bias: Value | None = operand(optional=True)
+    output: Value = result()
 
     def infer(self, site: Stated) -> Dims:
         """[N, D, H, W, I] with [KD, KH, KW, I, O]."""
@@ -146,7 +162,7 @@ class Conv3D(Operator, name="tfl.conv_3d"):
         return (n, *slide(sizes, kernel, strides, self.padding, dilations), outputs)
 
 
-class Conv3DTranspose(Operator, name="tfl.conv_3d_transpose"):
+class Conv3DTranspose(Windowed3D, name="tfl.conv_3d_transpose"):
     """The transpose of a 3-D convolution. Source: kernels/conv3d_transpose.cc."""
 
     __slots__ = ()
@@ -155,14 +171,6 @@ class Conv3DTranspose(Operator, name="tfl.conv_3d_transpose"):
     input: Value = operand()
     bias: Value | None = operand(optional=True)
     output: Value = result()
-    padding: str = attribute(default="SAME")
-    stride_d: int = attribute(default=0, positive=True)
-    stride_w: int = attribute(default=0, positive=True)
-    stride_h: int = attribute(default=0, positive=True)
-    fused_activation_function: str = attribute(default="NONE")
-    dilation_d_factor: int = attribute(default=1, positive=True)
-    dilation_w_factor: int = attribute(default=1, positive=True)
-    dilation_h_factor: int = attribute(default=1, positive=True)
     traits = (NonNegative(output_shape), SizedBy(output_shape))
 
     def infer(self, site: Stated) -> Dims:

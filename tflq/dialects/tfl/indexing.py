@@ -22,27 +22,6 @@ from tflq.dialects.traits.types import Elementwise, OnePerDim, SameElementType, 
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i1, i2, i4, i8, i16, i64, ui8
 
-__all__ = [
-    "Bucketize",
-    "ConcatEmbeddings",
-    "DynamicUpdateSlice",
-    "EmbeddingLookup",
-    "EmbeddingLookupSparse",
-    "Gather",
-    "GatherND",
-    "HashtableLookup",
-    "LSHProjection",
-    "MatrixDiag",
-    "MatrixSetDiag",
-    "NonMaxSuppressionV4",
-    "NonMaxSuppressionV5",
-    "OneHot",
-    "ScatterND",
-    "SkipGram",
-    "SparseToDense",
-    "Unique",
-]
-
 
 class Gather(Operator, name="tfl.gather", newest=8):
     """Rows of an axis by index. Source: kernels/gather.cc."""
@@ -313,8 +292,8 @@ class Bucketize(Operator, name="tfl.bucketize"):
     traits = (Elementwise(input, output, strict=False),)
 
 
-class NonMaxSuppressionV4(Operator, name="tfl.non_max_suppression_v4"):
-    """Boxes that do not overlap better ones. Source: kernels/non_max_suppression.cc."""
+class BoxesChosen(Operator):
+    """Boxes that do not overlap better ones."""
 
     __slots__ = ()
     boxes: Value = operand()
@@ -322,8 +301,6 @@ class NonMaxSuppressionV4(Operator, name="tfl.non_max_suppression_v4"):
     max_output_size: Value = operand(indices=True)
     iou_threshold: Value = operand()
     score_threshold: Value = operand()
-    indices: Value = result()
-    count: Value = result()
     traits = (NonNegative(max_output_size), SizedBy(max_output_size))
 
     def infer(self, site: Stated) -> list[Shape]:
@@ -331,24 +308,22 @@ class NonMaxSuppressionV4(Operator, name="tfl.non_max_suppression_v4"):
         return [*[(most,)] * (len(self.results) - 1), ()]
 
 
-class NonMaxSuppressionV5(Operator, name="tfl.non_max_suppression_v5"):
+class NonMaxSuppressionV4(BoxesChosen, name="tfl.non_max_suppression_v4"):
+    """Boxes that do not overlap better ones. Source: kernels/non_max_suppression.cc."""
+
+    __slots__ = ()
+    indices: Value = result()
+    count: Value = result()
+
+
+class NonMaxSuppressionV5(BoxesChosen, name="tfl.non_max_suppression_v5"):
     """Boxes that do not overlap better ones, with softened scores. Source: kernels/non_max_suppression.cc."""
 
     __slots__ = ()
-    boxes: Value = operand()
-    scores: Value = operand()
-    max_output_size: Value = operand(indices=True)
-    iou_threshold: Value = operand()
-    score_threshold: Value = operand()
     sigma: Value = operand()
     indices: Value = result()
     selected_scores: Value = result()
     count: Value = result()
-    traits = (NonNegative(max_output_size), SizedBy(max_output_size))
-
-    def infer(self, site: Stated) -> list[Shape]:
-        (most,) = site.ints(self.max_output_size, 1)
-        return [*[(most,)] * (len(self.results) - 1), ()]
 
 
 class SkipGram(Operator, name="tfl.skip_gram"):

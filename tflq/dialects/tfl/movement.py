@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from tflq.dialects import inference as sizes
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
@@ -35,22 +35,34 @@ from tflq.ir.core import Value
 from tflq.ir.types import Shape, f32, i1, i4, i8, i16, i32, i64, ui8, ui32
 
 
-class Reshape(Operator, name="tfl.reshape"):
-    """The same elements in another shape. Source: kernels/reshape.cc."""
+class Moved(Operator):
+    """The elements of one tensor, in another order, place or number."""
 
     __slots__ = ()
     input: Value = operand()
-    shape: Value | None = operand(optional=True, indices=True)
     output: Value = result()
+    traits: ClassVar[tuple[Trait, ...]] = (
+        SameScale(input, output),
+        SameElementType(input, output),
+        MovesElements(input),
+    )
+
+
+_COPIED: Final = (*Moved.traits, Misreads("copied"))
+"""Of kernels that copy packed elements as bytes."""
+
+
+class Reshape(Moved, name="tfl.reshape"):
+    """The same elements in another shape. Source: kernels/reshape.cc."""
+
+    __slots__ = ()
+    shape: Value | None = operand(optional=True, indices=True)
     new_shape: Any = attribute(default=None)
     traits = (
-        SameScale(input, output),
+        *_COPIED,
         Undescribed(),
-        SameElementType(input, output),
-        Misreads("copied"),
-        View(input),
-        ParametersUnread(input, output),
-        MovesElements(input),
+        View(Moved.input),
+        ParametersUnread(Moved.input, Moved.output),
         SizedBy(shape),
         ComputedEarly(),
     )
@@ -65,19 +77,14 @@ class Reshape(Operator, name="tfl.reshape"):
         return sizes.reshaped(site.dims(self.input), [] if option == [0] else option)
 
 
-class Squeeze(Operator, name="tfl.squeeze"):
+class Squeeze(Moved, name="tfl.squeeze"):
     """Without dims of size 1. Source: kernels/squeeze.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
     squeeze_dims: Any = attribute(default=None)
     traits = (
-        SameScale(input, output),
-        SameElementType(input, output),
-        Misreads("copied"),
-        View(input),
-        MovesElements(input),
+        *_COPIED,
+        View(Moved.input),
     )
 
     def infer(self, site: Stated) -> Dims:
@@ -93,20 +100,15 @@ class Squeeze(Operator, name="tfl.squeeze"):
         return sizes.reduced(dims, gone)
 
 
-class ExpandDims(Operator, name="tfl.expand_dims"):
+class ExpandDims(Moved, name="tfl.expand_dims"):
     """With one more dim of size 1. Source: kernels/expand_dims.cc."""
 
     __slots__ = ()
-    input: Value = operand()
     axis: Value = operand(indices=True)
-    output: Value = result()
     traits = (
-        SameScale(input, output),
-        SameElementType(input, output),
-        Misreads("copied"),
-        View(input),
+        *_COPIED,
+        View(Moved.input),
         AsksSameScale(i8, ui8, i16),
-        MovesElements(input),
         SizedBy(axis),
     )
 
@@ -116,29 +118,24 @@ class ExpandDims(Operator, name="tfl.expand_dims"):
         return sizes.with_dim(dims, site.axis(axis, len(dims) + 1), 1)
 
 
-class Transpose(Operator, name="tfl.transpose", newest=8):
+class Transpose(Moved, name="tfl.transpose", newest=8):
     """Dims in another order. Source: kernels/transpose.cc."""
 
     __slots__ = ()
-    input: Value = operand()
     perm: Value = operand(indices=True)
-    output: Value = result()
     traits = (
-        SameScale(input, output),
-        Permutation(perm, input),
-        SameElementType(input, output),
-        Misreads("copied"),
-        MovesElements(input),
+        *_COPIED,
+        Permutation(perm, Moved.input),
         SizedBy(perm),
     )
     versions = (
         Needs(8, rank=7),
-        Needs(7, input, i4),
+        Needs(7, Moved.input, i4),
         Needs(6, rank=6),
-        Needs(5, input, i16),
+        Needs(5, Moved.input, i16),
         Needs(4, rank=5),
-        Needs(3, input, i1),
-        Needs(2, input, i8),
+        Needs(3, Moved.input, i1),
+        Needs(2, Moved.input, i8),
     )
 
     def infer(self, site: Stated) -> Dims:
@@ -282,19 +279,15 @@ class Unpack(Operator, name="tfl.unpack", newest=6):
         return [sizes.without_dim(dims, axis)] * len(self.outputs)
 
 
-class Padding(Operator):
+class Padding(Moved):
     """Elements around the input: so many before and after each dim."""
 
     __slots__ = ()
-    input: Value = operand()
     paddings: Value = operand(indices=True)
-    output: Value = result()
     traits: ClassVar[tuple[Trait, ...]] = (
-        SameScale(input, output),
+        *Moved.traits,
         NonNegative(paddings),
-        SameElementType(input, output),
-        OnePerDim(paddings, input, pairs=True),
-        MovesElements(input),
+        OnePerDim(paddings, Moved.input, pairs=True),
         SizedBy(paddings),
     )
 
@@ -304,35 +297,35 @@ class Padding(Operator):
         return sizes.padded(dims, sides[::2], sides[1::2])
 
 
+_PAD_VERSIONS: Final = (
+    Needs(5, Moved.input, i1),
+    Needs(4, rank=5),
+    Needs(3, Moved.input, i16),
+    Needs(2, Moved.input, i8),
+)
+
+
 class Pad(Padding, name="tfl.pad", newest=6):
     """Zeros around the input. Source: kernels/pad.cc."""
 
     __slots__ = ()
-    versions = (
-        Needs(5, Padding.input, i1),
-        Needs(4, rank=5),
-        Needs(3, Padding.input, i16),
-        Needs(2, Padding.input, i8),
-    )
+    versions = _PAD_VERSIONS
 
 
 class PadV2(Padding, name="tfl.padv2", newest=6):
     """A value around the input. Source: kernels/pad.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    paddings: Value = operand(indices=True)
     value: Value = operand()
-    output: Value = result()
     traits = (
-        SameScale(input, value, output),
-        NonNegative(paddings),
-        SameElementType(input, value, output),
-        OnePerDim(paddings, input, pairs=True),
-        MovesElements(input, value),
-        SizedBy(paddings),
+        SameScale(Moved.input, value, Moved.output),
+        NonNegative(Padding.paddings),
+        SameElementType(Moved.input, value, Moved.output),
+        OnePerDim(Padding.paddings, Moved.input, pairs=True),
+        MovesElements(Moved.input, value),
+        SizedBy(Padding.paddings),
     )
-    versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
+    versions = _PAD_VERSIONS
 
 
 class MirrorPad(Padding, name="tfl.mirror_pad", newest=3):
@@ -341,43 +334,36 @@ class MirrorPad(Padding, name="tfl.mirror_pad", newest=3):
     __slots__ = ()
     mode: str = attribute(default="REFLECT")
     traits = (*Padding.traits, AsksSameScale(i8, ui8, i16))
-    versions = (Needs(3, Padding.input, i16), Needs(2, Padding.input, i8))
+    versions = (Needs(3, Moved.input, i16), Needs(2, Moved.input, i8))
 
 
-class Slice(Operator, name="tfl.slice", newest=8):
+class Slice(Moved, name="tfl.slice", newest=8):
     """A block of the input. Source: kernels/slice.cc."""
 
     __slots__ = ()
-    input: Value = operand()
     begin: Value = operand(indices=True)
     size: Value = operand(indices=True)
-    output: Value = result()
     traits = (
-        SameScale(input, output),
+        *_COPIED,
         NonNegative(begin),
-        SameElementType(input, output),
-        OnePerDim(begin, input),
-        OnePerDim(size, input),
-        Misreads("copied"),
-        MovesElements(input),
+        OnePerDim(begin, Moved.input),
+        OnePerDim(size, Moved.input),
         SizedBy(begin, size),
     )
-    versions = (Needs(6, input, ui32), Needs(5, rank=5), Needs(4, input, i16), Needs(2, input, i8))
+    versions = (Needs(6, Moved.input, ui32), Needs(5, rank=5), Needs(4, Moved.input, i16), Needs(2, Moved.input, i8))
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input)
         return sizes.cut(dims, site.ints(self.begin, len(dims)), site.ints(self.size, len(dims)))
 
 
-class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
+class StridedSlice(Moved, name="tfl.strided_slice", newest=4):
     """A block of the input in steps, with masks as numpy's slices. Source: kernels/strided_slice.cc."""
 
     __slots__ = ()
-    input: Value = operand()
     begin: Value = operand(indices=True)
     end: Value = operand(indices=True)
     strides: Value = operand(indices=True)
-    output: Value = result()
     begin_mask: int = attribute(default=0)
     end_mask: int = attribute(default=0)
     ellipsis_mask: int = attribute(default=0)
@@ -385,16 +371,13 @@ class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
     shrink_axis_mask: int = attribute(default=0)
     offset: bool = attribute(default=False)
     traits = (
-        SameScale(input, output),
+        *_COPIED,
         NoZeros(strides),
-        SameElementType(input, output),
-        Misreads("copied"),
-        ParametersUnread(input, output, both=False),
-        MovesElements(input),
+        ParametersUnread(Moved.input, Moved.output, both=False),
         SizedBy(begin, end, strides),
         ComputedEarly(),
     )
-    versions = (Needs(4, rank=5), Needs(3, input, i1), Needs(2, input, i8))
+    versions = (Needs(4, rank=5), Needs(3, Moved.input, i1), Needs(2, Moved.input, i8))
 
     def infer(self, site: Stated) -> Dims:
         begin, end = site.ints(self.begin), site.ints(self.end)
@@ -404,51 +387,42 @@ class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
         return sizes.subscripted(site.dims(self.input), begin, ends, strides, *masks)
 
 
-class Tile(Operator, name="tfl.tile", newest=2):
+class Tile(Moved, name="tfl.tile", newest=2):
     """The input, repeated. Source: kernels/tile.cc."""
 
     __slots__ = ()
-    input: Value = operand()
     multiples: Value = operand(indices=True)
-    output: Value = result()
     traits = (
-        SameScale(input, output),
+        *_COPIED,
         NonNegative(multiples),
-        SameElementType(input, output),
-        OnePerDim(multiples, input),
-        Misreads("copied"),
-        MovesElements(input),
+        OnePerDim(multiples, Moved.input),
         SizedBy(multiples),
         ComputedEarly(),
     )
-    versions = (Needs(3, input, i8),)
+    versions = (Needs(3, Moved.input, i8),)
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input)
         return tuple(map(product, zip(dims, site.ints(self.multiples, len(dims)), strict=True)))
 
 
-class BroadcastTo(Operator, name="tfl.broadcast_to", newest=4):
+class BroadcastTo(Moved, name="tfl.broadcast_to", newest=4):
     """The input in a shape that it broadcasts to. Source: kernels/broadcast_to.cc."""
 
     __slots__ = ()
-    input: Value = operand()
     shape: Value = operand(indices=True)
-    output: Value = result()
     traits = (
-        SameScale(input, output),
+        *Moved.traits,
         NonNegative(shape),
-        SameElementType(input, output),
         Misreads("packed"),
-        MovesElements(input),
         SizedBy(shape),
     )
     versions = (
-        Needs(3, input, i8),
-        Needs(3, input, i16),
-        Needs(2, input, i32),
-        Needs(2, input, i64),
-        Needs(2, input, f32),
+        Needs(3, Moved.input, i8),
+        Needs(3, Moved.input, i16),
+        Needs(2, Moved.input, i32),
+        Needs(2, Moved.input, i64),
+        Needs(2, Moved.input, f32),
     )
 
     def infer(self, site: Stated) -> Dims:
@@ -461,23 +435,18 @@ class BroadcastTo(Operator, name="tfl.broadcast_to", newest=4):
         return tuple(wanted)
 
 
-class ReverseV2(Operator, name="tfl.reverse_v2", newest=4):
+class ReverseV2(Moved, name="tfl.reverse_v2", newest=4):
     """The input, backwards along axes. Source: kernels/reverse.cc."""
 
     __slots__ = ()
-    input: Value = operand()
     axes: Value = operand(indices=True)
-    output: Value = result()
     traits = (
-        SameScale(input, output),
-        Axes(axes, input),
-        SameElementType(input, output),
-        SameShape(input, output),
-        Misreads("copied"),
-        ParametersUnread(input, output),
-        MovesElements(input),
+        *_COPIED,
+        Axes(axes, Moved.input),
+        SameShape(Moved.input, Moved.output),
+        ParametersUnread(Moved.input, Moved.output),
     )
-    versions = (Needs(3, input, i8), Needs(2, input, i1))
+    versions = (Needs(3, Moved.input, i8), Needs(2, Moved.input, i1))
 
 
 class ReverseSequence(Operator, name="tfl.reverse_sequence"):
@@ -500,20 +469,16 @@ class ReverseSequence(Operator, name="tfl.reverse_sequence"):
     )
 
 
-class DepthBlocks(Operator):
+class DepthBlocks(Moved):
     """Between blocks of height and width, and channels."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
     block_size: int = attribute(default=0, positive=True)
     traits: ClassVar[tuple[Trait, ...]] = (
-        SameScale(input, output),
-        SameElementType(input, output),
+        *Moved.traits,
         LacksKernel(i16),
-        MovesElements(input),
     )
-    versions = (Needs(2, input, i8),)
+    versions = (Needs(2, Moved.input, i8),)
 
 
 class SpaceToDepth(DepthBlocks, name="tfl.space_to_depth", newest=2):
@@ -536,54 +501,42 @@ class DepthToSpace(DepthBlocks, name="tfl.depth_to_space"):
         return (n, product((h, block)), product((w, block)), sizes.divided(c, block * block))
 
 
-class SpaceToBatchND(Operator, name="tfl.space_to_batch_nd", newest=4):
+class SpatialBlocks(Moved):
+    """Between blocks of the spatial dims, and batches."""
+
+    __slots__ = ()
+    block: Value = operand(indices=True)
+    traits: ClassVar[tuple[Trait, ...]] = (*Moved.traits, NoZeros(block), AsksSameScale(i8, ui8, i16))
+    versions = (Needs(4, Moved.input, i16), Needs(2, Moved.input, i8))
+
+    def sides(self, site: Stated, margins: Value) -> tuple[Dims, list[int | None], list[int | None]]:
+        """The input's dims, the blocks of the spatial ones, and what is padded or cropped before and after each."""
+        dims = site.dims(self.input, least=2)
+        return dims, site.ints(self.block, len(dims) - 2), site.ints(margins, 2 * (len(dims) - 2))
+
+
+class SpaceToBatchND(SpatialBlocks, name="tfl.space_to_batch_nd", newest=4):
     """Blocks of the spatial dims as batches, after padding. Source: kernels/space_to_batch_nd.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    block: Value = operand(indices=True)
     paddings: Value = operand(indices=True)
-    output: Value = result()
-    traits = (
-        SameScale(input, output),
-        NonNegative(block, paddings),
-        NoZeros(block),
-        SameElementType(input, output),
-        AsksSameScale(i8, ui8, i16),
-        MovesElements(input),
-        SizedBy(block, paddings),
-    )
-    versions = (Needs(4, input, i16), Needs(2, input, i8))
+    traits = (*SpatialBlocks.traits, NonNegative(SpatialBlocks.block, paddings), SizedBy(SpatialBlocks.block, paddings))
 
     def infer(self, site: Stated) -> Dims:
-        n, *spatial, c = site.dims(self.input, least=2)
-        blocks, sides = site.ints(self.block, len(spatial)), site.ints(self.paddings, 2 * len(spatial))
+        (n, *spatial, c), blocks, sides = self.sides(site, self.paddings)
         padded = sizes.padded(spatial, sides[::2], sides[1::2])
         return (product((n, *blocks)), *map(sizes.divided, padded, blocks), c)
 
 
-class BatchToSpaceND(Operator, name="tfl.batch_to_space_nd", newest=4):
+class BatchToSpaceND(SpatialBlocks, name="tfl.batch_to_space_nd", newest=4):
     """Batches as blocks of the spatial dims, then cropped. Source: kernels/batch_to_space_nd.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    block: Value = operand(indices=True)
     crops: Value = operand(indices=True)
-    output: Value = result()
-    traits = (
-        SameScale(input, output),
-        NonNegative(block, crops),
-        NoZeros(block),
-        SameElementType(input, output),
-        AsksSameScale(i8, ui8, i16),
-        MovesElements(input),
-        SizedBy(block, crops),
-    )
-    versions = (Needs(4, input, i16), Needs(2, input, i8))
+    traits = (*SpatialBlocks.traits, NonNegative(SpatialBlocks.block, crops), SizedBy(SpatialBlocks.block, crops))
 
     def infer(self, site: Stated) -> Dims:
-        n, *spatial, c = site.dims(self.input, least=2)
-        blocks, sides = site.ints(self.block, len(spatial)), site.ints(self.crops, 2 * len(spatial))
+        (n, *spatial, c), blocks, sides = self.sides(site, self.crops)
         crops = [None if s is None else -s for s in sides]
         whole = [product(pair) for pair in zip(spatial, blocks, strict=True)]
         return (sizes.divided(n, product(blocks)), *sizes.padded(whole, crops[::2], crops[1::2]), c)

@@ -1,8 +1,8 @@
-"""Windows of one channel each."""
+"""Windows of one channel each, and images of another size."""
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Stated, places, slide
@@ -34,29 +34,24 @@ class Pool2D(Operator):
         return (n, *slide(sizes, kernel, strides, self.padding), c)
 
 
+_OF_ONE_SCALE: Final = SameScale(Pool2D.input, Pool2D.output), SameElementType(Pool2D.input, Pool2D.output)
+_VERSIONS: Final = Needs(3, Pool2D.input, i16), Needs(2, Pool2D.input, i8)
+
+
 class AveragePool2D(Pool2D, name="tfl.average_pool_2d", newest=3):
     """The mean of each window, of the elements inside the input. Source: kernels/pooling.cc."""
 
     __slots__ = ()
-    traits = (
-        SameScale(Pool2D.input, Pool2D.output),
-        SameElementType(Pool2D.input, Pool2D.output),
-        *Pool2D.traits,
-    )
-    versions = (Needs(3, Pool2D.input, i16), Needs(2, Pool2D.input, i8))
+    traits = (*_OF_ONE_SCALE, *Pool2D.traits)
+    versions = _VERSIONS
 
 
 class MaxPool2D(Pool2D, name="tfl.max_pool_2d", newest=3):
     """The greatest element of each window. Source: kernels/pooling.cc."""
 
     __slots__ = ()
-    traits = (
-        QuantizedTogether(Pool2D.input, Pool2D.output),
-        SameScale(Pool2D.input, Pool2D.output),
-        SameElementType(Pool2D.input, Pool2D.output),
-        *Pool2D.traits,
-    )
-    versions = (Needs(3, Pool2D.input, i16), Needs(2, Pool2D.input, i8))
+    traits = (QuantizedTogether(Pool2D.input, Pool2D.output), *_OF_ONE_SCALE, *Pool2D.traits)
+    versions = _VERSIONS
 
 
 class L2Pool2D(Pool2D, name="tfl.l2_pool_2d"):
@@ -91,8 +86,16 @@ class ResizedImage(Operator):
     """Of another height and width."""
 
     __slots__ = ()
-    input: Value
-    size: Value
+    input: Value = operand()
+    size: Value = operand(indices=True)
+    output: Value = result()
+    traits: ClassVar[tuple[Trait, ...]] = (
+        SameScale(input, output),
+        NonNegative(size),
+        SameElementType(input, output),
+        HasShape(size, 2),
+        SizedBy(size),
+    )
 
     def infer(self, site: Stated) -> Dims:
         n, _, _, c = site.dims(self.input, 4)
@@ -103,46 +106,25 @@ class ResizeBilinear(ResizedImage, name="tfl.resize_bilinear", newest=4):
     """Interpolated between the four nearest elements. Source: kernels/resize_bilinear.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    size: Value = operand(indices=True)
-    output: Value = result()
     new_height: int = attribute(default=0)
     new_width: int = attribute(default=0)
     align_corners: bool = attribute(default=False)
     half_pixel_centers: bool = attribute(default=False)
-    traits = (
-        SameScale(input, output),
-        NonNegative(size),
-        Exclusive(align_corners, half_pixel_centers),
-        SameElementType(input, output),
-        HasShape(size, 2),
-        ComputesInFloat(),
-        SizedBy(size),
-    )
+    traits = (*ResizedImage.traits, Exclusive(align_corners, half_pixel_centers), ComputesInFloat())
 
 
 class ResizeNearestNeighbor(ResizedImage, name="tfl.resize_nearest_neighbor", newest=4):
     """The nearest element. Source: kernels/resize_nearest_neighbor.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    size: Value = operand(indices=True)
-    output: Value = result()
     align_corners: bool = attribute(default=False)
     half_pixel_centers: bool = attribute(default=False)
-    traits = (
-        SameScale(input, output),
-        NonNegative(size),
-        SameElementType(input, output),
-        HasShape(size, 2),
-        MovesElements(input),
-        SizedBy(size),
-    )
+    traits = (*ResizedImage.traits, MovesElements(ResizedImage.input))
     versions = (
-        Needs(4, input, i16),
+        Needs(4, ResizedImage.input, i16),
         Needs(3, attribute=half_pixel_centers),
         Needs(3, attribute=align_corners),
-        Needs(2, input, i8),
+        Needs(2, ResizedImage.input, i8),
     )
 
 

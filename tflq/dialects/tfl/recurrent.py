@@ -1,8 +1,8 @@
-"""Operators with a state between runs."""
+"""Operators with a state between runs: recurrent cells, variables and tables."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, plus, product, text
@@ -69,10 +69,7 @@ class LSTM(Operator, name="tfl.lstm", newest=4):
     proj_clip: float = attribute(default=0.0, finite=True)
     kernel_type: str = attribute(default="FULL")
     asymmetric_quantize_inputs: bool = attribute(default=False)
-    traits = (
-        STATE,
-        Recurrent(),
-    )
+    traits = (STATE, Recurrent())
 
     def infer(self, site: Stated) -> list[Shape]:
         """The basic kernel has data, activation, weights, biases and state; its results are activation, state, joined
@@ -124,10 +121,7 @@ class UnidirectionalSequenceLSTM(Operator, name="tfl.unidirectional_sequence_lst
     time_major: bool = attribute(default=False)
     asymmetric_quantize_inputs: bool = attribute(default=False)
     diagonal_recurrent_tensors: bool = attribute(default=False)
-    traits = (
-        STATE,
-        Recurrent(),
-    )
+    traits = (STATE, Recurrent())
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input, least=2)
@@ -151,10 +145,7 @@ class BidirectionalSequenceLSTM(Operator, name="tfl.bidirectional_sequence_lstm"
     merge_outputs: bool = attribute(default=False)
     time_major: bool = attribute(default=True)
     asymmetric_quantize_inputs: bool = attribute(default=False)
-    traits = (
-        STATE,
-        Recurrent(),
-    )
+    traits = (STATE, Recurrent())
 
     def infer(self, site: Stated) -> list[Shape]:
         dims = site.dims(self.inputs[0], 3)
@@ -164,8 +155,8 @@ class BidirectionalSequenceLSTM(Operator, name="tfl.bidirectional_sequence_lstm"
         return _both_ways(dims, forward, backward, merged=self.merge_outputs)
 
 
-class RNN(Operator, name="tfl.rnn", newest=3):
-    """One step of a basic recurrent cell. Source: kernels/basic_rnn.cc."""
+class BasicCell(Operator):
+    """A basic recurrent cell: activation(weights · input + recurrent · state + bias), which is the next state."""
 
     __slots__ = ()
     input: Value = operand()
@@ -174,9 +165,15 @@ class RNN(Operator, name="tfl.rnn", newest=3):
     bias: Value = operand()
     state: Value = operand()
     output: Value = result()
+    traits = (STATE, Recurrent())
+
+
+class RNN(BasicCell, name="tfl.rnn", newest=3):
+    """One step of a basic recurrent cell. Source: kernels/basic_rnn.cc."""
+
+    __slots__ = ()
     fused_activation_function: str = attribute(default="NONE")
     asymmetric_quantize_inputs: bool = attribute(default=False)
-    traits = (STATE, Recurrent())
 
     def infer(self, site: Stated) -> Dims:
         batch, units = site.dims(self.input, 2)[0], site.dims(self.weights, 2)[0]
@@ -184,20 +181,13 @@ class RNN(Operator, name="tfl.rnn", newest=3):
         return (batch, units)
 
 
-class UnidirectionalSequenceRNN(Operator, name="tfl.unidirectional_sequence_rnn", newest=3):
+class UnidirectionalSequenceRNN(BasicCell, name="tfl.unidirectional_sequence_rnn", newest=3):
     """A basic recurrent cell over a sequence. Source: kernels/unidirectional_sequence_rnn.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    weights: Value = operand()
-    recurrent: Value = operand()
-    bias: Value = operand()
-    state: Value = operand()
-    output: Value = result()
     time_major: bool = attribute(default=False)
     fused_activation_function: str = attribute(default="NONE")
     asymmetric_quantize_inputs: bool = attribute(default=False)
-    traits = (STATE, Recurrent())
 
     def infer(self, site: Stated) -> Dims:
         dims, units = site.dims(self.input, 3), site.dims(self.weights, 2)[0]
@@ -256,10 +246,7 @@ class SVDF(Operator, name="tfl.svdf", newest=4):
     rank: int = attribute(default=0, positive=True)
     fused_activation_function: str = attribute(default="NONE")
     asymmetric_quantize_inputs: bool = attribute(default=False)
-    traits = (
-        STATE,
-        Recurrent(),
-    )
+    traits = (STATE, Recurrent())
 
     def infer(self, site: Stated) -> Dims:
         batch, filters = site.dims(self.input, 2)[0], site.dims(self.feature, 2)[0]
@@ -269,6 +256,9 @@ class SVDF(Operator, name="tfl.svdf", newest=4):
 
 
 # Variables and tables.
+
+
+_OF_TABLES: Final = Unquantized("its tensors are handles, keys and strings")
 
 
 class VarHandle(Operator, name="tfl.var_handle"):
@@ -317,7 +307,7 @@ class Hashtable(Operator, name="tfl.hashtable"):
     table_id: int = attribute(default=0)
     key_dtype: str = attribute(default="FLOAT32")
     value_dtype: str = attribute(default="FLOAT32")
-    traits = (Impure(), Unquantized("its tensors are handles, keys and strings"))
+    traits = (Impure(), _OF_TABLES)
 
     def infer(self, _: Stated) -> Shape:
         return (1,)
@@ -331,7 +321,7 @@ class HashtableFind(Operator, name="tfl.hashtable_find"):
     keys: Value = operand()
     default: Value = operand()
     output: Value = result()
-    traits = (Impure(), Unquantized("its tensors are handles, keys and strings"))
+    traits = (Impure(), _OF_TABLES)
 
     def infer(self, site: Stated) -> Shape:
         return site.dims(self.keys)
@@ -344,7 +334,7 @@ class HashtableImport(Operator, name="tfl.hashtable_import"):
     table: Value = operand()
     keys: Value = operand()
     values: Value = operand()
-    traits = (Impure(), Unquantized("its tensors are handles, keys and strings"))
+    traits = (Impure(), _OF_TABLES)
 
     def infer(self, _: Stated) -> list[Shape]:
         return []
@@ -356,7 +346,7 @@ class HashtableSize(Operator, name="tfl.hashtable_size"):
     __slots__ = ()
     table: Value = operand()
     output: Value = result()
-    traits = (Impure(), Unquantized("its tensors are handles, keys and strings"))
+    traits = (Impure(), _OF_TABLES)
 
     def infer(self, _: Stated) -> Shape:
         return (1,)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
-from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, reduced, text, without_dim
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits.operands import Axes, ComputedEarly, NonNegative, SizedBy, Unquantized
@@ -13,35 +13,16 @@ from tflq.dialects.traits.types import SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i8, i16, ui8
 
-__all__ = [
-    "ArgMax",
-    "ArgMin",
-    "Cumsum",
-    "Mean",
-    "NumberReduction",
-    "ReduceAll",
-    "ReduceAny",
-    "ReduceMax",
-    "ReduceMin",
-    "ReduceProd",
-    "Reduction",
-    "SegmentSum",
-    "Sum",
-    "TopKV2",
-    "UnsortedSegmentMax",
-    "UnsortedSegmentMin",
-    "UnsortedSegmentProd",
-    "UnsortedSegmentSum",
-]
-
 
 class AxesReduced(Operator):
-    """Over axes, which go, or stay with size 1."""
+    """Over axes, which go, or stay with size 1. Source: kernels/reduce.cc."""
 
     __slots__ = ()
-    input: Value
-    axes: Value
-    keep_dims: bool
+    input: Value = operand()
+    axes: Value = operand(indices=True)
+    output: Value = result()
+    keep_dims: bool = attribute(default=False)
+    traits: ClassVar[tuple[Trait, ...]] = (Axes(axes, input), SizedBy(axes))
 
     def infer(self, site: Stated) -> Dims:
         dims, axes = site.dims(self.input), site.ints(self.axes)
@@ -51,120 +32,85 @@ class AxesReduced(Operator):
         return reduced(dims, {site.axis(a, len(dims)) for a in whole}, keep=self.keep_dims) if dims else ()
 
 
-class Mean(AxesReduced, name="tfl.mean", newest=3):
+class NumbersReduced(AxesReduced):
+    """Numbers over axes."""
+
+    __slots__ = ()
+    traits = (
+        *AxesReduced.traits,
+        SameElementType(AxesReduced.input, AxesReduced.output, unless_quantized=True),
+        Misreads("scales", "result type"),
+    )
+
+
+class Mean(NumbersReduced, name="tfl.mean", newest=3):
     """The mean over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    axes: Value = operand(indices=True)
-    output: Value = result()
-    keep_dims: bool = attribute(default=False)
-    traits = (
-        QuantizedTogether(input, output),
-        Axes(axes, input),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales", "result type"),
-        SizedBy(axes),
-    )
+    traits = (QuantizedTogether(AxesReduced.input, AxesReduced.output), *NumbersReduced.traits)
 
 
-class Sum(AxesReduced, name="tfl.sum", newest=2):
+class Sum(NumbersReduced, name="tfl.sum", newest=2):
     """The sum over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    axes: Value = operand(indices=True)
-    output: Value = result()
-    keep_dims: bool = attribute(default=False)
-    traits = (
-        Axes(axes, input),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales", "result type"),
-        SizedBy(axes),
-    )
-    versions = (Needs(2, input, i8),)
+    versions = (Needs(2, AxesReduced.input, i8),)
 
 
-class ReduceProd(AxesReduced, name="tfl.reduce_prod", newest=2):
+class ReduceProd(NumbersReduced, name="tfl.reduce_prod", newest=2):
     """The product over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    axes: Value = operand(indices=True)
-    output: Value = result()
-    keep_dims: bool = attribute(default=False)
+    traits = (*NumbersReduced.traits, Unbounded(), ComputedEarly())
+    versions = (Needs(2, AxesReduced.input, i16), Needs(2, AxesReduced.input, i8))
+
+
+class _Extreme(NumbersReduced):
+    """One of the elements over axes."""
+
+    __slots__ = ()
     traits = (
-        Axes(axes, input),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales", "result type"),
-        Unbounded(),
-        SizedBy(axes),
-        ComputedEarly(),
+        SameScale(AxesReduced.input, AxesReduced.output),
+        *NumbersReduced.traits,
+        AsksSameScale(i8, ui8, i16),
     )
-    versions = (Needs(2, input, i16), Needs(2, input, i8))
+    versions = (Needs(3, AxesReduced.input, i16), Needs(2, AxesReduced.input, i8))
 
 
-class ReduceMax(AxesReduced, name="tfl.reduce_max", newest=3):
+class ReduceMax(_Extreme, name="tfl.reduce_max", newest=3):
     """The greatest over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    axes: Value = operand(indices=True)
-    output: Value = result()
-    keep_dims: bool = attribute(default=False)
-    traits = (
-        SameScale(input, output),
-        Axes(axes, input),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales", "result type"),
-        AsksSameScale(i8, ui8, i16),
-        SizedBy(axes),
-    )
-    versions = (Needs(3, input, i16), Needs(2, input, i8))
 
 
-class ReduceMin(AxesReduced, name="tfl.reduce_min", newest=3):
+class ReduceMin(_Extreme, name="tfl.reduce_min", newest=3):
     """The least over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    axes: Value = operand(indices=True)
-    output: Value = result()
-    keep_dims: bool = attribute(default=False)
-    traits = (
-        SameScale(input, output),
-        Axes(axes, input),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales", "result type"),
-        AsksSameScale(i8, ui8, i16),
-        SizedBy(axes),
-    )
-    versions = (Needs(3, input, i16), Needs(2, input, i8))
 
 
-class ReduceAny(AxesReduced, name="tfl.reduce_any"):
+class _Truths(AxesReduced):
+    """Truth values over axes."""
+
+    __slots__ = ()
+    traits = (*AxesReduced.traits, Unquantized("its tensors are truth values"))
+
+
+class ReduceAny(_Truths, name="tfl.reduce_any"):
     """Whether any is true over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    axes: Value = operand(indices=True)
-    output: Value = result()
-    keep_dims: bool = attribute(default=False)
-    traits = (Axes(axes, input), Unquantized("its tensors are truth values"), SizedBy(axes))
 
 
-class ReduceAll(AxesReduced, name="tfl.reduce_all"):
+class ReduceAll(_Truths, name="tfl.reduce_all"):
     """Whether all are true over axes. Source: kernels/reduce.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    axes: Value = operand(indices=True)
-    output: Value = result()
-    keep_dims: bool = attribute(default=False)
-    traits = (Axes(axes, input), Unquantized("its tensors are truth values"), SizedBy(axes))
 
 
-Reduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin | ReduceAny | ReduceAll
+NumberReduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
+"""Numbers along axes, combined to one."""
+Reduction: TypeAlias = NumberReduction | ReduceAny | ReduceAll
 """What reduces over axes."""
 
 
@@ -184,8 +130,12 @@ class IndexAlong(Operator):
     """Where an element is along an axis, which goes."""
 
     __slots__ = ()
-    input: Value
-    axis: Value
+    input: Value = operand()
+    axis: Value = operand(indices=True)
+    output: Value = result()
+    output_type: str = attribute(default="FLOAT32")
+    traits = (Axes(axis, input), SizedBy(axis))
+    versions = (Needs(2, input, i8),)
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input)
@@ -197,24 +147,12 @@ class ArgMax(IndexAlong, name="tfl.arg_max", newest=2):
     """Where the greatest element is along an axis. Source: kernels/arg_min_max.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    axis: Value = operand(indices=True)
-    output: Value = result()
-    output_type: str = attribute(default="FLOAT32")
-    traits = (Axes(axis, input), SizedBy(axis))
-    versions = (Needs(2, input, i8),)
 
 
 class ArgMin(IndexAlong, name="tfl.arg_min", newest=2):
     """Where the least element is along an axis. Source: kernels/arg_min_max.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    axis: Value = operand(indices=True)
-    output: Value = result()
-    output_type: str = attribute(default="FLOAT32")
-    traits = (Axes(axis, input), SizedBy(axis))
-    versions = (Needs(2, input, i8),)
 
 
 class TopKV2(Operator, name="tfl.topk_v2", newest=3):
@@ -257,9 +195,11 @@ class UnsortedSegments(Operator):
     """Rows combined by the number of their segment; `count` says how many segments there are."""
 
     __slots__ = ()
-    input: Value
-    segments: Value
-    count: Value
+    input: Value = operand()
+    segments: Value = operand(indices=True)
+    count: Value = operand(indices=True)
+    output: Value = result()
+    traits: ClassVar[tuple[Trait, ...]] = (NonNegative(count), SizedBy(segments, count))
 
     def infer(self, site: Stated) -> Dims:
         (count,) = site.ints(self.count, 1)
@@ -270,45 +210,22 @@ class UnsortedSegmentSum(UnsortedSegments, name="tfl.unsorted_segment_sum"):
     """Sums of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    segments: Value = operand(indices=True)
-    count: Value = operand(indices=True)
-    output: Value = result()
-    traits = (NonNegative(count), SizedBy(segments, count))
 
 
 class UnsortedSegmentProd(UnsortedSegments, name="tfl.unsorted_segment_prod"):
     """Products of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    segments: Value = operand(indices=True)
-    count: Value = operand(indices=True)
-    output: Value = result()
-    traits = (NonNegative(count), Unbounded(), SizedBy(segments, count))
+    traits = (*UnsortedSegments.traits, Unbounded())
 
 
 class UnsortedSegmentMax(UnsortedSegments, name="tfl.unsorted_segment_max"):
     """The greatest of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    segments: Value = operand(indices=True)
-    count: Value = operand(indices=True)
-    output: Value = result()
-    traits = (NonNegative(count), SizedBy(segments, count))
 
 
 class UnsortedSegmentMin(UnsortedSegments, name="tfl.unsorted_segment_min"):
     """The least of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    segments: Value = operand(indices=True)
-    count: Value = operand(indices=True)
-    output: Value = result()
-    traits = (NonNegative(count), SizedBy(segments, count))
-
-
-NumberReduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
-"""Numbers along axes, combined to one."""

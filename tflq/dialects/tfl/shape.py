@@ -1,8 +1,9 @@
-"""Shapes, ranges, and tensors made of one value."""
+"""Shapes, ranges, tensors made of one value, random numbers and spectra."""
 
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated
@@ -12,6 +13,8 @@ from tflq.dialects.traits.quantization import AsksSameScale, Misreads, SameScale
 from tflq.dialects.traits.types import Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i64, ui8
+
+_OF_SHAPES: Final = Unquantized("its tensors are shapes, or what a shape follows from")
 
 
 class Shape(Operator, name="tfl.shape"):
@@ -47,11 +50,7 @@ class Range(Operator, name="tfl.range"):
     limit: Value = operand()
     delta: Value = operand()
     output: Value = result()
-    traits = (
-        Unquantized("its tensors are shapes, or what a shape follows from"),
-        SizedBy(start, limit, delta),
-        ComputedEarly(),
-    )
+    traits = (_OF_SHAPES, SizedBy(start, limit, delta), ComputedEarly())
     versions = (Needs(2, start, i64),)
 
     def infer(self, site: Stated) -> Dims:
@@ -96,7 +95,7 @@ class BroadcastArgs(Operator, name="tfl.broadcast_args"):
     lhs: Value = operand(indices=True)
     rhs: Value = operand(indices=True)
     output: Value = result()
-    traits = (Unquantized("its tensors are shapes, or what a shape follows from"), ComputedEarly())
+    traits = (_OF_SHAPES, ComputedEarly())
 
     def infer(self, site: Stated) -> Dims:
         (a,), (b,) = site.dims(self.lhs, 1), site.dims(self.rhs, 1)
@@ -106,32 +105,33 @@ class BroadcastArgs(Operator, name="tfl.broadcast_args"):
 # Random numbers.
 
 
-class RandomUniform(Operator, name="tfl.random_uniform"):
+_DRAWN: Final = Unquantized("it draws random numbers, as floats or bits")
+
+
+class RandomTensor(Operator):
+    """Random numbers in a given shape."""
+
+    __slots__ = ()
+    shape: Value = operand(indices=True)
+    output: Value = result()
+    seed: int = attribute(default=0)
+    seed2: int = attribute(default=0)
+    traits = (NonNegative(shape), Impure(), _DRAWN, SizedBy(shape))
+
+    def infer(self, site: Stated) -> Dims:
+        return tuple(site.ints(self.shape))
+
+
+class RandomUniform(RandomTensor, name="tfl.random_uniform"):
     """Uniform ones in [0, 1). Source: kernels/random_ops.cc."""
 
     __slots__ = ()
-    shape: Value = operand(indices=True)
-    output: Value = result()
-    seed: int = attribute(default=0)
-    seed2: int = attribute(default=0)
-    traits = (NonNegative(shape), Impure(), Unquantized("it draws random numbers, as floats or bits"), SizedBy(shape))
-
-    def infer(self, site: Stated) -> Dims:
-        return tuple(site.ints(self.shape))
 
 
-class RandomStandardNormal(Operator, name="tfl.random_standard_normal"):
+class RandomStandardNormal(RandomTensor, name="tfl.random_standard_normal"):
     """Normal ones. Source: kernels/random_ops.cc."""
 
     __slots__ = ()
-    shape: Value = operand(indices=True)
-    output: Value = result()
-    seed: int = attribute(default=0)
-    seed2: int = attribute(default=0)
-    traits = (NonNegative(shape), Impure(), Unquantized("it draws random numbers, as floats or bits"), SizedBy(shape))
-
-    def infer(self, site: Stated) -> Dims:
-        return tuple(site.ints(self.shape))
 
 
 class Multinomial(Operator, name="tfl.multinomial"):
@@ -143,12 +143,7 @@ class Multinomial(Operator, name="tfl.multinomial"):
     output: Value = result()
     seed: int = attribute(default=0)
     seed2: int = attribute(default=0)
-    traits = (
-        NonNegative(samples),
-        Impure(),
-        Unquantized("it draws random numbers, as floats or bits"),
-        SizedBy(logits, samples),
-    )
+    traits = (NonNegative(samples), Impure(), _DRAWN, SizedBy(logits, samples))
 
     def infer(self, site: Stated) -> Dims:
         return (site.dims(self.logits, 2)[0], *site.ints(self.samples, 1))
@@ -157,40 +152,34 @@ class Multinomial(Operator, name="tfl.multinomial"):
 # Complex numbers and spectra.
 
 
-class Real(Operator, name="tfl.real"):
+_COMPLEX: Final = Unquantized("its tensors are complex numbers, or floats that become such")
+
+
+class OfComplex(Operator):
+    """A real function of complex numbers, element by element."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (_COMPLEX, Elementwise(input, output, strict=False))
+
+
+class Real(OfComplex, name="tfl.real"):
     """The real part. Source: kernels/complex_support.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        Unquantized("its tensors are complex numbers, or floats that become such"),
-        Elementwise(input, output, strict=False),
-    )
 
 
-class Imag(Operator, name="tfl.imag"):
+class Imag(OfComplex, name="tfl.imag"):
     """The imaginary part. Source: kernels/complex_support.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        Unquantized("its tensors are complex numbers, or floats that become such"),
-        Elementwise(input, output, strict=False),
-    )
 
 
-class ComplexAbs(Operator, name="tfl.complex_abs"):
+class ComplexAbs(OfComplex, name="tfl.complex_abs"):
     """The absolute value. Source: kernels/complex_support.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        Unquantized("its tensors are complex numbers, or floats that become such"),
-        Elementwise(input, output, strict=False),
-    )
 
 
 class RFFT2D(Operator, name="tfl.rfft2d"):
@@ -200,7 +189,7 @@ class RFFT2D(Operator, name="tfl.rfft2d"):
     input: Value = operand()
     length: Value = operand(indices=True)
     output: Value = result()
-    traits = (NonNegative(length), Unquantized("its tensors are complex numbers, or floats that become such"))
+    traits = (NonNegative(length), _COMPLEX)
 
     def infer(self, site: Stated) -> Dims:
         height, width = site.ints(self.length, 2)

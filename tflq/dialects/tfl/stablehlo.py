@@ -18,67 +18,16 @@ from tflq.dialects.inference import (
     reduced,
     reshaped,
 )
-from tflq.dialects.tfl.control import CALLS
+from tflq.dialects.tfl.control import CALLS, Many
 from tflq.dialects.traits.operands import Calls, Impure, Unquantized
 from tflq.dialects.traits.quantization import FloatKernel, Misreads, NeverRuns, Unbounded
 from tflq.dialects.traits.types import Elementwise, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 
-__all__ = [
-    "StablehloAbs",
-    "StablehloAdd",
-    "StablehloAnd",
-    "StablehloBinary",
-    "StablehloBroadcastInDim",
-    "StablehloCase",
-    "StablehloCbrt",
-    "StablehloClamp",
-    "StablehloCompare",
-    "StablehloComposite",
-    "StablehloConcatenate",
-    "StablehloConvert",
-    "StablehloConvolution",
-    "StablehloCosine",
-    "StablehloCustomCall",
-    "StablehloDivide",
-    "StablehloDotGeneral",
-    "StablehloDynamicSlice",
-    "StablehloDynamicUpdateSlice",
-    "StablehloExponential",
-    "StablehloFloor",
-    "StablehloGather",
-    "StablehloIota",
-    "StablehloLog",
-    "StablehloLogistic",
-    "StablehloMaximum",
-    "StablehloMinimum",
-    "StablehloMultiply",
-    "StablehloNegate",
-    "StablehloOr",
-    "StablehloPad",
-    "StablehloPower",
-    "StablehloReduce",
-    "StablehloReduceWindow",
-    "StablehloRemainder",
-    "StablehloReshape",
-    "StablehloRngBitGenerator",
-    "StablehloRsqrt",
-    "StablehloScatter",
-    "StablehloSelect",
-    "StablehloShiftLeft",
-    "StablehloSlice",
-    "StablehloSort",
-    "StablehloSubtract",
-    "StablehloTanh",
-    "StablehloTranspose",
-    "StablehloUnary",
-    "StablehloWhile",
-]
-
 
 def _numbers(op: Operator, name: str, count: int | None = None, default: int | None = None) -> list[int]:
-    """The numbers of an option; `count`: how many there must be, `default`: what each is if there are none."""
+    """The numbers of an option, which must be `count`; without any, `default` each."""
     stated = getattr(op, name)
     found = [] if stated is None else [int(v) for v in stated]
     if not found and default is not None:
@@ -196,18 +145,16 @@ class StablehloCompare(StablehloBinary, name="tfl.stablehlo_compare"):
     compare_type: str = attribute(default="STABLEHLO_COMPARISON_TYPE_NOTYPE")
 
 
-class StablehloComposite(Operator, name="tfl.stablehlo_composite"):
+class StablehloComposite(Many, name="tfl.stablehlo_composite"):
     """An operator with a name, and the function that it stands for."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     name_: Any = attribute(default=None, key="name")
     decomposition_subgraph_index: int = attribute(default=0)
     composite_attributes: Any = attribute(default=None)
     composite_attributes_format: str = attribute(default="FLEXBUFFERS")
     version: int = attribute(default=0)
-    traits = (CALLS, Calls(decomposition_subgraph_index, inputs=inputs), Impure())
+    traits = (CALLS, Calls(decomposition_subgraph_index, inputs=Many.inputs), Impure())
 
     def infer(self, site: Stated) -> list[Shape]:
         return site.branches([self.decomposition_subgraph_index], self.operands)
@@ -264,12 +211,10 @@ class StablehloCosine(StablehloUnary, name="tfl.stablehlo_cosine"):
     __slots__ = ()
 
 
-class StablehloCustomCall(Operator, name="tfl.stablehlo_custom_call"):
+class StablehloCustomCall(Many, name="tfl.stablehlo_custom_call"):
     """An operator from outside StableHLO."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     call_target_name: Any = attribute(default=None)
     has_side_effect: bool = attribute(default=False)
     backend_config: Any = attribute(default=None)
@@ -464,12 +409,10 @@ class StablehloPower(StablehloBinary, name="tfl.stablehlo_power"):
     __slots__ = ()
 
 
-class StablehloReduce(Operator, name="tfl.stablehlo_reduce"):
+class StablehloReduce(Many, name="tfl.stablehlo_reduce"):
     """A reduction by a function."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     dimensions: Any = attribute(default=None)
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(body_subgraph_index),)
@@ -479,12 +422,10 @@ class StablehloReduce(Operator, name="tfl.stablehlo_reduce"):
         return [reduced(site.dims(value), gone) for value in self.inputs[: len(self.outputs)]]
 
 
-class StablehloReduceWindow(Operator, name="tfl.stablehlo_reduce_window"):
+class StablehloReduceWindow(Many, name="tfl.stablehlo_reduce_window"):
     """A reduction of each window by a function."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     window_dimensions: Any = attribute(default=None)
     window_strides: Any = attribute(default=None)
     base_dilations: Any = attribute(default=None)
@@ -602,12 +543,10 @@ class StablehloSlice(Operator, name="tfl.stablehlo_slice"):
         return tuple(len(range(*part)) for part in zip(*parts, strict=True))
 
 
-class StablehloSort(Operator, name="tfl.stablehlo_sort"):
+class StablehloSort(Many, name="tfl.stablehlo_sort"):
     """Operands sorted by a function."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     dimension: int = attribute(default=0)
     is_stable: bool = attribute(default=False)
     comparator_subgraph_index: int = attribute(default=0)
@@ -642,12 +581,10 @@ class StablehloTranspose(Operator, name="tfl.stablehlo_transpose"):
         return permuted(dims, _numbers(self, "permutation", len(dims)))
 
 
-class StablehloWhile(Operator, name="tfl.stablehlo_while"):
+class StablehloWhile(Many, name="tfl.stablehlo_while"):
     """Runs a function as long as another says so."""
 
     __slots__ = ()
-    inputs: list[Value | None] = operand(variadic=True)
-    outputs: list[Value] = result(variadic=True)
     cond_subgraph_index: int = attribute(default=0)
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(cond_subgraph_index, body_subgraph_index), Impure())

@@ -11,24 +11,6 @@ from tflq.dialects.traits.types import Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i32
 
-__all__ = [
-    "Abs",
-    "Ceil",
-    "Cos",
-    "Exp",
-    "Floor",
-    "Log",
-    "Neg",
-    "Round",
-    "Rsqrt",
-    "Sign",
-    "Sin",
-    "Sqrt",
-    "Square",
-    "Unary",
-    "ZerosLike",
-]
-
 
 class Unary(Operator):
     """A function of real numbers, element by element."""

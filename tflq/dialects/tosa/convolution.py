@@ -1,4 +1,4 @@
-"""Convolutions NHWC × OHWI with a wide accumulator."""
+"""Convolutions NHWC × OHWI with a wide accumulator, products of matrices, pools."""
 
 from __future__ import annotations
 
@@ -11,77 +11,60 @@ from tflq.ir.core import Value
 from tflq.ir.types import i2, i4, i8, i16, i32, i64, ui8
 
 
-class WholeConvolution(Operator):
-    """Windows of all channels: the weight has a filter for each channel of the result, its spatial dims, and the
-    channels of the input."""
+class Weighted(Operator):
+    """Windows of the input times a weight, plus a bias, in a wide accumulator."""
 
     __slots__ = ()
-    input: Value
-    weight: Value
-    pad: tuple[int, ...]
-    stride: tuple[int, ...]
-    dilation: tuple[int, ...]
-
-    def infer(self, site: Stated) -> Dims:
-        rank = len(self.stride) + 2
-        n, *sizes, channels = site.dims(self.input, rank)
-        outputs, *kernel, inputs = site.dims(self.weight, rank)
-        agree(channels, inputs, "the channels of input and weight")
-        return (n, *convolved(sizes, kernel, self.stride, self.pad, self.dilation), outputs)
+    F = OneOf(FLOAT)
+    C = OneOf(i32, i64)
+    input: Value = operand(OneOf(i8, ui8, i16), F)
+    weight: Value = operand(OneOf(i2, i4, i8, ui8, i16), F)
+    bias: Value = operand(C, F)
+    output: Value = result(C, F)
+    stride: tuple[int, ...] = attribute(ints(2))
+    input_zp: int = attribute(INT)
+    weight_zp: int = attribute(INT)
+    traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
 
 
-class Conv2D(WholeConvolution, name="tosa.conv2d"):
+class Conv2D(Weighted, name="tosa.conv2d"):
     """2-D convolution."""
 
     __slots__ = ()
-    F = OneOf(FLOAT)
-    C = OneOf(i32, i64)
-    input: Value = operand(OneOf(i8, ui8, i16), F)
-    weight: Value = operand(OneOf(i2, i4, i8, ui8, i16), F)
-    bias: Value = operand(C, F)
-    output: Value = result(C, F)
     pad: tuple[int, ...] = attribute(ints(4))
-    stride: tuple[int, ...] = attribute(ints(2))
     dilation: tuple[int, ...] = attribute(ints(2))
-    input_zp: int = attribute(INT)
-    weight_zp: int = attribute(INT)
-    traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
+
+    def infer(self, site: Stated) -> Dims:
+        return _convolved(self, site)
 
 
-class Conv3D(WholeConvolution, name="tosa.conv3d"):
+class Conv3D(Weighted, name="tosa.conv3d"):
     """3-D convolution."""
 
     __slots__ = ()
-    F = OneOf(FLOAT)
-    C = OneOf(i32, i64)
-    input: Value = operand(OneOf(i8, ui8, i16), F)
-    weight: Value = operand(OneOf(i2, i4, i8, ui8, i16), F)
-    bias: Value = operand(C, F)
-    output: Value = result(C, F)
-    pad: tuple[int, ...] = attribute(ints(6))
     stride: tuple[int, ...] = attribute(ints(3))
+    pad: tuple[int, ...] = attribute(ints(6))
     dilation: tuple[int, ...] = attribute(ints(3))
-    input_zp: int = attribute(INT)
-    weight_zp: int = attribute(INT)
-    traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
+
+    def infer(self, site: Stated) -> Dims:
+        return _convolved(self, site)
 
 
-class DepthwiseConv2D(Operator, name="tosa.depthwise_conv2d"):
+def _convolved(op: Conv2D | Conv3D, site: Stated) -> Dims:
+    """The weight has a filter for each channel of the result, its spatial dims, and the channels of the input."""
+    rank = len(op.stride) + 2
+    n, *sizes, channels = site.dims(op.input, rank)
+    outputs, *kernel, inputs = site.dims(op.weight, rank)
+    agree(channels, inputs, "the channels of input and weight")
+    return (n, *convolved(sizes, kernel, op.stride, op.pad, op.dilation), outputs)
+
+
+class DepthwiseConv2D(Weighted, name="tosa.depthwise_conv2d"):
     """2-D convolution of each channel by itself; the weight is [H, W, C, M]."""
 
     __slots__ = ()
-    F = OneOf(FLOAT)
-    C = OneOf(i32, i64)
-    input: Value = operand(OneOf(i8, ui8, i16), F)
-    weight: Value = operand(OneOf(i2, i4, i8, ui8, i16), F)
-    bias: Value = operand(C, F)
-    output: Value = result(C, F)
     pad: tuple[int, ...] = attribute(ints(4))
-    stride: tuple[int, ...] = attribute(ints(2))
     dilation: tuple[int, ...] = attribute(ints(2))
-    input_zp: int = attribute(INT)
-    weight_zp: int = attribute(INT)
-    traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
 
     def infer(self, site: Stated) -> Dims:
         n, *sizes, channels = site.dims(self.input, 4)
@@ -90,22 +73,12 @@ class DepthwiseConv2D(Operator, name="tosa.depthwise_conv2d"):
         return (n, *convolved(sizes, kernel, self.stride, self.pad, self.dilation), product((each, multiplier)))
 
 
-class TransposeConv2D(Operator, name="tosa.transpose_conv2d"):
+class TransposeConv2D(Weighted, name="tosa.transpose_conv2d"):
     """The transpose of a 2-D convolution. out_pad (top, bottom, left, right) is added to the full result; less than 0
     crops it."""
 
     __slots__ = ()
-    F = OneOf(FLOAT)
-    C = OneOf(i32, i64)
-    input: Value = operand(OneOf(i8, ui8, i16), F)
-    weight: Value = operand(OneOf(i2, i4, i8, ui8, i16), F)
-    bias: Value = operand(C, F)
-    output: Value = result(C, F)
     out_pad: tuple[int, ...] = attribute(ints(4))
-    stride: tuple[int, ...] = attribute(ints(2))
-    input_zp: int = attribute(INT)
-    weight_zp: int = attribute(INT)
-    traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
 
     def infer(self, site: Stated) -> Dims:
         n, *sizes, channels = site.dims(self.input, 4)

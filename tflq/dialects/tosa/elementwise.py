@@ -1,4 +1,4 @@
-"""Functions of floats, clamps."""
+"""Elementwise ops: functions of floats, arithmetic, bits and logic, comparisons."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Tanh(FloatFunction, name="tosa.tanh"):
     __slots__ = ()
 
 
-# Tabulable arithmetic.
+# Arithmetic of numbers.
 
 
 class Abs(Operator, name="tosa.abs"):
@@ -116,8 +116,8 @@ class Abs(Operator, name="tosa.abs"):
     traits = (Elementwise(input1, output),)
 
 
-class Add(Operator, name="tosa.add"):
-    """input1 + input2."""
+class _Linear(Operator):
+    """The sum or difference of two numbers."""
 
     __slots__ = ()
     T = OneOf(i32, i64, FLOAT)
@@ -125,6 +125,18 @@ class Add(Operator, name="tosa.add"):
     input2: Value = operand(T)
     output: Value = result(T)
     traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class Add(_Linear, name="tosa.add"):
+    """input1 + input2."""
+
+    __slots__ = ()
+
+
+class Sub(_Linear, name="tosa.sub"):
+    """input1 - input2."""
+
+    __slots__ = ()
 
 
 class IntDiv(Operator, name="tosa.intdiv"):
@@ -137,26 +149,27 @@ class IntDiv(Operator, name="tosa.intdiv"):
     traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
-class Maximum(Operator, name="tosa.maximum"):
+class _Extreme(Operator):
+    """One of two numbers."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(T)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class Maximum(_Extreme, name="tosa.maximum"):
     """The greater of two."""
 
     __slots__ = ()
-    T = OneOf(INTEGER, FLOAT)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(T)
-    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
-class Minimum(Operator, name="tosa.minimum"):
+class Minimum(_Extreme, name="tosa.minimum"):
     """The lesser of two."""
 
     __slots__ = ()
-    T = OneOf(INTEGER, FLOAT)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(T)
-    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class Mul(Operator, name="tosa.mul"):
@@ -196,17 +209,6 @@ class Pow(Operator, name="tosa.pow"):
     traits = (Broadcasts(input1, input2, output),)
 
 
-class Sub(Operator, name="tosa.sub"):
-    """input1 - input2."""
-
-    __slots__ = ()
-    T = OneOf(i32, i64, FLOAT)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(T)
-    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
-
-
 # Bits of integers, and logic.
 
 
@@ -231,16 +233,12 @@ class _OfTruth(Operator):
     traits: ClassVar[tuple[Trait, ...]] = (Broadcasts(input1, input2, output),)
 
 
-class ArithmeticRightShift(Operator, name="tosa.arithmetic_right_shift"):
+class ArithmeticRightShift(_OfBits, name="tosa.arithmetic_right_shift"):
     """input1 shifted right by input2; the sign stays; `round` adds the last bit lost."""
 
     __slots__ = ()
-    T = OneOf(i8, i16, i32)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(T)
     round: bool = attribute(BOOL)
-    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+    traits = (Tabulable(_OfBits.input1, _OfBits.input2), *_OfBits.traits)
 
 
 class BitwiseAnd(_OfBits, name="tosa.bitwise_and"):
@@ -348,26 +346,27 @@ class Equal(Operator, name="tosa.equal"):
     traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
-class Greater(Operator, name="tosa.greater"):
+class _Ordered(Operator):
+    """Two numbers, compared."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(i1)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+
+
+class Greater(_Ordered, name="tosa.greater"):
     """input1 > input2."""
 
     __slots__ = ()
-    T = OneOf(INTEGER, FLOAT)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(i1)
-    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
-class GreaterEqual(Operator, name="tosa.greater_equal"):
+class GreaterEqual(_Ordered, name="tosa.greater_equal"):
     """input1 ≥ input2."""
 
     __slots__ = ()
-    T = OneOf(INTEGER, FLOAT)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(i1)
-    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class Select(Operator, name="tosa.select"):

@@ -1,4 +1,4 @@
-"""Elements in another order, place or number."""
+"""Casts, elements in another order, place or number, resized images, reductions, functions and variables."""
 
 from __future__ import annotations
 
@@ -83,14 +83,20 @@ class Concat(Operator, name="tosa.concat"):
         return site.joined(self.inputs, self.axis)
 
 
-class Identity(Operator, name="tosa.identity"):
-    """The input."""
+class Moved(Operator):
+    """The elements of one tensor."""
 
     __slots__ = ()
     T = OneOf(ANY)
     input: Value = operand(T)
     output: Value = result(T)
-    traits = (WithinRange(input), Tabulable(input), Elementwise(input, output))
+
+
+class Identity(Moved, name="tosa.identity"):
+    """The input."""
+
+    __slots__ = ()
+    traits = (WithinRange(Moved.input), Tabulable(Moved.input), Elementwise(Moved.input, Moved.output))
 
 
 class Pad(Operator, name="tosa.pad"):
@@ -109,14 +115,11 @@ class Pad(Operator, name="tosa.pad"):
         return sizes.padded(dims, self.padding[::2], self.padding[1::2])
 
 
-class Reshape(Operator, name="tosa.reshape"):
-    """The same elements in another shape. To the shape of the result's type, of which at most one dim is not known."""
+class Reshape(Moved, name="tosa.reshape"):
+    """The same elements in the shape of the result's type, of which at most one dim is not known."""
 
     __slots__ = ()
-    T = OneOf(ANY)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (WithinRange(input), Role("reshaped"), ConstantOperands(shape=index))
+    traits = (WithinRange(Moved.input), Role("reshaped"), ConstantOperands(shape=index))
 
     def infer(self, site: Stated) -> Dims:
         """What the result states, with a dim filled in that it leaves open."""
@@ -142,16 +145,13 @@ class Reverse(Operator, name="tosa.reverse"):
         return dims
 
 
-class Slice(Operator, name="tosa.slice"):
-    """A block of the input. a size of None is the rest of its dim, which is not known."""
+class Slice(Moved, name="tosa.slice"):
+    """A block of the input; a size of None is the rest of its dim, which is not known."""
 
     __slots__ = ()
-    T = OneOf(ANY)
-    input: Value = operand(T)
-    output: Value = result(T)
     start: tuple[int, ...] = attribute(ints())
     size: tuple[int | None, ...] = attribute(dims())
-    traits = (WithinRange(input), ConstantOperands(start=index, size=index))
+    traits = (WithinRange(Moved.input), ConstantOperands(start=index, size=index))
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input, len(self.start))
@@ -174,15 +174,12 @@ class Tile(Operator, name="tosa.tile"):
         return tuple(map(product, zip(dims, self.multiples, strict=True)))
 
 
-class Transpose(Operator, name="tosa.transpose"):
+class Transpose(Moved, name="tosa.transpose"):
     """Dims in another order."""
 
     __slots__ = ()
-    T = OneOf(ANY)
-    input: Value = operand(T)
-    output: Value = result(T)
     perms: tuple[int, ...] = attribute(ints())
-    traits = (WithinRange(input), Role("transposed"))
+    traits = (WithinRange(Moved.input), Role("transposed"))
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input, len(self.perms))
@@ -267,11 +264,11 @@ def _resized(size: int | None, numerator: int, denominator: int, offset: int, bo
     return ((size - 1) * numerator - offset + border) // denominator + 1
 
 
-# Reductions over one axis, which stays with size 1.
+# Reductions over one axis.
 
 
 class ArgMax(Operator, name="tosa.argmax"):
-    """Where the greatest element is. The first index of the greatest element."""
+    """The first index of the greatest element."""
 
     __slots__ = ()
     input: Value = operand(OneOf(i8, ui8, i16, i32, FLOAT))
@@ -296,40 +293,46 @@ class Reduction(Operator):
         return replaced(dims, site.axis(self.axis, len(dims)), 1)
 
 
-class ReduceAll(Reduction, name="tosa.reduce_all"):
+class _Truths(Reduction):
+    """Of truth values."""
+
+    __slots__ = ()
+    input: Value = operand(i1)
+    output: Value = result(i1)
+
+
+class ReduceAll(_Truths, name="tosa.reduce_all"):
     """Whether all are true."""
 
     __slots__ = ()
-    input: Value = operand(i1)
-    output: Value = result(i1)
 
 
-class ReduceAny(Reduction, name="tosa.reduce_any"):
+class ReduceAny(_Truths, name="tosa.reduce_any"):
     """Whether any is true."""
 
     __slots__ = ()
-    input: Value = operand(i1)
-    output: Value = result(i1)
 
 
-class ReduceMax(Reduction, name="tosa.reduce_max"):
+class _Extreme(Reduction):
+    """One of the elements."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+    traits = (WithinRange(input),)
+
+
+class ReduceMax(_Extreme, name="tosa.reduce_max"):
     """The greatest."""
 
     __slots__ = ()
-    T = OneOf(INTEGER, FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (WithinRange(input),)
 
 
-class ReduceMin(Reduction, name="tosa.reduce_min"):
+class ReduceMin(_Extreme, name="tosa.reduce_min"):
     """The least."""
 
     __slots__ = ()
-    T = OneOf(INTEGER, FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (WithinRange(input),)
 
 
 class ReduceProduct(Reduction, name="tosa.reduce_product"):

@@ -1,4 +1,9 @@
-"""How TOSA takes what the IR keeps as attributes."""
+"""Traits of operators and of their operands: effects and calls, options of files, where elements come from, memory.
+
+An attribute that is missing because its options table is missing is 0 for an interpreter, and so it is here. Source:
+the Prepare functions of tflite/kernels. Which tensors share memory, and when their size is known: arena_planner.cc,
+`inplace_operator` of the kernels, SetTensorToDynamic and SetTensorToPersistentRo.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ from tflq.ir.record import Notes
 from tflq.ir.types import ScalarType
 from tflq.light import dataclass
 
-# What an operator does beside computing its results, and which functions it runs.
+# Effects, and the functions that an operator runs.
 
 
 class Atomic(Trait):
@@ -22,7 +27,7 @@ class Atomic(Trait):
 
 
 class Impure(Trait):
-    """It has an effect beside its results, or results that differ from run to run: it is neither removed nor merged."""
+    """It does more than compute its results, or they differ from run to run: it is neither removed nor merged."""
 
 
 class Calls(Trait):
@@ -47,7 +52,7 @@ class Calls(Trait):
 
 
 class ComputesInFloat(Trait):
-    """Its reference kernel computes in float on integers, too."""
+    """Its reference kernel computes in float even on integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +89,6 @@ class ConstantOperands(Trait):
         self.types: Final[Mapping[str, ScalarType | Slot]] = types
 
 
-# What traits of several operands and results share.
-
-
 class OfSlots(Trait):
     """A trait of several operands and results."""
 
@@ -97,9 +99,6 @@ class OfSlots(Trait):
 
 
 # Attributes and constant operands that say where or how many: zero strides, axes outside the rank, bad permutations.
-#
-# Source: the Prepare functions of tflite/kernels. An attribute that is missing because its options table is missing is
-# 0 for an interpreter, and so it is here.
 
 
 _MOST: Final = 1 << 16
@@ -219,8 +218,6 @@ class Permutation(Trait):
 class NonNegative(OfSlots):
     """Constant operands without negative elements."""
 
-    __slots__ = ()
-
     def check(self, op: Operator, notes: Notes) -> None:
         for slot in self.slots:
             values = _constant(op, slot)
@@ -230,8 +227,6 @@ class NonNegative(OfSlots):
 
 class NoZeros(OfSlots):
     """Constant operands without zeros."""
-
-    __slots__ = ()
 
     def check(self, op: Operator, notes: Notes) -> None:
         for slot in self.slots:
@@ -261,7 +256,7 @@ class Indices(Trait):
             notes.fail_op(op, f"{self.indices.name} has {bad}, outside the {known} of '{value.name}'")
 
 
-# Where the elements of a result come from, and what the result is called.
+# Where the elements of a result come from, and what it is called.
 
 
 class Tabulable(OfSlots):
@@ -271,49 +266,45 @@ class Tabulable(OfSlots):
     Not so functions of floats, whose last bit is the kernel's, and bitwise ops, which lowerings join with others.
     """
 
-    __slots__ = ()
-
 
 class WithinRange(OfSlots):
     """Each element of the result is an element of one of these operands, so its range is theirs."""
 
-    __slots__ = ()
+
+class MovesElements(OfSlots):
+    """Each element of the results is an element of these operands, or a constant around them. The other operands say
+    where."""
+
+    def moves(self, index: int) -> bool:
+        """Whether the elements of the operand at an index are moved."""
+        return any(slot.index == index or (slot.variadic and index > slot.index) for slot in self.slots)
 
 
 @dataclass(frozen=True, slots=True)
 class Role(Trait):
-    """What the result is to the operator that it is a part of, in the names of tensors: `conv1/accumulator`."""
+    """The last part of the result's name, after that of the operator in the model: `conv1/accumulator`."""
 
     text: str
 
 
-# Memory that an interpreter gives operands and results: which of them share it, and when their size is known. Source:
-# arena_planner.cc, `inplace_operator` of the kernels, SetTensorToDynamic and SetTensorToPersistentRo in the kernels.
+# Memory that an interpreter gives operands and results: which of them share it, and when their size is known.
 
 
 class View(OfSlots):
     """The result is in the memory of this operand."""
 
-    __slots__ = ()
-
 
 class InPlace(OfSlots):
     """The result may be written over one of these operands, if nothing else reads it."""
-
-    __slots__ = ()
 
 
 class SizedBy(OfSlots):
     """The size of its results follows from the values of these operands: where they are not known before a run, the
     results have no memory until then."""
 
-    __slots__ = ()
-
 
 class KeptIfConstant(OfSlots):
     """The result is computed once, and keeps its memory, where this operand is a constant."""
-
-    __slots__ = ()
 
 
 class ComputedEarly(Trait):
@@ -323,17 +314,3 @@ class ComputedEarly(Trait):
 
     def __init__(self, always: bool = False) -> None:
         self.always = always
-
-
-# What moves elements and computes no new ones.
-
-
-class MovesElements(OfSlots):
-    """Each element of the results is an element of these operands, or a constant around them. The other operands say
-    where it goes."""
-
-    __slots__ = ()
-
-    def moves(self, index: int) -> bool:
-        """Whether the elements of the operand at an index are moved."""
-        return any(slot.index == index or (slot.variadic and index > slot.index) for slot in self.slots)

@@ -4,7 +4,7 @@ An interpreter checks little of this and computes something anyway; a converter 
 has no clear meaning is refused; what has one, but is refused or disregarded by an interpreter, is noted. Scales of 0,
 infinite and denormal ones, and ratios of any size are valid: kernels compute with them. Source: the Prepare functions
 of tflite/kernels; `GetQuantizedConvolutionMultipler` and `PopulateConvolutionQuantizationParams` in
-kernels/kernel_util.cc.
+kernels/kernel_util.cc. What single kernels do is measured, or read in their sources.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from tflq.dialects.declare import Operator, Slot, Trait
+from tflq.dialects.inference import product, without_dim
 from tflq.dialects.traits.operands import OfSlots
 from tflq.ir.core import Value
 from tflq.ir.record import COPIED, Notes
@@ -26,7 +27,7 @@ NARROW: Final = 16
 _BIAS_TOLERANCE: Final = 0.02
 """Of the output's scale: how far a bias scale may be from input × filter in an interpreter."""
 _UNSEEN: Final = 1 / 16
-"""Of the output's scale: how far apart what a bias stands for by its own scale and by the kernels' may be unnoticed."""
+"""Of the output's scale: how much a bias may change, with the kernels' scale instead of its own, unnoticed."""
 
 Parameters = Mapping[str, tuple[float, int]]
 """By storage type, the scale and zero point that a kernel gives its result."""
@@ -45,8 +46,6 @@ def _lacks(value: Value) -> bool:
 class QuantizedTogether(OfSlots):
     """If one of these has quantization parameters, all of them that are stored as integers need them."""
 
-    __slots__ = ()
-
     def check(self, op: Operator, notes: Notes) -> None:
         values = [v for slot in self.slots for v in slot.values(op)]
         if not any(isinstance(v.type.element, (UniformQuantizedType, UniformQuantizedPerAxisType)) for v in values):
@@ -61,8 +60,6 @@ class QuantizedTogether(OfSlots):
 class NeedsParameters(OfSlots):
     """These mean nothing without quantization parameters, unless they are stored as floats."""
 
-    __slots__ = ()
-
     def check(self, op: Operator, notes: Notes) -> None:
         for slot in self.slots:
             for value in slot.values(op):
@@ -72,8 +69,6 @@ class NeedsParameters(OfSlots):
 
 class Int16Symmetric(OfSlots):
     """Kernels take int16 of these with zero point 0 only."""
-
-    __slots__ = ()
 
     def check(self, op: Operator, notes: Notes) -> None:
         for slot in self.slots:
@@ -86,8 +81,6 @@ class Int16Symmetric(OfSlots):
 
 class SameScale(OfSlots):
     """The operator moves or compares these as they are stored: they have one scale and zero point."""
-
-    __slots__ = ()
 
     def check(self, op: Operator, notes: Notes) -> None:
         first: Value | None = None
@@ -144,9 +137,9 @@ class FixedScale(Trait):
 
 
 class MultiplyAccumulate(Trait):
-    """input × filter + bias: the bias has the scale input × filter, a filter per axis is so along `axis`.
+    """input × filter + bias: the bias has the scale input × filter; a per-axis filter has its scales along `axis`.
 
-    strict: the kernel refuses a bias of another scale also beside a signed filter. takes_zero_point: it takes a zero
+    strict: the kernel refuses a bias of another scale also with a signed filter. takes_zero_point: it takes a zero
     point of a signed filter.
     """
 
@@ -221,9 +214,7 @@ class MultiplyAccumulate(Trait):
         shape = weights.type.shape
         if weights.type.storage.bits > 8 or shape is None or None in shape or self.axis >= len(shape):
             return
-        terms = 1
-        for index, dim in enumerate(shape):
-            terms *= (dim or 0) if index != self.axis else 1
+        terms = product(without_dim(shape, self.axis)) or 0
         span, largest = 255, 127 if weights.type.storage.signed else 255
         if data.type.storage.bits <= 8 and terms * span * largest >= 1 << 31:
             what = f"{terms} products per output may overflow an int32 accumulator"
@@ -238,7 +229,7 @@ def _unseen(apart: np.ndarray, bias: np.ndarray, output_scale: float) -> bool:
     return bool(np.all((flat == 0) | (apart * flat < _UNSEEN * output_scale)))
 
 
-# What kernels of TFLite do with quantized tensors, beside what operators mean: measured, or read in their sources.
+# What kernels of TFLite do with quantized tensors, whatever the operators mean.
 
 
 Misread: TypeAlias = Literal["scales", "result type", "packed", "copied", "floats"]

@@ -11,25 +11,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tflq.dialects.declare import Operator, Slot, Trait
-from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, Stated
+from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, Stated, product
 from tflq.dialects.inference import text as _text
 from tflq.dialects.traits.operands import OfSlots
 from tflq.ir.core import Op, Value
 from tflq.ir.record import Notes
 from tflq.ir.types import ScalarType, Shape
 from tflq.numerics.convolution import window
-
-__all__ = [
-    "Broadcasts",
-    "ElementTypes",
-    "Elementwise",
-    "FilterChannels",
-    "HasShape",
-    "OnePerDim",
-    "SameElementType",
-    "SameShape",
-    "Window",
-]
 
 
 def _differ(one: int | None, other: int | None) -> bool:
@@ -91,8 +79,6 @@ class ElementTypes(Trait):
 class SameShape(_Shapes):
     """These are of one shape."""
 
-    __slots__ = ()
-
     def infer(self, op: Operator, site: Stated) -> Shape:
         return site.common(self.operands(op))
 
@@ -112,13 +98,9 @@ class SameShape(_Shapes):
 class Elementwise(SameShape):
     """These are of one shape, and each element of the result follows from those at its place in the operands."""
 
-    __slots__ = ()
-
 
 class Broadcasts(_Shapes):
     """The operands broadcast to the result, and each of its elements follows from one of each."""
-
-    __slots__ = ()
 
     def infer(self, op: Operator, site: Stated) -> Dims:
         return site.broadcast(self.operands(op))
@@ -211,9 +193,7 @@ class FilterChannels(Trait):
             notes.fail_op(op, f"filter {_text(shape)} does not fit the {channels} channels of '{data.name}'")
         bias = self.bias.value(op)
         if bias is not None and bias.type.is_static and made is not None:
-            count = 1
-            for dim in bias.type.shape or ():
-                count *= dim or 0
+            count = product(bias.type.shape or ())
             if count != made:
                 notes.fail_op(op, f"bias '{bias.name}' has {count} elements for {made} channels")
 

@@ -71,7 +71,7 @@ def _holds(signature: Signature, region: Region) -> bool:
 
 def _assigned(slots: Sequence[object], specs: Sequence[ElementType]) -> tuple[Kind, ...] | None:
     """What one side of a signature says about each port; None if a port does not fit."""
-    places: list[tuple[Kind, str]] = [(slot.port, slot.many) for slot in slots]  # type: ignore[attr-defined]
+    places: list[tuple[Kind, str]] = [(slot.ports[0], slot.many) for slot in slots]  # type: ignore[attr-defined]
     if places and places[-1][1] in ("*", "..."):
         places = [*places[:-1], *places[-1:] * max(len(specs) - len(places) + 1, 0)]
     if len(specs) > len(places) or any(not many for _, many in places[len(specs) :]):
