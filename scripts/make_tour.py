@@ -47,8 +47,8 @@ anything is decoded. The reader makes one op per operator: an `Add` (`dialects/t
 `op.lhs` and `op.rhs`. The traits of the declaration check the file: here that all three tensors have quantization
 parameters, and that shapes broadcast."""
 SAID = {
-    "legalize": """`legalize/rule_index.py` lists the rules of `Add`. The first one that answers is what the
-reference kernel computes: `z + m (((x - z1) << 20) m1 + ((y - z2) << 20) m2)`, each product rounded twice. Multipliers
+    "legalize": """`tflq/index.py` lists the modules with rules of `Add`: `legalize/arithmetic.py` comes first,
+and its rule answers with what the reference kernel computes: `z + m (((x - z1) << 20) m1 + ((y - z2) << 20) m2)`, each product rounded twice. Multipliers
 and shifts come from `numerics/elementwise.py`. `y` has the larger scale, and its multiplier m2 is exactly one half:
 with the shift by 20, `y` is multiplied by 2^19. The fused RELU is a clamp from the zero point of the result up.
 `quant.scast` stands where the model's quantized tensors meet plain integers.""",

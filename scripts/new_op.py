@@ -61,10 +61,10 @@ What is left for {upper} (docs/new-operator.md):
 1. {declaration}: the formula, the traits, constraints of attributes; `newest=` and `versions`;
    `infer`, unless a trait says the shapes of its results.
 2. tflq/numerics: multipliers, ranges and tables as pure functions, with tests.
-3. A function with `@rule({title})` in tflq/legalize/reference (what a kernel computes), one with
-   `@rule({title}, order=2)` in tflq/legalize/real (what no kernel computes); then `make index`.
+3. {rules}: `@rule({title})`, what a kernel computes. In one of tflq/legalize/*_real.py:
+   `@rule({title}, order=2)`, what no kernel computes. Then `make index`.
 4. {test}: passes when the rule is right.
-   Then: other types, invalid cases, a sample in tflq/coverage/samples.
+   Then: other types, invalid cases, a sample in tflq/coverage/samples.py.
 5. The release of each version in schema/runtime.toml.
 6. `make quick`, then scripts/make_coverage.py, then `make test`.
 """
@@ -114,7 +114,6 @@ def begin(name: str, family: str, operands: list[str]) -> str:
     slots = [f"    {each}: Value = operand()" for each in operands]
     lines = [*slots, "    output: Value = result()", *map(attribute, fields)]
 
-    inserted(declaration, r"__all__ = \[", f'"{title}", ')
     inserted(declaration, r"\Z", DECLARATION.format(title=title, name=name, slots="\n".join(lines)))
     inserted(declaration, r"from tflq\.dialects\.declare import ", "attribute, " if fields else "")
     if any("Any" in line for line in lines):
@@ -129,7 +128,7 @@ def begin(name: str, family: str, operands: list[str]) -> str:
     for arguments in (("check", "--fix", "--quiet"), ("format", "--quiet")):
         subprocess.run([Path(sys.executable).with_name("ruff"), *arguments, *written], cwd=ROOT, check=True)
     subprocess.run([sys.executable, "scripts/make_index.py"], cwd=ROOT, check=True)
-    names = {"declaration": declaration, "test": test}
+    names = {"declaration": declaration, "test": test, "rules": ROOT / "tflq" / "legalize" / f"{family}.py"}
     return NEXT.format(upper=upper, title=title, **{key: path.relative_to(ROOT) for key, path in names.items()})
 
 
