@@ -1,8 +1,8 @@
-"""Begins a new TFLite operator: its declaration, its entries and a test that fails until there is a rule.
+"""Begins a new TFLite operator: its declaration, a test that fails until it has a rule, and the index.
 
     python scripts/new_op.py tfl.foo unary [OPERAND...]        operands by name; without any: input
 
-The operator must be in schema/tflite.toml, which says its attributes. Prints what is left to do; docs/new-operator.md
+The operator must be in schema/tflite.toml, which has its attributes. Prints what is left to do; docs/new-operator.md
 explains the steps.
 """
 
@@ -88,7 +88,7 @@ def attribute(field: Field) -> str:
 
 
 def inserted(path: Path, pattern: str, added: str) -> None:
-    """Writes `added` behind the first match of a pattern. ValueError if there is none."""
+    """Writes `added` after the first match of a pattern. ValueError if nothing matches."""
     text = path.read_text(encoding="utf-8")
     found = re.search(pattern, text, re.MULTILINE | re.DOTALL)
     if found is None:
@@ -108,7 +108,7 @@ def begin(name: str, family: str, operands: list[str]) -> str:
         )
     declaration = ROOT / "tflq" / "dialects" / "tfl" / f"{family}.py"
     if not declaration.is_file():
-        raise ValueError(f"there is no {declaration.relative_to(ROOT)}: families are {', '.join(families())}")
+        raise ValueError(f"{declaration.relative_to(ROOT)} does not exist: families are {', '.join(families())}")
     options = options_of(upper)
     fields = [f for f in (table(options).fields if options else ()) if f.kind != "union_type"]
     slots = [f"    {each}: Value = operand()" for each in operands]
