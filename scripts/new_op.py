@@ -109,6 +109,10 @@ def begin(name: str, family: str, operands: list[str]) -> str:
     declaration = ROOT / "tflq" / "dialects" / "tfl" / f"{family}.py"
     if not declaration.is_file():
         raise ValueError(f"{declaration.relative_to(ROOT)} does not exist: families are {', '.join(families())}")
+    folder = ROOT / "tests" / "legalize" / "reference"
+    test = (folder / family if (folder / family).is_dir() else folder) / f"test_{name}.py"
+    if test.exists():
+        raise ValueError(f"{test.relative_to(ROOT)} exists already")
     options = options_of(upper)
     fields = [f for f in (table(options).fields if options else ()) if f.kind != "union_type"]
     slots = [f"    {each}: Value = operand()" for each in operands]
@@ -118,10 +122,6 @@ def begin(name: str, family: str, operands: list[str]) -> str:
     inserted(declaration, r"from tflq\.dialects\.declare import ", "attribute, " if fields else "")
     if any("Any" in line for line in lines):
         inserted(declaration, r"from __future__ import annotations\n", "\nfrom typing import Any\n")
-    folder = ROOT / "tests" / "legalize" / "reference"
-    test = (folder / family if (folder / family).is_dir() else folder) / f"test_{name}.py"
-    if test.exists():
-        raise ValueError(f"there is already {test.relative_to(ROOT)}")
     attributes = "{" + ", ".join(f'"{f.name}": {f.default!r}' for f in fields if f.kind == "scalar") + "}"
     test.write_text(TEST.format(upper=upper, name=name, count=len(operands), attributes=attributes), encoding="utf-8")
     written = [declaration, test]
