@@ -4,7 +4,7 @@
     python scripts/conversion_hashes.py compare BEFORE.json AFTER.json
 
 Each `.tflite`, `.tosa` and `.mlir` file is converted in every form of FORMS. Each form has a hash of the files and one
-of the report, which has the warnings. A conversion that is refused counts by its error and message. --matrix adds N
+of the report, which has the warnings. A refused conversion has the hash of its error and message. --matrix adds N
 models of each generator of tests/matrix. Text is also printed by `tflq opt`: with the passes that a `manifest.toml`
 next to it names, else without any.
 """

@@ -1,4 +1,4 @@
-"""Draw random graphs as TensorFlow writes them, convert them, resize every input of both and compare.
+"""Draw random graphs as TensorFlow writes them, convert them, resize every input of both files and compare results.
 
     python scripts/drop_ins.py --count 200 --seed 1        what is lost of 200, in each form
     python scripts/drop_ins.py --only 17 --save x.tflite   one again, saved

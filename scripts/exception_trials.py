@@ -1,4 +1,4 @@
-"""What the interpreter, converted models and the parameters give of a case, and how far these are apart."""
+"""The results of a case by the interpreter, by converted models and by the parameters, and how far apart they are."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A TOSA graph may be refused by `UnsupportedError` as well.
 
-    python scripts/fuzz.py --count 20000            models/ beside this file, and the corpus if there is one
+    python scripts/fuzz.py --count 20000            the models of the project, and the corpus if it is there
     python scripts/fuzz.py --models a.tosa b.tosa   TOSA graphs, or other TFLite models
     python scripts/fuzz.py --only 1234 --save x     the mutant of one number again, saved
 
@@ -311,7 +311,7 @@ def _place(error: BaseException) -> str:
 
 
 def run(paths: list[Path], seed: int, numbers: range) -> Outcome:
-    """Examine mutants in child processes, one after the other dying or not."""
+    """Examine mutants in child processes; one that dies is replaced."""
     outcome = Outcome()
     begin = numbers.start
     while begin < numbers.stop:

@@ -1,4 +1,4 @@
-"""Right results of a model of one quantized operator, and whether those of a kernel are."""
+"""The right results of a model of one quantized operator, and whether a kernel gives them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _scaled(module: Module, op: Operator) -> Module:
 
 def agrees(found: Results, trial: Trial) -> bool | None:
     """Whether nearly all elements are as near to the float operator's as rounding inside the kernel explains; None if
-    nearly all are at the ends of the range, where other ones would be, too."""
+    nearly all are at the ends of the range, where others would be, too."""
     ideal, module = _ideal(trial), tflq.read(trial.model)
     if ideal is None:
         return False
@@ -118,7 +118,7 @@ def _inside(value: Value, ideal: np.ndarray, module: Module) -> np.ndarray:
 
 
 def _tolerance(value: Value, ideal: np.ndarray) -> np.ndarray | float:
-    """Of quantized results it is no more than what of their range is rounding; of float ones, of their size."""
+    """For quantized results at most the share of their range that rounding explains; for float ones, of their size."""
     reals = ideal.astype(np.float64)
     if value.type.quantized:
         range = float(np.ptp(reals)) if reals.size else 0.0

@@ -1,4 +1,4 @@
-"""What comes of the models of one operator in the interpreter, and on int8 and per-layer kernels in place of others."""
+"""What the models of one operator give in the interpreter, and on int8 and per-layer kernels in place of others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Outcome", "measure"]
 
 
 class Outcome(NamedTuple):
-    """What came of a model, and whether it survives as int8 and per layer."""
+    """What happened to a model, and whether it gives the same as int8 and per layer."""
 
     operator: str
     key: Key

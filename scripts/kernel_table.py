@@ -1,6 +1,6 @@
 """The table of kernels from the models that were tried: signatures, their constraints, and their text.
 
-Of per-axis tensors only weights, biases and what is cast are listed: whether a kernel that moves or compares stored
+Only weights, biases and operands of casts are listed per axis: whether a kernel that moves or compares stored
 integers is right depends on the axes, which a signature does not say.
 """
 
@@ -90,7 +90,7 @@ def _family(key: Key) -> str:
 
 
 def _kept(kinds: dict[Key, list[Sample]]) -> Iterator[tuple[Key, str]]:
-    """Of signatures that differ in bias and integers alone, those that are right under the constraints of all.
+    """Among signatures that differ only in bias and integers, those that are right under the constraints of all.
 
     The constraints are those under which most is gained. A wrong model that they let through weighs as much as the
     right ones that go with it where the share is as low as may be, and each must gain more than a few models.

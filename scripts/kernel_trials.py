@@ -1,7 +1,7 @@
 """Models to try a kernel on, for make_kernels.py: in units that can be run apart, in the same order every time.
 
-The random models of tests/matrix, one unit per generator, and those of the coverage table, one unit per operator. Of
-these there are variants, since what is drawn is mostly what kernels take: other parameters of an operand or a result,
+The random models of tests/matrix, one unit per generator, and those of the coverage table, one unit per operator. They
+come in variants, since drawn models mostly have what kernels take: other parameters of an operand or a result,
 a constant operand, a fused activation, indices of int64, and a bias of each type.
 """
 

@@ -1,10 +1,10 @@
-"""Write the table of README.md's "What it costs": what run time, file and arena of converted networks are to the
-original's.
+"""Write the table of README.md's "What it costs": run time, file and arena of converted networks, compared
+with the original's.
 
 python scripts/make_costs.py [MODEL.tflite | FOLDER ...]
 
 Without arguments it takes the networks of models/ and, where they are, those of the zoo (in `TFLQ_CORPUS`, or in
-`shared` beside the checkout). A network has at least five operators, most of them quantized. Each is converted
+`shared` next to the checkout). A network has at least five operators, most of them quantized. Each is converted
 to each form; times are those of `tflq.verify(..., time=True)`, file and arena those of `Conversion.cost`. A row per
 network goes to standard output, and the table between the marks of README.md.
 """
@@ -52,7 +52,7 @@ def networks(given: Sequence[Path]) -> Iterator[Path]:
 
 
 def measured(model: Path) -> dict[str, Ratios] | str:
-    """The ratios of each form of a network, or why there are none."""
+    """The ratios of each form of a network, or why it has none."""
     found: dict[str, Ratios] = {}
     for name, options in FORMS.items():
         try:
@@ -120,7 +120,7 @@ def written(text: str, made: str) -> str:
     before, mark, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not mark or not end:
-        raise ValueError(f"there is no place for the table: {BEGIN.strip()} and {END.strip()}")
+        raise ValueError(f"the page has no place for the table: {BEGIN.strip()} and {END.strip()}")
     return before + BEGIN + made + END + after
 
 

@@ -32,8 +32,8 @@ What becomes of each operator on each signature, as `tflq ops` says for the targ
 `scripts/make_coverage.py`: each row is a small model that the engine was asked about, and a test converts and runs it.
 
 - **kept**: the target's own kernel, or float and shape arithmetic without quantized tensors
-- **integer**: plain integers, equal to the reference kernel bit for bit; the real result, rounded, where there is none
-- **table**: likewise, as a table of all values
+- **integer**: plain integers, equal to the reference kernel bit for bit; where it has none, the real result, rounded
+- **table**: the same, as a table of all values
 - **float**: dequantized, computed in float, requantized: within one count of the real result
 - **refused**: not converted, with the reason
 - **none**: the operator has no quantized signature

@@ -1,4 +1,4 @@
-"""Write docs/exceptions.md: where a result is something else than the parameters say, or than the interpreter gives.
+"""Write docs/exceptions.md: where a result is not what the parameters say, or not what the interpreter gives.
 
     python scripts/make_exceptions.py
 
@@ -28,10 +28,10 @@ parameters say, but for rounding. This page lists the cases in which one of the 
 conversion warns: the field `exception` of the report's row has the name of a section below, `warning` the words in its
 table, to which it can add how far off results are, and `remedy` what to do. Search the page for them.
 
-Two things can be wanted, and `--semantics` says which:
+You can ask for one of two things, with `--semantics`:
 
 - `interpreter` (the default): what the interpreter gives, if that is one result that says something of the model
-- `real`: what the parameters say. Nothing is warned of then; what has no integer form is computed in float
+- `real`: what the parameters say. There are no warnings then; what has no integer form is computed in float
 
 `tflq inspect --why MODEL` shows the cases of a model before it is converted.
 
@@ -52,9 +52,9 @@ chance": the kernel reads memory that is not the model's, and each run gives som
 """
 WORDS = {
     "disregarded": """\
-The kernel computes with stored integers, or with some of the parameters, where the model states others: say, it copies
-integers between tensors of different scales. The result is the interpreter's. Wherever the parameters are the
-same there is no warning, which is so in nearly all models that a converter made.
+The kernel computes with stored integers, or with some of the parameters, where the model states others: for example, it
+copies integers between tensors of different scales. The result is the interpreter's. Where the parameters are the
+same, as in nearly all models that a converter made, there is no warning.
 
 What to do: if the model was evaluated in the interpreter, nothing; that is what it does. If it was trained or exported
 to do what its parameters say, convert with `--semantics real`.""",

@@ -1,4 +1,4 @@
-"""Write tests/golden: what an operator of each family becomes. What changed is read in the diff.
+"""Write tests/golden: what an operator of each family becomes. Read the diff to see what changed.
 
 python scripts/make_golden.py
 """

@@ -4,7 +4,7 @@ python scripts/make_readme.py
 
 Each `$ tflq ...` line in a console block runs in a folder with the project's models and rules; the lines below it are
 what it printed. `$ echo $?` shows the exit code of the command before it. Times, and versions of other packages, differ
-from machine to machine: `same` says whether two texts are alike but for these.
+from machine to machine: `same` compares two texts without these.
 """
 
 from __future__ import annotations

@@ -47,11 +47,12 @@ anything is decoded. The reader makes one op per operator: an `Add` (`dialects/t
 `op.lhs` and `op.rhs`. The traits of the declaration check the file: here that all three tensors have quantization
 parameters, and that shapes broadcast."""
 SAID = {
-    "legalize": """`legalize/rule_index.py` lists the rules of `Add`. The first one that answers is what the
-reference kernel computes: `z + m (((x - z1) << 20) m1 + ((y - z2) << 20) m2)`, each product rounded twice. Multipliers
-and shifts come from `numerics/elementwise.py`. `y` has the larger scale, and its multiplier m2 is exactly one half:
-with the shift by 20, `y` is multiplied by 2^19. The fused RELU is a clamp from the zero point of the result up.
-`quant.scast` stands where the model's quantized tensors meet plain integers.""",
+    "legalize": """\
+`tflq/index.py` lists the modules with rules of `Add`: first `legalize/arithmetic.py`, whose rule writes what the
+reference kernel computes: `z + m (((x - z1) << 20) m1 + ((y - z2) << 20) m2)`, each product rounded twice.
+Multipliers and shifts come from `numerics/elementwise.py`. `y` has the larger scale, and its multiplier m2 is
+exactly one half: with the shift by 20, `y` is multiplied by 2^19. The fused RELU is a clamp from the zero point
+of the result up. `quant.scast` stands where the model's quantized tensors meet plain integers.""",
     "tabulate": """Written out, the sum is {ops} ops. Both operands have 256 values, so the result has 65,536: the
 evaluator computes them all, and one table takes the place of the ops. The index is 256 x + y of the stored bytes.
 For a file as small as this one `tflq convert` begins anew without the table: a result is at most 20 times as large as a
@@ -127,7 +128,7 @@ def converted(source: bytes, format: str, folder: str) -> tuple[Module, list[str
 
 
 def evaluated(text: str) -> str:
-    """What the evaluator computes of the text, beside the real result."""
+    """What the evaluator computes from the text, and the real result."""
     main = read_any_form(text.encode()).main
     env = evaluate_function(main, dict(zip(main.inputs, STORED, strict=True)))
     x, y, result = (array.ravel().astype(int) for array in (*STORED, env[main.outputs[0]]))

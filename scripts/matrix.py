@@ -1,4 +1,4 @@
-"""Convert random models of one or a few operators, run them beside their originals, and list what differs.
+"""Convert random models of one or a few operators, run them and their originals, and list what differs.
 
     python scripts/matrix.py --count 200                    each generator of tests/matrix
     python scripts/matrix.py --operator conv_2d --seed 7

@@ -1,8 +1,8 @@
-"""Begins a new TFLite operator: its declaration, its entries and a test that fails until there is a rule.
+"""Begins a new TFLite operator: its declaration, a test that fails until it has a rule, and the index.
 
     python scripts/new_op.py tfl.foo unary [OPERAND...]        operands by name; without any: input
 
-The operator must be in schema/tflite.toml, which says its attributes. Prints what is left to do; docs/new-operator.md
+The operator must be in schema/tflite.toml, which has its attributes. Prints what is left to do; docs/new-operator.md
 explains the steps.
 """
 
@@ -61,10 +61,10 @@ What is left for {upper} (docs/new-operator.md):
 1. {declaration}: the formula, the traits, constraints of attributes; `newest=` and `versions`;
    `infer`, unless a trait says the shapes of its results.
 2. tflq/numerics: multipliers, ranges and tables as pure functions, with tests.
-3. A function with `@rule({title})` in tflq/legalize/reference (what a kernel computes), one with
-   `@rule({title}, order=2)` in tflq/legalize/real (what no kernel computes); then `make index`.
+3. {rules}: `@rule({title})`, what a kernel computes. In one of tflq/legalize/*_real.py:
+   `@rule({title}, order=2)`, what no kernel computes. Then `make index`.
 4. {test}: passes when the rule is right.
-   Then: other types, invalid cases, a sample in tflq/coverage/samples.
+   Then: other types, invalid cases, a sample in tflq/coverage/samples.py.
 5. The release of each version in schema/runtime.toml.
 6. `make quick`, then scripts/make_coverage.py, then `make test`.
 """
@@ -88,7 +88,7 @@ def attribute(field: Field) -> str:
 
 
 def inserted(path: Path, pattern: str, added: str) -> None:
-    """Writes `added` behind the first match of a pattern. ValueError if there is none."""
+    """Writes `added` after the first match of a pattern. ValueError if nothing matches."""
     text = path.read_text(encoding="utf-8")
     found = re.search(pattern, text, re.MULTILINE | re.DOTALL)
     if found is None:
@@ -108,28 +108,27 @@ def begin(name: str, family: str, operands: list[str]) -> str:
         )
     declaration = ROOT / "tflq" / "dialects" / "tfl" / f"{family}.py"
     if not declaration.is_file():
-        raise ValueError(f"there is no {declaration.relative_to(ROOT)}: families are {', '.join(families())}")
+        raise ValueError(f"{declaration.relative_to(ROOT)} does not exist: families are {', '.join(families())}")
+    folder = ROOT / "tests" / "legalize" / "reference"
+    test = (folder / family if (folder / family).is_dir() else folder) / f"test_{name}.py"
+    if test.exists():
+        raise ValueError(f"{test.relative_to(ROOT)} exists already")
     options = options_of(upper)
     fields = [f for f in (table(options).fields if options else ()) if f.kind != "union_type"]
     slots = [f"    {each}: Value = operand()" for each in operands]
     lines = [*slots, "    output: Value = result()", *map(attribute, fields)]
 
-    inserted(declaration, r"__all__ = \[", f'"{title}", ')
     inserted(declaration, r"\Z", DECLARATION.format(title=title, name=name, slots="\n".join(lines)))
     inserted(declaration, r"from tflq\.dialects\.declare import ", "attribute, " if fields else "")
     if any("Any" in line for line in lines):
         inserted(declaration, r"from __future__ import annotations\n", "\nfrom typing import Any\n")
-    folder = ROOT / "tests" / "legalize" / "reference"
-    test = (folder / family if (folder / family).is_dir() else folder) / f"test_{name}.py"
-    if test.exists():
-        raise ValueError(f"there is already {test.relative_to(ROOT)}")
     attributes = "{" + ", ".join(f'"{f.name}": {f.default!r}' for f in fields if f.kind == "scalar") + "}"
     test.write_text(TEST.format(upper=upper, name=name, count=len(operands), attributes=attributes), encoding="utf-8")
     written = [declaration, test]
     for arguments in (("check", "--fix", "--quiet"), ("format", "--quiet")):
         subprocess.run([Path(sys.executable).with_name("ruff"), *arguments, *written], cwd=ROOT, check=True)
     subprocess.run([sys.executable, "scripts/make_index.py"], cwd=ROOT, check=True)
-    names = {"declaration": declaration, "test": test}
+    names = {"declaration": declaration, "test": test, "rules": ROOT / "tflq" / "legalize" / f"{family}.py"}
     return NEXT.format(upper=upper, title=title, **{key: path.relative_to(ROOT) for key, path in names.items()})
 
 

@@ -2,7 +2,7 @@
 
     python scripts/quantized_twins.py FOLDER
 
-FOLDER is searched for the pairs of files in PAIRS; what is absent is left out. A port of a float network is annotated
+FOLDER is searched for the pairs of files in PAIRS; other pairs are left out. A port of a float network is annotated
 with the parameters that its twin has there, unless they have to follow: of a bias, of a port of one scale, of a fixed
 scale, or of the value that another kernel gives. A row per pair: ports annotated, propagated, and in all; ports, and
 constants, that are not the twin's; whether the interpreter gives the twin's results, bit for bit.

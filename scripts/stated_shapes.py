@@ -359,7 +359,7 @@ CLEAN = ("refused", "equal", "not run", "converted", "warned", "differs as the o
 
 
 def run(seed: int, numbers: range, match: str, ways: Sequence[str]) -> Iterator[tuple[int, str, str, dict[str, str]]]:
-    """Number, model, change and results of each mutant, made in child processes, one after the other dying or not."""
+    """Number, model, change and results of each mutant, made in child processes; one that dies is replaced."""
     begin = numbers.start
     while begin < numbers.stop:
         job = {"seed": seed, "start": begin, "stop": numbers.stop, "match": match, "ways": list(ways)}

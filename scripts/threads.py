@@ -5,7 +5,7 @@
 
 Each process has 2, 4, 8 or 16 threads, which begin with the same import. Every second one changes threads as often as
 Python can. A process does its jobs, and once more one after another; what differs from one thread is listed. `verify`
-is left out where there is no interpreter.
+is left out without an interpreter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convert models with unreasonable parameters, of every operator, and hold them against the interpreter.
+"""Convert models with unreasonable parameters, of every operator, and compare them with the interpreter.
 
     python scripts/unreasonable.py                        every operator, --count draws of each
     python scripts/unreasonable.py --only add,mul         these
@@ -8,8 +8,8 @@
 Each draw has scales from 0 to infinity, zero points at the ends, extreme constants, odd shapes, open dims, any fused
 activation. Its conversions, for the targets integer and kernels, every tenth for TOSA, too, must give what the
 interpreter does, bit for bit, or the report must warn; what the interpreter runs must not be refused. A warning is
-needless if it announces a difference and there is none, or says that a result is not what the parameters say, and it
-is; of these at most 1% of the draws are allowed. Draw N of an operator and seed is the same in every run.
+needless if it announces a difference that does not show, or says that a result is not what the parameters say although
+it is; at most 1% of the draws may have one. Draw N of an operator and seed is the same in every run.
 """
 
 from __future__ import annotations

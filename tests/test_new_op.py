@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.new_op import attribute, begin, camel
+from scripts.new_op import ROOT, attribute, begin, camel, families
 from tflq.flatbuffer.layout import table
 
 
@@ -34,3 +34,9 @@ def test_attributes_are_those_of_the_schema() -> None:
 
 def test_name_of_the_class() -> None:
     assert camel("hard_swish") == "HardSwish"
+
+
+@pytest.mark.parametrize("family", families())
+def test_every_family_has_the_import_that_it_adds_to(family: str) -> None:
+    text = (ROOT / "tflq" / "dialects" / "tfl" / f"{family}.py").read_text(encoding="utf-8")
+    assert "\nfrom tflq.dialects.declare import " in text
