@@ -14,7 +14,7 @@ from support.validity import valid
 from tflq.dialects.tosa.elementwise import Ceil, LogicalNot
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.registry import op_names
+from tflq.ir.registry import op_class, op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
 from tflq.tosa.check import Requirements, check
 from tflq.tosa.files.text import mlir_text
@@ -26,8 +26,9 @@ ALL = Target()
 f32 = SCALARS["f32"]
 
 
-def test_every_operator_has_a_law() -> None:
-    assert all(law.named(name) is not None for name in op_names("tosa"))
+def test_every_operator_has_a_law_or_says_the_shape_of_its_result() -> None:
+    kinds: list[Any] = [op_class(name) for name in op_names("tosa")]
+    assert all(kind.infers or law.named(kind.op_name) is not None for kind in kinds)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -232,7 +233,7 @@ BROKEN: dict[str, tuple[Callable[[], Module], str]] = {
     "slice": (changed("slice", "slice", start=(3, 0)), "from 3 on there are not 2 of 4"),
     "slice result": (reshaped("slice", "slice", 1, 3), "the result is"),
     "tile": (reshaped("tile", "tile", 2, 4), "the result is"),
-    "transpose": (changed("transpose", "transpose", perms=(0, 0, 1)), "perms"),
+    "transpose": (changed("transpose", "transpose", perms=(0, 0, 1)), "no permutation"),
     "transpose result": (reshaped("transpose", "transpose", 2, 3, 4), "the result is"),
     "gather": (reshaped("gather", "gather", 2, 3, operand=1), "the batches of values and indices: 1 and 2 differ"),
     "table": (reshaped("table", "table", 128, operand=1), "a table of"),
