@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from support.validity import valid
 
 from tflq.dialects.tosa.elementwise import Ceil, LogicalNot
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.ir.registry import op_class, op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
 from tflq.tosa.check import Requirements, check
@@ -93,6 +94,8 @@ def reshaped(name: str, op: str, *shape: int | None, operand: int | None = None)
         found = next(o for o in made.main.ops if o.name == f"tosa.{op}")
         value = found.result if operand is None else found.operand(operand)
         value.type = TensorType(tuple(shape), value.type.element)
+        if value.buffer is not None:
+            value.buffer = Buffer(value.buffer.data[: value.type.storage.bits // 8 * prod(d or 0 for d in shape)])
         return made
 
     return make

@@ -14,7 +14,6 @@ from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl import comparison as tfl
 from tflq.dialects.tfl import unary as tfl_unary
 from tflq.dialects.tfl.activation import Logistic, Tanh
-from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tfl.movement import BroadcastTo, ExpandDims, Squeeze
 from tflq.dialects.tfl.reduction import ArgMin, Sum
@@ -90,8 +89,7 @@ def spread(k: KernelBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
         return x
     if x.type.storage == i1:
         return k.cast(spread(k, k.cast(x, i8), shape), i1)
-    dims = k.constant(np.asarray(shape, np.int32))
-    return k.emit(BroadcastTo, [x, dims], TensorType(shape, x.type.element))
+    return k.emit(BroadcastTo, [x, k.constant(shape)])
 
 
 def _folded(shapes: list[tuple[int | None, ...]], rank: int) -> list[tuple[int, ...]]:
@@ -221,7 +219,7 @@ def _count(k: KernelBuilder, x: Value) -> Value:
     """clz of x with a last dim of 1."""
     unsigned = k.cast(k.bitcast(x, ui32), i64)
     above = k.cast(k.greater(k.constant(1 << np.arange(32, dtype=np.int64), i64), unsigned), i32)
-    return k.reduce(Sum, above, [-1], True, x.type.shape)
+    return k.reduce(Sum, above, [-1])
 
 
 @lowering(LogicalLeftShift)
@@ -337,14 +335,13 @@ def unary(op: tosa.FloatFunction, k: Kernels) -> Value:
 @lowering(tosa.Ceil)
 def ceil(op: tosa.Ceil, k: Kernels) -> Value:
     x = k.value(op.input)
-    below = k.emit(tfl_unary.Floor, [k.emit(tfl_unary.Neg, [x])], x.type)
-    return k.emit(tfl_unary.Neg, [below], x.type)
+    return k.emit(tfl_unary.Neg, [k.emit(tfl_unary.Floor, [k.emit(tfl_unary.Neg, [x])])])
 
 
 @lowering(tosa.Reciprocal)
 def reciprocal(op: tosa.Reciprocal, k: Kernels) -> Value:
     x = k.value(op.input1)
-    return k.emit(Div, [k.constant(1, x.type.storage), x], x.type, fused_activation_function="NONE")
+    return k.div(k.constant(1, x.type.storage), x)
 
 
 @lowering(tosa.Erf)
@@ -356,7 +353,7 @@ def erf(op: tosa.Erf, k: Kernels) -> Value:
     one = k.constant(1, storage)
     near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
-    tail = k.emit(tfl_unary.Exp, [_polynomial(k, far, outer())], x.type)
+    tail = k.emit(tfl_unary.Exp, [_polynomial(k, far, outer())])
     value = k.emit(SelectV2, [k.greater(one, magnitude), below, k.sub(one, tail)])
     return k.mul(value, k.emit(tfl_unary.Sign, [x]))
 

@@ -99,10 +99,7 @@ class KernelBuilder(Emitter):
     # Data movement.
 
     def gather(self, x: Value, indices: Value, axis: int = 0) -> Value:
-        shape = None
-        if x.type.shape is not None and indices.type.shape is not None:
-            shape = (*x.type.shape[:axis], *indices.type.shape, *x.type.shape[axis + 1 :])
-        return self.emit(Gather, [x, indices], TensorType(shape, x.type.element), axis=axis, batch_dims=0)
+        return self.emit(Gather, [x, indices], axis=axis, batch_dims=0)
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
         """RESHAPE to a shape with at most one unknown dim, which the kernel finds anew at every size; the result's type
@@ -120,18 +117,14 @@ class KernelBuilder(Emitter):
         return folded
 
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
-        shape = None if x.type.shape is None else tuple(x.type.shape[p] for p in perms)
-        type = TensorType(shape, x.type.element)
-        return self.emit(Transpose, [x, self.constant(np.asarray(perms, np.int32))], type)
+        return self.emit(Transpose, [x, self.constant(perms)])
 
-    def concatenation(self, xs: Sequence[Value], axis: int, shape: Shape) -> Value:
-        type = TensorType(shape, xs[0].type.element)
-        return self.emit(Concatenation, list(xs), type, axis=axis, fused_activation_function="NONE")
+    def concatenation(self, xs: Sequence[Value], axis: int) -> Value:
+        return self.emit(Concatenation, xs, axis=axis, fused_activation_function="NONE")
 
-    def padv2(self, x: Value, paddings: np.ndarray, value: int | float, shape: Shape) -> Value:
+    def padv2(self, x: Value, paddings: npt.ArrayLike, value: float) -> Value:
         """PADV2 with a scalar of x's type."""
-        fill = self.constant(np.asarray(value), x.type.storage)
-        return self.emit(PadV2, [x, self.constant(paddings, i32), fill], TensorType(shape, x.type.element))
+        return self.emit(PadV2, [x, self.constant(paddings), self.constant(value, x.type.storage)])
 
     def strided_slice(
         self,
@@ -139,18 +132,15 @@ class KernelBuilder(Emitter):
         begin: Sequence[int],
         end: Sequence[int],
         strides: Sequence[int],
-        shape: Shape,
         *,
         begin_mask: int = 0,
         end_mask: int = 0,
         shrink_axis_mask: int = 0,
     ) -> Value:
         """STRIDED_SLICE with constant bounds."""
-        bounds = [self.constant(np.asarray(v, np.int32)) for v in (begin, end, strides)]
         return self.emit(
             StridedSlice,
-            [x, *bounds],
-            TensorType(shape, x.type.element),
+            [x, *map(self.constant, (begin, end, strides))],
             begin_mask=begin_mask,
             end_mask=end_mask,
             ellipsis_mask=0,
@@ -159,15 +149,13 @@ class KernelBuilder(Emitter):
             offset=False,
         )
 
-    def reduce(self, kind: type[Operator], x: Value, axes: Sequence[int], keep_dims: bool, shape: Shape) -> Value:
+    def reduce(self, kind: type[Operator], x: Value, axes: Sequence[int], *, keep_dims: bool = True) -> Value:
         """SUM, REDUCE_MAX, REDUCE_MIN ..."""
-        operands = [x, self.constant(np.asarray(axes, np.int32))]
-        return self.emit(kind, operands, TensorType(shape, x.type.element), keep_dims=keep_dims)
+        return self.emit(kind, [x, self.constant(axes)], keep_dims=keep_dims)
 
-    def batch_matmul(self, a: Value, b: Value, shape: Shape, *, adj_y: bool = False, to: ScalarType = i32) -> Value:
+    def batch_matmul(self, a: Value, b: Value, *, adj_y: bool = False, to: ScalarType = i32) -> Value:
         """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""
-        type = TensorType(shape, to)
-        return self.emit(BatchMatMul, [a, b], type, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
+        return self.emit(BatchMatMul, [a, b], to, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
 
 
 def squeezed(values: np.ndarray) -> np.ndarray:

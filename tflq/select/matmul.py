@@ -22,7 +22,7 @@ from tflq.dialects.tfl.reduction import Sum
 from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.ir.core import Value, constant
-from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, ui8
 from tflq.light import dataclass
 from tflq.numerics.convolution import window
 from tflq.numerics.float_lines import ProductBounds
@@ -184,8 +184,7 @@ def channels_of(k: Kernels, x: Value, channels: slice) -> Value:
     if (channels.start, channels.stop) == (0, shape[3]):
         return x
     begin, end = (0, 0, 0, channels.start), (0, 0, 0, channels.stop)
-    size = (*shape[:3], channels.stop - channels.start)
-    return k.strided_slice(x, begin, end, (1, 1, 1, 1), size, begin_mask=0b111, end_mask=0b111)
+    return k.strided_slice(x, begin, end, (1, 1, 1, 1), begin_mask=0b111, end_mask=0b111)
 
 
 def _conv2d(
@@ -228,12 +227,12 @@ def matmul(op: MatMul, k: Kernels) -> Value:
     """The float form where that was asked for and is exact, else the int8 form."""
     x, y = k.value(op.input1), k.value(op.input2)
     zero_points = (op.a_zp, op.b_zp)
-    acc, shape = op.output.type.storage, op.output.type.shape
+    acc = op.output.type.storage
     if acc.is_float:
-        return k.batch_matmul(x, y, shape, to=acc)
+        return k.batch_matmul(x, y, to=acc)
     element = i32 if acc == i32 or fits_int32(k, op) else acc
-    result = _float_product(k, x, y, zero_points, shape, element) if k.mac == "float32" else None
-    return k.cast(result or _byte_product(k, x, y, zero_points, shape, element), acc)
+    result = _float_product(k, x, y, zero_points, element) if k.mac == "float32" else None
+    return k.cast(result or _byte_product(k, x, y, zero_points, element), acc)
 
 
 def _depth(x: Value, y: Value) -> int | None:
@@ -242,16 +241,14 @@ def _depth(x: Value, y: Value) -> int | None:
     return rows if columns is None else columns
 
 
-def _byte_product(
-    k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], shape: Shape, element: ScalarType
-) -> Value:
+def _byte_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], element: ScalarType) -> Value:
     """The products of digits and what the offsets and zero points add, in `element`."""
     left, right, depth = digits(k, x), digits(k, y), _depth(x, y)
     column_factor, row_factor = left.offset - zero_points[0], right.offset - zero_points[1]
     sums = WeightedSum(k, element)
     for a in left.parts:
         for b in right.parts:
-            sums.add(k.batch_matmul(a.value, b.value, shape), a.coefficient * b.coefficient)
+            sums.add(k.batch_matmul(a.value, b.value), a.coefficient * b.coefficient)
     if row_factor:
         sums.add(_sum(k, x, left, -1, left.offset, row_factor, depth, element), 1)
     if column_factor:
@@ -267,25 +264,21 @@ def _sum(
         total = factor * (x.array.astype(np.int64) - less).sum(axis, keepdims=True)
         return k.constant(total.astype(element.dtype), element)
     sums = WeightedSum(k, element)
-    shape = list(x.type.shape or ())
-    shape[axis] = 1
     if depth is None:
         wide = k.cast(x, element)
         if less:
             wide = k.sub(wide, k.constant(np.asarray(less), element))
-        sums.add(k.reduce(Sum, wide, (len(shape) + axis,), True, tuple(shape)), factor)
+        sums.add(k.reduce(Sum, wide, [(x.type.rank or 0) + axis]), factor)
         return sums.plus(k.constant(np.asarray(0), element))
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in parts.parts:
         operands = (part.value, ones) if axis == -1 else (ones, part.value)
-        sums.add(k.batch_matmul(*operands, tuple(shape), adj_y=axis == -1), part.coefficient * factor)
+        sums.add(k.batch_matmul(*operands, adj_y=axis == -1), part.coefficient * factor)
     known = np.asarray(depth * factor * (parts.offset - less))
     return sums.plus(k.constant(known.astype(element.dtype), element))
 
 
-def _float_product(
-    k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], shape: Shape, element: ScalarType
-) -> Value | None:
+def _float_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], element: ScalarType) -> Value | None:
     """Float BATCH_MATMUL per pair of parts and run of the sums, in `element`; None where no cut makes it exact."""
     depth = _depth(x, y)
     if depth is None or (any(zero_points) and i16 in (x.type.storage, y.type.storage)):
@@ -302,8 +295,7 @@ def _float_product(
         for b, runs in zip(right, row, strict=True):
             for run in runs or ():
                 pieces = _run(k, a.value, -1, run), _run(k, b.value, -2, run)
-                product = k.batch_matmul(*pieces, shape, to=f32)
-                sums.add(k.cast(product, i32), a.coefficient * b.coefficient)
+                sums.add(k.cast(k.batch_matmul(*pieces, to=f32), i32), a.coefficient * b.coefficient)
     return sums.plus(k.constant(np.asarray(0), element))
 
 
@@ -322,14 +314,13 @@ def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> lis
 
 def _run(k: Kernels, x: Value, axis: int, run: slice) -> Value:
     """x between the bounds of `run` along one of the last two dims."""
-    shape = list(x.type.shape or ())
+    shape = x.type.shape or ()
     if (run.start, run.stop) == (0, shape[axis]):
         return x
     if x.is_constant:
         return constant(np.ascontiguousarray(x.array[..., run] if axis == -1 else x.array[..., run, :]))
     place = len(shape) + axis
-    shape[axis] = run.stop - run.start
     begin, end = [0] * len(shape), [0] * len(shape)
     begin[place], end[place] = run.start, run.stop
     whole = (1 << len(shape)) - 1 ^ 1 << place
-    return k.strided_slice(x, begin, end, [1] * len(shape), tuple(shape), begin_mask=whole, end_mask=whole)
+    return k.strided_slice(x, begin, end, [1] * len(shape), begin_mask=whole, end_mask=whole)

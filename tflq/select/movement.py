@@ -71,19 +71,19 @@ def slice_(op: Slice, k: Kernels) -> Value:
     end = tuple(start + (size or 0) for start, size, _ in sizes)
 
     def sliced(v: Value, _: int) -> Value:
-        return k.strided_slice(v, tuple(begin), end, (1,) * len(end), op.result.type.shape or (), end_mask=whole)
+        return k.strided_slice(v, tuple(begin), end, (1,) * len(end), end_mask=whole)
 
     return moved(k, x, sliced)
 
 
 @lowering(Concat)
 def concat(op: Concat, k: Kernels) -> Value:
-    xs, shape = [k.value(v) for v in op.inputs if v is not None], op.result.type.shape
+    xs = [k.value(v) for v in op.inputs if v is not None]
     twins = [k.twins[x] for x in xs if x in k.twins]
     if not twins:
-        return k.concatenation(xs, op.axis, shape)
+        return k.concatenation(xs, op.axis)
     offset = twins[0].offset
-    whole = k.concatenation([centred(k, x, offset) for x in xs], op.axis, shape)
+    whole = k.concatenation([centred(k, x, offset) for x in xs], op.axis)
     return integers_of(k, Twin(whole, offset), xs[0].type.storage)
 
 
@@ -101,7 +101,7 @@ def pad(op: Pad, k: Kernels) -> Value:
         return k.copy(x)
 
     def padded(v: Value, offset: int = 0) -> Value:
-        return k.padv2(v, amounts, op.pad_const - offset, op.output.type.shape)
+        return k.padv2(v, amounts, op.pad_const - offset)
 
     return moved(k, x, padded) if x in k.twins else _carried(k, x, padded, {i1: i8})
 
@@ -111,7 +111,7 @@ def tile(op: Tile, k: Kernels) -> Value:
     multiples = k.constant(np.asarray(op.multiples, np.int32))
 
     def tiled(v: Value) -> Value:
-        return k.emit(tfl.Tile, [v, multiples], op.output.type.with_element(v.type.storage))
+        return k.emit(tfl.Tile, [v, multiples])
 
     return _carried(k, k.value(op.input1), tiled, {i1: i8, i16: i32})
 
@@ -119,7 +119,7 @@ def tile(op: Tile, k: Kernels) -> Value:
 @lowering(Reverse)
 def reverse(op: Reverse, k: Kernels) -> Value:
     x = k.value(op.input1)
-    return k.emit(tfl.ReverseV2, [x, k.constant([op.axis])], x.type)
+    return k.emit(tfl.ReverseV2, [x, k.constant([op.axis])])
 
 
 # Elements chosen or placed by index.
@@ -131,7 +131,7 @@ def reverse(op: Reverse, k: Kernels) -> Value:
 @lowering(Gather)
 def gather(op: Gather, k: Kernels) -> Value:
     values, indices = k.value(op.values), k.value(op.indices)
-    return k.emit(TflGather, [values, indices], op.output.type, axis=1, batch_dims=1)
+    return k.emit(TflGather, [values, indices], axis=1, batch_dims=1)
 
 
 @lowering(Scatter)
@@ -143,12 +143,11 @@ def scatter(op: Scatter, k: Kernels) -> Value:
     flat = k.add(indices, k.constant(np.arange(batch)[:, None] * places)) if batch > 1 else indices
     numbers = k.constant(np.arange(1, all_rows + 1))
     table = [k.reshape(flat, (all_rows, 1)), numbers, k.constant([all_places])]
-    taken = k.emit(ScatterND, table, TensorType((all_places,), i32))
+    taken = k.emit(ScatterND, table, i32)
     own = k.constant(np.arange(all_places))
     index = k.emit(SelectV2, [k.greater(taken, k.constant(0)), k.add(taken, k.constant(all_places - 1)), own])
     both = [k.reshape(values, (all_places, channels)), k.reshape(rows, (all_rows, channels))]
-    joined = k.concatenation(both, 0, (all_places + all_rows, channels))
-    return k.reshape(k.gather(joined, index), (batch, places, channels))
+    return k.reshape(k.gather(k.concatenation(both, 0), index), (batch, places, channels))
 
 
 # Variables of the integer form → resource variables of the same names. A function writes their initial values, which

@@ -34,7 +34,7 @@ from tflq.dialects.tosa.movement import (
 )
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value
-from tflq.ir.types import Shape, TensorType, f32, i1, i8, i16, i32, i64
+from tflq.ir.types import TensorType, f32, i1, i8, i16, i32, i64
 from tflq.numerics.convolution import window, window_counts
 from tflq.numerics.float_lines import EXACT
 from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
@@ -231,18 +231,16 @@ def reduce(op: _Numeric, k: Kernels) -> Value:
     if reshape is not None and reshape.output.type.shape == dropped:
         fused, last = [*fused, reshape], reshape.output
     keep_dims = last is chain[-1].output
-    count = math.prod(0 if shape[axis] is None else shape[axis] or 0 for axis in axes)
-    result = _sum_of_floats(op, k, count, axes, keep_dims, last.type.shape)
+    count = math.prod(shape[axis] or 0 for axis in axes)
+    result = _sum_of_floats(op, k, count, axes, keep_dims)
     if result is None:
-        result = k.reduce(_BUILTINS[type(op)], x, axes, keep_dims, last.type.shape)
+        result = k.reduce(_BUILTINS[type(op)], x, axes, keep_dims=keep_dims)
     for other in fused:
         k.fuse(other, result)
     return result
 
 
-def _sum_of_floats(
-    op: _Numeric, k: Kernels, count: int, axes: list[int], keep_dims: bool, shape: Shape
-) -> Value | None:
+def _sum_of_floats(op: _Numeric, k: Kernels, count: int, axes: list[int], keep_dims: bool) -> Value | None:
     """The sum in int32 of so many 8-bit numbers that have a float twin; None if they have none, or may sum to 2^24."""
     cast = op.input.producer
     if not isinstance(op, ReduceSum) or not isinstance(cast, Cast) or op.input.type.storage != i32 or not count:
@@ -254,7 +252,7 @@ def _sum_of_floats(
         or count * max(abs(v - twin.offset) for v in (source.minimum, source.maximum)) >= EXACT
     ):
         return None
-    total = k.cast(k.reduce(tfl_reduction.Sum, twin.value, axes, keep_dims, shape), i32)
+    total = k.cast(k.reduce(tfl_reduction.Sum, twin.value, axes, keep_dims=keep_dims), i32)
     return k.add(total, k.constant(twin.offset * count)) if twin.offset else total
 
 
@@ -262,7 +260,7 @@ def _sum_of_floats(
 def reduce_logical(op: ReduceAll | ReduceAny, k: Kernels) -> Value:
     kind = tfl_reduction.ReduceMin if isinstance(op, ReduceAll) else tfl_reduction.ReduceMax
     x = k.cast(k.value(op.input), i8)
-    return k.cast(k.reduce(kind, x, [op.axis], True, op.output.type.shape), i1)
+    return k.cast(k.reduce(kind, x, [op.axis]), i1)
 
 
 @lowering(ArgMax)

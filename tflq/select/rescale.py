@@ -416,7 +416,7 @@ def _quotient(k: Kernels, dividend: Value, divisor: Value) -> Value:
 
 def _reached(k: Kernels, x: Value, steps: Value) -> Value:
     """How many of the steps, in a row, x reaches."""
-    return k.reduce(Sum, k.cast(k.greater_equal(x, steps), i32), [0], False, ())
+    return k.reduce(Sum, k.cast(k.greater_equal(x, steps), i32), [0], keep_dims=False)
 
 
 def _entry(k: Kernels, table: np.ndarray, index: Value) -> Value:

@@ -1,4 +1,5 @@
-"""Whether a module in the tosa form is valid TOSA on a target, and what it needs: the last step before a file is written.
+"""Whether a module in the tosa form is valid TOSA on a target, and what it needs: the last step before a file is
+written.
 
 Element types are those that `rules/tosa.toml` has for profiles and extensions of the target; what TOSA demands beyond
 types is in `tflq.tosa.laws`. All violations are reported together, each with operator, location and reason.
