@@ -250,8 +250,8 @@ class Tosa(TosaBuilder):
         self._report(Note(self.location, text))
 
     def warn(self, text: str, exception: str, remedy: str) -> None:
-        """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.fallback` names it;
-        `remedy`: what the user can do."""
+        """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.fallback` names
+        it; `remedy`: what the user can do."""
         self._report(Note(self.location, text, exception, remedy))
 
     def need(self, name: str, reason: str) -> None:
@@ -298,3 +298,10 @@ def lowered(op: Op, t: Tosa) -> Value | Sequence[Value]:
             raise Refused(f"TOSA has no form of the custom operator '{op.code}'", remedy)
         raise Refused(f"TOSA has no form of {op.name} yet")
     return function(op, t)
+
+
+def lowered_value(op: Op, t: Tosa) -> Value:
+    """What an op with one result becomes."""
+    result = lowered(op, t)
+    assert isinstance(result, Value)
+    return result
