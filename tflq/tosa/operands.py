@@ -27,7 +27,8 @@ from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage
 from tflq.numerics.convolution import exact_bounds
 from tflq.tosa.rules import Limits, Rules, default_rules, read_rules
 
-_SIGNLESS: Final = {ui8: i8, ui16: i16}
+UNSIGNED: Final = {i8: ui8, i16: ui16}
+_SIGNLESS: Final = {unsigned: plain for plain, unsigned in UNSIGNED.items()}
 _ARRAYS: Final = ("multiplier", "shift")
 """Attributes of RESCALE that are one number or one per channel."""
 Accumulates = Convolution | AvgPool2D
