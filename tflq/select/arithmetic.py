@@ -1,4 +1,24 @@
-"""Elementwise arithmetic: one kernel each on int32 and int64. MUL on 8 bits returns zeros, so it widens first."""
+"""Elementwise ops: arithmetic, comparisons, choices, bits, functions of floats, clamps.
+
+Arithmetic is one kernel each on int32 and int64. MUL on 8 bits returns zeros, and comparisons on 8 bits abort the
+process, so both widen first; choices take every type. DIV of integers truncates, as INTDIV does.
+
+Neighbouring dims that all operands have, or that the same operands lack, are one dim to an elementwise kernel. Operands
+of equal shapes need no broadcast; what still has more than four dims is repeated by BROADCAST_TO until shapes are
+equal.
+
+Ops on bits have no kernel that is right everywhere:
+
+    clz                  the number of powers of two, 2^0..2^31, above the value read as unsigned
+    logical_left_shift   a product by a power of two out of a table; the product wraps
+    logical_right_shift  RIGHT_SHIFT of the bits read as unsigned
+    bitwise_and          2 (x & y) + a0 b0 with x = a >> 1, y = b >> 1, a0 and b0 the lowest bits;
+                         2 (x & y) = x + y - (x ^ y)
+    bitwise_or           (a ^ b) + (a & b)
+
+ERF has no builtin: a polynomial where |x| < 1, 1 - exp(polynomial) beyond (`numerics/unary.py`). CEIL is not among the
+reference kernels: it is FLOOR of the negative.
+"""
 
 from __future__ import annotations
 
@@ -52,19 +72,10 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, i64, ui8, ui16, ui32
 from tflq.numerics.unary import LIMIT, inner, outer
 from tflq.select.casts import limited
-from tflq.select.lowering import KernelBuilder, Kernels, lowering, widened
+from tflq.select.lowering import BROADCAST_DIMS, KernelBuilder, Kernels, lowering, widened
 from tflq.select.pooling import arg_of
 from tflq.select.rescale import clamped
 from tflq.select.shifts import product_shifted, right_shift
-
-# Elementwise kernels on tensors of more dims than they broadcast.
-#
-# Neighbouring dims that all operands have alike, or lack alike, are one dim to an elementwise kernel. Operands of
-# equal shapes need no broadcast; what still has more than four dims is repeated by BROADCAST_TO until they are equal.
-
-
-BROADCAST_DIMS = 4
-"""Dims that every elementwise kernel broadcasts."""
 
 
 def elementwise(k: KernelBuilder, emit: Callable[..., Value], *operands: Value) -> Value:
@@ -151,36 +162,31 @@ def negate(op: Negate, k: Kernels) -> Value:
     return k.cast(clamped(k, y, np.asarray(storage.minimum), np.asarray(storage.maximum), least, most), storage)
 
 
-_EMITTED: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
+_BINARY: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
     Add: Kernels.add,
+    BitwiseXor: Kernels.bitwise_xor,
     IntDiv: Kernels.div,
     Maximum: Kernels.maximum,
     Minimum: Kernels.minimum,
     Pow: Kernels.pow,
     Sub: Kernels.sub,
 }
-
-
-@lowering(*_EMITTED)
-def binary(op: Add | IntDiv | Maximum | Minimum | Pow | Sub, k: Kernels) -> Value:
-    """DIV of integers truncates, as INTDIV does."""
-    return elementwise(k, partial(_EMITTED[type(op)], k), k.value(op.input1), k.value(op.input2))
-
-
-# Comparisons, which abort the process on 8 bits and so widen first, and choices, which take every type.
-
-
-_COMPARISON_EMITTED: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
+_COMPARISONS: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
     Equal: Kernels.equal,
     Greater: Kernels.greater,
     GreaterEqual: Kernels.greater_equal,
 }
 
 
-@lowering(*_COMPARISON_EMITTED)
+@lowering(*_BINARY)
+def binary(op: Add | BitwiseXor | IntDiv | Maximum | Minimum | Pow | Sub, k: Kernels) -> Value:
+    return elementwise(k, partial(_BINARY[type(op)], k), k.value(op.input1), k.value(op.input2))
+
+
+@lowering(*_COMPARISONS)
 def compare(op: Equal | Greater | GreaterEqual, k: Kernels) -> Value:
     a, b = (widened(k, k.value(v)) for v in (op.input1, op.input2))
-    return elementwise(k, partial(_COMPARISON_EMITTED[type(op)], k), a, b)
+    return elementwise(k, partial(_COMPARISONS[type(op)], k), a, b)
 
 
 @lowering(Select)
@@ -189,14 +195,7 @@ def select(op: Select, k: Kernels) -> Value:
     return elementwise(k, lambda *xs: k.emit(SelectV2, xs), *operands)
 
 
-# Ops on the bits of integers, for which there is no kernel right everywhere.
-#
-# clz                  the number of powers of two, 2^0..2^31, above the value read as unsigned
-# logical_left_shift   a product by a power of two out of a table; the product wraps
-# logical_right_shift  RIGHT_SHIFT of the bits read as unsigned
-# bitwise_and          2 (x & y) + a0 b0 with x = a >> 1, y = b >> 1, a0 and b0 the lowest bits;
-#                      2 (x & y) = x + y - (x ^ y)
-# bitwise_or           (a ^ b) + (a & b)
+# Bits of integers.
 
 
 @lowering(Clz)
@@ -251,11 +250,6 @@ def bitwise(op: BitwiseAnd | BitwiseOr, k: Kernels) -> Value:
     return k.cast(both, op.result.type.storage)
 
 
-@lowering(BitwiseXor)
-def bitwise_xor(op: BitwiseXor, k: Kernels) -> Value:
-    return elementwise(k, k.bitwise_xor, k.value(op.input1), k.value(op.input2))
-
-
 _LOGICAL: Final[Mapping[type[Op], type[Operator]]] = {
     LogicalAnd: tfl.LogicalAnd,
     LogicalOr: tfl.LogicalOr,
@@ -271,8 +265,7 @@ def logical(op: LogicalAnd | LogicalOr | LogicalXor, k: Kernels) -> Value:
 
 @lowering(LogicalNot)
 def logical_not(op: LogicalNot, k: Kernels) -> Value:
-    x = k.value(op.input)
-    return k.emit(tfl.LogicalNot, [x])
+    return k.emit(tfl.LogicalNot, [k.value(op.input)])
 
 
 @lowering(ArithmeticRightShift)
@@ -308,10 +301,7 @@ def bitwise_not(op: BitwiseNot, k: Kernels) -> Value:
     return k.bitwise_xor(x, k.constant(~np.zeros((), x.type.storage.dtype), x.type.storage))
 
 
-# Functions of floats: builtins of the same name, or short formulas of them; clamps.
-#
-# ERF has no builtin: a polynomial where |x| < 1, 1 - exp(polynomial) beyond (`numerics/unary.py`). CEIL is not among
-# the reference kernels: it is FLOOR of the negative.
+# Functions of floats, and clamps.
 
 
 _UNARY: Final[Mapping[type[Op], type[Operator]]] = {
@@ -328,8 +318,7 @@ _UNARY: Final[Mapping[type[Op], type[Operator]]] = {
 
 @lowering(*_UNARY)
 def unary(op: tosa.FloatFunction, k: Kernels) -> Value:
-    x = k.value(op.input)
-    return k.emit(_UNARY[type(op)], [x])
+    return k.emit(_UNARY[type(op)], [k.value(op.input)])
 
 
 @lowering(tosa.Ceil)
@@ -375,7 +364,7 @@ def clamp(op: tosa.Clamp, k: Kernels) -> Value:
     if storage.is_float:
         return limited(k, x, low, high)
     if low > storage.minimum:
-        x = k.maximum(x, k.constant(np.asarray(low), storage))
+        x = k.maximum(x, k.constant(low, storage))
     if high < storage.maximum:
-        x = k.minimum(x, k.constant(np.asarray(high), storage))
+        x = k.minimum(x, k.constant(high, storage))
     return x

@@ -1,7 +1,21 @@
-"""Lowering of pooling: the builtins, which are right on plain integers and do not count padding, as TOSA.
+"""Pools, RESIZE, reductions and ARGMAX.
 
-TFLite gives the padding a name. Where it has none, the maximum is one of padded elements, and the average a sum of
-the window's elements, divided. An average with zero points is one of int16, which holds x - input_zp.
+The builtins of pools are right on plain integers and do not count padding, as TOSA. TFLite has only two paddings, with
+names. For any other, the maximum is of padded elements, and the average is the sum of the window's elements, divided.
+An average with zero points is one of int16, which holds x - input_zp.
+
+RESIZE is rows, then columns, each two GATHERs weighted by constants:
+
+    rows       x[upper row] * (n - f) + x[lower row] * f        int32, [rows, 1, 1] weights
+    columns    the same, [columns, 1] weights, in the result's type
+
+A dim in which every output is one element is one GATHER, or nothing, if that is all of them in order. No constant knows
+the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
+
+SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits; ALL and ANY are the
+least and the greatest of bytes. A chain of reductions of one kind is one kernel over several axes, and a reshape that
+drops just these axes is its `keep_dims`. The SUM of 8-bit numbers that are there as floats is of floats, exact below
+2^24.
 """
 
 from __future__ import annotations
@@ -16,7 +30,6 @@ import numpy as np
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import pooling as tfl
 from tflq.dialects.tfl import reduction as tfl_reduction
-from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
 from tflq.dialects.tfl.unary import Sign
 from tflq.dialects.tosa.convolution import AvgPool2D, MaxPool2D, Pool
@@ -81,7 +94,6 @@ def _builtin(op: Pool, k: Kernels, kind: type[Operator], x: Value, padding: str)
     return k.emit(
         kind,
         [x],
-        TensorType(op.output.type.shape, x.type.storage),
         padding=padding,
         stride_w=stride_w,
         stride_h=stride_h,
@@ -105,12 +117,11 @@ def _divided(op: AvgPool2D, k: Kernels, x: Value, zero_point: int) -> Value:
     count = window_counts(sizes, op.kernel, op.stride, op.pad)[..., None]
     if element == i32:
         total = k.add(total, k.mul(k.emit(Sign, [total]), k.constant(count // 2)))
-    divisor = k.constant(count, element)
-    return k.emit(Div, [total, divisor], total.type, fused_activation_function="NONE")
+    return k.div(total, k.constant(count, element))
 
 
 def _padding(op: Pool) -> str | None:
-    """The name of the padding, None if it has none. Without any, VALID is SAME."""
+    """The name of the padding, None if it lacks one. Without padding VALID is SAME."""
     if not any(op.pad):
         return "VALID"
     sizes = (op.input.type.shape or (None,) * 4)[1:3]
@@ -121,13 +132,7 @@ def _padding(op: Pool) -> str | None:
     return "SAME"
 
 
-# Lowering of RESIZE: rows, then columns, each two GATHERs weighted by constants.
-#
-#     rows       x[upper row] * (n - f) + x[lower row] * f        int32, [rows, 1, 1] weights
-#     columns    likewise, [columns, 1] weights, in the result's type
-#
-# A dim of which every output is one element is one GATHER, or none, if that is all of them in order. No constant
-# knows the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
+# RESIZE.
 
 
 @lowering(Resize)
@@ -149,6 +154,8 @@ def resize(op: Resize, k: Kernels) -> Value:
 
 
 class _Dim(NamedTuple):
+    """A dim that is resized."""
+
     axis: int
     size: int
     out: int
@@ -200,12 +207,7 @@ def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
     return k.gather(x, k.constant(index), axis)
 
 
-# Lowering of reductions and of ARGMAX.
-#
-# SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits; ALL and ANY are the
-# least and the greatest of bytes. A chain of reductions of one kind is one kernel over several axes, and a reshape
-# that drops just these axes is its `keep_dims`. Of 8-bit numbers that are there as floats, SUM is one of floats,
-# which is exact below 2^24.
+# Reductions and ARGMAX.
 
 
 _Numeric: TypeAlias = ReduceMax | ReduceMin | ReduceProduct | ReduceSum
@@ -241,16 +243,15 @@ def reduce(op: _Numeric, k: Kernels) -> Value:
 
 
 def _sum_of_floats(op: _Numeric, k: Kernels, count: int, axes: list[int], keep_dims: bool) -> Value | None:
-    """The sum in int32 of so many 8-bit numbers that have a float twin; None if they have none, or may sum to 2^24."""
+    """The sum in int32 of so many 8-bit numbers that have a float twin; None without a twin, or if it may reach
+    2^24."""
     cast = op.input.producer
     if not isinstance(op, ReduceSum) or not isinstance(cast, Cast) or op.input.type.storage != i32 or not count:
         return None
     source, twin = cast.input.type.storage, k.twins.get(k.value(cast.input))
-    if (
-        twin is None
-        or 0 in axes
-        or count * max(abs(v - twin.offset) for v in (source.minimum, source.maximum)) >= EXACT
-    ):
+    if twin is None or 0 in axes:
+        return None
+    if count * max(abs(v - twin.offset) for v in (source.minimum, source.maximum)) >= EXACT:
         return None
     total = k.cast(k.reduce(tfl_reduction.Sum, twin.value, axes, keep_dims=keep_dims), i32)
     return k.add(total, k.constant(twin.offset * count)) if twin.offset else total
@@ -269,7 +270,7 @@ def argmax(op: ArgMax, k: Kernels) -> Value:
 
 
 def arg_of(op: ArgMax, k: Kernels, x: Value, kind: type[Operator]) -> Value:
-    """ARG_MAX or ARG_MIN, with the widening of its result, if that is what reads it."""
+    """ARG_MAX or ARG_MIN, with the widening of its result, if that is its only reader."""
     if x.type.storage.bits == 16:
         x = k.cast(x, i32)
     widening = k.only_user(op.output, Cast)
