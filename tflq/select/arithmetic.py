@@ -100,7 +100,7 @@ def spread(k: KernelBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
         return x
     if x.type.storage == i1:
         return k.cast(spread(k, k.cast(x, i8), shape), i1)
-    return k.emit(BroadcastTo, [x, k.constant(shape)])
+    return k.emit(BroadcastTo, [x, k.constant(np.asarray(shape))])
 
 
 def _folded(shapes: list[tuple[int | None, ...]], rank: int) -> list[tuple[int, ...]]:

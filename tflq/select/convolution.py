@@ -1,4 +1,5 @@
-"""tosa.conv2d as int8 BATCH_MATMUL of im2col rows.
+"""Convolutions on builtins: conv2d as int8 BATCH_MATMUL of im2col rows, depthwise ones as products per filter tap,
+conv3d and transposed ones as conv2d.
 
 With x = sum a_i X_i + c and w = sum b_j W_j + d in int8 digits, c' = c - x_zp and d' = d - w_zp,
 
@@ -143,7 +144,7 @@ def _offset(
     return k.add(sums.plus(k.cast(bias, element)), k.constant(known.astype(element.dtype), element))
 
 
-# tosa.conv3d as a convolution in two dims: the slices along the depth under a filter side by side as channels.
+# conv3d as a convolution in two dims: the slices along the depth under a filter, side by side, are channels.
 #
 # [N, D, H, W, C] -> GATHER along D -> [N, OD, KD, H, W, C] -> TRANSPOSE -> [N OD, H, W, KD C]
 
@@ -178,7 +179,7 @@ def _side_by_side(k: Kernels, weights: Value) -> Value:
     return k.reshape(flat, (outputs, height, width, depth * channels))
 
 
-# tosa.depthwise_conv2d as elementwise products per filter tap.
+# depthwise_conv2d as elementwise products per filter tap.
 #
 #     sum (x - x_zp) (w - w_zp) = sum x (w - w_zp) - x_zp sum (w - w_zp)
 #
@@ -251,7 +252,7 @@ def _by_bytes(
 
 
 def _fold(shape: Sequence[int | None] | None) -> int:
-    """How many neighbouring positions to treat as one: as many as divide the width and fill a row."""
+    """How many neighbouring positions to treat as one: the most that divide the width and fit a row."""
     if shape is None or shape[1] is None or shape[2] is None or not shape[3]:
         return 1
     return max((f for f in range(1, shape[2] + 1) if shape[2] % f == 0 and f * shape[3] <= _ROW), default=1)
@@ -305,7 +306,7 @@ def _weight_rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType
     ]
 
 
-# tosa.transpose_conv2d as a convolution whose output channels are the positions of a stride cell, then moved apart.
+# transpose_conv2d as a convolution whose output channels are the positions of a stride cell, then moved apart.
 #
 # The full result at f = q * s + r (r < s) is sum_t x[q - t] * w[t * s + r]: for each r a convolution of x with every
 # s-th row of the filter. All s_h * s_w of them are one convolution with filters of ceil(k / s) taps; its channels

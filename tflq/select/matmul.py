@@ -1,4 +1,5 @@
-"""tosa.matmul as int8 BATCH_MATMUL, or float BATCH_MATMUL on integer values.
+"""Sums of products: matmul as int8 BATCH_MATMUL, or as float BATCH_MATMUL on integer values; convolutions of integers
+on the float builtins.
 
 With x = sum a_i X_i + c and y = sum b_j Y_j + d in int8 digits, c' = c - x_zp and d' = d - y_zp,
 
@@ -8,7 +9,12 @@ The second term is one number per row of x, the third one per column of y: produ
 faster than SUM, where the length of the sums is known. int32 arithmetic wraps, as the kernel's does, so only the final
 sum has to fit.
 
-The float form takes the zero points off first and cuts the sums where a part could reach 2^24.
+The float forms take the zero points off first, so that padding is zero, and are exact while every partial sum stays
+below 2^24. How far partial sums reach, whatever their order, is known from the weights (`tflq.numerics.float_lines`).
+Where that is too far, the input channels are split and the parts' sums added in integers; int16 is split into bytes,
+256 h + l. A layer that no split makes exact keeps the integer form, as do a few rows of a matrix product, which int8
+reads faster. These sums are requantized in integers; `tflq.select.convolution_float` does that in float32, where it is
+proven.
 """
 
 from __future__ import annotations
@@ -29,19 +35,6 @@ from tflq.numerics.float_lines import ProductBounds
 from tflq.select.im2col import Geometry, pad_spatial
 from tflq.select.lowering import Kernels, centred, lowering
 from tflq.select.shifts import Digits, WeightedSum, digits, fits_int32
-
-# Multiply-accumulate on the float convolutions, on integer values: exact while every partial sum stays below 2^24.
-#
-#     sum (x - x_zp) (w - w_zp)      x and w cast to float32, zero points taken off first, so that padding is zero
-#
-# How far partial sums reach, whatever their order, is known from the weights (`tflq.numerics.float_lines`). Where that
-# is too far the input channels are split and the parts' sums added in integers; int16 is split into bytes, x = 256 h
-# + l. A layer that no split makes exact keeps the integer form, as do a few rows of a matrix product, which int8
-# reads faster.
-#
-# These sums are requantized in integers; `tflq.select.convolution_float` does that in float32, where it is
-# proven.
-
 
 _FEW_ROWS = 4
 
@@ -118,7 +111,7 @@ def float_depthwise(
 
 
 def few_rows(x: Value, geometry: Geometry) -> bool:
-    """Whether a matrix product has so few rows that reading its weights is what it takes: int8 ones are read faster."""
+    """Whether a matrix product has so few rows that its time goes into reading weights: int8 ones are read faster."""
     batch, height, width, _ = x.type.shape or (None,) * 4
     return geometry.pointwise and (height, width) == (1, 1) and batch is not None and batch <= _FEW_ROWS
 
@@ -135,7 +128,7 @@ def signed_sums(filters: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray,
 
 
 def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
-    """x - zero_point as float parts, of a constant constants; int16, whose zero point is 0, as two bytes."""
+    """x - zero_point as float parts, constants if x is constant; int16, whose zero point is 0, as two bytes."""
     if x.is_constant:
         values = x.array.astype(np.int32) - zero_point
         bytes_of = [(256, values >> 8), (1, values & 255)] if x.type.storage == i16 else [(1, values)]
@@ -300,8 +293,7 @@ def _float_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int],
 
 
 def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> list[ProductBounds]:
-    """What the products of x in [low, high] and each float part of y add to a sum; one column for all if y is not
-    known."""
+    """Bounds of the products of x in [low, high] with each float part of y; one column for all if y is not known."""
     if y.is_constant and y.type.storage != i16:
         columns = np.moveaxis(y.array.astype(np.float64) - zero_point, -2, -1).reshape(-1, depth)
         return [ProductBounds.of(np.maximum(columns, 0), np.minimum(columns, 0), low, high)]

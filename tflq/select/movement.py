@@ -1,4 +1,5 @@
-"""Elements in another order, place or number: one builtin each, around which types it lacks are cast."""
+"""Elements in another order, place or number, one builtin each, with casts around it for types that it lacks; variables
+and control flow."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def reshape(op: Reshape, k: Kernels) -> Value:
 
 @lowering(Transpose)
 def transpose(op: Transpose, k: Kernels) -> Value:
-    """TRANSPOSE reads what memory held in the place of an empty permutation."""
+    """A copy for an empty permutation, in whose place TRANSPOSE reads stray memory."""
     x, perms = k.value(op.input), op.perms
     return moved(k, x, lambda v, _: k.transpose(v, perms)) if perms else k.copy(x)
 
@@ -124,8 +125,8 @@ def reverse(op: Reverse, k: Kernels) -> Value:
 
 # Elements chosen or placed by index.
 #
-# GATHER and SCATTER are of rows, per batch. A scattered row is picked, too: SCATTER_ND of the rows' numbers says for
-# each place of the result which row it takes, if any, and one GATHER takes it from the values and rows together.
+# GATHER and SCATTER move rows, per batch. A scatter is a gather as well: SCATTER_ND of the rows' numbers says which row
+# each place of the result takes, if any, and one GATHER takes it from the values and rows together.
 
 
 @lowering(Gather)
@@ -164,11 +165,11 @@ RESET: Final = "tflq_reset"
 
 @dataclass(frozen=True)
 class DeclareVariables(Pass):
-    """Variables become resource variables that CALL_ONCE writes first. Handles of the model's own become such that can
-    be read.
+    """Variables become resource variables that CALL_ONCE writes first; the model's own handles become ones that can be
+    read.
 
-    In the place of VARIABLE comes one new function that writes all initial values, called once by every function that
-    declares any. reset: it is the signature `tflq_reset`, too; UnsupportedError if the module has such a signature.
+    One new function, in the place of all VARIABLEs, writes all initial values; every function that declares any calls
+    it once. reset: it is also the signature `tflq_reset`; UnsupportedError if the module has such a signature.
     """
 
     name: ClassVar[str] = "declare-variables"
@@ -200,7 +201,7 @@ class DeclareVariables(Pass):
 
 
 def _retype_handles(module: Module) -> bool:
-    """Makes handles INT32 that only READ_VARIABLE and ASSIGN_VARIABLE of their function take (`_handle` says why).
+    """Makes handles INT32 if only READ_VARIABLE and ASSIGN_VARIABLE of their function take them (`_handle` says why).
     Whether there are any."""
     modified = False
     for function in module.functions:
@@ -214,7 +215,7 @@ def _retype_handles(module: Module) -> bool:
 
 
 def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
-    """Makes the last function the signature, if there is something to reset; warns of what it does not reset."""
+    """Makes the last function the signature, if there is something to reset; warns of variables that it leaves."""
     if any(signature.key == RESET for signature in module.signatures or ()):
         what, remedy = f"the model has a signature '{RESET}' already", "convert it without a reset signature"
         raise UnsupportedError(Reason(what, remedy=remedy))
@@ -251,7 +252,7 @@ def _handle(op: VariableRead | VariableWrite, k: Kernels) -> Value:
     return k.emit(VarHandle, [], type, container="", shared_name=op.variable)
 
 
-# Control flow: IF and WHILE.
+# Control flow.
 
 
 @lowering(CondIf)

@@ -13,6 +13,7 @@ specification, AVG_POOL2D, MAX_POOL2D.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -231,7 +232,7 @@ def _pooled(
     elif storage != i8 and not storage.is_float:
         raise Refused(f"TOSA does not pool {storage}")
     x, pad = fitted(t, x, kernel, stride, pad, sizes)
-    options: dict[str, object] = {"kernel": tuple(kernel), "stride": tuple(stride), "pad": tuple(pad)}
+    options: dict[str, Any] = {"kernel": tuple(kernel), "stride": tuple(stride), "pad": tuple(pad)}
     if kind is AvgPool2D:
         taken, made = (t.zero_point(op.input, zero_point) for zero_point in zero_points)
         if not storage.is_float and not average_is_exact(kernel, storage.minimum, storage.maximum, taken):
