@@ -1,7 +1,7 @@
 """Selection: a module in the integer form → the same module on TFLite builtins.
 
 `tfl` ops (already kernels) pass through; every other op has one lowering. `quant.scast` at a function's edge is where
-a tensor with quantization parameters meets plain integers. A kernel that disregards parameters reads an argument, or
+a tensor with quantization parameters meets plain integers. A kernel that ignores parameters reads an argument, or
 writes a result, directly; for any other an identity kernel stands between, since with parameters on it would compute
 something else.
 """
@@ -137,7 +137,7 @@ class _Paths:
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
         decisions = list(decisions)
-        # those that had no quantized tensor may be next to one now, whose parameters their kernels disregard
+        # those that had no quantized tensor may be next to one now, whose parameters their kernels ignore
         self.kept = {d.op.location: d.op.name for d in decisions if d.path == "kept" and d.reason != UNQUANTIZED}
         self._by_place = {d.op.location: self._path(d) for d in decisions}
         self._by_object: dict[int, str] = {}  # ops share their location objects, whose hashes are slow

@@ -277,7 +277,7 @@ class Block:
     def _attribute(self, op: Op, slot: Slot, name: str, table: Mapping[str, Any]) -> None:
         """Gives the op the attribute that a compile-time-constant operand stands for."""
         if not op.results:
-            raise InvalidModelError("outputs", "there is none")
+            raise InvalidModelError("outputs", "it has no result")
         array, element = self.tensors.elements(name, slot)
         wanted = constant_type(op, slot)
         if element != signless(wanted):

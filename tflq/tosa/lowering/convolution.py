@@ -354,7 +354,7 @@ def accumulated(t: Tosa, op: Convolution, x: Value, weights: Value, terms: int) 
         return i32
     t.need("int16", "a convolution of int16")
     if op.input_zp or (op.weight_zp and not weights.is_constant):
-        raise Refused("TOSA has no zero points beside int16")
+        raise Refused("TOSA has no zero points with int16")
     offset = op.bias.array if op.bias.is_constant else np.asarray([i32.minimum, i32.maximum])
     low, high = crude_bounds(terms, -weights.type.storage.minimum, i16.minimum, i16.maximum, offset)
     if low < -(1 << 47) or high >= 1 << 47:
@@ -395,7 +395,7 @@ def _wide_product(op: TosaConv2D, t: Tosa, x: Value, weights: Value) -> Value:
     accumulated(t, op, x, weights, depth)
     offset = bias.array.astype(np.int64)
     if offset.min(initial=0) < i32.minimum or offset.max(initial=0) > i32.maximum:
-        raise Refused("a bias of more than 32 bits beside weights of int16")
+        raise Refused("a bias of more than 32 bits with weights of int16")
     high, low = offset >> 15, offset & 0x7FFF
     parts = [(i - high) // _BIAS_INPUTS for i in range(_BIAS_INPUTS)]
     rows = np.concatenate([weights.array.reshape(-1, depth).T, *(p[None] for p in parts), low[None]]).astype(np.int16)

@@ -122,7 +122,7 @@ def _widened(t: Tosa, x: Value, zero_point: int) -> Value:
     """x less its zero point as int16, which has none."""
     if x.type.storage == i16:
         if zero_point:
-            raise Refused("TOSA has no zero points beside int16")
+            raise Refused("TOSA has no zero points with int16")
         return x
     if x.is_constant:
         return t.constant(x.array.astype(np.int16) - np.int16(zero_point), i16)
