@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from support.validity import valid
 from tflq.dialects.tosa.elementwise import Ceil, LogicalNot
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
-from tflq.ir.registry import op_names
+from tflq.ir.registry import op_class, op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
 from tflq.tosa.check import Requirements, check
 from tflq.tosa.files.text import mlir_text
@@ -26,8 +27,9 @@ ALL = Target()
 f32 = SCALARS["f32"]
 
 
-def test_every_operator_has_a_law() -> None:
-    assert all(law.named(name) is not None for name in op_names("tosa"))
+def test_every_operator_has_a_law_or_says_the_shape_of_its_result() -> None:
+    kinds: list[Any] = [op_class(name) for name in op_names("tosa")]
+    assert all(kind.infers or law.named(kind.op_name) is not None for kind in kinds)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -91,9 +93,9 @@ def reshaped(name: str, op: str, *shape: int | None, operand: int | None = None)
         made = CASES[name]()
         found = next(o for o in made.main.ops if o.name == f"tosa.{op}")
         value = found.result if operand is None else found.operand(operand)
-        if value.buffer is not None:
-            value.buffer = Buffer.of(np.resize(value.array, [d or 0 for d in shape]))
         value.type = TensorType(tuple(shape), value.type.element)
+        if value.buffer is not None:
+            value.buffer = Buffer(value.buffer.data[: value.type.storage.bits // 8 * prod(d or 0 for d in shape)])
         return made
 
     return make
@@ -234,7 +236,7 @@ BROKEN: dict[str, tuple[Callable[[], Module], str]] = {
     "slice": (changed("slice", "slice", start=(3, 0)), "from 3 on there are not 2 of 4"),
     "slice result": (reshaped("slice", "slice", 1, 3), "the result is"),
     "tile": (reshaped("tile", "tile", 2, 4), "the result is"),
-    "transpose": (changed("transpose", "transpose", perms=(0, 0, 1)), "perms"),
+    "transpose": (changed("transpose", "transpose", perms=(0, 0, 1)), "no permutation"),
     "transpose result": (reshaped("transpose", "transpose", 2, 3, 4), "the result is"),
     "gather": (reshaped("gather", "gather", 2, 3, operand=1), "the batches of values and indices: 1 and 2 differ"),
     "table": (reshaped("table", "table", 128, operand=1), "a table of"),

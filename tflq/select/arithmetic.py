@@ -1,4 +1,24 @@
-"""Elementwise arithmetic: one kernel each on int32 and int64. MUL on 8 bits returns zeros, so it widens first."""
+"""Elementwise ops: arithmetic, comparisons, choices, bits, functions of floats, clamps.
+
+Arithmetic is one kernel each on int32 and int64. MUL on 8 bits returns zeros, and comparisons on 8 bits abort the
+process, so both widen first; choices take every type. DIV of integers truncates, as INTDIV does.
+
+Neighbouring dims that all operands have, or that the same operands lack, are one dim to an elementwise kernel. Operands
+of equal shapes need no broadcast; what still has more than four dims is repeated by BROADCAST_TO until shapes are
+equal.
+
+Ops on bits have no kernel that is right everywhere:
+
+    clz                  the number of powers of two, 2^0..2^31, above the value read as unsigned
+    logical_left_shift   a product by a power of two out of a table; the product wraps
+    logical_right_shift  RIGHT_SHIFT of the bits read as unsigned
+    bitwise_and          2 (x & y) + a0 b0 with x = a >> 1, y = b >> 1, a0 and b0 the lowest bits;
+                         2 (x & y) = x + y - (x ^ y)
+    bitwise_or           (a ^ b) + (a & b)
+
+ERF has no builtin: a polynomial where |x| < 1, 1 - exp(polynomial) beyond (`numerics/unary.py`). CEIL is not among the
+reference kernels: it is FLOOR of the negative.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +34,6 @@ from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl import comparison as tfl
 from tflq.dialects.tfl import unary as tfl_unary
 from tflq.dialects.tfl.activation import Logistic, Tanh
-from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tfl.movement import BroadcastTo, ExpandDims, Squeeze
 from tflq.dialects.tfl.reduction import ArgMin, Sum
@@ -53,19 +72,10 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, i64, ui8, ui16, ui32
 from tflq.numerics.unary import LIMIT, inner, outer
 from tflq.select.casts import limited
-from tflq.select.lowering import KernelBuilder, Kernels, lowering, widened
+from tflq.select.lowering import BROADCAST_DIMS, KernelBuilder, Kernels, lowering, widened
 from tflq.select.pooling import arg_of
 from tflq.select.rescale import clamped
 from tflq.select.shifts import product_shifted, right_shift
-
-# Elementwise kernels on tensors of more dims than they broadcast.
-#
-# Neighbouring dims that all operands have alike, or lack alike, are one dim to an elementwise kernel. Operands of
-# equal shapes need no broadcast; what still has more than four dims is repeated by BROADCAST_TO until they are equal.
-
-
-BROADCAST_DIMS = 4
-"""Dims that every elementwise kernel broadcasts."""
 
 
 def elementwise(k: KernelBuilder, emit: Callable[..., Value], *operands: Value) -> Value:
@@ -90,8 +100,7 @@ def spread(k: KernelBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
         return x
     if x.type.storage == i1:
         return k.cast(spread(k, k.cast(x, i8), shape), i1)
-    dims = k.constant(np.asarray(shape, np.int32))
-    return k.emit(BroadcastTo, [x, dims], TensorType(shape, x.type.element))
+    return k.emit(BroadcastTo, [x, k.constant(np.asarray(shape))])
 
 
 def _folded(shapes: list[tuple[int | None, ...]], rank: int) -> list[tuple[int, ...]]:
@@ -153,36 +162,31 @@ def negate(op: Negate, k: Kernels) -> Value:
     return k.cast(clamped(k, y, np.asarray(storage.minimum), np.asarray(storage.maximum), least, most), storage)
 
 
-_EMITTED: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
+_BINARY: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
     Add: Kernels.add,
+    BitwiseXor: Kernels.bitwise_xor,
     IntDiv: Kernels.div,
     Maximum: Kernels.maximum,
     Minimum: Kernels.minimum,
     Pow: Kernels.pow,
     Sub: Kernels.sub,
 }
-
-
-@lowering(*_EMITTED)
-def binary(op: Add | IntDiv | Maximum | Minimum | Pow | Sub, k: Kernels) -> Value:
-    """DIV of integers truncates, as INTDIV does."""
-    return elementwise(k, partial(_EMITTED[type(op)], k), k.value(op.input1), k.value(op.input2))
-
-
-# Comparisons, which abort the process on 8 bits and so widen first, and choices, which take every type.
-
-
-_COMPARISON_EMITTED: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
+_COMPARISONS: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
     Equal: Kernels.equal,
     Greater: Kernels.greater,
     GreaterEqual: Kernels.greater_equal,
 }
 
 
-@lowering(*_COMPARISON_EMITTED)
+@lowering(*_BINARY)
+def binary(op: Add | BitwiseXor | IntDiv | Maximum | Minimum | Pow | Sub, k: Kernels) -> Value:
+    return elementwise(k, partial(_BINARY[type(op)], k), k.value(op.input1), k.value(op.input2))
+
+
+@lowering(*_COMPARISONS)
 def compare(op: Equal | Greater | GreaterEqual, k: Kernels) -> Value:
     a, b = (widened(k, k.value(v)) for v in (op.input1, op.input2))
-    return elementwise(k, partial(_COMPARISON_EMITTED[type(op)], k), a, b)
+    return elementwise(k, partial(_COMPARISONS[type(op)], k), a, b)
 
 
 @lowering(Select)
@@ -191,14 +195,7 @@ def select(op: Select, k: Kernels) -> Value:
     return elementwise(k, lambda *xs: k.emit(SelectV2, xs), *operands)
 
 
-# Ops on the bits of integers, for which there is no kernel right everywhere.
-#
-# clz                  the number of powers of two, 2^0..2^31, above the value read as unsigned
-# logical_left_shift   a product by a power of two out of a table; the product wraps
-# logical_right_shift  RIGHT_SHIFT of the bits read as unsigned
-# bitwise_and          2 (x & y) + a0 b0 with x = a >> 1, y = b >> 1, a0 and b0 the lowest bits;
-#                      2 (x & y) = x + y - (x ^ y)
-# bitwise_or           (a ^ b) + (a & b)
+# Bits of integers.
 
 
 @lowering(Clz)
@@ -221,7 +218,7 @@ def _count(k: KernelBuilder, x: Value) -> Value:
     """clz of x with a last dim of 1."""
     unsigned = k.cast(k.bitcast(x, ui32), i64)
     above = k.cast(k.greater(k.constant(1 << np.arange(32, dtype=np.int64), i64), unsigned), i32)
-    return k.reduce(Sum, above, [-1], True, x.type.shape)
+    return k.reduce(Sum, above, [-1])
 
 
 @lowering(LogicalLeftShift)
@@ -253,11 +250,6 @@ def bitwise(op: BitwiseAnd | BitwiseOr, k: Kernels) -> Value:
     return k.cast(both, op.result.type.storage)
 
 
-@lowering(BitwiseXor)
-def bitwise_xor(op: BitwiseXor, k: Kernels) -> Value:
-    return elementwise(k, k.bitwise_xor, k.value(op.input1), k.value(op.input2))
-
-
 _LOGICAL: Final[Mapping[type[Op], type[Operator]]] = {
     LogicalAnd: tfl.LogicalAnd,
     LogicalOr: tfl.LogicalOr,
@@ -273,8 +265,7 @@ def logical(op: LogicalAnd | LogicalOr | LogicalXor, k: Kernels) -> Value:
 
 @lowering(LogicalNot)
 def logical_not(op: LogicalNot, k: Kernels) -> Value:
-    x = k.value(op.input)
-    return k.emit(tfl.LogicalNot, [x])
+    return k.emit(tfl.LogicalNot, [k.value(op.input)])
 
 
 @lowering(ArithmeticRightShift)
@@ -310,10 +301,7 @@ def bitwise_not(op: BitwiseNot, k: Kernels) -> Value:
     return k.bitwise_xor(x, k.constant(~np.zeros((), x.type.storage.dtype), x.type.storage))
 
 
-# Functions of floats: builtins of the same name, or short formulas of them; clamps.
-#
-# ERF has no builtin: a polynomial where |x| < 1, 1 - exp(polynomial) beyond (`numerics/unary.py`). CEIL is not among
-# the reference kernels: it is FLOOR of the negative.
+# Functions of floats, and clamps.
 
 
 _UNARY: Final[Mapping[type[Op], type[Operator]]] = {
@@ -330,21 +318,19 @@ _UNARY: Final[Mapping[type[Op], type[Operator]]] = {
 
 @lowering(*_UNARY)
 def unary(op: tosa.FloatFunction, k: Kernels) -> Value:
-    x = k.value(op.input)
-    return k.emit(_UNARY[type(op)], [x])
+    return k.emit(_UNARY[type(op)], [k.value(op.input)])
 
 
 @lowering(tosa.Ceil)
 def ceil(op: tosa.Ceil, k: Kernels) -> Value:
     x = k.value(op.input)
-    below = k.emit(tfl_unary.Floor, [k.emit(tfl_unary.Neg, [x])], x.type)
-    return k.emit(tfl_unary.Neg, [below], x.type)
+    return k.emit(tfl_unary.Neg, [k.emit(tfl_unary.Floor, [k.emit(tfl_unary.Neg, [x])])])
 
 
 @lowering(tosa.Reciprocal)
 def reciprocal(op: tosa.Reciprocal, k: Kernels) -> Value:
     x = k.value(op.input1)
-    return k.emit(Div, [k.constant(1, x.type.storage), x], x.type, fused_activation_function="NONE")
+    return k.div(k.constant(1, x.type.storage), x)
 
 
 @lowering(tosa.Erf)
@@ -356,7 +342,7 @@ def erf(op: tosa.Erf, k: Kernels) -> Value:
     one = k.constant(1, storage)
     near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
-    tail = k.emit(tfl_unary.Exp, [_polynomial(k, far, outer())], x.type)
+    tail = k.emit(tfl_unary.Exp, [_polynomial(k, far, outer())])
     value = k.emit(SelectV2, [k.greater(one, magnitude), below, k.sub(one, tail)])
     return k.mul(value, k.emit(tfl_unary.Sign, [x]))
 
@@ -378,7 +364,7 @@ def clamp(op: tosa.Clamp, k: Kernels) -> Value:
     if storage.is_float:
         return limited(k, x, low, high)
     if low > storage.minimum:
-        x = k.maximum(x, k.constant(np.asarray(low), storage))
+        x = k.maximum(x, k.constant(low, storage))
     if high < storage.maximum:
-        x = k.minimum(x, k.constant(np.asarray(high), storage))
+        x = k.minimum(x, k.constant(high, storage))
     return x

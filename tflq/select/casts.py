@@ -19,7 +19,6 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.ext import Truncate
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.activation import Relu, Relu6
-from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.comparison import Greater, Less, SelectV2
 from tflq.dialects.tfl.unary import Abs, Sign
@@ -29,10 +28,8 @@ from tflq.ir.record import parameters
 from tflq.ir.types import ScalarType, f32, i1, i32
 from tflq.select.lowering import Kernels, as_int32, lowering
 
-# Floats limited and rounded on builtins.
-#
-# ROUND is not among the reference kernels: half to even is what a float sum does where a unit in the last place is 1,
-# (|x| + 2^23) - 2^23.
+# Floats limited and rounded. ROUND is not among the reference kernels: a float sum rounds half to even where a unit in
+# the last place is 1, (|x| + 2^23) - 2^23.
 
 
 def rounded(k: Kernels, x: Value) -> Value:
@@ -99,8 +96,8 @@ def _infinite_beyond(k: Kernels, centred: Value, scale: np.ndarray, product: Val
     comparisons: tuple[tuple[type[Operator], np.ndarray, np.float32], ...]
     comparisons = (Greater, limit, infinity), (Less, -limit, -infinity)
     for kind, bound, end in comparisons:
-        beyond = k.emit(kind, [centred, k.constant(bound, f32)], centred.type.with_element(i1))
-        product = k.emit(SelectV2, [beyond, k.constant(end, f32), product], product.type)
+        beyond = k.emit(kind, [centred, k.constant(bound, f32)], i1)
+        product = k.emit(SelectV2, [beyond, k.constant(end, f32), product])
     return product
 
 
@@ -140,7 +137,7 @@ def quantize(op: Qcast, k: Kernels) -> Value:
     scale, zero = parameters(op.result.type)
     x = k.value(op.input)
     element, storage = op.result.type.element, op.result.type.storage
-    y = k.emit(Div, [x, k.constant(scale, f32)], x.type, fused_activation_function="NONE")
+    y = k.div(x, k.constant(scale, f32))
     whole = k.cast(_to_truncate(k, y, op.rounding or "half_even"), i32)
     typed = bool(op.result.name) or any(not isinstance(r, (Scast, Dcast)) for r in k.readers(op.result))
     result = op.result.type if typed else op.result.type.stripped()

@@ -1,4 +1,5 @@
-"""tosa.conv2d as int8 BATCH_MATMUL of im2col rows.
+"""Convolutions on builtins: conv2d as int8 BATCH_MATMUL of im2col rows, depthwise ones as products per filter tap,
+conv3d and transposed ones as conv2d.
 
 With x = sum a_i X_i + c and w = sum b_j W_j + d in int8 digits, c' = c - x_zp and d' = d - w_zp,
 
@@ -86,16 +87,15 @@ def _byte_convolve(
     inputs = digits(k, x)
     input_offset = inputs.offset - input_zp
     sums = WeightedSum(k, element)
-    outputs, depth = (d or 0 for d in matrix.type.shape or ())
+    depth = (matrix.type.shape or ())[1] or 0
     for part, fill in zip(inputs.parts, fills(x.type.storage.dtype, input_zp), strict=True):
         rows = patches(k, part.value, geometry, fill)
-        shape = geometry.output(x.type.shape, outputs)
         for filter in filters.parts:
-            product = k.batch_matmul(rows, filter.value, shape, adj_y=True)
+            product = k.batch_matmul(rows, filter.value, adj_y=True)
             sums.add(product, part.coefficient * filter.coefficient)
         if weight_offset:
             ones = k.constant(np.ones((1, depth), np.int8), i8)
-            total = k.batch_matmul(rows, ones, geometry.output(x.type.shape, 1), adj_y=True)
+            total = k.batch_matmul(rows, ones, adj_y=True)
             sums.add(total, part.coefficient * weight_offset)
     offset = _offset(k, filters, weight_offset, input_offset, bias, element, depth)
     offset.role = "bias"
@@ -138,14 +138,13 @@ def _offset(
     sums = WeightedSum(k, element)
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in filters.parts:
-        outputs = (part.value.type.shape or (None,))[0]
-        column = k.batch_matmul(ones, part.value, (1, outputs), adj_y=True)
-        sums.add(k.reshape(column, (outputs,)), input_offset * part.coefficient)
+        column = k.batch_matmul(ones, part.value, adj_y=True)
+        sums.add(k.reshape(column, (column.type.shape or ())[1:]), input_offset * part.coefficient)
     known = np.asarray(input_offset * weight_offset * depth)
     return k.add(sums.plus(k.cast(bias, element)), k.constant(known.astype(element.dtype), element))
 
 
-# tosa.conv3d as a convolution in two dims: the slices along the depth under a filter side by side as channels.
+# conv3d as a convolution in two dims: the slices along the depth under a filter, side by side, are channels.
 #
 # [N, D, H, W, C] -> GATHER along D -> [N, OD, KD, H, W, C] -> TRANSPOSE -> [N OD, H, W, KD C]
 
@@ -158,7 +157,8 @@ def conv3d(op: Conv3D, k: Kernels) -> Value:
     _, _, height, width, channels = (d or 0 for d in x.type.shape or ())
     _, depth, out_h, out_w, outputs = (d or 0 for d in op.output.type.shape or ())
     planes_in_all = None if batch is None else batch * depth
-    x = _padded(k, x, op.pad[:2], op.input_zp)
+    if any(op.pad[:2]):
+        x = k.padv2(x, ((0, 0), op.pad[:2], (0, 0), (0, 0), (0, 0)), op.input_zp)
     planes = np.arange(depth)[:, None] * op.stride[0] + np.arange(kernel_d) * op.dilation[0]
     x = k.gather(x, k.constant(planes.reshape(-1)), 1)
     x = k.transpose(k.reshape(x, (planes_in_all, kernel_d, height * width, channels)), (0, 2, 1, 3))
@@ -166,17 +166,6 @@ def conv3d(op: Conv3D, k: Kernels) -> Value:
     geometry = Geometry((kernel_h, kernel_w), op.pad[2:], op.stride[1:], op.dilation[1:])
     sums = convolve(k, op, x, _side_by_side(k, weights), bias, geometry)
     return k.reshape(sums, (batch, depth, out_h, out_w, outputs))
-
-
-def _padded(k: Kernels, x: Value, pad: tuple[int, ...], fill: int) -> Value:
-    """x with planes of `fill` before and after."""
-    if not any(pad):
-        return x
-    shape = list(x.type.shape or ())
-    shape[1] = (shape[1] or 0) + sum(pad)
-    amounts = np.zeros((5, 2), np.int32)
-    amounts[1] = pad
-    return k.padv2(x, amounts, fill, tuple(shape))
 
 
 def _side_by_side(k: Kernels, weights: Value) -> Value:
@@ -190,7 +179,7 @@ def _side_by_side(k: Kernels, weights: Value) -> Value:
     return k.reshape(flat, (outputs, height, width, depth * channels))
 
 
-# tosa.depthwise_conv2d as elementwise products per filter tap.
+# depthwise_conv2d as elementwise products per filter tap.
 #
 #     sum (x - x_zp) (w - w_zp) = sum x (w - w_zp) - x_zp sum (w - w_zp)
 #
@@ -263,7 +252,7 @@ def _by_bytes(
 
 
 def _fold(shape: Sequence[int | None] | None) -> int:
-    """How many neighbouring positions to treat as one: as many as divide the width and fill a row."""
+    """How many neighbouring positions to treat as one: the most that divide the width and fit a row."""
     if shape is None or shape[1] is None or shape[2] is None or not shape[3]:
         return 1
     return max((f for f in range(1, shape[2] + 1) if shape[2] % f == 0 and f * shape[3] <= _ROW), default=1)
@@ -313,12 +302,11 @@ def _weight_rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType
     if weight_zp:
         wide = k.sub(wide, k.constant(np.asarray(weight_zp), element))
     return [
-        k.strided_slice(wide, (tap, 0), (tap + 1, channels), (1, 1), (channels,), shrink_axis_mask=1)
-        for tap in range(positions)
+        k.strided_slice(wide, (tap, 0), (tap + 1, channels), (1, 1), shrink_axis_mask=1) for tap in range(positions)
     ]
 
 
-# tosa.transpose_conv2d as a convolution whose output channels are the positions of a stride cell, then moved apart.
+# transpose_conv2d as a convolution whose output channels are the positions of a stride cell, then moved apart.
 #
 # The full result at f = q * s + r (r < s) is sum_t x[q - t] * w[t * s + r]: for each r a convolution of x with every
 # s-th row of the filter. All s_h * s_w of them are one convolution with filters of ceil(k / s) taps; its channels
@@ -355,8 +343,7 @@ def transpose_conv2d(op: TransposeConv2D, k: Kernels) -> Value:
     if (rows * stride_h, columns * stride_w) == (out_h, out_w):
         return cells
     ends = (0, skip_h + out_h, skip_w + out_w, 0)
-    shape = op.output.type.shape
-    return k.strided_slice(cells, (0, skip_h, skip_w, 0), ends, (1, 1, 1, 1), shape, begin_mask=0b1001, end_mask=0b1001)
+    return k.strided_slice(cells, (0, skip_h, skip_w, 0), ends, (1, 1, 1, 1), begin_mask=0b1001, end_mask=0b1001)
 
 
 def _placed(kernel: int, stride: int, out_pad: int, size: int, out: int) -> tuple[int, int, int, int]:
@@ -384,7 +371,7 @@ def _gathered_cells(k: Kernels, weights: Value, stride: tuple[int, int], taps: t
     rows = k.reshape(weights, (outputs, count, inputs))
     if taps[0] * taps[1] * places > count:
         beyond = k.constant(np.full((outputs, 1, inputs), fill), weights.type.storage)
-        rows = k.concatenation([rows, beyond], 1, (outputs, count + 1, inputs))
+        rows = k.concatenation([rows, beyond], 1)
     order = _cells(np.arange(count).reshape(1, kernel_h, kernel_w, 1), stride, taps, count)
     apart = k.gather(rows, k.constant(order.reshape(-1)), 1)
     apart = k.transpose(k.reshape(apart, (outputs, places, taps[0] * taps[1], inputs)), (1, 0, 2, 3))
@@ -395,5 +382,4 @@ def _tiled(k: Kernels, bias: Value, count: int) -> Value:
     """The bias, `count` times."""
     if bias.is_constant:
         return constant(np.tile(bias.array, count))
-    size = (bias.type.shape or (0,))[0] or 0
-    return k.concatenation([bias] * count, 0, (size * count,))
+    return k.concatenation([bias] * count, 0)

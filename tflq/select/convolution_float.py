@@ -1,6 +1,16 @@
-"""Convolutions of floats: the builtins, on an input that is padded first where TFLite has no name for its padding.
+"""Convolutions of floats, and convolutions of integers with their requantization in float32.
 
-A CLAMP that is RELU or RELU6, and the only reader of the result, becomes the activation of the builtin.
+The builtins read an input that is padded first where TFLite lacks a name for its padding. A CLAMP that is RELU or
+RELU6, and the only reader of the result, becomes the activation of the builtin.
+
+On integers, from float twin to float twin:
+
+    sum t w + (o - x_zp) sum w + bias        t the twin of x, o its offset; the constant terms are the kernel's bias
+
+Padding is zero, so where there is any, t is x - x_zp itself. Sums are exact in any order while none reaches 2^24
+(`tflq.numerics.float_lines`); a channel that has one result whatever its inputs are need not be exact
+(`tflq.numerics.float_requantize`). Input channels are split until sums are: two parts are added in float32, which
+rounds once and only beyond 2^24, where the result is at its end already; more than two are added in int32.
 """
 
 from __future__ import annotations
@@ -50,7 +60,7 @@ def depthwise_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geome
 
 
 def activated(k: Kernels, op: Convolution, result: Value) -> Value:
-    """`result`, a builtin in the place of `op`; the clamp after it becomes its activation, where it has such a one."""
+    """`result`, a builtin in the place of `op`; the clamp after it becomes its activation, if it has that one."""
     clamp, producer = k.only_user(op.output, Clamp), result.producer
     if clamp is None or not isinstance(producer, (Conv2D, DepthwiseConv2D)):
         return result
@@ -61,25 +71,17 @@ def activated(k: Kernels, op: Convolution, result: Value) -> Value:
     return k.fuse(clamp, result)
 
 
-# A convolution and its requantization in float32, from float twin to float twin.
-#
-#     sum t w + (o - x_zp) sum w + bias        t the twin of x, o its offset; the constant terms are the kernel's bias
-#
-# Padding is zero, so where there is any, t is x - x_zp itself. Sums are exact in any order while none reaches 2^24
-# (`tflq.numerics.float_lines`); a channel that has one result whatever its inputs are need not be
-# (`tflq.numerics.float_requantize`). Input channels are split until they are: two parts are added in float32, which
-# rounds once and only beyond 2^24, where the result is at its end already; more than two are added in int32.
-
+# Requantized convolutions.
 
 _ADDED: Final = 2
-"""So many parts are added in float32 with one rounding."""
+"""How many parts are added in float32 with one rounding."""
 
 
 def requantized_convolve(
     k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry
 ) -> Value | None:
-    """CONV_2D with weights [O, KH, KW, I] and what requantizes it: the integers, with a float twin. None where the one
-    reader does not, or without a proof."""
+    """CONV_2D with weights [O, KH, KW, I] and the op that requantizes it: the integers, with a float twin. None where
+    the only reader does not requantize, or without a proof."""
     if not weights.is_constant:
         return None
     filters = weights.array.astype(np.float32) - np.float32(op.weight_zp)
@@ -143,7 +145,7 @@ def _requantized(
 
 
 def _total(k: Kernels, parts: list[Value], activation: str) -> Value:
-    """The sum of whole numbers in float32, rounded once, with an activation; of one part it is the kernel's own."""
+    """The sum of whole numbers in float32, rounded once, with an activation; one part has its kernel's own."""
     if len(parts) == 1:
         return parts[0]
     if len(parts) > _ADDED:
@@ -153,8 +155,8 @@ def _total(k: Kernels, parts: list[Value], activation: str) -> Value:
 
 
 class _Sums(NamedTuple):
-    """What a convolution adds up, float64, whole numbers: sums of the weights of each input by sign [C, I], the bias
-    [C]."""
+    """The terms of a convolution, whole numbers in float64: sums of the weights of each input by sign [C, I], and the
+    bias [C]."""
 
     positive: np.ndarray
     negative: np.ndarray

@@ -30,8 +30,6 @@ from tflq.ir.registry import op_class
 from tflq.light import dataclass
 from tflq.targets.target import RulesFile
 
-__all__ = ["Costs", "arithmetic", "costs", "load_costs", "table_pays"]
-
 _RESCALES: Final = ("to_8_bits", "wide", "moved")
 
 

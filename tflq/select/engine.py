@@ -1,7 +1,7 @@
 """Selection: a module in the integer form → the same module on TFLite builtins.
 
 `tfl` ops (already kernels) pass through; every other op has one lowering. `quant.scast` at a function's edge is where
-a tensor with quantization parameters meets plain integers. A kernel that disregards parameters reads an argument, or
+a tensor with quantization parameters meets plain integers. A kernel that ignores parameters reads an argument, or
 writes a result, directly; for any other an identity kernel stands between, since with parameters on it would compute
 something else.
 """
@@ -96,11 +96,11 @@ def _select_function(function: Function, mac: Mac, proofs: ProofCache | None) ->
 
 # What a converted module may hold: the last check before it is written.
 #
-# Legal are the integer kernels that `rules/integer.toml` lists, on tensors without quantization parameters; what
-# stands for an operator that the report lists as kept or computed in float; float kernels for operators that compute
-# in float themselves, and for multiply-accumulate if that was asked for. Parameters may be on the model's inputs and
-# outputs, and on tensors of a kept operator: one that the target lists, or that is kept whatever the target
-# (recurrent, custom and calling operators, hybrid ones).
+# Legal are the integer kernels that `rules/integer.toml` lists, on tensors without quantization parameters; the kernels
+# of operators that the report lists as kept or computed in float; float kernels for operators that compute in float
+# themselves, and for multiply-accumulate if that was asked for. Parameters may be on the model's inputs and outputs,
+# and on tensors of a kept operator: one that the target lists, or that is kept whatever the target (recurrent, custom
+# and calling operators, hybrid ones).
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,12 @@ def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", t
 
 
 class _Paths:
-    """How the source operator that an op stands for was converted: "integer", "float kernel" or "exempt"; copies at the
-    edges stand for none, and those of int4 pass float32."""
+    """How the source operator of an op was converted: "integer", "float kernel" or "exempt". Copies at the edges belong
+    to no operator, and those of int4 pass float32."""
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
         decisions = list(decisions)
-        # those that had no quantized tensor may be next to one now, whose parameters their kernels disregard
+        # those that had no quantized tensor may be next to one now, whose parameters their kernels ignore
         self.kept = {d.op.location: d.op.name for d in decisions if d.path == "kept" and d.reason != UNQUANTIZED}
         self._by_place = {d.op.location: self._path(d) for d in decisions}
         self._by_object: dict[int, str] = {}  # ops share their location objects, whose hashes are slow

@@ -18,8 +18,6 @@ from tflq.ir.types import ScalarType, Shape
 from tflq.light import dataclass
 from tflq.select.lowering import Kernels
 
-__all__ = ["Geometry", "pad_spatial", "patches", "tap_sum"]
-
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
@@ -57,14 +55,7 @@ def pad_spatial(k: Kernels, x: Value, pad: Sequence[int], fill: int | float) -> 
     top, bottom, left, right = pad
     if not any(pad):
         return x
-    batch, height, width, channels = x.type.shape or (None,) * 4
-    shape = (
-        batch,
-        None if height is None else height + top + bottom,
-        None if width is None else width + left + right,
-        channels,
-    )
-    return k.padv2(x, np.asarray([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32), fill, shape)
+    return k.padv2(x, ((0, 0), (top, bottom), (left, right), (0, 0)), fill)
 
 
 def patches(k: Kernels, x: Value, geometry: Geometry, fill: int) -> Value:
@@ -72,18 +63,14 @@ def patches(k: Kernels, x: Value, geometry: Geometry, fill: int) -> Value:
     padded = pad_spatial(k, x, geometry.pad, fill)
     if geometry.kernel == (1, 1) and geometry.stride == (1, 1):
         return padded
-    batch, out_h, out_w, _ = geometry.output(x.type.shape, 0) or (None,) * 4
-    channels = (x.type.shape or (None,))[-1] or 0
+    _, out_h, out_w, channels = geometry.output(x.type.shape, (x.type.shape or (0,))[-1] or 0) or ()
     if out_h is None or out_w is None:
         pieces = list(_strided_taps(k, padded, geometry))
-        depth = channels * len(pieces)
     else:
-        wide = _windows_of_rows(k, padded, geometry, out_w, channels)
-        pieces = [
-            _rows(k, wide, i * geometry.dilation[0], geometry.stride[0], out_h) for i in range(geometry.kernel[0])
-        ]
-        depth = channels * geometry.kernel[0] * geometry.kernel[1]
-    return pieces[0] if len(pieces) == 1 else k.concatenation(pieces, 3, (batch, out_h, out_w, depth))
+        wide = _windows_of_rows(k, padded, geometry, out_w, channels or 0)
+        stride, dilation = geometry.stride[0], geometry.dilation[0]
+        pieces = [_picked(k, wide, 1, i * dilation, stride, out_h) for i in range(geometry.kernel[0])]
+    return pieces[0] if len(pieces) == 1 else k.concatenation(pieces, 3)
 
 
 def _windows_of_rows(k: Kernels, x: Value, geometry: Geometry, out_w: int, channels: int) -> Value:
@@ -110,11 +97,8 @@ def tap_sum(
     `function` is elementwise and takes x in `element`, and the tap's number. What the taps of a row of the filter give
     lies in the same rows, and is added up before these are cut out.
     """
-    (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = (
-        geometry.kernel,
-        geometry.stride,
-        geometry.dilation,
-    )
+    (kernel_h, kernel_w), (stride_h, stride_w) = geometry.kernel, geometry.stride
+    dilation_h, dilation_w = geometry.dilation
     unpadded = Geometry(geometry.kernel, (0, 0, 0, 0), geometry.stride, geometry.dilation)
     batch, out_h, out_w, _ = unpadded.output(x.type.shape, 0) or (None,) * 4
     if out_h is None or out_w is None:
@@ -123,7 +107,7 @@ def tap_sum(
     _, height, _, channels = x.type.shape or (None,) * 4
 
     def column(j: int) -> Value:
-        taken = _columns(k, x, j * dilation_w, stride_w, out_w)
+        taken = _picked(k, x, 2, j * dilation_w, stride_w, out_w)
         if fold > 1:
             taken = k.refold(taken, (batch, height, out_w // fold, fold * (channels or 0)))
         return k.cast(taken, element)
@@ -133,12 +117,12 @@ def tap_sum(
 
     def rows_of(column: Value) -> dict[int, Value]:
         counts = {phase: -(-((height or 0) - phase) // stride_h) for phase in phases}
-        return {phase: _rows(k, column, phase, stride_h, count) for phase, count in counts.items()}
+        return {phase: _picked(k, column, 1, phase, stride_h, count) for phase, count in counts.items()}
 
     if element.is_float:  # these are added up one by one, in their order
         columns = [rows_of(column(j)) for j in range(kernel_w)]
         terms = [
-            _rows(k, function(columns[j][phases[i]], i * kernel_w + j), starts[i], 1, out_h)
+            _picked(k, function(columns[j][phases[i]], i * kernel_w + j), 1, starts[i], 1, out_h)
             for i in range(kernel_h)
             for j in range(kernel_w)
         ]
@@ -149,22 +133,12 @@ def tap_sum(
         for i, phase in enumerate(phases):
             term = function(taken[phase], i * kernel_w + j)
             sums[i] = k.add(sums[i], term) if i in sums else term
-    return functools.reduce(k.add, [_rows(k, sums[i], starts[i], 1, out_h) for i in range(kernel_h)])
-
-
-def _rows(k: Kernels, x: Value, start: int, stride: int, count: int) -> Value:
-    """x[:, start : : stride], `count` rows."""
-    return _picked(k, x, 1, start, stride, count)
-
-
-def _columns(k: Kernels, x: Value, start: int, stride: int, count: int) -> Value:
-    """x[:, :, start : : stride], `count` columns."""
-    return _picked(k, x, 2, start, stride, count)
+    return functools.reduce(k.add, [_picked(k, sums[i], 1, starts[i], 1, out_h) for i in range(kernel_h)])
 
 
 def _picked(k: Kernels, x: Value, axis: int, start: int, stride: int, count: int) -> Value:
-    """`count` positions of an axis, by GATHER. It is as fast as SLICE, which keeps a stated shape when the model is
-    resized and makes its result dynamic when none is stated."""
+    """`count` positions of an axis from `start`, `stride` apart, by GATHER. It is as fast as SLICE, which keeps a
+    stated shape when the model is resized, and makes its result dynamic where none is stated."""
     if x.type.shape is not None and (start, stride, count) == (0, 1, x.type.shape[axis]):
         return x
     return k.gather(x, k.constant(np.arange(count, dtype=np.int32) * stride + start), axis)
@@ -172,17 +146,10 @@ def _picked(k: Kernels, x: Value, axis: int, start: int, stride: int, count: int
 
 def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> Iterator[Value]:
     """What each tap meets in an input whose height or width is not known: slices that end relative to its end."""
-    (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = (
-        geometry.kernel,
-        geometry.stride,
-        geometry.dilation,
-    )
-    unpadded = Geometry(geometry.kernel, (0, 0, 0, 0), geometry.stride, geometry.dilation)
-    shape = unpadded.output(x.type.shape, (x.type.shape or (0,))[-1] or 0)
+    (kernel_h, kernel_w), (dilation_h, dilation_w) = geometry.kernel, geometry.dilation
     for i in range(kernel_h):
         for j in range(kernel_w):
             below, right = (kernel_h - 1 - i) * dilation_h, (kernel_w - 1 - j) * dilation_w
             to_end = 0b1001 | (0 if below else 0b10) | (0 if right else 0b100)
             begin, end = (0, i * dilation_h, j * dilation_w, 0), (0, -below, -right, 0)
-            strides = (1, stride_h, stride_w, 1)
-            yield k.strided_slice(x, begin, end, strides, shape, begin_mask=0b1001, end_mask=to_end)
+            yield k.strided_slice(x, begin, end, (1, *geometry.stride, 1), begin_mask=0b1001, end_mask=to_end)

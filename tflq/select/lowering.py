@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from tflq.caches import Argument, Arrays, ProofCache
 
 
-# Emitting TFLite builtins on plain tensors: short names, with options and constant operands filled in.
+BROADCAST_DIMS: Final = 4
+"""Dims that every elementwise kernel broadcasts."""
 
 
 def _short(
@@ -51,7 +52,7 @@ def _short(
 
 
 class KernelBuilder(Emitter):
-    """An `Emitter` of `tfl` ops. Shapes broadcast; `reshape` and friends take -1 for an unknown dim."""
+    """An `Emitter` of TFLite builtins on plain tensors: short names, with options and constant operands filled in."""
 
     # Arithmetic. Types that each kernel gets right: rules/integer.toml.
 
@@ -79,8 +80,8 @@ class KernelBuilder(Emitter):
     # Conversions.
 
     def cast(self, x: Value, to: ScalarType) -> Value:
-        """CAST; narrowing wraps, float to integer truncates. No operator if the type is that already. int4 is cast from
-        and to float32 only."""
+        """CAST; narrowing wraps, float to integer truncates. No operator if x is of the type. int4 is cast from and to
+        float32 only."""
         if x.type.element != to and min(x.type.storage.bits, to.bits) < 8 and f32 not in (x.type.element, to):
             x = self.cast(x, f32)
         return x if x.type.element == to else self.emit(Cast, [x], x.type.with_element(to))
@@ -99,14 +100,11 @@ class KernelBuilder(Emitter):
     # Data movement.
 
     def gather(self, x: Value, indices: Value, axis: int = 0) -> Value:
-        shape = None
-        if x.type.shape is not None and indices.type.shape is not None:
-            shape = (*x.type.shape[:axis], *indices.type.shape, *x.type.shape[axis + 1 :])
-        return self.emit(Gather, [x, indices], TensorType(shape, x.type.element), axis=axis, batch_dims=0)
+        return self.emit(Gather, [x, indices], axis=axis, batch_dims=0)
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
-        """RESHAPE to a shape with at most one unknown dim, which the kernel finds anew at every size; the result's type
-        states it where x's shape is known."""
+        """RESHAPE to a shape with at most one open dim (None), which the kernel computes for every size; the result's
+        type states it where x's shape is known."""
         dims = np.asarray([-1 if d is None else d for d in shape], np.int32)
         if (dims < 0).sum() > 1:
             raise ValueError(f"RESHAPE to {tuple(shape)}: more than one unknown dim")
@@ -120,18 +118,14 @@ class KernelBuilder(Emitter):
         return folded
 
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
-        shape = None if x.type.shape is None else tuple(x.type.shape[p] for p in perms)
-        type = TensorType(shape, x.type.element)
-        return self.emit(Transpose, [x, self.constant(np.asarray(perms, np.int32))], type)
+        return self.emit(Transpose, [x, self.constant(perms)])
 
-    def concatenation(self, xs: Sequence[Value], axis: int, shape: Shape) -> Value:
-        type = TensorType(shape, xs[0].type.element)
-        return self.emit(Concatenation, list(xs), type, axis=axis, fused_activation_function="NONE")
+    def concatenation(self, xs: Sequence[Value], axis: int) -> Value:
+        return self.emit(Concatenation, xs, axis=axis, fused_activation_function="NONE")
 
-    def padv2(self, x: Value, paddings: np.ndarray, value: int | float, shape: Shape) -> Value:
+    def padv2(self, x: Value, paddings: npt.ArrayLike, value: float) -> Value:
         """PADV2 with a scalar of x's type."""
-        fill = self.constant(np.asarray(value), x.type.storage)
-        return self.emit(PadV2, [x, self.constant(paddings, i32), fill], TensorType(shape, x.type.element))
+        return self.emit(PadV2, [x, self.constant(paddings), self.constant(value, x.type.storage)])
 
     def strided_slice(
         self,
@@ -139,18 +133,15 @@ class KernelBuilder(Emitter):
         begin: Sequence[int],
         end: Sequence[int],
         strides: Sequence[int],
-        shape: Shape,
         *,
         begin_mask: int = 0,
         end_mask: int = 0,
         shrink_axis_mask: int = 0,
     ) -> Value:
         """STRIDED_SLICE with constant bounds."""
-        bounds = [self.constant(np.asarray(v, np.int32)) for v in (begin, end, strides)]
         return self.emit(
             StridedSlice,
-            [x, *bounds],
-            TensorType(shape, x.type.element),
+            [x, *map(self.constant, (begin, end, strides))],
             begin_mask=begin_mask,
             end_mask=end_mask,
             ellipsis_mask=0,
@@ -159,15 +150,13 @@ class KernelBuilder(Emitter):
             offset=False,
         )
 
-    def reduce(self, kind: type[Operator], x: Value, axes: Sequence[int], keep_dims: bool, shape: Shape) -> Value:
+    def reduce(self, kind: type[Operator], x: Value, axes: Sequence[int], *, keep_dims: bool = True) -> Value:
         """SUM, REDUCE_MAX, REDUCE_MIN ..."""
-        operands = [x, self.constant(np.asarray(axes, np.int32))]
-        return self.emit(kind, operands, TensorType(shape, x.type.element), keep_dims=keep_dims)
+        return self.emit(kind, [x, self.constant(axes)], keep_dims=keep_dims)
 
-    def batch_matmul(self, a: Value, b: Value, shape: Shape, *, adj_y: bool = False, to: ScalarType = i32) -> Value:
+    def batch_matmul(self, a: Value, b: Value, *, adj_y: bool = False, to: ScalarType = i32) -> Value:
         """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""
-        type = TensorType(shape, to)
-        return self.emit(BatchMatMul, [a, b], type, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
+        return self.emit(BatchMatMul, [a, b], to, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
 
 
 def squeezed(values: np.ndarray) -> np.ndarray:
@@ -192,9 +181,9 @@ def _filled(shape: Sequence[int | None], source: Shape) -> Shape:
 # Float twins: float32 tensors with the values of 8-bit ones, less an offset, that one float kernel hands to the next.
 #
 # With multiply-accumulate in float32, a result that is requantized in float32 is a whole number there already. Its
-# reader is as often as not a float kernel, which wants it as float32 and less its zero point. So the result has two
-# forms: the twin, and the integers, which are cast from it. A lowering reads the one it needs, and what nobody reads
-# is dropped (`dce`): between float kernels no cast is left.
+# reader is often a float kernel, which wants it as float32 and less its zero point. So the result has two forms: the
+# twin, and the integers, which are cast from it. A lowering reads the form it needs, and `dce` drops the other: between
+# float kernels no cast is left.
 
 
 class Twin(NamedTuple):
@@ -205,7 +194,7 @@ class Twin(NamedTuple):
 
 
 def integers_of(k: Kernels, twin: Twin, storage: ScalarType) -> Value:
-    """The integers of a twin, which is theirs from here on."""
+    """The integers of a twin; from here on it is their twin."""
     result = k.cast(as_int32(k, twin), storage)
     k.twins[result] = twin
     return result
@@ -230,7 +219,7 @@ def centred(k: Kernels, x: Value, zero_point: int) -> Value:
 
 
 def moved(k: Kernels, x: Value, emit: Callable[[Value, int], Value]) -> Value:
-    """`emit` of x and 0, an op that only moves elements; of x's twin and its offset, if it has one."""
+    """What `emit`, of an op that only moves elements, makes of x and 0; of x's twin and its offset, if it has one."""
     twin = k.twins.get(x)
     if twin is None:
         return emit(x, 0)
@@ -254,7 +243,7 @@ R = TypeVar("R")
 
 class Kernels(KernelBuilder):
     """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
-    have become, who uses them."""
+    have become, which ops read them."""
 
     def __init__(self, function: Function, mac: Mac, proofs: ProofCache | None = None) -> None:
         super().__init__()
@@ -271,18 +260,18 @@ class Kernels(KernelBuilder):
         self._once: dict[Callable[[Kernels], Any], Any] = {}
 
     def value(self, operand: Value) -> Value:
-        """What an operand has become; arguments and constants are themselves."""
+        """What an operand has become; arguments and constants stay themselves."""
         return self._selected.get(operand, operand)
 
     def once(self, compute: Callable[[Kernels], R]) -> R:
-        """`compute(self)`, computed when it is first asked for: what is found for all ops of `source` at once."""
+        """`compute(self)`, computed once: what is worked out for all ops of `source` together."""
         if compute not in self._once:
             self._once[compute] = compute(self)
         result: R = self._once[compute]
         return result
 
     def remembered(self, function: Callable[..., Arrays], *arguments: Argument) -> Arrays:
-        """`function(*arguments)`, a pure function of `tflq.numerics`; from the cache of proofs, if there is one."""
+        """`function(*arguments)` of a pure function of `tflq.numerics`, from the cache of proofs if there is one."""
         return function(*arguments) if self._proofs is None else self._proofs(function, *arguments)
 
     def begin(self) -> None:
@@ -290,7 +279,7 @@ class Kernels(KernelBuilder):
         self._start = len(self.ops)
 
     def end(self, op: Op, results: Sequence[Value]) -> None:
-        """Ends it: its results, and what is on the way to them, have roles that say so, and its kernels versions."""
+        """Ends it: gives its results and the tensors on the way to them roles, and its kernels versions."""
         role = role_of(op)
         for value in results:
             value.role = value.role or role
@@ -304,7 +293,7 @@ class Kernels(KernelBuilder):
             state_version(made)
 
     def claim(self, old: Value, new: Value) -> None:
-        """Records what a value has become. A value with a name, or that is returned, is another tensor."""
+        """Records what a value has become. A value that has a name or is returned becomes a tensor of its own."""
         if (old.name or old in self._outputs) and new is not old:
             made = any(new is v for op in self.ops[self._start :] for v in op.results)
             if new.name or not made:
@@ -315,7 +304,7 @@ class Kernels(KernelBuilder):
         self._selected[old] = new
 
     def only_user(self, value: Value, kind: type[T]) -> T | None:
-        """The op of a class that is the one reader of an unnamed value: a lowering may fuse it with its producer."""
+        """The only reader of an unnamed value, if it is of a class: a lowering may fuse it with its producer."""
         users = self._users.get(value, [])
         if len(users) != 1 or not isinstance(users[0], kind) or value.name or value in self._outputs:
             return None
@@ -326,7 +315,7 @@ class Kernels(KernelBuilder):
         return self._users.get(value, [])
 
     def fuse(self, op: Op, result: Value) -> Value:
-        """Says that `result` is what `op`, a reader, would have computed, so that it is not selected again."""
+        """Records that `result` is what `op`, a reader, would have computed, so that it is not selected again."""
         self.fused.add(op)
         result.role = role_of(op)
         self.claim(op.result, result)

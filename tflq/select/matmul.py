@@ -1,4 +1,5 @@
-"""tosa.matmul as int8 BATCH_MATMUL, or float BATCH_MATMUL on integer values.
+"""Sums of products: matmul as int8 BATCH_MATMUL, or as float BATCH_MATMUL on integer values; convolutions of integers
+on the float builtins.
 
 With x = sum a_i X_i + c and y = sum b_j Y_j + d in int8 digits, c' = c - x_zp and d' = d - y_zp,
 
@@ -8,7 +9,12 @@ The second term is one number per row of x, the third one per column of y: produ
 faster than SUM, where the length of the sums is known. int32 arithmetic wraps, as the kernel's does, so only the final
 sum has to fit.
 
-The float form takes the zero points off first and cuts the sums where a part could reach 2^24.
+The float forms take the zero points off first, so that padding is zero, and are exact while every partial sum stays
+below 2^24. How far partial sums reach, whatever their order, is known from the weights (`tflq.numerics.float_lines`).
+Where that is too far, the input channels are split and the parts' sums added in integers; int16 is split into bytes,
+256 h + l. A layer that no split makes exact keeps the integer form, as do a few rows of a matrix product, which int8
+reads faster. These sums are requantized in integers; `tflq.select.convolution_float` does that in float32, where it is
+proven.
 """
 
 from __future__ import annotations
@@ -22,26 +28,13 @@ from tflq.dialects.tfl.reduction import Sum
 from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.ir.core import Value, constant
-from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, ui8
 from tflq.light import dataclass
 from tflq.numerics.convolution import window
 from tflq.numerics.float_lines import ProductBounds
 from tflq.select.im2col import Geometry, pad_spatial
 from tflq.select.lowering import Kernels, centred, lowering
 from tflq.select.shifts import Digits, WeightedSum, digits, fits_int32
-
-# Multiply-accumulate on the float convolutions, on integer values: exact while every partial sum stays below 2^24.
-#
-#     sum (x - x_zp) (w - w_zp)      x and w cast to float32, zero points taken off first, so that padding is zero
-#
-# How far partial sums reach, whatever their order, is known from the weights (`tflq.numerics.float_lines`). Where that
-# is too far the input channels are split and the parts' sums added in integers; int16 is split into bytes, x = 256 h
-# + l. A layer that no split makes exact keeps the integer form, as do a few rows of a matrix product, which int8
-# reads faster.
-#
-# These sums are requantized in integers; `tflq.select.convolution_float` does that in float32, where it is
-# proven.
-
 
 _FEW_ROWS = 4
 
@@ -118,7 +111,7 @@ def float_depthwise(
 
 
 def few_rows(x: Value, geometry: Geometry) -> bool:
-    """Whether a matrix product has so few rows that reading its weights is what it takes: int8 ones are read faster."""
+    """Whether a matrix product has so few rows that its time goes into reading weights: int8 ones are read faster."""
     batch, height, width, _ = x.type.shape or (None,) * 4
     return geometry.pointwise and (height, width) == (1, 1) and batch is not None and batch <= _FEW_ROWS
 
@@ -135,7 +128,7 @@ def signed_sums(filters: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray,
 
 
 def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
-    """x - zero_point as float parts, of a constant constants; int16, whose zero point is 0, as two bytes."""
+    """x - zero_point as float parts, constants if x is constant; int16, whose zero point is 0, as two bytes."""
     if x.is_constant:
         values = x.array.astype(np.int32) - zero_point
         bytes_of = [(256, values >> 8), (1, values & 255)] if x.type.storage == i16 else [(1, values)]
@@ -184,8 +177,7 @@ def channels_of(k: Kernels, x: Value, channels: slice) -> Value:
     if (channels.start, channels.stop) == (0, shape[3]):
         return x
     begin, end = (0, 0, 0, channels.start), (0, 0, 0, channels.stop)
-    size = (*shape[:3], channels.stop - channels.start)
-    return k.strided_slice(x, begin, end, (1, 1, 1, 1), size, begin_mask=0b111, end_mask=0b111)
+    return k.strided_slice(x, begin, end, (1, 1, 1, 1), begin_mask=0b111, end_mask=0b111)
 
 
 def _conv2d(
@@ -228,12 +220,12 @@ def matmul(op: MatMul, k: Kernels) -> Value:
     """The float form where that was asked for and is exact, else the int8 form."""
     x, y = k.value(op.input1), k.value(op.input2)
     zero_points = (op.a_zp, op.b_zp)
-    acc, shape = op.output.type.storage, op.output.type.shape
+    acc = op.output.type.storage
     if acc.is_float:
-        return k.batch_matmul(x, y, shape, to=acc)
+        return k.batch_matmul(x, y, to=acc)
     element = i32 if acc == i32 or fits_int32(k, op) else acc
-    result = _float_product(k, x, y, zero_points, shape, element) if k.mac == "float32" else None
-    return k.cast(result or _byte_product(k, x, y, zero_points, shape, element), acc)
+    result = _float_product(k, x, y, zero_points, element) if k.mac == "float32" else None
+    return k.cast(result or _byte_product(k, x, y, zero_points, element), acc)
 
 
 def _depth(x: Value, y: Value) -> int | None:
@@ -242,16 +234,14 @@ def _depth(x: Value, y: Value) -> int | None:
     return rows if columns is None else columns
 
 
-def _byte_product(
-    k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], shape: Shape, element: ScalarType
-) -> Value:
+def _byte_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], element: ScalarType) -> Value:
     """The products of digits and what the offsets and zero points add, in `element`."""
     left, right, depth = digits(k, x), digits(k, y), _depth(x, y)
     column_factor, row_factor = left.offset - zero_points[0], right.offset - zero_points[1]
     sums = WeightedSum(k, element)
     for a in left.parts:
         for b in right.parts:
-            sums.add(k.batch_matmul(a.value, b.value, shape), a.coefficient * b.coefficient)
+            sums.add(k.batch_matmul(a.value, b.value), a.coefficient * b.coefficient)
     if row_factor:
         sums.add(_sum(k, x, left, -1, left.offset, row_factor, depth, element), 1)
     if column_factor:
@@ -267,25 +257,21 @@ def _sum(
         total = factor * (x.array.astype(np.int64) - less).sum(axis, keepdims=True)
         return k.constant(total.astype(element.dtype), element)
     sums = WeightedSum(k, element)
-    shape = list(x.type.shape or ())
-    shape[axis] = 1
     if depth is None:
         wide = k.cast(x, element)
         if less:
             wide = k.sub(wide, k.constant(np.asarray(less), element))
-        sums.add(k.reduce(Sum, wide, (len(shape) + axis,), True, tuple(shape)), factor)
+        sums.add(k.reduce(Sum, wide, [(x.type.rank or 0) + axis]), factor)
         return sums.plus(k.constant(np.asarray(0), element))
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in parts.parts:
         operands = (part.value, ones) if axis == -1 else (ones, part.value)
-        sums.add(k.batch_matmul(*operands, tuple(shape), adj_y=axis == -1), part.coefficient * factor)
+        sums.add(k.batch_matmul(*operands, adj_y=axis == -1), part.coefficient * factor)
     known = np.asarray(depth * factor * (parts.offset - less))
     return sums.plus(k.constant(known.astype(element.dtype), element))
 
 
-def _float_product(
-    k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], shape: Shape, element: ScalarType
-) -> Value | None:
+def _float_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], element: ScalarType) -> Value | None:
     """Float BATCH_MATMUL per pair of parts and run of the sums, in `element`; None where no cut makes it exact."""
     depth = _depth(x, y)
     if depth is None or (any(zero_points) and i16 in (x.type.storage, y.type.storage)):
@@ -302,14 +288,12 @@ def _float_product(
         for b, runs in zip(right, row, strict=True):
             for run in runs or ():
                 pieces = _run(k, a.value, -1, run), _run(k, b.value, -2, run)
-                product = k.batch_matmul(*pieces, shape, to=f32)
-                sums.add(k.cast(product, i32), a.coefficient * b.coefficient)
+                sums.add(k.cast(k.batch_matmul(*pieces, to=f32), i32), a.coefficient * b.coefficient)
     return sums.plus(k.constant(np.asarray(0), element))
 
 
 def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> list[ProductBounds]:
-    """What the products of x in [low, high] and each float part of y add to a sum; one column for all if y is not
-    known."""
+    """Bounds of the products of x in [low, high] with each float part of y; one column for all if y is not known."""
     if y.is_constant and y.type.storage != i16:
         columns = np.moveaxis(y.array.astype(np.float64) - zero_point, -2, -1).reshape(-1, depth)
         return [ProductBounds.of(np.maximum(columns, 0), np.minimum(columns, 0), low, high)]
@@ -322,14 +306,13 @@ def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> lis
 
 def _run(k: Kernels, x: Value, axis: int, run: slice) -> Value:
     """x between the bounds of `run` along one of the last two dims."""
-    shape = list(x.type.shape or ())
+    shape = x.type.shape or ()
     if (run.start, run.stop) == (0, shape[axis]):
         return x
     if x.is_constant:
         return constant(np.ascontiguousarray(x.array[..., run] if axis == -1 else x.array[..., run, :]))
     place = len(shape) + axis
-    shape[axis] = run.stop - run.start
     begin, end = [0] * len(shape), [0] * len(shape)
     begin[place], end[place] = run.start, run.stop
     whole = (1 << len(shape)) - 1 ^ 1 << place
-    return k.strided_slice(x, begin, end, [1] * len(shape), tuple(shape), begin_mask=whole, end_mask=whole)
+    return k.strided_slice(x, begin, end, [1] * len(shape), begin_mask=whole, end_mask=whole)

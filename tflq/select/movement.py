@@ -1,4 +1,5 @@
-"""Elements in another order, place or number: one builtin each, around which types it lacks are cast."""
+"""Elements in another order, place or number, one builtin each, with casts around it for types that it lacks; variables
+and control flow."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def reshape(op: Reshape, k: Kernels) -> Value:
 
 @lowering(Transpose)
 def transpose(op: Transpose, k: Kernels) -> Value:
-    """TRANSPOSE reads what memory held in the place of an empty permutation."""
+    """A copy for an empty permutation, in whose place TRANSPOSE reads stray memory."""
     x, perms = k.value(op.input), op.perms
     return moved(k, x, lambda v, _: k.transpose(v, perms)) if perms else k.copy(x)
 
@@ -71,19 +72,19 @@ def slice_(op: Slice, k: Kernels) -> Value:
     end = tuple(start + (size or 0) for start, size, _ in sizes)
 
     def sliced(v: Value, _: int) -> Value:
-        return k.strided_slice(v, tuple(begin), end, (1,) * len(end), op.result.type.shape or (), end_mask=whole)
+        return k.strided_slice(v, tuple(begin), end, (1,) * len(end), end_mask=whole)
 
     return moved(k, x, sliced)
 
 
 @lowering(Concat)
 def concat(op: Concat, k: Kernels) -> Value:
-    xs, shape = [k.value(v) for v in op.inputs if v is not None], op.result.type.shape
+    xs = [k.value(v) for v in op.inputs if v is not None]
     twins = [k.twins[x] for x in xs if x in k.twins]
     if not twins:
-        return k.concatenation(xs, op.axis, shape)
+        return k.concatenation(xs, op.axis)
     offset = twins[0].offset
-    whole = k.concatenation([centred(k, x, offset) for x in xs], op.axis, shape)
+    whole = k.concatenation([centred(k, x, offset) for x in xs], op.axis)
     return integers_of(k, Twin(whole, offset), xs[0].type.storage)
 
 
@@ -101,7 +102,7 @@ def pad(op: Pad, k: Kernels) -> Value:
         return k.copy(x)
 
     def padded(v: Value, offset: int = 0) -> Value:
-        return k.padv2(v, amounts, op.pad_const - offset, op.output.type.shape)
+        return k.padv2(v, amounts, op.pad_const - offset)
 
     return moved(k, x, padded) if x in k.twins else _carried(k, x, padded, {i1: i8})
 
@@ -111,7 +112,7 @@ def tile(op: Tile, k: Kernels) -> Value:
     multiples = k.constant(np.asarray(op.multiples, np.int32))
 
     def tiled(v: Value) -> Value:
-        return k.emit(tfl.Tile, [v, multiples], op.output.type.with_element(v.type.storage))
+        return k.emit(tfl.Tile, [v, multiples])
 
     return _carried(k, k.value(op.input1), tiled, {i1: i8, i16: i32})
 
@@ -119,19 +120,19 @@ def tile(op: Tile, k: Kernels) -> Value:
 @lowering(Reverse)
 def reverse(op: Reverse, k: Kernels) -> Value:
     x = k.value(op.input1)
-    return k.emit(tfl.ReverseV2, [x, k.constant([op.axis])], x.type)
+    return k.emit(tfl.ReverseV2, [x, k.constant([op.axis])])
 
 
 # Elements chosen or placed by index.
 #
-# GATHER and SCATTER are of rows, per batch. A scattered row is picked, too: SCATTER_ND of the rows' numbers says for
-# each place of the result which row it takes, if any, and one GATHER takes it from the values and rows together.
+# GATHER and SCATTER move rows, per batch. A scatter is a gather as well: SCATTER_ND of the rows' numbers says which row
+# each place of the result takes, if any, and one GATHER takes it from the values and rows together.
 
 
 @lowering(Gather)
 def gather(op: Gather, k: Kernels) -> Value:
     values, indices = k.value(op.values), k.value(op.indices)
-    return k.emit(TflGather, [values, indices], op.output.type, axis=1, batch_dims=1)
+    return k.emit(TflGather, [values, indices], axis=1, batch_dims=1)
 
 
 @lowering(Scatter)
@@ -143,12 +144,11 @@ def scatter(op: Scatter, k: Kernels) -> Value:
     flat = k.add(indices, k.constant(np.arange(batch)[:, None] * places)) if batch > 1 else indices
     numbers = k.constant(np.arange(1, all_rows + 1))
     table = [k.reshape(flat, (all_rows, 1)), numbers, k.constant([all_places])]
-    taken = k.emit(ScatterND, table, TensorType((all_places,), i32))
+    taken = k.emit(ScatterND, table, i32)
     own = k.constant(np.arange(all_places))
     index = k.emit(SelectV2, [k.greater(taken, k.constant(0)), k.add(taken, k.constant(all_places - 1)), own])
     both = [k.reshape(values, (all_places, channels)), k.reshape(rows, (all_rows, channels))]
-    joined = k.concatenation(both, 0, (all_places + all_rows, channels))
-    return k.reshape(k.gather(joined, index), (batch, places, channels))
+    return k.reshape(k.gather(k.concatenation(both, 0), index), (batch, places, channels))
 
 
 # Variables of the integer form → resource variables of the same names. A function writes their initial values, which
@@ -165,11 +165,11 @@ RESET: Final = "tflq_reset"
 
 @dataclass(frozen=True)
 class DeclareVariables(Pass):
-    """Variables become resource variables that CALL_ONCE writes first. Handles of the model's own become such that can
-    be read.
+    """Variables become resource variables that CALL_ONCE writes first; the model's own handles become ones that can be
+    read.
 
-    In the place of VARIABLE comes one new function that writes all initial values, called once by every function that
-    declares any. reset: it is the signature `tflq_reset`, too; UnsupportedError if the module has such a signature.
+    One new function, in the place of all VARIABLEs, writes all initial values; every function that declares any calls
+    it once. reset: it is also the signature `tflq_reset`; UnsupportedError if the module has such a signature.
     """
 
     name: ClassVar[str] = "declare-variables"
@@ -201,7 +201,7 @@ class DeclareVariables(Pass):
 
 
 def _retype_handles(module: Module) -> bool:
-    """Makes handles INT32 that only READ_VARIABLE and ASSIGN_VARIABLE of their function take (`_handle` says why).
+    """Makes handles INT32 if only READ_VARIABLE and ASSIGN_VARIABLE of their function take them (`_handle` says why).
     Whether there are any."""
     modified = False
     for function in module.functions:
@@ -215,7 +215,7 @@ def _retype_handles(module: Module) -> bool:
 
 
 def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
-    """Makes the last function the signature, if there is something to reset; warns of what it does not reset."""
+    """Makes the last function the signature, if there is something to reset; warns of variables that it leaves."""
     if any(signature.key == RESET for signature in module.signatures or ()):
         what, remedy = f"the model has a signature '{RESET}' already", "convert it without a reset signature"
         raise UnsupportedError(Reason(what, remedy=remedy))
@@ -252,7 +252,7 @@ def _handle(op: VariableRead | VariableWrite, k: Kernels) -> Value:
     return k.emit(VarHandle, [], type, container="", shared_name=op.variable)
 
 
-# Control flow: IF and WHILE.
+# Control flow.
 
 
 @lowering(CondIf)

@@ -1,4 +1,6 @@
-"""Names of the tensors that selection makes: an operator's name and what the tensor is to it.
+"""The tensors that selection makes: their names, the memory they share, and copies at quantized edges.
+
+A name is an operator's name and the tensor's role there:
 
     conv1                        the operator's own result, as in the model
     conv1/accumulator            the result of an op of the integer form that it became
@@ -6,10 +8,10 @@
     conv1/rescaled/mul/rhs       a constant, by the operand of the first kernel that reads it
     conv1/rescaled#2             where the name is taken
 
-Of a name that TensorFlow's converter joined, "relu;conv/bias;conv", the first stands for all: the whole would be a
-quarter of a small model's file.
-What has a name keeps it, unless another tensor of the function has it, too; a model's inputs and outputs always do. No
-new name is one that the source model has for any tensor: tools that compare two models go by names.
+Where TensorFlow's converter joined names, as in "relu;conv/bias;conv", the first stands for all: the whole would be a
+quarter of a small model's file. A tensor that has a name keeps it, unless another tensor of the function has it too; a
+model's inputs and outputs always do. No new name is one that the source model has for any tensor: tools that compare
+two models go by names.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from tflq.ir.types import ScalarType
 
 
 def role_of(op: Op) -> str:
-    """What the result of an op is to the operator that it is a part of: its `Role`, or its name."""
+    """The role of an op's result in the operator that it is a part of: its `Role`, or its name."""
     role = trait_of(op, Role)
     return role.text if role else op.name.partition(".")[2]
 
@@ -115,18 +117,17 @@ def _operand(op: Op, place: int) -> str:
 
 # Memory that the interpreter lets tensors share, and where that goes wrong.
 #
-# Its planner lets RESHAPE and the like result in their operand's memory (`View`), and arithmetic write its result
-# over an operand that nobody else reads (`InPlace`). It counts the readers of that operand and of the tensor whose
-# memory it is, not those of the views between: of a RESHAPE of a RESHAPE, the last may be overwritten while the first
-# is still to be read. There a copy keeps them apart.
-
+# Its planner puts the result of RESHAPE and the like into its operand's memory (`View`), and lets arithmetic write its
+# result over an operand that nothing else reads (`InPlace`). It counts the readers of that operand and of the tensor
+# whose memory it is, not those of the views between: with a RESHAPE of a RESHAPE, the last may be overwritten while the
+# first is still to be read. There a copy keeps them apart.
 
 _SMALL = (0, 4)
-"""The size of what is never written over, nor anything smaller."""
+"""A tensor of this size, or a smaller one, is never written over."""
 
 
 class MergeViews(Pass):
-    """RESHAPE of a RESHAPE becomes one, or none if the first operand has that shape already."""
+    """RESHAPE of a RESHAPE becomes one; it goes if the first operand has that shape already."""
 
     name: ClassVar[str] = "merge-views"
     takes: ClassVar[Form] = "kernels"
@@ -163,8 +164,8 @@ class KeepApart(Pass):
 
 
 def _has_views(function: Function) -> bool:
-    """Whether some result may be in memory that another tensor is read from: without, what is written over has no other
-    reader."""
+    """Whether some result may be in memory that another tensor is read from. Without such a result, nothing else reads
+    what is written over."""
     return any(issubclass(kind, Operator) and kind.trait(View) for kind in {type(op) for op in function.ops})
 
 
@@ -205,8 +206,8 @@ class _Plan:
         return self.owner.get(value, value)
 
     def _share(self, value: Value, other: Value, *, is_view: bool) -> None:
-        """Notes that two tensors are in one memory. What was written over has no reader any more: without a view nobody
-        asks for what else is there."""
+        """Notes that two tensors are in one memory. A tensor that was written over has no reader any more: without a
+        view nothing needs to know what else is there."""
         self.owner[value] = owner = self._owner(other)
         if is_view:
             self.held.setdefault(owner, [owner]).append(other)
@@ -243,7 +244,7 @@ def _alike(a: Value, b: Value) -> bool:
 
 
 def _size(value: Value) -> tuple[int, int]:
-    """How many open dims a tensor has, and its bytes but for them."""
+    """How many open dims a tensor has, and its bytes without them."""
     shape, size = value.type.shape or (), max(1, value.type.storage.bits // 8)
     known = [d for d in shape if d is not None]
     return len(shape) - len(known), prod(known) * size
@@ -252,15 +253,15 @@ def _size(value: Value) -> tuple[int, int]:
 # The edges of the plain integers: fewer copies between tensors with quantization parameters and tensors without.
 #
 # Selection puts an identity CAST wherever a function's argument, result or kept operator has quantization parameters
-# and its neighbour has none. Some kernels disregard the parameters of what they read and write (`ParametersUnread`):
-# these stand at the edge themselves and the copy goes. Others check them (PADV2, CONCATENATION, REDUCE_MAX), compute
-# by them, or are handed to XNNPACK, which refuses to mix (TRANSPOSE, SLICE): before these the copy stays. So it does
-# where an operator that a target keeps ("kept" in `Op.info`, which ends here) reads or writes the quantized side: it
-# is kept for the parameters.
+# and its neighbour has none. Some kernels ignore the parameters of what they read and write (`ParametersUnread`): these
+# stand at the edge themselves and the copy goes. Others check them (PADV2, CONCATENATION, REDUCE_MAX), compute by them,
+# or are handed to XNNPACK, which refuses to mix (TRANSPOSE, SLICE): before these the copy stays. It also stays where an
+# operator that a target keeps ("kept" in `Op.info`, which ends here) reads or writes the quantized side: it is kept for
+# the parameters.
 
 
 class TrimEdges(Pass):
-    """Drops copies between tensors with parameters and tensors without, where a kernel disregards them."""
+    """Drops copies between tensors with parameters and tensors without, where a kernel ignores parameters."""
 
     name: ClassVar[str] = "trim-edges"
     takes: ClassVar[Form] = "kernels"
@@ -314,13 +315,13 @@ def _readable(source: Value, result: Value, users: dict[Value, list[Op]]) -> boo
 
 
 def _read_as_stored(op: Op) -> set[int]:
-    """The operands whose parameters a kernel disregards."""
+    """The operands whose parameters a kernel ignores."""
     trait = _unread(op)
     return set() if trait is None else {slot.index for slot in trait.slots if not slot.is_result}
 
 
 def _unread(op: Op) -> ParametersUnread | None:
-    """What an op says of parameters that its kernel disregards; of one that a target keeps, nothing."""
+    """The parameters that the kernel of an op ignores, as its trait says; None for an op that a target keeps."""
     return None if "kept" in op.info else trait_of(op, ParametersUnread)
 
 

@@ -1,7 +1,21 @@
-"""Lowering of pooling: the builtins, which are right on plain integers and do not count padding, as TOSA.
+"""Pools, RESIZE, reductions and ARGMAX.
 
-TFLite gives the padding a name. Where it has none, the maximum is one of padded elements, and the average a sum of
-the window's elements, divided. An average with zero points is one of int16, which holds x - input_zp.
+The builtins of pools are right on plain integers and do not count padding, as TOSA. TFLite has only two paddings, with
+names. For any other, the maximum is of padded elements, and the average is the sum of the window's elements, divided.
+An average with zero points is one of int16, which holds x - input_zp.
+
+RESIZE is rows, then columns, each two GATHERs weighted by constants:
+
+    rows       x[upper row] * (n - f) + x[lower row] * f        int32, [rows, 1, 1] weights
+    columns    the same, [columns, 1] weights, in the result's type
+
+A dim in which every output is one element is one GATHER, or nothing, if that is all of them in order. No constant knows
+the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
+
+SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits; ALL and ANY are the
+least and the greatest of bytes. A chain of reductions of one kind is one kernel over several axes, and a reshape that
+drops just these axes is its `keep_dims`. The SUM of 8-bit numbers that are there as floats is of floats, exact below
+2^24.
 """
 
 from __future__ import annotations
@@ -16,7 +30,6 @@ import numpy as np
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import pooling as tfl
 from tflq.dialects.tfl import reduction as tfl_reduction
-from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
 from tflq.dialects.tfl.unary import Sign
 from tflq.dialects.tosa.convolution import AvgPool2D, MaxPool2D, Pool
@@ -34,7 +47,7 @@ from tflq.dialects.tosa.movement import (
 )
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value
-from tflq.ir.types import Shape, TensorType, f32, i1, i8, i16, i32, i64
+from tflq.ir.types import TensorType, f32, i1, i8, i16, i32, i64
 from tflq.numerics.convolution import window, window_counts
 from tflq.numerics.float_lines import EXACT
 from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
@@ -81,7 +94,6 @@ def _builtin(op: Pool, k: Kernels, kind: type[Operator], x: Value, padding: str)
     return k.emit(
         kind,
         [x],
-        TensorType(op.output.type.shape, x.type.storage),
         padding=padding,
         stride_w=stride_w,
         stride_h=stride_h,
@@ -105,12 +117,11 @@ def _divided(op: AvgPool2D, k: Kernels, x: Value, zero_point: int) -> Value:
     count = window_counts(sizes, op.kernel, op.stride, op.pad)[..., None]
     if element == i32:
         total = k.add(total, k.mul(k.emit(Sign, [total]), k.constant(count // 2)))
-    divisor = k.constant(count, element)
-    return k.emit(Div, [total, divisor], total.type, fused_activation_function="NONE")
+    return k.div(total, k.constant(count, element))
 
 
 def _padding(op: Pool) -> str | None:
-    """The name of the padding, None if it has none. Without any, VALID is SAME."""
+    """The name of the padding, None if it lacks one. Without padding VALID is SAME."""
     if not any(op.pad):
         return "VALID"
     sizes = (op.input.type.shape or (None,) * 4)[1:3]
@@ -121,13 +132,7 @@ def _padding(op: Pool) -> str | None:
     return "SAME"
 
 
-# Lowering of RESIZE: rows, then columns, each two GATHERs weighted by constants.
-#
-#     rows       x[upper row] * (n - f) + x[lower row] * f        int32, [rows, 1, 1] weights
-#     columns    likewise, [columns, 1] weights, in the result's type
-#
-# A dim of which every output is one element is one GATHER, or none, if that is all of them in order. No constant
-# knows the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
+# RESIZE.
 
 
 @lowering(Resize)
@@ -149,6 +154,8 @@ def resize(op: Resize, k: Kernels) -> Value:
 
 
 class _Dim(NamedTuple):
+    """A dim that is resized."""
+
     axis: int
     size: int
     out: int
@@ -200,12 +207,7 @@ def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
     return k.gather(x, k.constant(index), axis)
 
 
-# Lowering of reductions and of ARGMAX.
-#
-# SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits; ALL and ANY are the
-# least and the greatest of bytes. A chain of reductions of one kind is one kernel over several axes, and a reshape
-# that drops just these axes is its `keep_dims`. Of 8-bit numbers that are there as floats, SUM is one of floats,
-# which is exact below 2^24.
+# Reductions and ARGMAX.
 
 
 _Numeric: TypeAlias = ReduceMax | ReduceMin | ReduceProduct | ReduceSum
@@ -231,30 +233,27 @@ def reduce(op: _Numeric, k: Kernels) -> Value:
     if reshape is not None and reshape.output.type.shape == dropped:
         fused, last = [*fused, reshape], reshape.output
     keep_dims = last is chain[-1].output
-    count = math.prod(0 if shape[axis] is None else shape[axis] or 0 for axis in axes)
-    result = _sum_of_floats(op, k, count, axes, keep_dims, last.type.shape)
+    count = math.prod(shape[axis] or 0 for axis in axes)
+    result = _sum_of_floats(op, k, count, axes, keep_dims)
     if result is None:
-        result = k.reduce(_BUILTINS[type(op)], x, axes, keep_dims, last.type.shape)
+        result = k.reduce(_BUILTINS[type(op)], x, axes, keep_dims=keep_dims)
     for other in fused:
         k.fuse(other, result)
     return result
 
 
-def _sum_of_floats(
-    op: _Numeric, k: Kernels, count: int, axes: list[int], keep_dims: bool, shape: Shape
-) -> Value | None:
-    """The sum in int32 of so many 8-bit numbers that have a float twin; None if they have none, or may sum to 2^24."""
+def _sum_of_floats(op: _Numeric, k: Kernels, count: int, axes: list[int], keep_dims: bool) -> Value | None:
+    """The sum in int32 of so many 8-bit numbers that have a float twin; None without a twin, or if it may reach
+    2^24."""
     cast = op.input.producer
     if not isinstance(op, ReduceSum) or not isinstance(cast, Cast) or op.input.type.storage != i32 or not count:
         return None
     source, twin = cast.input.type.storage, k.twins.get(k.value(cast.input))
-    if (
-        twin is None
-        or 0 in axes
-        or count * max(abs(v - twin.offset) for v in (source.minimum, source.maximum)) >= EXACT
-    ):
+    if twin is None or 0 in axes:
         return None
-    total = k.cast(k.reduce(tfl_reduction.Sum, twin.value, axes, keep_dims, shape), i32)
+    if count * max(abs(v - twin.offset) for v in (source.minimum, source.maximum)) >= EXACT:
+        return None
+    total = k.cast(k.reduce(tfl_reduction.Sum, twin.value, axes, keep_dims=keep_dims), i32)
     return k.add(total, k.constant(twin.offset * count)) if twin.offset else total
 
 
@@ -262,7 +261,7 @@ def _sum_of_floats(
 def reduce_logical(op: ReduceAll | ReduceAny, k: Kernels) -> Value:
     kind = tfl_reduction.ReduceMin if isinstance(op, ReduceAll) else tfl_reduction.ReduceMax
     x = k.cast(k.value(op.input), i8)
-    return k.cast(k.reduce(kind, x, [op.axis], True, op.output.type.shape), i1)
+    return k.cast(k.reduce(kind, x, [op.axis]), i1)
 
 
 @lowering(ArgMax)
@@ -271,7 +270,7 @@ def argmax(op: ArgMax, k: Kernels) -> Value:
 
 
 def arg_of(op: ArgMax, k: Kernels, x: Value, kind: type[Operator]) -> Value:
-    """ARG_MAX or ARG_MIN, with the widening of its result, if that is what reads it."""
+    """ARG_MAX or ARG_MIN, with the widening of its result, if that is its only reader."""
     if x.type.storage.bits == 16:
         x = k.cast(x, i32)
     widening = k.only_user(op.output, Cast)

@@ -1,5 +1,5 @@
 """RESCALE on integer builtins, in the cheapest form that is exact for the operator at hand; ext.rescale_i64,
-ext.rounding_divide_by_pot.
+ext.rounding_divide_by_pot, ext.rescale_mean.
 
     division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold (`numerics.division_fit`)
     wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE
@@ -20,7 +20,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from tflq.dialects.ext import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
-from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.reduction import Sum
 from tflq.dialects.tfl.shape import Shape
 from tflq.dialects.tfl.unary import Sign
@@ -92,8 +91,8 @@ def rescale(op: Rescale, k: Kernels) -> Value:
 
 
 def _requantizations(k: Kernels) -> dict[Rescale, _Requantized]:
-    """`_requantized` of the RESCALEs of a function, together: it takes many small steps on arrays. With float32 those
-    of convolutions are for themselves, if ever: they are requantized in float32 as a rule."""
+    """`_requantized` of the RESCALEs of a function together, since it takes many small steps on arrays. With float32,
+    those of convolutions are left out: they are requantized in float32 as a rule, or else one by one."""
     ops = [op for op in k.source if isinstance(op, Rescale)]
     if k.mac == "float32":
         own = {op.output for op in k.source if isinstance(op, (Conv2D, DepthwiseConv2D))}
@@ -102,8 +101,8 @@ def _requantizations(k: Kernels) -> dict[Rescale, _Requantized]:
 
 
 def _requantized(ops: list[Rescale], k: Kernels) -> dict[Rescale, _Requantized]:
-    """Of each RESCALE: what it computes, the clamp that is part of that, and if it may be a division its staircase and
-    the division that does the same on all its inputs, if one is found."""
+    """For each RESCALE: its numbers, the clamp that is part of it, and, if it may be a division, its staircase and the
+    division that does the same on all its inputs, if there is one."""
     scalings = {op: _scaling(op, k) for op in ops}
     different: dict[Hashable, _Scaling] = {}  # strips of one result have equal ones
     for op, (s, _) in scalings.items():
@@ -122,7 +121,7 @@ def _requantized(ops: list[Rescale], k: Kernels) -> dict[Rescale, _Requantized]:
 
 
 def _scaling(op: Rescale, k: Kernels) -> tuple[_Scaling, Clamp | None]:
-    """What an op computes, and the clamp that is part of it."""
+    """The numbers of a RESCALE, and the clamp that is part of it."""
     low, high, clamp = result_range(op, k)
     least, most = input_range(op, k)
     double_round = op.rounding_mode == "DOUBLE_ROUND" and op.scale32
@@ -147,7 +146,7 @@ def _climbs(scalings: list[_Scaling], k: Kernels) -> list[_Climb]:
 
 
 def input_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int]:
-    """Bounds of the operand less its zero point: what the op says of it (`input_range`), else what its makers do."""
+    """Bounds of the operand less its zero point: those noted on the op (`input_range`), else those that follow."""
     zero = op.input_zp if isinstance(op, Rescale) else 0
     if op.input_range:
         return int(op.input_range[0]) - zero, int(op.input_range[1]) - zero
@@ -157,7 +156,7 @@ def input_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int]:
 
 
 def result_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int, Clamp | None]:
-    """Bounds of the result, and the clamp that sets them, if the one reader is a clamp."""
+    """Bounds of the result, and the clamp that sets them, if the only reader is a clamp."""
     storage = op.output.type.storage
     clamp = k.only_user(op.output, Clamp)
     if clamp is None:
@@ -166,17 +165,15 @@ def result_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int, Clamp 
 
 
 def filled(k: Kernels, x: Value, value: int) -> Value:
-    """A tensor of x's shape, whatever that is when it runs, with one value: what a clamp to a single number leaves."""
+    """A tensor of x's shape, whatever that is when the model runs, with one value, as a clamp to one number leaves
+    it."""
     return k.add(k.mul(x, k.constant(0, x.type.storage)), k.constant(value, x.type.storage))
 
 
 def _unscaled(k: Kernels, x: Value, s: _Scaling) -> Value | None:
-    """A scale of 1: nothing but other zero points and a clamp."""
-    if not s.is_one:
-        return None
-    return clamped(
-        k, x, np.asarray(s.low - s.output_zp), np.asarray(s.high - s.output_zp), s.least, s.most, s.output_zp
-    )
+    """A scale of 1: only other zero points and a clamp."""
+    low, high = (np.asarray(v - s.output_zp) for v in (s.low, s.high))
+    return clamped(k, x, low, high, s.least, s.most, s.output_zp) if s.is_one else None
 
 
 # --- division
@@ -210,7 +207,7 @@ def divide(
         numerator = k.add(numerator, k.row(fit.c), "RELU")
     else:
         numerator = k.add(numerator, k.mul(k.emit(Sign, [x]), k.row(fit.c)))
-    y = k.emit(Div, [numerator, k.row(fit.b)], numerator.type, fused_activation_function="NONE")
+    y = k.div(numerator, k.row(fit.b))
     if not bounded:
         reach = int(np.ceil(max(-least, most) / float(stairs.step.min()))) + 1
         y_least = 0 if bottom > 0 else -reach
@@ -219,7 +216,7 @@ def divide(
 
 
 def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int, most: int, offset: int = 0) -> Value:
-    """min(max(x, low), high) + offset for x (int32 or int64) in [least, most]; bounds that cannot bite cost nothing.
+    """min(max(x, low), high) + offset for x (int32 or int64) in [least, most]; a bound that changes nothing is free.
 
     high - least and high - most are within x's type.
     """
@@ -315,10 +312,8 @@ def _clamped_sum(
 
 @lowering(RescaleI64)
 def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
-    """The high word of (x m + 2^((s - 1) mod 64)) 2^(32 - s), and of a shift of more than 32 its upper bits.
-
-    Factors are taken modulo 2^64, as the product is: of 2^(32 - s) only the lower bits of the word above count.
-    """
+    """The high word of (x m + 2^((s - 1) mod 64)) 2^(32 - s); for a shift of more than 32, the upper bits of that word.
+    Factors are taken modulo 2^64, as the product is: of 2^(32 - s) only the lower bits of the word above count."""
     x = k.value(op.input)
     multiplier, shift = (np.atleast_1d(v).astype(np.int64) for v in (op.multiplier, op.shift))
     up, down = np.maximum(32 - shift, 0), np.maximum(shift - 32, 0)
@@ -416,7 +411,7 @@ def _quotient(k: Kernels, dividend: Value, divisor: Value) -> Value:
 
 def _reached(k: Kernels, x: Value, steps: Value) -> Value:
     """How many of the steps, in a row, x reaches."""
-    return k.reduce(Sum, k.cast(k.greater_equal(x, steps), i32), [0], False, ())
+    return k.reduce(Sum, k.cast(k.greater_equal(x, steps), i32), [0], keep_dims=False)
 
 
 def _entry(k: Kernels, table: np.ndarray, index: Value) -> Value:

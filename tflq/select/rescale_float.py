@@ -1,13 +1,20 @@
-"""RESCALE in float32 kernels, where that is proven equal (`tflq.numerics.float_requantize`).
+"""RESCALE in float32 kernels, where that is proven equal (`tflq.numerics.float_requantize`), and ext.rescale_f64.
 
     MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        0.5 to 0.8 ns per element
 
     RELU of sums that fall, MUL, ADD with RELU, FLOOR       `tflq.numerics.float_lines`, where levels are few
 
-Sums may be asked for with the other sign, or with a number added to each channel (`FloatRescale.falls`, `added`), which
-is for a convolution's weights and bias to do.
-Every operation is a kernel of its own and rounds once, with any kernels and any delegate that computes in float32.
-The result is the float twin of the stored integers.
+Sums may be asked for with the other sign, or with a number added to each channel (`FloatRescale.falls`, `added`): a
+convolution does that in its weights and bias. Every operation is a kernel of its own and rounds once, with any kernels
+and any delegate that computes in float32. The result is the float twin of the stored integers.
+
+ext.rescale_f64 is the FULLY_CONNECTED reference kernels' requantization, in float64:
+
+    saturate(round_half_away(double(x - input_zp) * scale) + output_zp)        scale: float64 [1 or C], positive
+
+It becomes a division where that is proven, else a product of two limbs in int64, or, for sums of more than 31 bits and
+scales far apart, a product in limbs of both (`numerics.wide_product`). Source:
+kernels/internal/reference/integer_ops/fully_connected.h.
 """
 
 from __future__ import annotations
@@ -54,7 +61,7 @@ class FloatRescale:
 
     @property
     def added(self) -> np.ndarray:
-        """What is to be added to accumulators, of the sign asked for, float32 [1 or C]."""
+        """The number to add to accumulators of the sign asked for, float32 [1 or C]."""
         if isinstance(self.fit, FallingRequantization):
             return self.fit.h
         return np.zeros(1, np.float32) if self.fit.a is None else -self.fit.a
@@ -139,13 +146,7 @@ class _Steps(NamedTuple):
         return cls(rescale_thresholds(levels, multiplier, shift, double_round=twice), np.ldexp(multiplier, -shift))
 
 
-# ext.rescale_f64: the FULLY_CONNECTED reference kernels' requantization, in float64.
-#
-#     saturate(round_half_away(double(x - input_zp) * scale) + output_zp)        scale: float64 [1 or C], positive
-#
-# as a division where that is proven, else as a product of two limbs in int64 (`numerics.wide_product`), or of sums of
-# more than 31 bits and of scales far apart in limbs of both (`numerics.wide_product`). Source:
-# kernels/internal/reference/integer_ops/fully_connected.h.
+# ext.rescale_f64.
 
 
 @lowering(RescaleF64)

@@ -1,6 +1,16 @@
-"""RIGHT_SHIFT on int32 and int64 products shifted right, within what the kernels do.
+"""Integers cut into pieces and put together: high words, right shifts, int8 digits, weighted sums.
 
-RIGHT_SHIFT broadcasts at most four dims and has no int64; an int64 shifted by 32 is its high word.
+RIGHT_SHIFT broadcasts at most four dims and has no int64; an int64 shifted by 32 is its high word. For that, BITCAST
+makes two int32 (or four int16), low word first, of which the last is taken. As a [n, 2] matrix, TRANSPOSE and GATHER of
+one row read it with whole-vector copies, four times faster than GATHER or STRIDED_SLICE along the last axis (1.0
+against 3.7 and 12 ns per element).
+
+BATCH_MATMUL is exact only on int8, so stored integers are taken as signed bytes:
+
+    value = sum of coefficient * digit + offset        each digit an int8 tensor of the value's shape
+
+int8 is its own digit. uint8 is one digit, value - 128 (the top bit flipped). int16 is its high byte, and its low byte
+less 128.
 """
 
 from __future__ import annotations
@@ -14,13 +24,7 @@ from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, i8, i16, i32, i64, ui8
 from tflq.light import dataclass
-from tflq.select.lowering import KernelBuilder, Kernels
-
-# The upper part of int64 elements: what the builtins have in place of an int64 shift.
-#
-# BITCAST to two int32 (or four int16), low word first, then the last of them. As a [n, 2] matrix, TRANSPOSE and
-# GATHER of one row read it with whole-vector copies, four times faster than GATHER or STRIDED_SLICE along the last
-# axis (1.0 against 3.7 and 12 ns per element).
+from tflq.select.lowering import BROADCAST_DIMS, KernelBuilder, Kernels
 
 
 def flat(shape: Shape) -> bool:
@@ -36,7 +40,7 @@ def high_part(k: KernelBuilder, x: Value, part: ScalarType) -> Value:
     shape = x.type.shape
     pieces = x.type.storage.bits // part.bits
     words = k.bitcast(x, part, None if shape is None else (*shape, pieces))
-    last = k.constant(np.asarray(pieces - 1))
+    last = k.constant(pieces - 1)
     if flat(shape):
         return k.gather(k.transpose(k.reshape(words, (None, pieces)), (1, 0)), last)
     return k.gather(words, last, axis=-1 if shape is None else len(shape))
@@ -44,12 +48,7 @@ def high_part(k: KernelBuilder, x: Value, part: ScalarType) -> Value:
 
 def restore(k: KernelBuilder, x: Value, shape: Shape) -> Value:
     """x of `shape` again, after `high_part` of a tensor of that shape."""
-    if not flat(shape) or shape is None:
-        return x
-    return k.refold(x, shape)
-
-
-_BROADCAST_DIMS = 4
+    return x if shape is None or not flat(shape) else k.refold(x, shape)
 
 
 def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
@@ -58,7 +57,7 @@ def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
     Deeper tensors than the kernel broadcasts are flattened around it.
     """
     shape, by = x.type.shape, amount.type.shape
-    if shape is None or len(shape) <= _BROADCAST_DIMS or shape == by:
+    if shape is None or len(shape) <= BROADCAST_DIMS or shape == by:
         return k.right_shift(x, amount)
     if 0 in shape and None not in shape:
         return k.reshape(k.right_shift(k.reshape(x, (0,)), k.constant(0, amount.type.storage)), shape)
@@ -70,7 +69,7 @@ def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
     elif by is not None and len(by) == len(shape) and by[1:] == (*shape[1:-1], 1):
         rows, amount = (None, shape[-1]), k.reshape(amount, (None, 1))
     else:
-        what = f"RIGHT_SHIFT broadcasts {_BROADCAST_DIMS} dims at most, not {by} to {shape}"
+        what = f"RIGHT_SHIFT broadcasts {BROADCAST_DIMS} dims at most, not {by} to {shape}"
         raise UnsupportedError(Reason.at(k.location, what, remedy="reshape its operands before it"))
     if not flat(shape):
         raise UnsupportedError(Reason.at(k.location, f"a tensor of shape {shape} cannot be flattened for RIGHT_SHIFT"))
@@ -96,12 +95,7 @@ def product_shifted(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
     return restore(k, word, total.type.shape)
 
 
-# Stored integers as signed bytes: what BATCH_MATMUL, which is exact only on int8, can multiply.
-#
-#     value = sum of coefficient * digit + offset        each digit an int8 tensor of the value's shape
-#
-# int8 is its own digit. uint8 is one digit, value - 128 (the top bit flipped). int16 is its high byte, and its low
-# byte less 128.
+# Digits.
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +125,14 @@ def digits(k: Kernels, x: Value) -> Digits:
         return Digits((Digit(1, _moved(k, k.cast(x, i16), -128)),), 128)
     if x.type.storage != i16:
         raise TypeError(f"{x.type.storage} has no int8 digits")
-    high = k.cast(k.right_shift(x, k.constant(np.asarray(8), i16)), i8)
+    high = k.cast(k.right_shift(x, k.constant(8, i16)), i8)
     low = _moved(k, k.cast(k.cast(x, i8), i16), 128)
     return Digits((Digit(256, high), Digit(1, low)), 128)
 
 
 def _moved(k: Kernels, x: Value, by: int) -> Value:
     """x + by as int8, wrapping; ADD and CAST take a tenth of BITWISE_XOR's time."""
-    return k.cast(k.add(x, k.constant(np.asarray(by), i16)), i8)
+    return k.cast(k.add(x, k.constant(by, i16)), i8)
 
 
 def array_digits(array: np.ndarray) -> tuple[list[tuple[int, np.ndarray]], int]:
@@ -156,11 +150,8 @@ def fills(dtype: np.dtype, stored: int) -> list[int]:
     return [int(d) for _, d in array_digits(np.asarray(stored).astype(dtype))[0]]
 
 
-# Sums of int32 tensors times integers, in one integer type.
-
-
 class WeightedSum:
-    """sum of coefficient * tensor, in `element`; a coefficient of 1 costs nothing."""
+    """The sum of coefficient * tensor, of int32 tensors, in `element`; a coefficient of 1 costs nothing."""
 
     def __init__(self, k: Kernels, element: ScalarType) -> None:
         self._k = k
@@ -171,7 +162,7 @@ class WeightedSum:
         """Adds coefficient * x."""
         wide = self._k.cast(x, self.element)
         if coefficient != 1:
-            wide = self._k.mul(wide, self._k.constant(np.asarray(coefficient), self.element))
+            wide = self._k.mul(wide, self._k.constant(coefficient, self.element))
         self._total = wide if self._total is None else self._k.add(self._total, wide)
 
     def plus(self, offset: Value) -> Value:

@@ -30,15 +30,13 @@ from tflq.ir.types import TensorType
 from tflq.light import dataclass
 from tflq.numerics.resize import steps_of
 
-__all__ = ["SplitRows"]
-
 _Windowed: TypeAlias = Conv2D | DepthwiseConv2D | Resize
 _ROWS: Final = -3
 """The dim of rows, from the last: NHWC, and what broadcasts to it."""
 _MOST: Final = 32
 """Strips of one result at most: each takes operators of its own."""
 _DEPTHWISE, _ELEMENTWISE = 24, 12
-"""About so many bytes for each element does a depthwise convolution take, and any other arithmetic."""
+"""About how many bytes a depthwise convolution, and any other arithmetic, takes for each element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class _Rows:
 
 @dataclass
 class _Cone:
-    """What computes `root`: its ops in order, and the tensors that they read."""
+    """The ops that compute `root`, in order, and the tensors that they read."""
 
     root: Value
     ops: list[Op]
@@ -69,8 +67,8 @@ class _Cone:
 
 @dataclass(frozen=True)
 class SplitRows(Pass):
-    """Results with large intermediates are computed in strips of rows. `share`: what each may take at most, in times
-    of what the largest operator reads and makes; `least`: bytes of intermediates that are left in any case."""
+    """Results with large intermediates are computed in strips of rows. `share`: how much memory each may take, as a
+    multiple of what the largest operator reads and makes; `least`: bytes of intermediates that are always allowed."""
 
     name: ClassVar[str] = "split-rows"
     takes: ClassVar[Form] = "integer"
@@ -186,7 +184,7 @@ def _is_elementwise(op: Op) -> bool:
 
 
 def _read(op: Op) -> Iterator[Value]:
-    """The operands that have rows: of a windowed op its image."""
+    """The operands that have rows; a windowed op has only its image."""
     if isinstance(op, (Conv2D, DepthwiseConv2D, Resize)):
         yield op.input
     else:
@@ -202,7 +200,7 @@ def _bytes(value: Value) -> int:
 
 
 def _intermediate(op: Op) -> int:
-    """About the bytes that a windowed op takes beside its image and the result of its cone."""
+    """About how many bytes a windowed op takes in addition to its image and the result of its cone."""
     made = _elements(op.result)
     if isinstance(op, DepthwiseConv2D):
         return _DEPTHWISE * made
@@ -248,7 +246,7 @@ def _of_rows(op: Op, rows: _Rows, cone: _Cone, values: dict[Value, Value]) -> It
 
 
 def _has_rows(value: Value, height: int) -> bool:
-    """Whether a tensor is another in each row, rather than broadcast to all of them."""
+    """Whether a tensor differs from row to row, rather than being broadcast to all of them."""
     shape = value.type.shape or ()
     return len(shape) >= -_ROWS and shape[_ROWS] == height
 

@@ -5,6 +5,15 @@
     16 bits            ext.table_16bit: entry x + 2^15
     int16              TOSA's 513 entries: base * 128 + (next - base) * low, base at (x >> 7) + 256, low = x & 127
 
+Tables of 8 bits are in float32 kernels where an operand is there already, as a float twin:
+
+    ext.table_2d that is a plane, rounded (`tflq.numerics.float_product`): ADD, SUB
+        MUL, MUL, ADD, ADD with RELU6, MUL, FLOOR        1 ns per element, where the table takes 4
+    tosa.table that climbs like a line (`tflq.numerics.float_requantize`): QUANTIZE, RELU and its kin
+        MUL, ADD with RELU6, MUL, FLOOR                  .5 ns, where the table takes 3.5
+    any other tosa.table
+        CAST, GATHER of floats
+
 Source: TOSA 1.0 specification, TABLE.
 """
 
@@ -80,11 +89,8 @@ def table_16bit(op: Table16Bit, k: Kernels) -> Value:
     return k.gather(op.table, index)
 
 
-# Equal tables become one: selection makes a constant for each operator, of up to 64 KiB.
-#
-# Only what GATHER looks up is compared, since weights are hardly ever equal; CSE merges constants that share a
-# buffer, and small ones by itself.
-
+# Equal tables become one: selection makes a constant for each operator, of up to 64 KiB. Only tables that GATHER reads
+# are compared, since weights are hardly ever equal; CSE merges constants that share a buffer, and small ones by itself.
 
 _LEAST: Final = 4096
 """Bytes up to which CSE compares constants by content."""
@@ -114,14 +120,7 @@ class ShareTables(Pass):
         return PassResult(module, shared)
 
 
-# Tables of 8 bits in float32 kernels, where an operand is there already, as a float twin.
-#
-# ext.table_2d that is a plane, rounded (`tflq.numerics.float_product`): ADD, SUB
-#     MUL, MUL, ADD, ADD with RELU6, MUL, FLOOR        1 ns per element, where the table takes 4
-# tosa.table that climbs like a line (`tflq.numerics.float_requantize`): QUANTIZE, RELU and its kin
-#     MUL, ADD with RELU6, MUL, FLOOR                  .5 ns, where the table takes 3.5
-# any other tosa.table
-#     CAST, GATHER of floats
+# Tables of 8 bits in float32 kernels.
 
 
 def float_table_2d(op: Table2D, k: Kernels) -> Value | None:

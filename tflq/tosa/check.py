@@ -1,7 +1,12 @@
-"""Whether a module in the tosa form is valid TOSA on a target: the last step before a file is written.
+"""Whether a module in the tosa form is valid TOSA on a target, and what it needs: the last step before a file is
+written.
 
 Element types are those that `rules/tosa.toml` has for profiles and extensions of the target; what TOSA demands beyond
 types is in `tflq.tosa.laws`. All violations are reported together, each with operator, location and reason.
+
+What a module needs is the least that has all of its operators. An operator on its element types is in the tables of one
+profile or extension, or in those of both profiles; then the profile counts that other operators need, or else the
+integer one.
 """
 
 from __future__ import annotations
@@ -17,15 +22,9 @@ from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.tosa.laws.movement import nesting
-from tflq.tosa.laws.registry import Context, law
+from tflq.tosa.laws.registry import Context, violations
 from tflq.tosa.operands import Target, signless
 from tflq.tosa.rules import default_rules
-
-# The profiles and extensions that a module in the tosa form needs: the least that has all of its operators.
-#
-# An operator on given element types is in the tables of one profile or extension, or in those of both profiles; the
-# latter needs what the rest needs, or else the integer profile.
-
 
 Signature = tuple[str, tuple[str, ...], tuple[str, ...]]
 """An operator and the element types of its operands and results."""
@@ -61,16 +60,11 @@ class Requirements:
 
 def demands(op: Op) -> list[Signature]:
     """The operator's signature, and that of each constant it takes."""
-    given: list[str] = []
-    constants: set[str] = set()
-    for value in op.operands:
-        if value is not None:
-            given.append(name := value.type.storage.name)
-            if value.is_constant:
-                constants.add(name)
-    made = tuple([v.type.storage.name for v in op.results])
-    signature = op.name.removeprefix("tosa."), tuple(given), made
-    return [signature, *[("const", (), (name,)) for name in sorted(constants)]]
+    operands = [v for v in op.operands if v is not None]
+    types = tuple([v.type.storage.name for v in operands])
+    signature = op.name.removeprefix("tosa."), types, tuple([v.type.storage.name for v in op.results])
+    constants = sorted({v.type.storage.name for v in operands if v.is_constant})
+    return [signature, *[("const", (), (name,)) for name in constants]]
 
 
 def of_type(type: TensorType) -> Signature:
@@ -79,43 +73,23 @@ def of_type(type: TensorType) -> Signature:
     return "identity", (name,), (name,)
 
 
-def boundary(module: Module) -> Iterable[tuple[Value, Signature]]:
-    """Arguments and results of the functions."""
-    for function in module.functions:
-        for value in (*function.inputs, *function.outputs):
-            yield value, of_type(value.type)
-
-
 def providers(signature: Signature, target: Target) -> frozenset[str]:
     """The profiles and extensions of the target that have a signature."""
     return frozenset(filter(target.has, target.rules.providers(*signature)))
 
 
 def requirements(module: Module, target: Target, signatures: Iterable[Signature] | None = None) -> Requirements:
-    """What a module needs, as far as the target has it. `signatures`: those of its operators and its boundary, where
-    they are known."""
-    found = _signatures(module) if signatures is None else dict.fromkeys(signatures)
-    named: set[str] = set()
+    """What a module needs, as far as the target has it. `signatures`: those of its operators and of its functions'
+    arguments and results, where they are known."""
+    demanded = set(_signatures(module) if signatures is None else signatures)
+    needed: set[str] = set()
     for op in module.ops():
         if isinstance(op, Variable):
-            found[of_type(op.initial_value.type)] = None
+            demanded.add(of_type(op.initial_value.type))
         if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND":
-            named.add("doubleround")
-    return summed([providers(signature, target) for signature in found], named, target)
-
-
-def _signatures(module: Module) -> dict[Signature, None]:
-    found = {signature: None for _, signature in boundary(module)}
-    for op in module.ops():
-        found.update(dict.fromkeys(demands(op)))
-    return found
-
-
-def summed(choices: Iterable[frozenset[str]], named: Iterable[str], target: Target) -> Requirements:
-    """The least that has one of each choice, and what is named."""
+            needed.add("doubleround")
     several = set()
-    needed = set(named)
-    for choice in choices:
+    for choice in {providers(signature, target) for signature in demanded}:
         needed.update(choice) if len(choice) == 1 else several.add(choice)
     needed |= {target.rules.extends[name] for name in needed if name in target.rules.extends}
     for choice in sorted(several, key=sorted):
@@ -131,10 +105,18 @@ def summed(choices: Iterable[frozenset[str]], named: Iterable[str], target: Targ
     )
 
 
+def _signatures(module: Module) -> Iterator[Signature]:
+    for function in module.functions:
+        for value in (*function.inputs, *function.outputs):
+            yield of_type(value.type)
+    for op in module.ops():
+        yield from demands(op)
+
+
 @dataclass(frozen=True)
 class CheckTosa(Pass):
-    """UnsupportedError lists what a target does not take; what it needs is noted (`Requirements`). `static`: so are
-    dims that are not known."""
+    """UnsupportedError lists what the target does not take; what the module needs is noted (`Requirements`). `static`:
+    dims that are not known are listed as well."""
 
     name: ClassVar[str] = "check-tosa"
     title: ClassVar[str] = "check of the result"
@@ -148,18 +130,14 @@ class CheckTosa(Pass):
 
 
 def check(module: Module, target: Target, *, static: bool = False) -> Requirements:
-    """The profiles and extensions that a module needs. UnsupportedError lists every violation.
-
-    `static`: dims that are not known are violations; a flatbuffer has no place for them.
-    """
+    """The profiles and extensions that a module needs. UnsupportedError lists every violation; with `static`, dims that
+    are not known are among them, since a flatbuffer cannot hold them."""
     verify_form(module, "tosa")
     checking = _Check(module, target, static)
-    found = list(dict.fromkeys(checking.run()))
-    if found:
+    if reasons := list(dict.fromkeys(checking.run())):
         what = f"the result is not valid TOSA {target.specification} on this target:"
-        raise UnsupportedError(
-            what, found, remedy="state a target that has these (--target FILE.toml), or smaller sizes"
-        )
+        remedy = "state a target that has these (--target FILE.toml), or smaller sizes"
+        raise UnsupportedError(what, reasons, remedy=remedy)
     return requirements(module, target, checking.signatures)
 
 
@@ -179,10 +157,9 @@ class CheckLaws(Pass):
 
 
 def _broken(op: Op, context: Context) -> Iterator[str]:
-    """What an operator of known ranks does that TOSA demands otherwise."""
-    found = law.get(type(op))
-    if found is not None and not any(value.type.shape is None for value in op.tensors):
-        yield from found(op, context)
+    """What TOSA forbids of an op, if its ranks are known."""
+    if not any(value.type.shape is None for value in op.tensors):
+        yield from violations(op, context)
 
 
 class _Check:
@@ -240,12 +217,11 @@ class _Check:
                 yield fault
         if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND" and not self.target.has("doubleround"):
             yield "DOUBLE_ROUND needs the extension doubleround, which the target lacks"
-        shapes = [fault for value in op.tensors if (fault := self._shape(value)) is not None]
-        yield from shapes
+        yield from filter(None, map(self._shape, op.tensors))
         yield from _broken(op, self.context)
 
     def _type(self, signature: Signature) -> str | None:
-        """Why a signature is not the target's; None if it is."""
+        """Why the target does not have a signature; None if it does."""
         if signature not in self._types:
             self._types[signature] = None if providers(signature, self.target) else self._missing(signature)
         return self._types[signature]
@@ -260,7 +236,7 @@ class _Check:
         return f"{what} needs {' or '.join(having)}, which the target lacks"
 
     def _shape(self, value: Value) -> str | None:
-        """What of a value's shape no tensor of the level has."""
+        """Why no tensor of the level has a value's shape; None if one can."""
         shape, limits = value.type.shape, self.target.limits
         if shape is None:
             return f"the rank of '{value.name}' is not known"

@@ -1,4 +1,4 @@
-"""What TOSA takes as operands and the IR keeps as attributes, and the order of both.
+"""What TOSA takes as operands and the IR keeps as attributes; accumulators; the target.
 
 TOSA 1.0 passes zero points, multipliers, shifts and shapes as compile-time-constant operands: tensors of one element
 per value (`tosa.const`, CONST) or shapes (`tosa.const_shape`, CONST_SHAPE). `operands` makes them from an op, `slots`
@@ -27,7 +27,8 @@ from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage
 from tflq.numerics.convolution import exact_bounds
 from tflq.tosa.rules import Limits, Rules, default_rules, read_rules
 
-_SIGNLESS: Final = {ui8: i8, ui16: i16}
+UNSIGNED: Final = {i8: ui8, i16: ui16}
+_SIGNLESS: Final = {unsigned: plain for plain, unsigned in UNSIGNED.items()}
 _ARRAYS: Final = ("multiplier", "shift")
 """Attributes of RESCALE that are one number or one per channel."""
 Accumulates = Convolution | AvgPool2D
@@ -168,11 +169,9 @@ def accumulator(op: Op) -> ScalarType:
     return i32 if isinstance(op, AvgPool2D) else element
 
 
-# The values that an accumulator can take, noted on the RESCALE that reads it: TOSA has no place for them.
-#
-# With constant weights they are the sums of positive and of negative weights times the ends of the input, plus the
-# bias. Selection then proves cheaper forms of the RESCALE, and sums in 32 bits what TOSA sums in 48.
-
+# The values that an accumulator can take, noted on the RESCALE that reads it, since TOSA cannot say them. With constant
+# weights they are the sums of positive and of negative weights times the ends of the input, plus the bias. Selection
+# then proves cheaper forms of the RESCALE, and sums in 32 bits what TOSA sums in 48.
 
 _LAYOUT = Identity | Reshape | Reverse | Slice | Transpose
 _WIDEST = 1 << 47
@@ -216,18 +215,17 @@ def _of_product(op: MatMul) -> tuple[int, int] | None:
 def _sums(
     x: Value, zero_point: int, weights: np.ndarray, axis: int, weight_zp: int, bias: np.ndarray
 ) -> tuple[int, int]:
-    """Bounds of the sums of (weights - weight_zp) times all that x - zero_point can be."""
+    """Bounds of the sums of (weights - weight_zp) times all values of x - zero_point."""
     storage = x.type.storage
     low, high = storage.minimum - zero_point, storage.maximum - zero_point
     return exact_bounds(weights, (axis,), weight_zp, low, high, bias)
 
 
-# What a device takes: profiles, extensions and level of TOSA, as `rules/tosa.toml` or a user's file says.
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Profiles ("pro_int", "pro_fp"), extensions ("int16", "int4", "doubleround", ...) and level ("8k", "none").
+    """What a device takes, as `rules/tosa.toml` or a user's file says.
+
+    Profiles ("pro_int", "pro_fp"), extensions ("int16", "int4", "doubleround", ...) and level ("8k", "none").
 
     `rules` are the tables of signatures and limits that the names refer to.
     """

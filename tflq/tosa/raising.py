@@ -29,8 +29,6 @@ from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import f32
 from tflq.tosa.operands import note_bounds
 
-__all__ = ["RaiseTosa", "raise_module"]
-
 _MADE_UP = re.compile(r"(t|layer_|%)\d+")
 """What our writer and LLVM's serializer call a tensor without a name."""
 

@@ -16,8 +16,6 @@ from tflq.files import resource
 from tflq.ir.registry import op_names
 from tflq.targets.target import KernelRules, RulesFile
 
-__all__ = ["Choices", "Limits", "Rules", "default_rules", "read_rules"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

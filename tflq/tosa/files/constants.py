@@ -1,27 +1,32 @@
-"""The constants of a TOSA flatbuffer: bytes of tensors and shapes, as views of the file where their form allows it."""
+"""What a TOSA flatbuffer and its reader, its writer and its text share: element types, constants, attribute tables.
+
+Constants are little-endian, elements one after another (tosa.fbs; tosa_serializer's numpy_utils): BOOL takes a byte,
+INT48 six, INT4 half a one, low bits first. The IR keeps INT48 as i64; all others are stored as the IR's buffers hold
+them, which are then views of the file.
+
+The fields of an operator's attribute table are called like the IR's attributes; those that the IR lacks follow from
+types: `acc_type`, and RESCALE's input_unsigned and output_unsigned. CLAMP's bounds are bytes of an element of its type.
+`local_bound`, a promise about errors of floats, is left false. `nan_mode` is PROPAGATE. INEXACT_ROUND lets a device
+round as it likes and is read as SINGLE_ROUND.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from tflq.dialects.effects import callees
 from tflq.dialects.tosa.movement import CondIf, WhileLoop
 from tflq.dialects.traits.operands import Calls
 from tflq.errors import InvalidModelError, Refused
 from tflq.flatbuffer.layout import TOSA, Field
-from tflq.ir.core import Buffer, Op
+from tflq.ir.core import Buffer, Function, Module, Op
 from tflq.ir.types import SCALARS, ElementType, ScalarType, TensorType, bf16, element_storage, i1, i4, i8, i16, i32, i64
 from tflq.tosa.operands import accumulator, is_unsigned, signless
-
-# Element types of a TOSA flatbuffer, and how constants of them are stored (tosa.fbs; tosa_serializer's numpy_utils).
-#
-# Little-endian, elements one after another: BOOL takes a byte, INT48 six, INT4 half a one, low bits first. The IR
-# keeps INT48 as i64; all others are stored as the IR's buffers hold them.
-
 
 _NAMES: Final = {
     i1: "BOOL",
@@ -37,12 +42,14 @@ _NAMES: Final = {
     SCALARS["f8E5M2"]: "FP8E5M2",
 }
 ELEMENTS: Final = {name: element for element, name in _NAMES.items()}
-"""The element type that a DType is in the IR; other DTypes have none."""
+"""The element type that a DType is in the IR; the other DTypes cannot be read."""
+_MOST_DIMS: Final = 32
+"""MAX_RANK without a level (TOSA specification, Levels)."""
 
 
 @cache
 def dtype(element: ElementType) -> str:
-    """The DType of an element type. ValueError if TOSA 1.0 has none."""
+    """The DType of an element type. ValueError if TOSA 1.0 lacks it."""
     name = _NAMES.get(signless(element_storage(element)))
     if name is None:
         raise ValueError(f"TOSA has no type {element}")
@@ -75,12 +82,8 @@ def stored_size(count: int, element: ScalarType) -> int:
     return (count * (48 if element == i64 else element.bits) + 7) // 8
 
 
-_MOST_DIMS: Final = 32
-"""MAX_RANK without a level (TOSA specification, Levels)."""
-
-
 def tensor_type(fields: Mapping[str, Any]) -> TensorType:
-    """The type of a `TosaTensor`. Refused, a clause, if the IR has none."""
+    """The type of a `TosaTensor`. Refused, a clause, if the IR lacks it."""
     name = fields["type"]
     element = ELEMENTS.get(name)
     if element is None:
@@ -106,7 +109,7 @@ class Constants:
     def tensor(self, fields: Mapping[str, Any], type: TensorType, where: str) -> Buffer:
         """The buffer of a constant tensor."""
         if type.shape is None or None in type.shape:
-            raise InvalidModelError(f"{where}.shape", "a constant's shape has to be known")
+            raise InvalidModelError(f"{where}.shape", "a constant's shape must be known")
         element = type.storage
         data = self._bytes(fields, where)
         stored = self._sized(data, stored_size(math.prod(d or 0 for d in type.shape), element), where)
@@ -114,10 +117,9 @@ class Constants:
             raise InvalidModelError(f"{where}.data", "a BOOL is neither 0 nor 1")
         wide = element == i64
         key = (stored.__array_interface__["data"][0], stored.size, wide)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = Buffer(unpacked(stored, element))
-        return found
+        if key not in self._known:
+            self._known[key] = Buffer(unpacked(stored, element))
+        return self._known[key]
 
     def shape(self, fields: Mapping[str, Any], where: str) -> np.ndarray:
         """The numbers of a constant shape."""
@@ -126,7 +128,7 @@ class Constants:
         return np.array(stored).view(np.int64)
 
     def _bytes(self, fields: Mapping[str, Any], where: str) -> np.ndarray:
-        """A tensor's bytes, in the flatbuffer or, of a large file, behind it."""
+        """A tensor's bytes, in the flatbuffer or, in a large file, behind it."""
         data, offset, size = fields["data"], fields["offset"], fields["size"]
         inside = np.zeros(0, np.uint8) if data is None else data
         if offset <= 1:
@@ -145,13 +147,7 @@ class Constants:
         return data[:size]
 
 
-# An operator's attribute table in a TOSA flatbuffer ↔ attributes of the op.
-#
-# The tables' fields are called like the IR's attributes; what the IR lacks is made from types: `acc_type`, and
-# RESCALE's input_unsigned and output_unsigned. CLAMP's bounds are bytes of an element of its type. `local_bound`, a
-# promise about errors of floats, is left false. `nan_mode` is PROPAGATE. INEXACT_ROUND lets a device round as it
-# likes and is read as SINGLE_ROUND.
-
+# Attribute tables.
 
 GRAPHS: Final = frozenset(
     a.key for kind in (CondIf, WhileLoop) for t in kind.traits if isinstance(t, Calls) for a in t.attributes
@@ -160,6 +156,8 @@ GRAPHS: Final = frozenset(
 AS_1_0: Final = "write it as TOSA 1.0 has it"
 """The remedy for what a file has that the tosa form cannot hold."""
 MODES: Final = {"NEAREST_NEIGHBOR": "NEAREST", "BILINEAR": "BILINEAR"}
+"""TOSA's words for the modes of a RESIZE."""
+MODES_READ: Final = {tosa: ours for ours, tosa in MODES.items()}
 
 _MADE: Final[Mapping[str, Callable[[Any], Any]]] = {
     "acc_type": lambda op: dtype(accumulator(op)),
@@ -171,6 +169,17 @@ _MADE: Final[Mapping[str, Callable[[Any], Any]]] = {
     "max_val": lambda op: _bound(op, "max_val"),
     "mode": lambda op: MODES[op.mode],
 }
+
+
+def reached(module: Module, functions: Iterable[int]) -> dict[int, Function]:
+    """Functions, and those that control flow in them runs."""
+    order, todo = dict[int, Function](), list(functions)
+    while todo:
+        index = todo.pop(0)
+        if index not in order:
+            order[index] = module.functions[index]
+            todo += [called for op in order[index].ops for called in callees(op)]
+    return order
 
 
 @cache
@@ -205,7 +214,8 @@ def _bound(op: Op, name: str) -> np.ndarray:
 def read_attributes(
     operator: str, fields: Mapping[str, Any], element: ScalarType, graph: Callable[[str], int]
 ) -> dict[str, Any]:
-    """The attributes of an op from its attribute table; `element` is its first result's type, `graph` finds functions.
+    """The attributes of an op from its attribute table. `element`: the type of its first result; `graph`: the index of
+    a function by its name.
 
     InvalidModelError, its place within the table, for what is missing; Refused for what the IR lacks.
     """
@@ -219,7 +229,7 @@ def read_attributes(
         elif name in GRAPHS:
             attributes[name] = graph(value or "")
         elif name == "mode":
-            attributes[name] = {tosa: ours for ours, tosa in MODES.items()}.get(value) or _missing(field)
+            attributes[name] = MODES_READ.get(value) or _missing(field)
         elif name not in _MADE:
             attributes[name] = _plain(field, value)
     return attributes

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -26,23 +27,25 @@ from tflq.flatbuffer.reader import Source, open_source
 from tflq.flatbuffer.structure import check
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.registry import op_class
-from tflq.ir.types import ScalarType, TensorType, i1, i8, i16, index, ui8, ui16
+from tflq.ir.types import ScalarType, TensorType, i1, index
 from tflq.ir.verifier import verify
 from tflq.tosa.files.constants import AS_1_0, ELEMENTS, Constants, member, read_attributes, tensor_type
-from tflq.tosa.operands import Slot, accumulator, attribute, constant_type, signless, slots
+from tflq.tosa.operands import UNSIGNED, Slot, accumulator, attribute, constant_type, signless, slots
 
-# The tensors and shapes of one basic block of a TOSA flatbuffer, found by name, as values of the IR.
-#
-# A tensor that a RESCALE reads or writes as unsigned is of an unsigned type in the IR. A constant is one from its
-# CONST operator on; what reads it before is told so.
-
-
-_UNSIGNED: Final = {i8: ui8, i16: ui16}
 Row = tuple[Mapping[str, Any], str]
+_VARIABLE: Final = {"VariableReadAttribute": "VARIABLE_READ", "VariableWriteAttribute": "VARIABLE_WRITE"}
+"""What an IDENTITY with one of these attribute tables is."""
+_UNSIGNED_ZERO_POINTS: Final = {"input_zp": "input_unsigned", "output_zp": "output_unsigned"}
+_VERSION: Final = (1, 0)
 
 
 class Tensors:
-    """Values by name. InvalidModelError tells what is wrong with a name, Refused what the IR lacks."""
+    """The tensors and shapes of a block, as values of the IR, by name. InvalidModelError tells what is wrong with a
+    name, Refused what the IR lacks.
+
+    A tensor that a RESCALE reads or writes as unsigned is of an unsigned type in the IR. A constant can be read after
+    its CONST operator only.
+    """
 
     def __init__(self, fields: Mapping[str, Any], where: str, constants: Constants) -> None:
         self.constants = constants
@@ -85,9 +88,9 @@ class Tensors:
             raise Refused(f"tensor '{name}': {refusal}") from None
         if name not in self.unsigned:
             return type
-        if type.storage not in _UNSIGNED:
+        if type.storage not in UNSIGNED:
             raise Refused(f"'{name}' is read as unsigned, and is {type.element}")
-        return type.with_element(_UNSIGNED[type.storage])
+        return type.with_element(UNSIGNED[type.storage])
 
     def define(self, name: str) -> Value:
         """The value of an argument or a result."""
@@ -99,7 +102,7 @@ class Tensors:
         return value
 
     def define_constant(self, name: str, *, shape: bool) -> None:
-        """What a CONST or a CONST_SHAPE does."""
+        """Makes a tensor or a shape known, as a CONST or a CONST_SHAPE does."""
         if name in self._values or name in self._constants:
             raise InvalidModelError("", f"'{name}' is defined a second time")
         if name not in (self._shapes if shape else self._tensors) or name in self.variables:
@@ -152,16 +155,9 @@ def _unsigned(operators: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     return frozenset(names)
 
 
-# A basic block of a TOSA flatbuffer → a function: its operators one by one.
-
-
-_VARIABLE: Final = {"VariableReadAttribute": "VARIABLE_READ", "VariableWriteAttribute": "VARIABLE_WRITE"}
-"""What an IDENTITY with one of these attribute tables is."""
-_UNSIGNED_ZERO_POINTS: Final = {"input_zp": "input_unsigned", "output_zp": "output_unsigned"}
-
-
 class Block:
-    """Builds one function; `reasons` are what cannot be read. `graph` finds the function that an attribute names."""
+    """Builds the function of one block; `reasons` say what cannot be read. `graph` finds the function that an attribute
+    names."""
 
     def __init__(
         self,
@@ -208,7 +204,7 @@ class Block:
 
     @contextmanager
     def _at(self, where: str, made: Sequence[str] = (), location: Location | None = None) -> Iterator[None]:
-        """Notes what is not supported, and that what would have been made is not there; says where a file is wrong."""
+        """Notes what is not supported, and that its results are missing; says where a file is wrong."""
         try:
             yield
         except Refused as refusal:
@@ -281,7 +277,7 @@ class Block:
     def _attribute(self, op: Op, slot: Slot, name: str, table: Mapping[str, Any]) -> None:
         """Gives the op the attribute that a compile-time-constant operand stands for."""
         if not op.results:
-            raise InvalidModelError("outputs", "there is none")
+            raise InvalidModelError("outputs", "it has no result")
         array, element = self.tensors.elements(name, slot)
         wanted = constant_type(op, slot)
         if element != signless(wanted):
@@ -296,7 +292,7 @@ class Block:
             raise InvalidModelError("inputs", f"the shape is {made}, that of the result {shape}")
 
     def _check_signs(self, inputs: Sequence[str], outputs: Sequence[str], table: Mapping[str, Any]) -> None:
-        """That no operator reads as signed what another reads as unsigned: the IR has one type for a tensor."""
+        """Refused if an operator reads as signed what another reads as unsigned: the IR has one type for a tensor."""
         for flag, names in (("input_unsigned", inputs), ("output_unsigned", outputs)):
             for i, name in enumerate(names):
                 if name in self.tensors.unsigned and (i > 0 or not table.get(flag)):
@@ -304,7 +300,7 @@ class Block:
 
 
 def _accumulator(op: Op, said: str) -> dict[str, str]:
-    """What has to be kept of an `acc_type`: one that is not that of the types."""
+    """An `acc_type` as it must be kept, if it does not follow from the types."""
     element = ELEMENTS.get(said)
     if element is None:
         raise InvalidModelError("attribute.acc_type", f"{said} is no type to accumulate in")
@@ -316,15 +312,12 @@ def _accumulator(op: Op, said: str) -> dict[str, str]:
 
 
 def _paired(wanted: Sequence[Slot], names: Sequence[str]) -> list[tuple[Slot, str]]:
-    """Operands with what they are. InvalidModelError if their number is wrong."""
+    """Operands with their slots. InvalidModelError if their number is wrong."""
     if wanted and wanted[-1].many and not wanted[-1].type:
         wanted = [*wanted[:-1], *[wanted[-1]] * (len(names) - len(wanted) + 1)]
     if len(wanted) != len(names):
         raise InvalidModelError("inputs", f"{len(names)} operands, not {len(wanted)}")
     return list(zip(wanted, names, strict=True))
-
-
-_VERSION: Final = (1, 0)
 
 
 def read_tosa(source: Source) -> Module:
@@ -394,18 +387,18 @@ class _Reader:
 
     def _blocks(self) -> list[Block]:
         blocks: list[Block] = []
-        found: dict[str, int] = {}
+        first: dict[str, int] = {}
         inner: dict[tuple[str, str], int] = {}
         for r, region in enumerate(self.graph["regions"] or ()):
             members, name = region["blocks"] or (), region["name"] or ""
-            if name in found:
+            if name in first:
                 raise InvalidModelError(f"regions[{r}].name", f"there is another region called '{name}'")
-            found[name] = len(blocks)
+            first[name] = len(blocks)
             for b, fields in enumerate(members):
                 inner[name, fields["name"] or ""] = len(blocks)
                 label = name if len(members) == 1 else fields["name"] or f"{name}_{b}"
                 where = f"regions[{r}].blocks[{b}]"
-                find = _Finder(name, found, inner)
+                find = partial(_region, name, first, inner)
                 function = Function(label, [], [], [])
                 blocks.append(Block(fields, function, where, len(blocks), self.source, self.constants, find))
             if not members:
@@ -424,23 +417,16 @@ class _Reader:
         _no_recursion(module)
 
 
-class _Finder:
-    """Finds the function that an attribute names: a block of the same region, else a region's first block."""
-
-    def __init__(self, region: str, regions: Mapping[str, int], blocks: Mapping[tuple[str, str], int]) -> None:
-        self._region = region
-        self._regions = regions
-        self._blocks = blocks
-
-    def __call__(self, name: str) -> int:
-        found = self._blocks.get((self._region, name), self._regions.get(name))
-        if found is None:
-            raise InvalidModelError("attribute", f"there is no region called '{name}'")
-        return found
+def _region(around: str, regions: Mapping[str, int], blocks: Mapping[tuple[str, str], int], name: str) -> int:
+    """The function that an attribute names: a block of the region around it, else a region's first block."""
+    index = blocks.get((around, name), regions.get(name))
+    if index is None:
+        raise InvalidModelError("attribute", f"there is no region called '{name}'")
+    return index
 
 
 def _verify_calls(module: Module, op: Op) -> None:
-    """That the functions an op runs take and give what it has."""
+    """InvalidModelError if a function that an op runs takes or gives other types than the op."""
     given = [v.type for v in op.operands if v is not None][1 if isinstance(op, CondIf) else 0 :]
     made = [v.type for v in op.results]
     calls = op.trait(Calls) if isinstance(op, Operator) else None
@@ -448,9 +434,8 @@ def _verify_calls(module: Module, op: Op) -> None:
         function = module.functions[number]
         takes, gives = [v.type for v in function.inputs], [v.type for v in function.outputs]
         if takes != given:
-            raise InvalidModelError(
-                op.location or "", f"{key} '{function.name}' takes other arguments than it is given"
-            )
+            what = f"{key} '{function.name}' takes other arguments than it is given"
+            raise InvalidModelError(op.location or "", what)
         if key == "cond_graph":
             if len(gives) != 1 or gives[0].element != i1:
                 raise InvalidModelError(op.location or "", f"{key} '{function.name}' does not give one condition")

@@ -1,16 +1,20 @@
-"""A module in the tosa form → MLIR text of the `tosa` dialect.
+"""A module in the tosa form → MLIR text of the `tosa` dialect, and back.
 
 The module is brought into the form that MLIR has, then printed in the standard form (`tflq.ir.printer`):
 compile-time-constant operands are `tosa.const` and `tosa.const_shape` before their first use, equal ones shared;
 regions of control flow take nothing from around them, so each has its own constants. A function per entry point, called
 by its signature's key; what control flow calls becomes regions. Types are signless, i48 stands for i64. Functions'
 arguments have the tensors' names, inner values as locations.
+
+Back (`to_tosa_form`, after the text has been parsed): compile-time-constant operands become attributes, enumerations
+words, a tensor that RESCALE reads or makes as unsigned is of an unsigned type, and i48 is i64. An operator that is in
+the tosa form already stays as it is. Control flow with regions and variables are not read: a .tosa file has them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -30,17 +34,14 @@ from tflq.ir.types import (
     Shape,
     TensorType,
     element_storage,
-    i8,
-    i16,
     i32,
     i64,
     named_scalar,
-    ui8,
-    ui16,
 )
 from tflq.tosa.check import Requirements, requirements
-from tflq.tosa.files.constants import AS_1_0, GRAPHS, MODES
+from tflq.tosa.files.constants import AS_1_0, GRAPHS, MODES_READ, reached
 from tflq.tosa.operands import (
+    UNSIGNED,
     Accumulates,
     Constant,
     Slot,
@@ -59,6 +60,10 @@ _NOT_WRITTEN: Final = GRAPHS | {"input_range"}
 _ENUMS: Final = {"mode": "resize_mode", "rounding_mode": "rounding_mode"}
 _I48: Final = named_scalar("i48")
 _NAME: Final = "tosa.tensor_name"
+_SHAPE_OP: Final = "tosa.const_shape"
+_MADE: Final = frozenset({"acc_type", "input_unsigned", "local_bound", "nan_mode", "output_unsigned"})
+"""Attributes that follow from types."""
+_ARRAYS: Final = ("multiplier", "shift", "table", "values")
 
 
 def mlir_text(module: Module, target: Target | None = None, *, function: int | None = None) -> str:
@@ -71,8 +76,7 @@ def mlir_pieces(module: Module, target: Target | None = None, *, function: int |
     target = target or Target()
     entries = _entries(module)
     chosen = {i: name for i, name in entries.items() if function in (None, i)} or {function or 0: "main"}
-    called = _called(module, chosen)
-    part = Module([module.functions[i] for i in called])
+    part = Module([*reached(module, chosen).values()])
     needs = requirements(part, target)
     functions = [_function(module, module.functions[i], name) for i, name in chosen.items()]
     yield from standard_pieces(Module(functions, info=_target_env(needs)), str(needs), _variables(part))
@@ -90,19 +94,8 @@ def _entries(module: Module) -> dict[int, str]:
     return out or {0: "main"}
 
 
-def _called(module: Module, entries: Sequence[int] | dict[int, str]) -> list[int]:
-    """Functions and those that control flow in them calls."""
-    found, todo = dict.fromkeys(entries), list(entries)
-    while todo:
-        for op in module.functions[todo.pop()].ops:
-            new = [index for index in callees(op) if index not in found]
-            found.update(dict.fromkeys(new))
-            todo += new
-    return list(found)
-
-
 def _target_env(needs: Requirements) -> Mapping[str, Any]:
-    """What a module needs as the attribute that validators read.
+    """The attribute that tells validators what a module needs.
 
     MLIR cannot read an attribute with an empty list; without one it takes both profiles and no extensions.
     """
@@ -132,7 +125,7 @@ def _declaration(name: str, initial: Value) -> dict[str, Any]:
 
 
 def _function(module: Module, function: Function, name: str) -> Function:
-    """A function as MLIR has it. What a caller has to know of stored integers is in comments."""
+    """A function as MLIR has it. Comments tell a caller what the stored integers are."""
     comments = []
     for side, values in (("argument", function.inputs), ("result", function.outputs)):
         for i, value in enumerate(values):
@@ -181,23 +174,23 @@ class _Body:
 
     def _value(self, value: Value) -> Value:
         """What stands for a value; a constant of the module is made when it is met first."""
-        made = self._values.get(value)
-        if made is None:
-            made = self._values[value] = Value(_type(value.type), value.name)
-            self.ops.append(Op("tosa.const", [], [made], {"values": elements(value)}))
-        return made
+        result = self._values.get(value)
+        if result is None:
+            result = self._values[value] = Value(_type(value.type), value.name)
+            self.ops.append(Op("tosa.const", [], [result], {"values": elements(value)}))
+        return result
 
     def _constant(self, constant: Constant) -> Value:
         """A compile-time-constant operand."""
         array, element = constant.array, _element(constant.element)
         key = element, array.shape, array.tobytes()
-        made = self._constants.get(key)
-        if made is None:
+        result = self._constants.get(key)
+        if result is None:
             type = _tensor(array.shape, element)
-            made = self._constants[key] = Value(_shape_type(array.size) if constant.is_shape else type)
+            result = self._constants[key] = Value(_shape_type(array.size) if constant.is_shape else type)
             values = {"values": TypedArray.of(array, element, type)}
-            self.ops.append(Op("tosa.const_shape" if constant.is_shape else "tosa.const", [], [made], values))
-        return made
+            self.ops.append(Op(_SHAPE_OP if constant.is_shape else "tosa.const", [], [result], values))
+        return result
 
 
 @cache
@@ -221,7 +214,7 @@ def _type(type: TensorType) -> TensorType:
 
 
 def elements(value: Value) -> TypedArray:
-    """The elements of a constant; those that numpy has no type for as bits."""
+    """The elements of a constant, as bits where numpy lacks their type."""
     storage = value.type.storage
     assert value.buffer is not None
     if storage.bits < 8:
@@ -239,7 +232,7 @@ def _taken(kind: type[Op]) -> frozenset[str]:
 
 
 def _attributes(op: Op) -> dict[str, Any]:
-    """Attributes that are not operands in TOSA, and what types say."""
+    """Attributes that are not operands in TOSA, and those that follow from types."""
     kind: Any = type(op)
     taken = _taken(kind)
     made = {key: _attribute(op, key, value) for key, value in op.attributes.items() if key not in taken}
@@ -266,19 +259,7 @@ def _attribute(op: Op, key: str, value: Any) -> Any:
     return TypedInt(value, i32)
 
 
-# TOSA 1.0's operators as MLIR spells them → the tosa form: `text.py` backwards, after the text form has been parsed.
-#
-# Compile-time-constant operands become attributes, enumerations words, a tensor that RESCALE reads or makes as
-# unsigned is of an unsigned type, and i48 is i64. An operator that is in the tosa form already stays as it is.
-# Control flow with regions and variables are not read: a .tosa file has them.
-
-
-_UNSIGNED: Final[Mapping[ScalarType, ScalarType]] = {i8: ui8, i16: ui16}
-_MADE: Final = frozenset({"acc_type", "input_unsigned", "local_bound", "nan_mode", "output_unsigned"})
-"""Attributes that types say."""
-_OURS: Final = {tosa: ours for ours, tosa in MODES.items()}
-"""What the tosa form holds in i64."""
-_SHAPE_OP: Final = "tosa.const_shape"
+# MLIR text → the tosa form.
 
 
 def to_tosa_form(module: Module) -> None:
@@ -288,9 +269,9 @@ def to_tosa_form(module: Module) -> None:
     for index, function in enumerate(module.functions):
         for value in function.inputs:
             stated = value.info.get("attributes", {})
-            if "tosa.tensor_name" in stated:
-                value.name = str(stated["tosa.tensor_name"])
-                rest = {key: item for key, item in stated.items() if key != "tosa.tensor_name"}
+            if _NAME in stated:
+                value.name = str(stated[_NAME])
+                rest = {key: item for key, item in stated.items() if key != _NAME}
                 info = {key: item for key, item in value.info.items() if key != "attributes"}
                 value.info = info | ({"attributes": rest} if rest else {})
         for value in function.values():
@@ -328,8 +309,8 @@ def _from_text_function(function: Function, reasons: list[Reason]) -> None:
     function.ops = ops
     named = function.info.get("result_attributes") or ()
     for value, stated in zip(function.outputs, named, strict=False):
-        if "tosa.tensor_name" in stated and not value.name:
-            value.name = str(stated["tosa.tensor_name"])
+        if _NAME in stated and not value.name:
+            value.name = str(stated[_NAME])
     function.info = {key: item for key, item in function.info.items() if key != "result_attributes"}
 
 
@@ -384,8 +365,8 @@ def _from_text_attribute(
 
 def _as_unsigned(value: Value) -> None:
     storage = value.type.storage
-    if value.type.element in _UNSIGNED:
-        value.type = TensorType(value.type.shape, _UNSIGNED[storage])
+    if value.type.element in UNSIGNED:
+        value.type = TensorType(value.type.shape, UNSIGNED[storage])
 
 
 def _plain(key: str, item: Any) -> Any:
@@ -393,11 +374,8 @@ def _plain(key: str, item: Any) -> Any:
     if isinstance(item, Opaque):
         word = item.text.partition("<")[2].removesuffix(">")
         if key == "mode":
-            return _OURS.get(word, word)
+            return MODES_READ.get(word, word)
         return "SINGLE_ROUND" if word == "INEXACT_ROUND" else word
     if isinstance(item, (TypedInt, TypedFloat)):
         return item.plain
     return tuple(item.tolist()) if isinstance(item, np.ndarray) and item.ndim == 1 and key not in _ARRAYS else item
-
-
-_ARRAYS: Final = ("multiplier", "shift", "table", "values")

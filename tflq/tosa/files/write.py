@@ -3,7 +3,7 @@
 One region with one block per function: the entry's is "main", then the functions it reaches by COND_IF and WHILE_LOOP.
 Constants are CONST and CONST_SHAPE operators before their first use; equal compile-time-constant operands of a block
 are one. A variable is a tensor marked so, in every block. Constants stay the views they are. A size that is not known
-is -1, as tosa-opt writes it.
+is -1, as tosa-opt writes it. Tensors are referred to by name, so names are unique in the whole file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tflq.dialects.effects import callees
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.errors import VerificationError
 from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Written
@@ -19,10 +18,16 @@ from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.rewriting import attribute_key
 from tflq.ir.types import ScalarType, TensorType, element_storage, i8, index
-from tflq.tosa.files.constants import attribute_table, dtype, member, packed
+from tflq.tosa.files.constants import attribute_table, dtype, member, packed, reached
 from tflq.tosa.operands import Constant, operands, tosa_name
 
-# Names of tensors in a TOSA flatbuffer, where they are what refers to a tensor: unique in the whole file.
+LARGEST: Final = 2**31
+VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
+"""Copies from and to a variable's tensor: IDENTITY operators with the attribute table of what they are."""
+_OPERATORS: Final = TOSA.enum("Op").values
+_TYPES: Final = TOSA.enum("DType").values
+_ATTRIBUTES: Final = TOSA.union("Attribute").values
+VERSION: Final = {"_major": 1, "_minor": 0, "_patch": 0, "_draft": False}
 
 
 class Names:
@@ -41,13 +46,13 @@ class Names:
         return name
 
     def reserve(self, values: Iterable[Value]) -> None:
-        """Names the values that have a name, before any other can take it."""
+        """Gives the values that have a name theirs, before another value can take it."""
         for value in values:
             if value.name:
                 self[value]
 
     def free(self, name: str, *, count: bool = False) -> str:
-        """A name no one has: this one, or with a number, which `count` asks for."""
+        """A name that no value has: this one, or with a number, which `count` asks for."""
         made = name
         while count or made in self._taken:
             number = self._last[name] = self._last.get(name, -1 if count else 0) + 1
@@ -58,19 +63,10 @@ class Names:
         return made
 
 
-LARGEST: Final = 2**31
-VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
-"""Copies from and to a variable's tensor: IDENTITY operators with the attribute table of what they are."""
-_OPERATORS: Final = TOSA.enum("Op").values
-_TYPES: Final = TOSA.enum("DType").values
-_ATTRIBUTES: Final = TOSA.union("Attribute").values
-VERSION: Final = {"_major": 1, "_minor": 0, "_patch": 0, "_draft": False}
-
-
 def tosa_bytes(module: Module, function: int = 0, *, fetch: Iterable[Value] = ()) -> bytes:
     """The file of a function and those it calls; `fetch` are values inside it that become results as well.
 
-    VerificationError if an op or a type has no form in TOSA, or the file would have 2 GiB or more.
+    VerificationError if TOSA lacks an op or a type, or the file would have 2 GiB or more.
     """
     return b"".join(tosa_pieces(module, function, fetch=fetch))
 
@@ -179,18 +175,18 @@ class _Writer:
 
     def __init__(self, module: Module, function: int, fetch: list[Value]) -> None:
         self.encoder = Encoder(TOSA)
-        reached = _reachable(module, function)
+        functions = reached(module, [function])
         main = module.functions[function]
         names, labels = Names(), Names()
         names.reserve([*main.inputs, *main.outputs])
-        for f in reached.values():
+        for f in functions.values():
             names.reserve(f.values())
-        regions = {i: labels.free("main" if f is main else f.name or f"region_{i}") for i, f in reached.items()}
+        regions = {i: labels.free("main" if f is main else f.name or f"region_{i}") for i, f in functions.items()}
         touching = Variable | VariableRead | VariableWrite
-        used = {op.variable for f in reached.values() for op in f.ops if isinstance(op, touching)}
+        used = {op.variable for f in functions.values() for op in f.ops if isinstance(op, touching)}
         declared = [op for op in module.ops() if isinstance(op, Variable) and op.variable in used]
         variables = {op.variable: (op.initial_value, names.free(op.variable)) for op in declared}
-        self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in reached.items()}
+        self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in functions.items()}
         for block in self.blocks.values():
             block.fill(fetch if block.function is main else ())
         self.data: dict[_Data, Written] = {}
@@ -224,7 +220,7 @@ class _Writer:
         table["data"] = end
 
     def _block(self, name: str, block: _Block) -> dict[str, Any]:
-        """The `TosaBasicBlock`, of which operators and tensors are written."""
+        """The `TosaBasicBlock`, whose operators and tensors are written first."""
         operators = [self._operator(*fields) for fields in reversed(block.operators)]
         tensors = [self._tensor(fields) for fields in reversed(block.tensors.values())]
         return {
@@ -239,7 +235,7 @@ class _Writer:
     def _operator(
         self, operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any], location: str
     ) -> Written:
-        """A `TosaOperator`. Those with equal attributes share the table of these, and those of one location its."""
+        """A `TosaOperator`. Equal attributes share a table, as do equal locations."""
         encoder, kind = self.encoder, member(operator)
         slots = {
             0: _OPERATORS["IDENTITY" if operator in VARIABLE_OPERATORS else operator],
@@ -274,14 +270,3 @@ class _Writer:
 
 def _data(value: Value) -> _Data | None:
     return None if value.buffer is None else (value.buffer, element_storage(value.type.element))
-
-
-def _reachable(module: Module, function: int) -> dict[int, Function]:
-    """The functions that are run for one, that one first."""
-    reached, todo = {}, [function]
-    while todo:
-        index = todo.pop(0)
-        if index not in reached:
-            reached[index] = module.functions[index]
-            todo += [called for op in reached[index].ops for called in callees(op)]
-    return reached

@@ -1,4 +1,5 @@
-"""Laws of convolutions (TOSA 1.0, section 2.2): biases, exact division, zero points, level limits."""
+"""Laws of what slides a window or multiplies (TOSA 1.0, sections 2.2 and 2.10.1): biases, exact division, zero points,
+limits of the level."""
 
 from __future__ import annotations
 
@@ -16,39 +17,28 @@ from tflq.dialects.tosa.convolution import (
     TransposeConv2D,
 )
 from tflq.dialects.tosa.movement import Resize
-from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, result_is, same, zero_point
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, same, zero_point
 
-# Law of MATMUL (TOSA 1.0, section 2.2).
+_LARGEST_IMAGE = 16384
+_LARGEST_NUMERATOR = 1 << 11
 
 
 @law(MatMul)
 def matmul(op: MatMul, _: Context) -> Violations:
-    if wrong := list(of_rank(op, 3, 3)):
-        yield from wrong
-        return
+    for value in (op.input1, op.input2):
+        if len(dims(value)) != 3:
+            yield f"operand '{value.name}' {text(dims(value))} is not of rank 3"
+            return
     a, b = dims(op.input1), dims(op.input2)
     yield from zero_point(op, "a_zp", op.input1)
     yield from zero_point(op, "b_zp", op.input2)
     if not all(same(x[0], y[0]) for x, y in ((a, b), (a, dims(op.output)), (b, dims(op.output)))):
         yield f"batches of {a[0]} and {b[0]}"
-    yield from result_is(op)
-
-
-# Law of RESIZE (TOSA 1.0, section 2.10.1).
-
-
-_LARGEST_IMAGE = 16384
-
-
-_LARGEST_NUMERATOR = 1 << 11
 
 
 @law(Resize)
 def resize(op: Resize, c: Context) -> Violations:
     shape, found = dims(op.input), dims(op.result)
-    if faults := list(of_rank(op, 4)):
-        yield from faults
-        return
     numerators, denominators = op.scale[::2], op.scale[1::2]
     yield from bounds("a scale", op.scale, 1)
     yield from bounds("a scale's numerator", numerators, None, _LARGEST_NUMERATOR)
@@ -69,7 +59,6 @@ def resize(op: Resize, c: Context) -> Violations:
         if ((size - 1) * n - offset + border) % d:
             yield f"((size - 1) * {n} - {offset} + {border}) of {axis}, size {size}, is not divisible by {d}"
             return
-    yield from result_is(op)
     sizes = [d for d in (*shape[1:3], *found[1:3]) if d is not None]
     yield from bounds("a height or width", sizes, None, _LARGEST_IMAGE - 1)
     taken, made = op.input.type.storage, op.result.type.storage
@@ -77,13 +66,11 @@ def resize(op: Resize, c: Context) -> Violations:
         yield f"{op.mode} from {taken} to {made}, {text(shape)}"
 
 
-# Windows that use up what they slide over, as TOSA demands.
-
-
 def divides(
     sizes: Sequence[int | None], pads: Sequence[int], windows: Sequence[int | None], strides: Sequence[int]
 ) -> Violations:
-    """size + pads - window is a multiple of the stride in each spatial dim. `pads`: both of a dim, then of the next."""
+    """Windows use up what they slide over: size + pads - window is a multiple of the stride in each spatial dim.
+    `pads`: before and after the first dim, then the next."""
     for i, (size, window, stride) in enumerate(zip(sizes, windows, strides, strict=True)):
         added = sum(pads[2 * i : 2 * i + 2])
         if size is not None and window is not None and stride >= 1 and (size + added - window) % stride:
@@ -91,21 +78,18 @@ def divides(
 
 
 def _common(op: Convolution, channels: int | None) -> Violations:
-    """What all of them are held to: zero points, and a bias for each channel of the result or one for all."""
+    """What holds for all convolutions: zero points, and a bias for each channel of the result or one for all."""
     yield from zero_point(op, "input_zp", op.input)
     yield from zero_point(op, "weight_zp", op.weight)
-    yield from result_is(op)
-    bias = dims(op.bias)[0]
-    if bias != 1 and not same(bias, channels):
-        yield f"{bias} biases for the channels, where there are {channels}"
+    bias = dims(op.bias)
+    if len(bias) != 1:
+        yield f"operand '{op.bias.name}' {text(bias)} is not of rank 1"
+    elif bias != (1,) and not same(bias[0], channels):
+        yield f"{bias[0]} biases for the channels, where there are {channels}"
 
 
 @law(Conv2D, Conv3D, DepthwiseConv2D)
 def conv(op: Conv2D | Conv3D | DepthwiseConv2D, c: Context) -> Violations:
-    rank = len(op.stride) + 2
-    if wrong := list(of_rank(op, rank, rank, 1)):
-        yield from wrong
-        return
     pad, stride, dilation, weight = op.pad, op.stride, op.dilation, dims(op.weight)
     depthwise = isinstance(op, DepthwiseConv2D)
     kernel = weight[:2] if depthwise else weight[1:-1]
@@ -121,9 +105,6 @@ def conv(op: Conv2D | Conv3D | DepthwiseConv2D, c: Context) -> Violations:
 
 @law(TransposeConv2D)
 def transpose_conv2d(op: TransposeConv2D, c: Context) -> Violations:
-    if wrong := list(of_rank(op, 4, 4, 1)):
-        yield from wrong
-        return
     yield from bounds("an out_pad", op.out_pad, None, c.limits.kernel)
     yield from bounds("a stride", op.stride, 1, c.limits.stride)
     for i, kernel in enumerate(dims(op.weight)[1:3]):
@@ -133,14 +114,8 @@ def transpose_conv2d(op: TransposeConv2D, c: Context) -> Violations:
     yield from _common(op, dims(op.weight)[0])
 
 
-# Laws of AVG_POOL2D and MAX_POOL2D (TOSA 1.0, section 2.2): exact division, zero points, level limits.
-
-
 @law(Pool)
 def pool(op: Pool, c: Context) -> Violations:
-    if wrong := list(of_rank(op, 4)):
-        yield from wrong
-        return
     kernel, pad = op.kernel, op.pad
     yield from bounds("a kernel", kernel, 1, c.limits.kernel)
     yield from bounds("a stride", op.stride, 1, c.limits.stride)
@@ -149,7 +124,6 @@ def pool(op: Pool, c: Context) -> Violations:
         if max(ends) >= size:
             yield f"a pad of {max(ends)} is not smaller than the kernel's {size}"
     yield from divides(dims(op.input)[1:3], pad, kernel, op.stride)
-    yield from result_is(op)
     if isinstance(op, AvgPool2D):
         yield from zero_point(op, "input_zp", op.input)
         yield from zero_point(op, "output_zp", op.result)

@@ -1,4 +1,4 @@
-"""Law of CLAMP (TOSA 1.0, section 2.3.1)."""
+"""Laws of elementwise operators and RESCALE (TOSA 1.0, sections 2.3 to 2.8 and 2.11.2)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.inference import text
 from tflq.dialects.tosa.elementwise import Clamp, Mul, Negate
 from tflq.dialects.tosa.movement import Rescale
-from tflq.dialects.traits.types import Broadcasts, SameShape
-from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, result_is, zero_point
+from tflq.dialects.traits.types import Broadcasts
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, zero_point
 
 
 @law(Clamp)
 def clamp(op: Clamp, _: Context) -> Violations:
-    yield from result_is(op)
     low, high, storage = op.min_val, op.max_val, op.input.type.storage
     if isnan(low) or isnan(high):
         yield "a bound is NaN"
@@ -26,13 +25,9 @@ def clamp(op: Clamp, _: Context) -> Violations:
         yield from bounds("bounds", [low, high], storage.minimum, storage.maximum)
 
 
-# Law of RESCALE (TOSA 1.0, section 2.11.2).
-
-
 @law(Rescale)
 def rescale(op: Rescale, _: Context) -> Violations:
     shape = dims(op.input)
-    yield from result_is(op)
     yield from zero_point(op, "input_zp", op.input)
     yield from zero_point(op, "output_zp", op.result)
     multiplier, shift = np.atleast_1d(op.multiplier), np.atleast_1d(op.shift)
@@ -52,30 +47,11 @@ def rescale(op: Rescale, _: Context) -> Violations:
             yield f"{array.size} {name}, where there are {channels} channels"
 
 
-# Laws of elementwise operators (TOSA 1.0, sections 2.3 to 2.8): equal ranks, broadcasting; axes.
-
-
-@law(SameShape)
-def same_shape(op: Operator, _: Context) -> Violations:
-    yield from result_is(op)
-
-
 @law(Broadcasts)
 def broadcasting(op: Operator, _: Context) -> Violations:
     shapes = [dims(v) for v in op.operands if v is not None]
     if len(set(map(len, shapes))) > 1:
         yield f"operands of unequal ranks: {' and '.join(map(text, shapes))}"
-    else:
-        yield from result_is(op)
-
-
-def axis_of(axis: int, rank: int) -> Violations:
-    """An axis among the dims."""
-    if not 0 <= axis < rank:
-        yield f"axis {axis} of a tensor of rank {rank}"
-
-
-# Laws of MUL and NEGATE beyond those of elementwise operators (TOSA 1.0, section 2.4).
 
 
 @law(Mul)
@@ -86,6 +62,5 @@ def mul(op: Mul, c: Context) -> Violations:
 
 @law(Negate)
 def negate(op: Negate, _: Context) -> Violations:
-    yield from result_is(op)
     yield from zero_point(op, "input1_zp", op.input1)
     yield from zero_point(op, "output_zp", op.result)

@@ -1,10 +1,10 @@
-"""What TOSA demands of an op beyond element types: a law per op, which says what of it is violated.
+"""What TOSA demands of an op beyond element types: that its result has the shape that `infer` says, and a law per op.
 
     @law(Transpose)
     def transpose(op: Transpose, c: Context) -> Violations: yield "the reason, a clause"
 
-A law may take for granted that the op is as its class declares it and that all ranks are known. A dim that is
-not known violates nothing.
+A law can rely on the declaration of the op's class, on known ranks, and on operands whose shapes fit each other. A dim
+that is not known violates nothing.
 """
 
 from __future__ import annotations
@@ -19,20 +19,6 @@ from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.registering import Registry
 from tflq.tosa.rules import Limits
-
-__all__ = [
-    "Context",
-    "Law",
-    "Violations",
-    "bounds",
-    "dims",
-    "law",
-    "of_rank",
-    "result_is",
-    "same",
-    "shape_is",
-    "zero_point",
-]
 
 Violations: TypeAlias = Iterator[str]
 
@@ -51,6 +37,25 @@ law: Final[Registry[Law]] = Registry("tflq.tosa.laws")
 """The law of each op."""
 
 
+def violations(op: Op, context: Context) -> Violations:
+    """All that TOSA forbids of an op whose ranks are known."""
+    expected = None
+    if isinstance(op, Operator):
+        try:
+            expected = op.infer(STATED)
+        except Misfit as misfit:
+            yield str(misfit)
+            return
+        except ValueError:  # nothing says the shape, or attributes are of lengths that do not fit: the law names those
+            pass
+    if isinstance(expected, tuple):
+        stated = dims(op.result)
+        if len(stated) != len(expected) or not all(map(same, stated, expected)):
+            yield f"the result is {text(stated)}, where {text(expected)} follows from operands and attributes"
+    if (own := law.get(type(op))) is not None:
+        yield from own(op, context)
+
+
 def dims(value: Value) -> Dims:
     """The dims of a value whose rank is known."""
     return value.type.shape or ()
@@ -61,42 +66,22 @@ def same(a: int | None, b: int | None) -> bool:
     return a is None or b is None or a == b
 
 
-def result_is(op: Operator) -> Violations:
-    """The result's shape is what operands and attributes give."""
-    try:
-        expected = op.infer(STATED)
-    except Misfit as misfit:
-        yield str(misfit)
-        return
-    assert isinstance(expected, tuple)
-    yield from shape_is(op, expected)
-
-
-def shape_is(op: Op, expected: Dims) -> Violations:
-    """The result's shape is this one."""
-    found = dims(op.result)
-    if len(found) != len(expected) or not all(map(same, found, expected)):
-        yield f"the result is {text(found)}, where {text(expected)} follows from operands and attributes"
-
-
-def of_rank(op: Op, *ranks: int | None) -> Violations:
-    """The operands' ranks, None for any; the operator's first so many."""
-    for value, rank in zip(op.operands, ranks, strict=False):
-        if value is not None and rank is not None and len(dims(value)) != rank:
-            yield f"operand '{value.name}' {text(dims(value))} is not of rank {rank}"
-
-
 def bounds(what: str, numbers: Sequence[int], low: int | None, high: int | None = None) -> Violations:
-    """Numbers of an attribute within bounds, both included."""
-    least, most = min(numbers, default=0), max(numbers, default=0)
-    if low is not None and numbers and least < low:
-        yield f"{what} of {least}, where {low} is the least"
-    if high is not None and numbers and most > high:
-        yield f"{what} of {most}, where {high} is the most"
+    """Numbers are within bounds, both included."""
+    if numbers and low is not None and min(numbers) < low:
+        yield f"{what} of {min(numbers)}, where {low} is the least"
+    if numbers and high is not None and max(numbers) > high:
+        yield f"{what} of {max(numbers)}, where {high} is the most"
+
+
+def axis_of(axis: int, rank: int) -> Violations:
+    """An axis counts one of the dims, from the first."""
+    if not 0 <= axis < rank:
+        yield f"axis {axis} of a tensor of rank {rank}"
 
 
 def zero_point(op: Op, name: str, value: Value) -> Violations:
-    """A zero point: any of 8 bits, 0 or 32768 of ui16, else 0."""
+    """A zero point is any number of 8 bits, 0 or 32768 for ui16, else 0."""
     point, element = op.attributes[name], value.type.storage
     if element.name in ("i8", "ui8"):
         yield from bounds(name, [point], element.minimum, element.maximum)

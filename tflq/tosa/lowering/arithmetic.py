@@ -1,7 +1,15 @@
-"""ATAN2, which TOSA lacks: kernels/atan2.cc.
+"""Arithmetic, comparisons, choices, bits and logic: of the integer form, and of TFLite on plain tensors.
 
-The arc tangent of r = min(|x|, |y|) / max(|x|, |y|) in [0, 1] is r P(r^2), P the polynomial of degree 8 with the least
-greatest relative error, 1.6e-8; the rest is reflections. Zeros count as positive.
+TOSA has MAXIMUM, MINIMUM and comparisons of int32 and floats, so narrower integers are widened. TFLite's arithmetic on
+int32 and smaller integers wraps; floats are computed where TOSA's operator is the same.
+
+    DIV          INTDIV, which truncates as the kernel does
+    FLOOR_DIV    q = a / b truncated, less one where the remainder is not 0 and its sign is not b's
+    FLOOR_MOD    the remainder, plus b in the same case
+    RIGHT_SHIFT  arithmetic, by 0 to bits - 1 places: the kernel clamps the amount
+
+Sources: kernels/add.cc, sub.cc, mul.cc, div.cc, floor_div.cc, floor_mod.cc, pow.cc, atan2.cc, bitwise_xor.cc,
+right_shift.cc, comparisons.cc, select.cc, logical.cc.
 """
 
 from __future__ import annotations
@@ -61,24 +69,38 @@ from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32, i64, ui8
 from tflq.numerics.elementwise import integer_activation_range
-from tflq.tosa.lowering import floats as float_arithmetic
 from tflq.tosa.lowering.context import Tosa, lowering
-from tflq.tosa.lowering.floats import floating, reciprocal, scalar
-from tflq.tosa.lowering.rescale import emit_rescale, greater_wide, is_wide_sum, limited, ordered, plain, stored
+from tflq.tosa.lowering.floats import (
+    float_activation,
+    float_div,
+    float_floor_div,
+    float_floor_mod,
+    floating,
+    need_float,
+    reciprocal,
+    scalar,
+)
+from tflq.tosa.lowering.rescale import (
+    UNIT,
+    emit_rescale,
+    greater_wide,
+    is_wide_sum,
+    limited,
+    ordered,
+    plain,
+    sign_changed,
+    stored,
+)
 from tflq.tosa.lowering.shaping import fits_int32, in_int32, narrow, widened_product
 
-_ARC_TANGENT = (
-    0.999999985,
-    -0.333330733,
-    0.199926194,
-    -0.142036446,
-    0.106409343,
-    -0.0750429507,
-    0.0426915243,
-    -0.0160686314,
-    0.00284989009,
+# ATAN2 in float, which TOSA lacks. The arc tangent of r = min(|x|, |y|) / max(|x|, |y|) in [0, 1] is r P(r^2), P the
+# polynomial of degree 8 whose greatest relative error is least, 1.6e-8; the rest is reflections. Zeros count as
+# positive.
+
+_ARC_TANGENT = (  # coefficients of 1, r^2, r^4, ...
+    *(0.999999985, -0.333330733, 0.199926194, -0.142036446, 0.106409343),
+    *(-0.0750429507, 0.0426915243, -0.0160686314, 0.00284989009),
 )
-"""Of 1, r^2, r^4, ..."""
 
 
 @floating(Atan2)
@@ -102,11 +124,8 @@ def _polynomial(t: Tosa, x: Value) -> Value:
     return value
 
 
-# An 8-bit operand less its zero point, times a power of two: one RESCALE.
-#
-# The integer form has CAST, SUB and MUL for it; RESCALE by 2^30 >> (30 - k) takes 8 bits with a zero point and makes
-# (x - zero_point) 2^k, exactly, while 2^(29 - k) is more than any x.
-
+# An 8-bit operand less its zero point, times a power of two, is CAST, SUB and MUL in the integer form and one RESCALE
+# here: by 2^30 >> (30 - k) it makes (x - zero_point) 2^k, exactly, while 2^(29 - k) is more than any x.
 
 _LARGEST = 20  # k: differences of 8 bits are below 2^9
 
@@ -136,8 +155,8 @@ def centred(value: Value, up: int, t: Tosa) -> Value | None:
         return None
     if source.type.shape != value.type.shape:
         return None
-    unit, shift = np.asarray([1 << 30], np.int64), np.asarray([30 - up], np.int64)
-    return emit_rescale(t, t.value(source), unit, shift, i32, input_zp=zero)
+    unit, shift = UNIT
+    return emit_rescale(t, t.value(source), unit, shift - up, i32, input_zp=zero)
 
 
 def _number(value: Value) -> int | None:
@@ -145,10 +164,8 @@ def _number(value: Value) -> int | None:
     return int(value.array.reshape(())) if value.is_constant and value.array.size == 1 else None
 
 
-# Arithmetic of the integer form, on types that TOSA has it on or in int32 and back.
-#
-# MAXIMUM and MINIMUM are on int32 and floats. A product of int64s is one of int32s where that is proven enough
-# (`tflq.tosa.lowering.shaping`).
+# Arithmetic of the integer form, on TOSA's types for it or in int32 and back. A product of int64s is computed in int32
+# where that is proven to be enough (`tflq.tosa.lowering.shaping`).
 
 
 @lowering(Add, Sub, IntDiv)
@@ -161,8 +178,8 @@ def sum_or_difference(op: Add | Sub | IntDiv, t: Tosa) -> Value:
 @lowering(Maximum, Minimum)
 def extreme(op: Maximum | Minimum, t: Tosa) -> Value:
     x, y = (ordered(v, t) for v in (op.input1, op.input2))
-    found = t.emit(type(op), [x, y])
-    return found if op.result.type.storage == i64 else t.cast(found, t.storage(op.result))
+    result = t.emit(type(op), [x, y])
+    return result if op.result.type.storage == i64 else t.cast(result, t.storage(op.result))
 
 
 @lowering(Mul)
@@ -176,10 +193,7 @@ def multiply(op: Mul, t: Tosa) -> Value:
     if not shift and (shifted := _shifted_left(op, t)):
         return shifted
     x, y = in_int32(op, t)
-    if x.type.storage in (i8, i16):
-        x, y = t.aligned(x, y)
-        return t.emit(Mul, [x, y], t.type(op.result), shift=shift)
-    return t.mul(x, y, shift=shift)
+    return t.emit(Mul, [x, y], t.storage(op.result) if x.type.storage in (i8, i16) else None, shift=shift)
 
 
 def _shifted_left(op: Mul, t: Tosa) -> Value | None:
@@ -205,42 +219,30 @@ def absolute_or_negative(op: Abs | Negate, t: Tosa) -> Value:
     return t.emit(type(op), [t.value(op.input1)], **op.attributes)
 
 
-# TFLite's arithmetic on plain tensors: int32 and smaller integers, which wrap, and floats where TOSA's operator is
-# it.
-#
-#     DIV          INTDIV, which truncates as the kernel does
-#     FLOOR_DIV    q = a / b truncated, less one where the remainder is not 0 and has another sign than b
-#     FLOOR_MOD    the remainder, plus b in the same case
-#
-# Sources: kernels/add.cc, sub.cc, mul.cc, div.cc, floor_div.cc, floor_mod.cc.
-
-
-def _need_float(op: Op, t: Tosa, x: Value) -> None:
-    if x.type.storage.is_float:
-        float_arithmetic.need_float(t, op)
+# TFLite's arithmetic on plain tensors.
 
 
 def _activated(op: TflAdd | TflSub | TflMul | Div, t: Tosa, y: Value) -> Value:
     """With the fused activation, in the result's type."""
     activation = op.fused_activation_function
     if y.type.storage.is_float:
-        return float_arithmetic.float_activation(t, y, activation)
+        return float_activation(t, y, activation)
     y = limited(y, t, *integer_activation_range(activation, i32.minimum, i32.maximum))
     return stored(y, op.result, t)
 
 
 @lowering(TflAdd, TflSub, TflMul)
 def kernel_arithmetic(op: TflAdd | TflSub | TflMul, t: Tosa) -> Value:
-    _need_float(op, t, op.lhs)
+    need_float(t, op, op.lhs)
     x, y = plain(op.lhs, t), plain(op.rhs, t)
-    compute = t.add if isinstance(op, TflAdd) else t.sub if isinstance(op, TflSub) else t.mul
+    compute = {TflAdd: t.add, TflSub: t.sub}.get(type(op), t.mul)
     return _activated(op, t, compute(x, y))
 
 
 @lowering(AddN)
 def add_n(op: AddN, t: Tosa) -> Value:
     """In the kernel's order: one after another. Source: kernels/add_n.cc."""
-    _need_float(op, t, op.result)
+    need_float(t, op, op.result)
     in_int32(op, t)
     first, *rest = (plain(v, t) for v in op.operands if v is not None)
     return functools.reduce(t.add, rest, first)
@@ -248,14 +250,14 @@ def add_n(op: AddN, t: Tosa) -> Value:
 
 @lowering(TflMaximum, TflMinimum)
 def kernel_extreme(op: TflMaximum | TflMinimum, t: Tosa) -> Value:
-    _need_float(op, t, op.lhs)
-    found = t.emit(Maximum if isinstance(op, TflMaximum) else Minimum, [ordered(op.lhs, t), ordered(op.rhs, t)])
-    return t.cast(found, i8) if op.result.type.storage == ui8 else stored(found, op.result, t)
+    need_float(t, op, op.lhs)
+    y = t.emit(Maximum if isinstance(op, TflMaximum) else Minimum, [ordered(op.lhs, t), ordered(op.rhs, t)])
+    return t.cast(y, i8) if op.result.type.storage == ui8 else stored(y, op.result, t)
 
 
 @lowering(SquaredDifference)
 def squared_difference(op: SquaredDifference, t: Tosa) -> Value:
-    _need_float(op, t, op.lhs)
+    need_float(t, op, op.lhs)
     difference = t.sub(plain(op.lhs, t), plain(op.rhs, t))
     return stored(t.mul(difference, difference), op.result, t)
 
@@ -263,16 +265,14 @@ def squared_difference(op: SquaredDifference, t: Tosa) -> Value:
 @lowering(Div)
 def divide(op: Div, t: Tosa) -> Value:
     x, y = plain(op.lhs, t), plain(op.rhs, t)
-    quotient = float_arithmetic.float_div(t, x, y) if x.type.storage.is_float else t.emit(IntDiv, [x, y])
-    return _activated(op, t, quotient)
+    return _activated(op, t, float_div(t, x, y) if x.type.storage.is_float else t.emit(IntDiv, [x, y]))
 
 
 @lowering(FloorDiv, FloorMod)
 def floor_division(op: FloorDiv | FloorMod, t: Tosa) -> Value:
     x, y = plain(op.lhs, t), plain(op.rhs, t)
     if x.type.storage.is_float:
-        floor_div, floor_mod = float_arithmetic.float_floor_div, float_arithmetic.float_floor_mod
-        return (floor_div if isinstance(op, FloorDiv) else floor_mod)(t, x, y)
+        return (float_floor_div if isinstance(op, FloorDiv) else float_floor_mod)(t, x, y)
     quotient = t.emit(IntDiv, [x, y])
     rest = t.sub(x, t.mul(quotient, y))
     zero = t.constant(np.asarray(0))
@@ -284,10 +284,8 @@ def floor_division(op: FloorDiv | FloorMod, t: Tosa) -> Value:
     return stored(t.add(rest, t.select(off, y, zero)), op.result, t)
 
 
-# POW in float: kernels/pow.cc, which is std::pow.
-#
-# TOSA's POW takes a base from 0 up, not 0 with an exponent that is not positive, and finite numbers: a base of 0 or
-# less goes around it.
+# POW in float, which is std::pow. TOSA's POW takes a base from 0 up, not 0 with an exponent that is not positive, and
+# finite numbers: a base of 0 or less goes around it.
 #
 #     x < 0     |x|^y for an even y, -|x|^y for an odd one, else not a number
 #     x = 0     0 for y > 0, 1 for y = 0, infinity below
@@ -345,10 +343,7 @@ def _simple(t: Tosa, x: Value, exponent: float) -> Value | None:
     return square if exponent == 2 else t.mul(square, x if exponent == 3 else square)
 
 
-# Bits of integers, and logic of TOSA.
-#
-# RIGHT_SHIFT is arithmetic, by 0 to bits - 1 places: the kernel clamps the amount. Sources: kernels/bitwise_xor.cc,
-# right_shift.cc.
+# Bits of integers.
 
 
 @lowering(BinaryBits)
@@ -359,7 +354,7 @@ def bits(op: BinaryBits, t: Tosa) -> Value:
 
 @lowering(BitwiseNot, Clz, LogicalNot)
 def unary(op: BitwiseNot | Clz | LogicalNot, t: Tosa) -> Value:
-    """uint8 less 128 has its complement in the complement less 128."""
+    """The complement of a uint8, less 128, is the complement of what it is less 128."""
     if t.offset(op.input) and not isinstance(op, BitwiseNot):
         raise Refused(f"TOSA has no {op.short_name.upper()} of uint8")
     return t.emit(type(op), [t.value(op.input)], **op.attributes)
@@ -367,12 +362,12 @@ def unary(op: BitwiseNot | Clz | LogicalNot, t: Tosa) -> Value:
 
 @lowering(TflBitwiseXor)
 def exclusive_or(op: TflBitwiseXor, t: Tosa) -> Value:
-    """Of uint8s less 128 the sign bits cancel, and the result's has to be set again."""
+    """The sign bits of uint8s less 128 cancel, so that of the result is set again."""
     storage = op.result.type.storage
     if storage.bits > 32 or (not storage.signed and storage != ui8):
         raise Refused(f"TOSA has no {storage}")
-    found = t.emit(BitwiseXor, [t.value(op.lhs), t.value(op.rhs)])
-    return t.emit(BitwiseXor, [found, t.constant(np.asarray(-128), i8)]) if storage == ui8 else found
+    result = t.emit(BitwiseXor, [t.value(op.lhs), t.value(op.rhs)])
+    return sign_changed(result, t) if storage == ui8 else result
 
 
 @lowering(RightShift)
@@ -381,12 +376,8 @@ def right_shift(op: RightShift, t: Tosa) -> Value:
     return stored(t.arithmetic_right_shift(plain(op.lhs, t), amount), op.result, t)
 
 
-# Comparisons, choices and logic. TOSA compares int32 and floats; truth values are equal if their exclusive or is
-# false.
-#
-# TFLite's comparisons of plain integers are of the integers as they are. Sources: kernels/comparisons.cc, select.cc,
-# logical.cc.
-
+# Comparisons, choices and logic. Truth values are equal if their exclusive or is false. TFLite compares plain integers
+# as they are.
 
 _KERNELS: Final[Mapping[type[Op], tuple[type[Operator], bool]]] = {
     TflEqual: (Equal, False),
@@ -447,5 +438,4 @@ def kernel_select(op: TflSelect | SelectV2, t: Tosa) -> Value:
     rank = op.result.type.rank or 0
     if isinstance(op, TflSelect) and condition.type.rank == 1 and rank > 1:
         condition = t.reshape(condition, (*(condition.type.shape or ()), *(1,) * (rank - 1)))
-    chosen, shape = t.select(condition, x, y), op.result.type.shape or ()
-    return chosen if chosen.type.shape == shape else t.reshape(chosen, shape)
+    return t.reshape(t.select(condition, x, y), op.result.type.shape or ())

@@ -1,4 +1,4 @@
-"""Conversions: between integers and truth values, and from and to floats.
+"""Conversions between integers and truth values, from and to floats, and of quantized tensors.
 
     integers                 narrowing wraps; uint8, less 128, changes its sign bit from or to the same bits of int8
     integer, bool → float    exact, or rounded to nearest by CAST (i32)
@@ -7,6 +7,19 @@
     float → bool             whether it is not 0
 
 TOSA casts no bool to a float, and no 48-bit integer to or from one; an int64 that is int32 here is cast as that.
+
+quant.dcast and quant.qcast are the numbers of the DEQUANTIZE and QUANTIZE reference kernels:
+
+    dcast    (q - zero_point) * scale, one rounding to float32: the difference is exact for up to 16 bits
+    qcast    clamp(int32(round_half_away(x / scale)) + zero_point), the quotient in float32
+
+TOSA has no division. Where the scale is a power of two, x * (1 / scale) is the quotient. Elsewhere the product is
+within 2^-22 of it, relatively, so that only two neighbouring results, m and m + 1, remain, and a comparison of x with
+the least float32 number that the kernel rounds to m + 1 decides (`numerics.float_thresholds`, looked up in a constant).
+The product need only be right to a quarter of an integer; the comparison is exact.
+
+A quotient beyond int32, or NaN, is the smallest int32 in the kernel, and adding the zero point wraps: such an x is
+first replaced by one whose result is the same. Sources: kernels/internal/reference/dequantize.h, quantize.h.
 """
 
 from __future__ import annotations
@@ -28,15 +41,14 @@ from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Rounding
 from tflq.numerics.float_thresholds import quantize_thresholds
 from tflq.numerics.tables import distinct
-from tflq.tosa.lowering.context import Tosa, lowering
+from tflq.tosa.lowering.context import Tosa, lowering, signed
 from tflq.tosa.lowering.floats import close_quotient, need_float, ratio, rounded_half_away, scalar
 from tflq.tosa.lowering.rescale import INTEGERS, UNIT, emit_rescale, plain, sign_changed
 from tflq.tosa.lowering.shaping import narrow
 
-_FLOATS = (f32, f16)
-
-
-_SIGNED = (i8, ui8, i16, i32)
+_CASTS = (f32, f16, i8, ui8, i16, i32, i1)
+"""The element types that floats are cast from and to."""
+_LARGEST_TABLE = 1 << 20
 
 
 @lowering(Cast, TflCast)
@@ -61,24 +73,19 @@ def cast(op: Cast | TflCast, t: Tosa) -> Value | Sequence[Value]:
 
 
 def _saturating(source: Value, to: ScalarType, t: Tosa) -> Value | None:
-    """RESCALE by 1, which saturates, in the place of a CLAMP to all of the type."""
+    """RESCALE by 1, which saturates, in the place of a CLAMP to the ends of the type."""
     op = source.producer
     if not isinstance(op, Clamp) or source.type.storage != i32 or to not in (i8, ui8, i16):
         return None
     low, high = t.ranges.of(op.input)
-    if (op.min_val, op.max_val) != (to.minimum, to.maximum):
+    if (op.min_val, op.max_val) != (to.minimum, to.maximum) or low < -(1 << 29) or high >= 1 << 29:
         return None
-    if low < -(1 << 29) or high >= 1 << 29:
-        return None
-    x = t.value(op.input)
-    return emit_rescale(t, x, *UNIT, i8, output_zp=-128) if to == ui8 else emit_rescale(t, x, *UNIT, to)
+    return emit_rescale(t, t.value(op.input), *UNIT, signed(to), output_zp=-128 if to == ui8 else 0)
 
 
 def _from_uint8(x: Value, to: ScalarType, t: Tosa) -> Value:
-    if to == i8:
-        return sign_changed(x, t)
-    if to == i1:
-        return t.cast(sign_changed(x, t), i1)
+    if to in (i8, i1):
+        return t.cast(sign_changed(x, t), to)
     return emit_rescale(t, x, *UNIT, to, input_zp=-128)
 
 
@@ -107,9 +114,9 @@ def float_cast(op: Truncate | Cast | TflCast, t: Tosa) -> Value:
     need_float(t, "CAST")
     source, target = op.input, op.result
     x, to = narrow(source, t), target.type.storage
-    if x.type.storage not in (*_FLOATS, *_SIGNED, i1) or to not in (*_FLOATS, *_SIGNED, i1):
+    if x.type.storage not in _CASTS or to not in _CASTS:
         raise Refused(f"TOSA has no cast between {source.type.storage} and {to}")
-    if to in _FLOATS:
+    if to.is_float:
         return _to_float(t, x, t.offset(source), target)
     if to is i1:
         return t.as_bool(x)
@@ -135,22 +142,7 @@ def _whole(t: Tosa, x: Value) -> Value:
     return t.select(negative, t.emit(Ceil, [x]), t.emit(Floor, [x]))
 
 
-# quant.dcast and quant.qcast, the numbers of the DEQUANTIZE and QUANTIZE reference kernels, on TOSA's operators.
-#
-# dcast (q - zero_point) * scale, one rounding to float32: the difference is exact for up to 16 bits
-#
-# qcast clamp(int32(round_half_away(x / scale)) + zero_point), the quotient in float32
-#
-# TOSA has no division. Where the scale is a power of two, x * (1 / scale) is the quotient. Elsewhere the product is
-# within 2^-22 of it, relatively, so that of the results only two neighbours, m and m + 1, remain, and a comparison of
-# x with the least float32 number that the kernel rounds to m + 1 decides (`numerics.float_thresholds`, looked up in a
-# constant). The product need only be right to a quarter of an integer; the comparison is exact.
-#
-# A quotient beyond int32, or NaN, is the smallest int32 in the kernel, and adding the zero point wraps: such an x is
-# first replaced by one whose result is the same. Sources: kernels/internal/reference/dequantize.h, quantize.h.
-
-
-_LARGEST_TABLE = 1 << 20
+# quant.dcast and quant.qcast.
 
 
 @lowering(Dcast)
@@ -190,12 +182,8 @@ def quantize(op: Qcast, t: Tosa) -> Value:
     if storage is i32:
         return _saturated(t, rounded_half_away(t, close_quotient(t, x, scale)), zero, (low, high))
     x = _within_int32(t, x, scale, zero, rounding)
-    if (
-        rounding == "half_away"
-        and (np.frexp(scale)[0] == 0.5).all()
-        and (scale >= 2.0**-126).all()
-        and (scale <= 2.0**126).all()
-    ):
+    powers = (np.frexp(scale)[0] == 0.5) & (scale >= 2.0**-126) & (scale <= 2.0**126)
+    if rounding == "half_away" and powers.all():
         whole = rounded_half_away(t, t.mul(x, t.constant(1 / scale, f32)))
     elif _rows(scale, zero)[0].size * (high - low) > _LARGEST_TABLE:
         if rounding != "half_away":
@@ -210,7 +198,7 @@ def quantize(op: Qcast, t: Tosa) -> Value:
 
 
 def _within_int32(t: Tosa, x: Value, scale: np.ndarray, zero: np.ndarray, rounding: Rounding) -> Value:
-    """x, but where the kernel's sum wraps, and for NaN, an infinity of the same result.
+    """x; where the kernel's sum wraps, and for NaN, an infinity with the same result.
 
     -2^31 + zero_point, wrapped, becomes the type's low end for a zero point from 0 up, and its high end below 0.
     """
@@ -232,7 +220,7 @@ def _climbed(
     steps = high - low
     scales, zeros, row = _rows(scale, zero)
     thresholds = quantize_thresholds(scales[:, None], low - zeros[:, None] + np.arange(1, steps + 1), rounding)
-    # the middle between two whole numbers, less a quarter at the ends: CAST's way with ties does not matter
+    # the middle between two whole numbers, less a quarter at the ends: how CAST rounds ties does not matter
     y = t.sub(ratio(t, x, scale), t.constant(low - zero + 0.5, f32))
     if rounding == "toward_zero":  # from 0 up half a step above, below 0 half a step below
         up = t.greater_equal(x, t.constant(np.float32(0), f32))
@@ -244,14 +232,14 @@ def _climbed(
 
 
 def _rows(scale: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The distinct pairs of scale and zero point, and which of them each place has."""
+    """The distinct pairs of scale and zero point, and the number of the pair at each place."""
     scale, zero = np.broadcast_arrays(scale, zero)
     keys, row = distinct(scale.view(np.int32).astype(np.int64) << 32 | (zero.astype(np.int64) + (1 << 31)))
     return (keys >> 32).astype(np.int32).view(np.float32), (keys & 0xFFFFFFFF) - (1 << 31), row.reshape(scale.shape)
 
 
 def _saturated(t: Tosa, whole: Value, zero: np.ndarray, bounds: tuple[int, int]) -> Value:
-    """A whole float as i32, its sum with the zero point within bounds; CAST saturates at those of i32 itself."""
+    """A whole float plus the zero point, as i32 within bounds; CAST itself saturates at those of i32."""
     if not zero.any() and bounds == (i32.minimum, i32.maximum):
         return t.cast(whole, i32)
     low, high = (_inwards(bound - zero.astype(np.int64), side) for bound, side in zip(bounds, (1, -1), strict=True))

@@ -1,9 +1,15 @@
-"""The function being lowered to TOSA: what its values have become, what the target has, what is to be reported.
+"""How one op of the integer form becomes operators of TOSA 1.0, and what a lowering knows of the function it works on.
+
+    @lowering(Add)
+    def add(op: Add, t: Tosa) -> Value | Sequence[Value]: ...
+
+`t.value(operand)` is the operand in the form being built, `t.<operator>(...)` emits operators. What the target or TOSA
+itself lacks is `Refused`, with a clause such as "TOSA has no 64-bit division"; all refusals of a model are reported
+together.
 
 TOSA computes on signed integers. A uint8 tensor of the integer form is here an int8 one that holds its values less 128
 (0..255 → -128..127); only a function's arguments and results stay uint8, behind RESCALEs that TOSA marks as unsigned.
-So zero points move by 128 as well (`zero_point`), a constant's data is seen less 128, and data movement needs no
-thought.
+So zero points move by 128 as well (`zero_point`), a constant is read less 128, and data movement can ignore it.
 """
 
 from __future__ import annotations
@@ -25,18 +31,18 @@ from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
 from tflq.dialects.traits.types import Broadcasts
 from tflq.errors import Refused
 from tflq.ir.core import Location, Module, Op, Value, constant
-from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, element_storage, i4, i8, ui4, ui8
+from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
+from tflq.numerics.fixed_point import Multiplier
 from tflq.registering import Registry
 from tflq.tosa.operands import Target
 
-# Emitting operators of TOSA 1.0: as `tflq.builder.Builder`, and what only TOSA has.
-#
-# Operands of elementwise operators need equal ranks in TOSA: what has fewer dims is reshaped, or, if it is a
-# constant, seen in its new shape.
+ONE: Final = Multiplier(1 << 30, 1)
+"""The scale of a RESCALE that only changes type or zero point."""
 
 
 class TosaBuilder(Builder):
-    """A `Builder` whose ops are those of TOSA, to the letter."""
+    """A `Builder` whose ops are those of TOSA, to the letter. Operands of elementwise operators need equal ranks there:
+    one of fewer dims is reshaped, a constant without an operator."""
 
     def ranked(self, x: Value, rank: int) -> Value:
         """x with as many dims, ones in front. ValueError if its rank is not known or larger."""
@@ -54,7 +60,7 @@ class TosaBuilder(Builder):
         return list(xs) if min(ranks) == rank else [self.ranked(x, rank) for x in xs]
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
-        """RESHAPE; of a constant, the constant in that shape; none if it has that shape."""
+        """RESHAPE; of a constant, the constant in that shape. No operator if x has the shape."""
         if x.type.shape == tuple(shape):
             return x
         if x.is_constant and x.type.storage.bits >= 8 and None not in shape:
@@ -87,14 +93,11 @@ class TosaBuilder(Builder):
     # --- data movement -------------------------------------------------------------------------------------------
 
     def slice(self, x: Value, start: Sequence[int], size: Sequence[int | None]) -> Value:
-        """SLICE; none if it takes all of x. A size of None is the rest of a dim that is not known."""
-        shape = x.type.shape or ()
-        if tuple(size) == shape and not any(start):
-            return x
-        return super().slice(x, start, size)
+        """SLICE; no operator if it takes all of x. A size of None is the rest of a dim that is not known."""
+        return x if tuple(size) == (x.type.shape or ()) and not any(start) else super().slice(x, start, size)
 
     def pad(self, x: Value, padding: Sequence[tuple[int, int]], fill: float = 0) -> Value:
-        """PAD by (before, after) per dim with a value of x's type; none if there is nothing to add."""
+        """PAD by (before, after) per dim with a value of x's type; no operator if there is nothing to add."""
         if not any(map(any, padding)):
             return x
         value = float(fill) if x.type.storage.is_float else int(fill)
@@ -102,23 +105,19 @@ class TosaBuilder(Builder):
         return self.emit(Pad, [x], padding=flat, pad_const=value)
 
     def tile(self, x: Value, multiples: Sequence[int]) -> Value:
-        """TILE; none if every multiple is 1."""
-        if all(m == 1 for m in multiples):
-            return x
-        return self.emit(Tile, [x], multiples=tuple(multiples))
+        """TILE; no operator if every multiple is 1."""
+        return x if all(m == 1 for m in multiples) else self.emit(Tile, [x], multiples=tuple(multiples))
 
     def gather(self, values: Value, indices: Value) -> Value:
         """GATHER: values [N, K, C], indices i32 [N, W] → [N, W, C]."""
-        (n, _, c), (_, w) = values.type.shape or (None,) * 3, indices.type.shape or (None,) * 2
-        return self.emit(Gather, [values, indices], TensorType((n, w, c), values.type.element))
+        return self.emit(Gather, [values, indices])
 
     def lookup(self, table: Value, index: Value) -> Value:
         """table[index] for an i32 index of any shape: GATHER from a constant of any type, whose buffer it shares."""
-        shape: Shape = index.type.shape
+        shape = index.type.shape
         values = self.reshape(table, (1, *(table.type.shape or ()), 1))
         count = None if shape is None or None in shape else prod(d or 0 for d in shape)
-        found = self.gather(values, self.reshape(index, (1, count)))
-        return self.reshape(found, shape or ())
+        return self.reshape(self.gather(values, self.reshape(index, (1, count))), shape or ())
 
     def spread(self, x: Value, shape: Sequence[int]) -> Value:
         """x tiled to a shape it broadcasts to."""
@@ -128,17 +127,15 @@ class TosaBuilder(Builder):
         return self.tile(x, [m if d == 1 else 1 for d, m in zip(x.type.shape or (), shape, strict=True)])
 
 
-# Variables in functions that control flow calls: values beside their arguments and results.
-#
-# Only an entry point reads and writes variables, each once; what a branch or a loop reads it is given, and what it
-# writes it gives back. Handles of variables that are passed on are names by which a function is lowered, not
-# arguments.
+# Variables in functions that control flow calls. Only an entry point reads and writes variables, each once: a branch or
+# a loop is given what it reads, and gives back what it writes. A handle of a variable that is passed on is no argument:
+# the function is lowered for the variable's name.
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a function that is called has of variables: the name of the one each argument is a handle of, if it is;
-    those it is given, with the types of the values, and those it gives back."""
+    """The variables of a function that is called: the name of the variable that each argument is a handle of, if it is
+    one; the variables it is given, with the types of their values, and those it gives back."""
 
     handles: tuple[str | None, ...] = ()
     given: tuple[tuple[str, TensorType], ...] = ()
@@ -150,7 +147,7 @@ NO_STATE = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """That functions use a variable: a value it holds there, and whether they write it."""
+    """How functions use a variable: a value that it holds there, and whether they write it."""
 
     like: Value
     written: bool
@@ -167,12 +164,9 @@ def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str,
     return found
 
 
-# What a lowering says of an operator, for the report.
-
-
 class Note(NamedTuple):
-    """A sentence on the operator at a location; a warning, if it names one of `tflq.legalize.fallback`;
-    then `remedy` is what the user can do."""
+    """What a lowering tells the report of the operator at a location: a sentence, or a warning if `exception` names one
+    of `tflq.legalize.fallback`; then `remedy` is what the user can do."""
 
     location: Location | None
     text: str
@@ -182,26 +176,23 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What a lowering said of a module's operators."""
+    """What lowerings tell the report of a module's operators."""
 
     rows: Sequence[Note] = ()
-
-
-Report = Callable[[Note], None]
 
 
 class Tosa(TosaBuilder):
     """A `TosaBuilder` that knows what the values of the integer form have become."""
 
-    def __init__(self, target: Target, report: Report) -> None:
+    def __init__(self, target: Target, report: Callable[[Note], None]) -> None:
         super().__init__()
         self.target = target
         self.module = Module([])
         """The module being lowered."""
         self.callee: Callable[[int, Scope], int] = lambda index, _: index
-        """The index that a function of the module will have, for an operator that calls it, with its variables."""
+        """The index that a function of the module will have for an operator that calls it with these variables."""
         self.lower_ops: Callable[[Sequence[Op]], None] = lambda _: None
-        """Lowers ops of a function that is put in the place of its call."""
+        """Lowers the ops of a function in the place of its call."""
         self.variables: dict[str, Value] = {}
         """The initial values of the module's variables."""
         self.accesses = Accesses(self.module)
@@ -209,9 +200,9 @@ class Tosa(TosaBuilder):
         self.handles: dict[Value, str] = {}
         """The names of the variables that values are handles of."""
         self.scope: Scope | None = None
-        """What a function that control flow calls has of variables; None if it reads and writes them itself."""
+        """The variables of a function that control flow calls; None if it reads and writes them itself."""
         self.held: dict[str, Value] = {}
-        """What variables hold at this place in the function, as far as it is known."""
+        """The values of variables at this place in the function, as far as they are known."""
         self.written: dict[str, Op] = {}
         """The last write of each variable."""
         self.ranges = Ranges()
@@ -233,7 +224,7 @@ class Tosa(TosaBuilder):
         return self._lowered.get(operand)
 
     def set(self, operand: Value, lowered: Value) -> None:
-        """Records what a value has become. It takes its name, if it has none yet."""
+        """Records what a value has become, and gives it the name, if it has none yet."""
         if operand.name and not lowered.name and lowered.producer is not None:
             lowered.name = operand.name
         self._lowered[operand] = lowered
@@ -251,16 +242,16 @@ class Tosa(TosaBuilder):
         return zero_point - self.offset(operand)
 
     def offset(self, operand: Value) -> int:
-        """What an operand's integers are less than in the integer form: 128 for uint8."""
+        """By how much an operand's integers are less than in the integer form: 128 for uint8."""
         return 128 if element_storage(operand.type.element) == ui8 else 0
 
     def note(self, text: str) -> None:
-        """Adds to what the report says of the operator being lowered."""
+        """Tells the report something of the operator being lowered."""
         self._report(Note(self.location, text))
 
     def warn(self, text: str, exception: str, remedy: str) -> None:
-        """Adds to what the report warns of: where the result is not the interpreter's. `exception`: which of those that
-        `tflq.legalize.fallback` names; `remedy`: what the user can do."""
+        """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.fallback` names
+        it; `remedy`: what the user can do."""
         self._report(Note(self.location, text, exception, remedy))
 
     def need(self, name: str, reason: str) -> None:
@@ -287,16 +278,6 @@ def signed(element: ElementType) -> ScalarType:
     return i8 if storage == ui8 else storage
 
 
-# How one op of the integer form becomes operators of TOSA 1.0.
-#
-#     @lowering(Add)
-#     def add(op: Add, t: Tosa) -> Value | Sequence[Value]: ...
-#
-# `t.value(operand)` is the operand in the form being built: signed, uint8 less 128. `t.<operator>(...)` emits
-# operators. What the target or TOSA itself lacks is `Refused`, with a clause such as "TOSA has no 64-bit division";
-# all refusals of a model are reported together.
-
-
 Lowering: TypeAlias = Callable[[Any, Tosa], Value | Sequence[Value]]
 lowering: Final[Registry[Lowering]] = Registry("tflq.tosa.lowering")
 """The lowering of each op that has a form in TOSA."""
@@ -317,3 +298,10 @@ def lowered(op: Op, t: Tosa) -> Value | Sequence[Value]:
             raise Refused(f"TOSA has no form of the custom operator '{op.code}'", remedy)
         raise Refused(f"TOSA has no form of {op.name} yet")
     return function(op, t)
+
+
+def lowered_value(op: Op, t: Tosa) -> Value:
+    """What an op with one result becomes."""
+    result = lowered(op, t)
+    assert isinstance(result, Value)
+    return result

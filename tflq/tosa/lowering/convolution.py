@@ -1,7 +1,17 @@
-"""CONV_2D, DEPTHWISE_CONV_2D, CONV_3D, TRANSPOSE_CONV and FULLY_CONNECTED in float.
+"""Convolutions: TFLite's in float, and those of the integer form.
 
 TFLite's filters are OHWI as TOSA's, [1, H, W, C * M] for depthwise ones (TOSA: [H, W, C, M]) and DHWIO in CONV_3D
-(TOSA: ODHWI). Sources: kernels/conv.cc, depthwise_conv.cc, conv3d.cc, transpose_conv.cc, fully_connected.cc.
+(TOSA: ODHWI). Sources: kernels/conv.cc, depthwise_conv.cc, conv3d.cc, transpose_conv.cc.
+
+On integers TOSA has i8 by i8 or i4 into i32, and i16 by i8 into i48. A sum of i16 that the integer form has in i32 is
+RESCALEd by one. i16 by i16 is a MATMUL, whose rows end in constants that make the bias: i48 cannot be added. Zero
+points move with uint8 tensors (`tflq.tosa.lowering.context`). Weights of nine bits, which per-axis uint8 ones less
+their zero points are, are sums of two int8 ones:
+
+    sum x w = sum x a + sum x b      w = a + b, a the nearest int8 to w
+
+The input is then read twice, as twice as many channels; a depthwise convolution is computed twice. Source: TOSA 1.0
+specification, CONV2D, CONV3D, DEPTHWISE_CONV2D, MATMUL.
 """
 
 from __future__ import annotations
@@ -21,15 +31,14 @@ from tflq.dialects.tosa.convolution import DepthwiseConv2D as TosaDepthwiseConv2
 from tflq.dialects.tosa.movement import Concat, Slice
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.types import ScalarType, Shape, TensorType, f32, i4, i8, i16, i32, i64
+from tflq.ir.types import ScalarType, f32, i4, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds, exact_end, window
-from tflq.numerics.fixed_point import Multiplier
-from tflq.tosa.lowering.context import Tosa, lowered, lowering
+from tflq.tosa.lowering.context import ONE, Tosa, lowered_value, lowering
 from tflq.tosa.lowering.floats import factor, float_activation, need_float, real
+from tflq.tosa.lowering.shaping import part, product
 
-# Convolutions of groups of channels whose 48-bit sums are concatenated, for which TOSA has no CONCAT.
-#
-# They are one convolution, whose filters are 0 outside their group.
+_BIAS_INPUTS = 3
+"""Constant inputs of -32768 by which the i16 product makes a bias of 32 bits."""
 
 
 def is_grouped(concat: Concat | Concatenation) -> bool:
@@ -39,7 +48,8 @@ def is_grouped(concat: Concat | Concatenation) -> bool:
 
 
 def grouped(concat: Concat | Concatenation, t: Tosa) -> Value:
-    """The sums. Refused unless the convolutions are of slices of one tensor, and alike but for filters and bias."""
+    """The 48-bit sums of groups of channels, which TOSA cannot CONCAT: one convolution, whose filters are 0 outside
+    their group. Refused unless the groups are slices of one tensor, and alike but for filters and bias."""
     parts = [v.producer for v in concat.operands if v is not None and isinstance(v.producer, TosaConv2D)]
     slices = [p.input.producer for p in parts if isinstance(p.input.producer, Slice)]
     sources = [s.input for s in slices]
@@ -52,26 +62,17 @@ def grouped(concat: Concat | Concatenation, t: Tosa) -> Value:
     bias = np.concatenate([p.bias.array for p in parts])
     filters = np.full((bias.size, *parts[0].weight.array.shape[1:3], depth), parts[0].weight_zp, np.int8)
     row = 0
-    for part, source in zip(parts, slices, strict=True):
-        weights, start = part.weight.array, source.start[-1]
+    for convolution, source in zip(parts, slices, strict=True):
+        weights, start = convolution.weight.array, source.start[-1]
         filters[row : row + len(weights), ..., start : start + weights.shape[-1]] = weights
         row += len(weights)
     operands: list[Value | None] = [sources[0], constant(filters, i8), constant(bias)]
     whole = Op(TosaConv2D.op_name, operands, [Value(concat.result.type)], attributes, concat.location)
-    made = lowered(whole, t)
-    assert isinstance(made, Value)
-    return made
-
-
-# Weights of nine bits, which per-axis uint8 ones less their zero points are, as sums of two int8 ones.
-#
-#     sum x w = sum x a + sum x b      w = a + b, a the nearest int8 to w
-#
-# The input is read twice, as twice as many channels; a depthwise convolution is computed twice.
+    return lowered_value(whole, t)
 
 
 def fit_halves(weights: Value) -> tuple[np.ndarray, np.ndarray] | None:
-    """a and b; None where they do not fit int8."""
+    """Weights of nine bits as a + b; None where these do not fit int8."""
     if not weights.is_constant:
         return None
     near = np.clip(weights.array, i8.minimum, i8.maximum)
@@ -82,11 +83,10 @@ def fit_halves(weights: Value) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def halves(weights: Value, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """a and b. Refused where they do not fit int8; `what` names the operator."""
-    found = fit_halves(weights)
-    if found is None:
+    """The same; Refused where a and b do not fit int8. `what` names the operator."""
+    if (parts := fit_halves(weights)) is None:
         raise Refused(f"TOSA has no {what} by weights of int16", "store them in 8 bits")
-    return found
+    return parts
 
 
 def side_by_side(t: Tosa, x: Value, weights: Value, what: str) -> tuple[Value, Value]:
@@ -94,16 +94,15 @@ def side_by_side(t: Tosa, x: Value, weights: Value, what: str) -> tuple[Value, V
     if weights.type.storage != i16:
         return x, weights
     near, rest = halves(weights, what)
-    shape, axis = x.type.shape, (x.type.rank or 0) - 1
-    if shape is None or shape[-1] is None:
+    if x.type.shape is None or x.type.shape[-1] is None:
         raise Refused("the input's channels are not known")
-    twice = t.concat([x, x], axis)
-    return twice, constant(np.ascontiguousarray(np.concatenate([near, rest], axis=-1)))
+    return t.concat([x, x], len(x.type.shape) - 1), constant(
+        np.ascontiguousarray(np.concatenate([near, rest], axis=-1))
+    )
 
 
-# Windows that slide over rows and columns, as TOSA wants them: their last step ends at the last element read.
-#
-# TFLite drops what the stride leaves over; TOSA has an error there, so that it is not padded, or is cut off before.
+# Windows that slide over rows and columns. TFLite drops what the stride leaves over; in TOSA that is an error, so the
+# rest is not padded, or is cut off before.
 
 
 def extents(kernel: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
@@ -119,8 +118,8 @@ def fitted(
     pad: Sequence[int],
     output: Sequence[int | None],
 ) -> tuple[Value, tuple[int, ...]]:
-    """x, whose dims after the first are those that windows slide over, without what they do not read, and `pad` (before
-    and after per dim) to match."""
+    """x without what the windows do not read, and `pad` (before and after per dim) to match; the windows slide over the
+    dims after the first."""
     shape = list(x.type.shape or ())
     pads: list[int] = []
     for axis, (reach, step, out) in enumerate(zip(extent, stride, output, strict=True), 1):
@@ -144,11 +143,11 @@ def same_or_valid(
     pads: list[int] = []
     sizes: list[int | None] = []
     for size, reach, step in zip((x.type.shape or ())[1:], extent, stride, strict=False):
-        found = window(size, reach, step, 1, padding)
-        if found is None:
+        place = window(size, reach, step, 1, padding)
+        if place is None:
             raise Refused("SAME padding depends on a height or width that is not known")
-        pads += found.before, found.after
-        sizes.append(found.output)
+        pads += place.before, place.after
+        sizes.append(place.output)
     return tuple(pads), tuple(sizes)
 
 
@@ -161,21 +160,18 @@ def conv_2d(op: Conv2D, t: Tosa) -> Value:
         raise Refused(f"{depth} channels do not make groups of {inputs}")
     groups, bias = depth // inputs, float_bias(t, op.bias, outputs)
     if groups == 1:
-        return float_activation(t, _planar(op, t, x, weights, bias, (kernel_h, kernel_w)), op.fused_activation_function)
+        return _planar(op, t, TosaConv2D, x, weights, bias)
     if not (weights.is_constant and bias.is_constant):
         raise Refused("a grouped convolution with weights or a bias that are not constant")
     if inputs == 1:
         taps = np.moveaxis(weights.array[..., 0], 0, -1).reshape(kernel_h, kernel_w, depth, outputs // depth)
-        filters = constant(np.ascontiguousarray(taps))
-        return float_activation(
-            t, _planar(op, t, x, filters, bias, (kernel_h, kernel_w), depthwise=True), op.fused_activation_function
-        )
+        return _planar(op, t, TosaDepthwiseConv2D, x, constant(np.ascontiguousarray(taps)), bias)
     parts, made = [], outputs // groups
     for group in range(groups):
-        rows, start, size = slice(group * made, (group + 1) * made), group * inputs, (x.type.shape or ())[:3]
-        part = t.slice(x, (0, 0, 0, start), (*size, inputs))
+        rows = slice(group * made, (group + 1) * made)
+        group_x = part(t, x, 3, group * inputs, inputs)
         filters, offset = constant(weights.array[rows]), constant(bias.array[rows])
-        parts.append(_planar(op, t, part, filters, offset, (kernel_h, kernel_w)))
+        parts.append(_planar(op, t, TosaConv2D, group_x, filters, offset, activation="NONE"))
     return float_activation(t, t.concat(parts, 3), op.fused_activation_function)
 
 
@@ -187,10 +183,7 @@ def depthwise_conv_2d(op: DepthwiseConv2D, t: Tosa) -> Value:
     if one != 1 or not depth or outputs % depth:
         raise Refused(f"{outputs} output channels are no multiple of {depth} input channels")
     taps = t.reshape(weights, (kernel_h, kernel_w, depth, outputs // depth))
-    bias = float_bias(t, op.bias, outputs)
-    return float_activation(
-        t, _planar(op, t, x, taps, bias, (kernel_h, kernel_w), depthwise=True), op.fused_activation_function
-    )
+    return _planar(op, t, TosaDepthwiseConv2D, x, taps, float_bias(t, op.bias, outputs))
 
 
 @lowering(Conv3D)
@@ -209,13 +202,9 @@ def conv_3d(op: Conv3D, t: Tosa) -> Value:
         filters = constant(np.ascontiguousarray(weights.array.transpose(order)))
     else:
         filters = t.transpose(weights, order)
-    type = TensorType(((x.type.shape or ())[0], *sizes, outputs), f32)
-    options = {"pad": pad, "stride": stride, "dilation": dilation, "input_zp": 0, "weight_zp": 0}
-    return float_activation(
-        t,
-        t.emit(TosaConv3D, [x, filters, float_bias(t, op.bias, outputs)], type, **options),
-        op.fused_activation_function,
-    )
+    operands, options = [x, filters, float_bias(t, op.bias, outputs)], {"input_zp": 0, "weight_zp": 0}
+    sums = t.emit(TosaConv3D, operands, f32, pad=pad, stride=stride, dilation=dilation, **options)
+    return float_activation(t, sums, op.fused_activation_function)
 
 
 @lowering(TransposeConv)
@@ -223,24 +212,23 @@ def transpose_conv(op: TransposeConv, t: Tosa) -> Value:
     x, weights = float_operands(op, t, op.input, op.filter, 4)
     outputs, kernel_h, kernel_w, inputs = static_shape(weights)
     size = known_elements(op.output_shape)
-    batch, *planes, depth = x.type.shape or ()
+    _, *planes, depth = x.type.shape or ()
     if size is None or len(size) != 4 or None in (*size[1:], *planes) or depth != inputs:
         raise Refused("the height and width of the input or of the result are not known")
     stride = (op.stride_h, op.stride_w)
     out_pad: list[int] = []
     for given, made, kernel, step in zip(planes, size[1:3], (kernel_h, kernel_w), stride, strict=True):
-        found = window(made, kernel, step, 1, op.padding)
-        if found is None or given is None or made is None or found.output != given:
+        place = window(made, kernel, step, 1, op.padding)
+        if place is None or given is None or made is None or place.output != given:
             raise Refused(f"an input of {given} does not make a result of {made}")
-        out_pad += -found.before, made - ((given - 1) * step + kernel) + found.before
-    type = TensorType((batch, *size[1:3], outputs), f32)
+        out_pad += -place.before, made - ((given - 1) * step + kernel) + place.before
     options = {"out_pad": tuple(out_pad), "stride": stride, "input_zp": 0, "weight_zp": 0}
-    sums = t.emit(TransposeConv2D, [x, weights, float_bias(t, op.bias, outputs)], type, **options)
+    sums = t.emit(TransposeConv2D, [x, weights, float_bias(t, op.bias, outputs)], f32, **options)
     return float_activation(t, sums, op.fused_activation_function)
 
 
 def float_operands(op: Op, t: Tosa, x: Value, weights: Value, rank: int | None, axis: int = 0) -> tuple[Value, Value]:
-    """Input and weights in float, whose dim `axis` counts the results; Refused for another rank."""
+    """Input and weights in float; dim `axis` of the weights counts the results. Refused for another rank."""
     need_float(t, op)
     values = real(t, x), factor(op, t, weights, axis)
     if any(v.type.shape is None or (rank is not None and len(v.type.shape) != rank) for v in values):
@@ -249,6 +237,7 @@ def float_operands(op: Op, t: Tosa, x: Value, weights: Value, rank: int | None, 
 
 
 def static_shape(weights: Value) -> tuple[int, ...]:
+    """The shape of weights; Refused unless all of it is known."""
     if not weights.type.is_static or weights.type.shape is None:
         raise Refused("the weights' shape is not known")
     return tuple(d or 0 for d in weights.type.shape)
@@ -262,33 +251,26 @@ def float_bias(t: Tosa, bias: Value | None, outputs: int) -> Value:
 def _planar(
     op: Conv2D | DepthwiseConv2D,
     t: Tosa,
+    kind: type[TosaConv2D | TosaDepthwiseConv2D],
     x: Value,
     weights: Value,
     bias: Value,
-    kernel: Sequence[int],
-    *,
-    depthwise: bool = False,
+    activation: str | None = None,
 ) -> Value:
-    """CONV2D or DEPTHWISE_CONV2D with the operator's window."""
+    """A convolution in float with the operator's window, and its activation, or another one."""
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
-    reach = extents(kernel, dilation)
+    reach = extents(_kernel(kind, weights), dilation)
     pad, sizes = same_or_valid(x, reach, stride, op.padding)
     x, pad = fitted(t, x, reach, stride, pad, sizes)
-    shape: Shape = ((x.type.shape or ())[0], *sizes, (bias.type.shape or ())[0])
-    return t.conv2d(x, weights, bias, shape, pad=pad, stride=stride, dilation=dilation, acc=f32, depthwise=depthwise)
+    options = {"pad": pad, "stride": stride, "dilation": dilation, "input_zp": 0, "weight_zp": 0}
+    sums = t.emit(kind, [x, weights, bias], f32, **options)
+    return float_activation(t, sums, op.fused_activation_function if activation is None else activation)
 
 
-# CONV2D, CONV3D and DEPTHWISE_CONV2D on integers.
-#
-# TOSA has i8 by i8 or i4 into i32, and i16 by i8 into i48. A sum that the integer form has in i32 of i16 is RESCALEd
-# by one. i16 by i16 is a MATMUL, whose rows end in constants that make the bias: i48 cannot be added. Zero points
-# move with uint8 tensors (`tflq.tosa.lowering.context`). Source: TOSA 1.0 specification, CONV2D, CONV3D,
-# DEPTHWISE_CONV2D, MATMUL.
-
-
-_ONE = Multiplier(1 << 30, 1)
-_BIAS_INPUTS = 3
-"""Constant inputs of -32768 by which the i16 product makes a bias of 32 bits."""
+def _kernel(kind: type[Op], weights: Value) -> list[int]:
+    """The spatial dims of a convolution's filters."""
+    dims = [d or 0 for d in weights.type.shape or ()]
+    return dims[:2] if kind is TosaDepthwiseConv2D else dims[1:-1]
 
 
 @lowering(TosaConv2D)
@@ -315,61 +297,49 @@ def depthwise_conv2d(op: TosaDepthwiseConv2D, t: Tosa) -> Value:
 
 @lowering(TosaConv3D)
 def conv3d(op: TosaConv3D, t: Tosa) -> Value:
-    shape = op.result.type.shape
     x, (weights, zero_point) = t.value(op.input), filters_of(t, op)
     x, weights = side_by_side(t, x, weights, "convolution in three dims")
-    filters = [d or 0 for d in weights.type.shape or ()]
-    x, pad = fitted(t, x, extents(filters[1:4], op.dilation), op.stride, op.pad, (shape or (None,) * 5)[1:4])
-    acc = accumulated(t, op, x, weights, prod(filters[1:]))
-    sums = t.emit(
-        TosaConv3D,
-        [x, weights, bias_like(t, op.bias, acc)],
-        TensorType(shape, acc),
-        pad=pad,
-        stride=op.stride,
-        dilation=op.dilation,
-        input_zp=t.zero_point(op.input, op.input_zp),
-        weight_zp=zero_point,
-    )
-    return narrowed(t, sums, op.result.type.storage)
+    return _convolved(op, t, x, weights, zero_point)
 
 
 def _convolved(
-    op: TosaConv2D | TosaDepthwiseConv2D, t: Tosa, x: Value, weights: Value, zero_point: int, bias: Value | None = None
+    op: TosaConv2D | TosaConv3D | TosaDepthwiseConv2D,
+    t: Tosa,
+    x: Value,
+    weights: Value,
+    zero_point: int,
+    bias: Value | None = None,
 ) -> Value:
     """The sums, with another bias than the operator's if one is given."""
-    shape, depthwise = op.result.type.shape, isinstance(op, TosaDepthwiseConv2D)
-    kernel = [d or 0 for d in (weights.type.shape or ())[slice(2) if depthwise else slice(1, 3)]]
-    x, pad = fitted(t, x, extents(kernel, op.dilation), op.stride, op.pad, (shape or (None,) * 4)[1:3])
-    terms = prod(d or 0 for d in (weights.type.shape or ())[slice(2) if depthwise else slice(1, 4)])
-    acc = accumulated(t, op, x, weights, terms)
-    sums = t.conv2d(
-        x,
-        weights,
-        bias_like(t, bias or op.bias, acc),
-        shape,
+    kernel = _kernel(type(op), weights)
+    sizes = op.result.type.shape or (None,) * (len(kernel) + 2)
+    x, pad = fitted(t, x, extents(kernel, op.dilation), op.stride, op.pad, sizes[1:-1])
+    inputs = 1 if isinstance(op, TosaDepthwiseConv2D) else (weights.type.shape or ())[-1] or 0
+    acc = accumulated(t, op, x, weights, prod(kernel) * inputs)
+    sums = t.emit(
+        type(op),
+        [x, weights, bias_like(t, bias or op.bias, acc)],
+        acc,
         pad=pad,
         stride=op.stride,
         dilation=op.dilation,
         input_zp=t.zero_point(op.input, op.input_zp),
         weight_zp=zero_point,
-        acc=acc,
-        depthwise=depthwise,
     )
     return narrowed(t, sums, op.result.type.storage)
 
 
 def filters_of(t: Tosa, op: Convolution) -> tuple[Value, int]:
-    """The weights and their zero point, as TOSA takes them beside the operator's input.
+    """The weights and their zero point, as TOSA takes them with the operator's input.
 
-    int4 is widened to int8 where TOSA lacks the product, or the value -8. Beside int16, which
-    has no zero points, weights are less theirs, int16 where that does not fit int8.
+    int4 is widened to int8 where TOSA lacks the product, or the value -8. With int16, which has no zero points, weights
+    are less theirs, as int16 where that does not fit int8.
     """
-    weights, beside = t.value(op.weight), t.storage(op.input)
+    weights, other = t.value(op.weight), t.storage(op.input)
     zero_point = t.zero_point(op.weight, op.weight_zp)
-    if weights.type.storage == i4 and (beside != i8 or weights.array.min(initial=0) == i4.minimum):
+    if weights.type.storage == i4 and (other != i8 or weights.array.min(initial=0) == i4.minimum):
         weights = constant(np.ascontiguousarray(weights.array.astype(np.int8)))
-    if beside == i16 and zero_point and weights.is_constant:
+    if other == i16 and zero_point and weights.is_constant:
         centred = weights.array.astype(np.int16) - np.int16(zero_point)
         narrow = (centred == centred.astype(np.int8)).all()
         weights, zero_point = constant(centred.astype(np.int8) if narrow else centred), 0
@@ -384,7 +354,7 @@ def accumulated(t: Tosa, op: Convolution, x: Value, weights: Value, terms: int) 
         return i32
     t.need("int16", "a convolution of int16")
     if op.input_zp or (op.weight_zp and not weights.is_constant):
-        raise Refused("TOSA has no zero points beside int16")
+        raise Refused("TOSA has no zero points with int16")
     offset = op.bias.array if op.bias.is_constant else np.asarray([i32.minimum, i32.maximum])
     low, high = crude_bounds(terms, -weights.type.storage.minimum, i16.minimum, i16.maximum, offset)
     if low < -(1 << 47) or high >= 1 << 47:
@@ -394,17 +364,17 @@ def accumulated(t: Tosa, op: Convolution, x: Value, weights: Value, terms: int) 
 
 def bias_like(t: Tosa, bias: Value, acc: ScalarType) -> Value:
     """The bias in the accumulator's type."""
-    found = t.value(bias)
-    if found.type.storage == acc:
-        return found
-    if not found.is_constant:
-        raise Refused(f"bias '{bias.name}' is computed in {found.type.storage}, and TOSA cannot widen it to 48 bits")
-    return t.constant(found.array, acc)
+    x = t.value(bias)
+    if x.type.storage == acc:
+        return x
+    if not x.is_constant:
+        raise Refused(f"bias '{bias.name}' is computed in {x.type.storage}, and TOSA cannot widen it to 48 bits")
+    return t.constant(x.array, acc)
 
 
 def narrowed(t: Tosa, sums: Value, to: ScalarType) -> Value:
     """Sums in 48 bits as i32, if the integer form has them so."""
-    return t.rescale(sums, _ONE, i32) if (sums.type.storage, to) == (i64, i32) else sums
+    return t.rescale(sums, ONE, i32) if (sums.type.storage, to) == (i64, i32) else sums
 
 
 def _is_product(op: TosaConv2D, weights: Value) -> bool:
@@ -425,16 +395,14 @@ def _wide_product(op: TosaConv2D, t: Tosa, x: Value, weights: Value) -> Value:
     accumulated(t, op, x, weights, depth)
     offset = bias.array.astype(np.int64)
     if offset.min(initial=0) < i32.minimum or offset.max(initial=0) > i32.maximum:
-        raise Refused("a bias of more than 32 bits beside weights of int16")
+        raise Refused("a bias of more than 32 bits with weights of int16")
     high, low = offset >> 15, offset & 0x7FFF
     parts = [(i - high) // _BIAS_INPUTS for i in range(_BIAS_INPUTS)]
     rows = np.concatenate([weights.array.reshape(-1, depth).T, *(p[None] for p in parts), low[None]]).astype(np.int16)
-    count = None if None in x.type.shape[:-1] else prod(d or 0 for d in x.type.shape[:-1])
-    matrix = t.reshape(x, (1, count, depth))
+    matrix = t.reshape(x, (1, product(x.type.shape[:-1]), depth))
     none = (0, 0)
     matrix = t.pad(t.pad(matrix, (none, none, (0, _BIAS_INPUTS)), i16.minimum), (none, none, (0, 1)), 1)
-    type = TensorType((1, count, rows.shape[1]), i64)
-    sums = t.emit(MatMul, [matrix, constant(rows[None])], type, a_zp=0, b_zp=0)
+    sums = t.emit(MatMul, [matrix, constant(rows[None])], i64, a_zp=0, b_zp=0)
     return sums if op.result.type.storage == i64 else t.reshape(narrowed(t, sums, i32), shape)
 
 
@@ -450,9 +418,9 @@ def transpose_conv2d(op: TransposeConv2D, t: Tosa) -> Value:
     sums = t.emit(
         TransposeConv2D,
         [x, weights, bias_like(t, op.bias, acc)],
-        TensorType(op.result.type.shape, acc),
-        out_pad=tuple(op.out_pad),
-        stride=tuple(op.stride),
+        acc,
+        out_pad=op.out_pad,
+        stride=op.stride,
         input_zp=t.zero_point(op.input, op.input_zp),
         weight_zp=zero_point,
     )

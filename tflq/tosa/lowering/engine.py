@@ -2,9 +2,9 @@
 
 Entry points (the first function and those of signatures) keep names and shapes of their arguments and results; their
 types are the storage types, unsigned ones included, and int32 for int64. Functions that control flow calls follow them,
-with signed arguments and results; no others are kept. Every op has one lowering. What cannot be lowered, and something
-needs, is collected over the whole module into one `UnsupportedError`; an operator that computes shapes is not needed
-where they are known without it.
+with signed arguments and results; no others are kept. Every op has one lowering. What cannot be lowered, but is needed,
+is collected over the whole module into one `UnsupportedError`; an operator that computes shapes is not needed where
+they are known without it.
 """
 
 from __future__ import annotations
@@ -21,19 +21,17 @@ from tflq.dialects.tosa.movement import Variable
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
-from tflq.numerics.fixed_point import Multiplier
-from tflq.tosa.lowering.context import NO_STATE, Note, Notes, Scope, Tosa, lowered
+from tflq.tosa.lowering.context import NO_STATE, ONE, Note, Notes, Scope, Tosa, lowered
 from tflq.tosa.lowering.shaping import narrow
 from tflq.tosa.operands import Target
 
-_ONE = Multiplier(1 << 30, 1)
 _REFUSED = "refused"
 """Stands for an operator that has no form, until it is known whether something needs it."""
 
 
 @dataclass(frozen=True)
 class LowerToTosa(Pass):
-    """The integer form becomes operators of TOSA; what there is to say of some is noted (`Notes`)."""
+    """The integer form becomes operators of TOSA; notes for the report are kept (`Notes`)."""
 
     name: ClassVar[str] = "lower-to-tosa"
     title: ClassVar[str] = "lowering to TOSA"
@@ -53,32 +51,22 @@ def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
     UnsupportedError lists every operator that has no form on the target.
     """
     walk = _Module(module, target)
-    _check_inputs(walk)
-    lowered = walk.run()
-    if walk.refused:
-        what = f"{len(walk.refused)} operator(s) have no form in TOSA on this target:"
-        raise UnsupportedError(what, list(walk.refused), remedy=_remedy(walk))
-    lowered.warnings = list(module.warnings)
-    return lowered, walk.notes
-
-
-def _remedy(walk: _Module) -> str:
-    """What can be done about operators that have no form, where the reasons say nothing of their own."""
-    inputs = [v for index in walk.entries for v in walk.module.functions[index].inputs]
-    sizes = "" if all(v.type.is_static for v in inputs) else "state the sizes of the inputs (--batch, --shape), or "
-    return f"{sizes}convert to a .tflite file, or only the part before it (--cut)"
-
-
-def _check_inputs(walk: _Module) -> None:
-    """UnsupportedError lists the inputs of unknown rank: no tensor of TOSA is without one."""
-    inputs = [v for index in walk.entries for v in walk.module.functions[index].inputs]
-    wrong = [
+    inputs = [v for index in walk.entries for v in module.functions[index].inputs]
+    unranked = [
         f"input '{v.name}': its rank is not known; give its whole shape (--shape {v.name}=2,3; {v.name}= for a scalar)"
         for v in inputs
         if v.type.shape is None and not is_handle(v)
     ]
-    if wrong:
-        raise UnsupportedError("TOSA has no tensors of unknown rank:", wrong)
+    if unranked:
+        raise UnsupportedError("TOSA has no tensors of unknown rank:", unranked)
+    lowered = walk.run()
+    if walk.refused:
+        what = f"{len(walk.refused)} operator(s) have no form in TOSA on this target:"
+        sizes = "" if all(v.type.is_static for v in inputs) else "state the sizes of the inputs (--batch, --shape), or "
+        remedy = f"{sizes}convert to a .tflite file, or only the part before it (--cut)"
+        raise UnsupportedError(what, list(walk.refused), remedy=remedy)
+    lowered.warnings = list(module.warnings)
+    return lowered, walk.notes
 
 
 def _need_ranks(op: Op) -> None:
@@ -89,7 +77,7 @@ def _need_ranks(op: Op) -> None:
 
 
 class _Module:
-    """The functions of a module, those that are called lowered when the first call to them is."""
+    """The functions of a module; one that is called is lowered when its first call is."""
 
     def __init__(self, module: Module, target: Target) -> None:
         self.module = module
@@ -136,8 +124,8 @@ class _Module:
 
 
 class _Function:
-    """One function's walk. An entry point's arguments and results may be unsigned, those of others are signed; `scope`
-    is what one of these has of variables."""
+    """One function's walk. An entry point's arguments and results may be unsigned; those of others are signed, and
+    `scope` says their variables."""
 
     def __init__(self, parent: _Module, function: Function, scope: Scope | None = None) -> None:
         self.parent = parent
@@ -202,7 +190,7 @@ class _Function:
         return needed
 
     def _input(self, value: Value) -> Value:
-        """The argument, of its storage type or a signed one, and what the ops see of it."""
+        """The argument, of its storage type or a signed one; the ops read a signed one."""
         storage = element_storage(value.type.element)
         info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
         if not self.entry:
@@ -213,12 +201,12 @@ class _Function:
         self.parent.renamed[value] = argument
         seen = argument
         if storage == ui8:
-            seen = self.t.rescale(argument, _ONE, i8, output_zp=-128, rounding_mode="SINGLE_ROUND")
+            seen = self.t.rescale(argument, ONE, i8, output_zp=-128, rounding_mode="SINGLE_ROUND")
         self.t.set(value, seen)
         return argument
 
     def _own(self, result: Value, taken: set[Value]) -> Value:
-        """The result, or an equal value where it is one already, or an argument or a constant."""
+        """The result; a copy of it if it is a result already, an argument or a constant."""
         result = self.t.identity(result) if result in taken or result.producer is None else result
         taken.add(result)
         return result
@@ -232,7 +220,7 @@ class _Function:
             return value
         if element_storage(value.type.element) == ui8 and self.entry:
             result.name = ""
-            result = self.t.rescale(result, _ONE, ui8, input_zp=-128, rounding_mode="SINGLE_ROUND")
+            result = self.t.rescale(result, ONE, ui8, input_zp=-128, rounding_mode="SINGLE_ROUND")
         else:
             result = self._own(result, taken)
         taken.add(result)
@@ -243,9 +231,6 @@ class _Function:
         return result
 
 
-# What is worth a table in TOSA.
-
-
 def table_pays(ops: Sequence[Op], sources: int) -> bool:
-    """TABLE is one operator on one 8-bit tensor, of the same type: worth it in the place of two or more."""
+    """Whether a table is worth it: TABLE is one operator on one 8-bit tensor, and pays in the place of two or more."""
     return sources == 1 and len(ops) > 1 and ops[-1].result.type.storage.bits == 8

@@ -1,8 +1,16 @@
-"""Float arithmetic of two operands that TOSA lacks: quotients, remainders, signs; fused activations.
+"""Float arithmetic that TOSA lacks (quotients, remainders, rounding, fused activations), and float operands.
 
 TOSA's only division is RECIPROCAL. A quotient is a * (1 / b), 1.5 units in the last place at most from the real one.
-FLOOR_DIV and FLOOR_MOD must be right where a / b is near a whole number, so they look at the remainder, computed
-without rounding. Kernels: div.cc, floor_div.cc, floor_mod.cc, sign.cc.
+FLOOR_DIV and FLOOR_MOD must be right where a / b is near a whole number, so they look at the remainder a - q b,
+computed without rounding though TOSA has no fused multiply-add: q b is the sum of two float32 numbers (Dekker 1971), on
+Veltkamp's split of a number in two of 12 bits. Kernels: div.cc, floor_div.cc, floor_mod.cc.
+
+    @floating(Exp)
+    def exp(op: Op, t: Tosa, x: Value) -> Value: ...
+
+is how a float operator of TFLite becomes float operators of TOSA. The operands come as float32: half precision is
+widened, and the result narrowed. Integer tensors are refused, as is any float operator, by its name, on a target
+without the profile pro_fp.
 """
 
 from __future__ import annotations
@@ -22,15 +30,10 @@ from tflq.ir.record import parameters
 from tflq.ir.types import UniformQuantizedSubChannelType, f16, f32, i4, ui8
 from tflq.tosa.lowering.context import Tosa, lowering
 
-# Quotients of floats beyond a product with the reciprocal, and rounding, by IEEE multiplication and addition only.
-#
-# TOSA has neither division nor a fused multiply-add. The remainder a - q b is computed all the same without error: q
-# b as the sum of two float32 numbers (Dekker 1971), on Veltkamp's split of a number in two of 12 bits.
-
-
 _SPLIT = 4097
 _BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
 _LIMIT = 2.0**33
+_ACTIVATIONS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
 
 
 def scalar(t: Tosa, number: float, like: Value) -> Value:
@@ -77,8 +80,8 @@ def ratio(t: Tosa, x: Value, scale: np.ndarray) -> Value:
 
 
 def close_quotient(t: Tosa, x: Value, scale: np.ndarray) -> Value:
-    """x / scale for positive float32 scales: float32's quotient, but where it is within 2^-24 units of a tie. What lies
-    beyond int32 is only known to do so."""
+    """x / scale for positive float32 scales: float32's quotient, but where it is within 2^-24 units of a tie. Of one
+    beyond int32 only that is right."""
     q = t.clamp(ratio(t, x, scale), -_LIMIT, _LIMIT)
     rest = remainder(t, x, q, t.constant(scale, f32))
     return t.add(q, ratio(t, rest, scale))
@@ -91,11 +94,11 @@ def rounded_half_away(t: Tosa, x: Value) -> Value:
     return t.select(t.greater(zero, x), t.sub(zero, size), size)
 
 
-_ACTIVATIONS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
-
-
-def need_float(t: Tosa, operator: Op | str) -> None:
-    """Refused, naming the operator, unless the target computes in float."""
+def need_float(t: Tosa, operator: Op | str, x: Value | None = None) -> None:
+    """Refused, naming the operator, unless the target computes in float. With x, nothing is needed if that is not
+    float."""
+    if x is not None and not x.type.storage.is_float:
+        return
     t.need("pro_fp", f"{operator if isinstance(operator, str) else operator.short_name.upper()} in float")
 
 
@@ -143,7 +146,7 @@ def float_floor_mod(t: Tosa, a: Value, b: Value) -> Value:
 
 
 def _positive_divisor(t: Tosa, a: Value, b: Value) -> tuple[Value, Value, Value]:
-    """a and b with both signs turned where b is negative, and where that is."""
+    """a and b, both with the other sign where b is negative, and where that is."""
     a, b = t.aligned(a, b)
     zero = scalar(t, 0, b)
     flipped = t.greater(zero, b)
@@ -151,22 +154,11 @@ def _positive_divisor(t: Tosa, a: Value, b: Value) -> tuple[Value, Value, Value]
 
 
 def _nearest_quotient(t: Tosa, a: Value, b: Value) -> tuple[Value, Value]:
-    """The whole number nearest to a / b, or next to that where two are about as near, and the remainder, exact.
-
-    So it is the floor if the remainder is not negative, else one more.
-    """
+    """The whole number nearest to a / b, either one where two are about as near, and the exact remainder: the floor if
+    that is not negative, else one more."""
     q = t.mul(a, reciprocal(t, b))
     q = t.emit(Floor, [t.add(q, scalar(t, 0.5, q))])
     return q, remainder(t, a, q, b)
-
-
-# How a float operator of TFLite becomes float operators of TOSA.
-#
-#     @floating(Exp)
-#     def exp(op: Op, t: Tosa, x: Value) -> Value: ...
-#
-# The operands come as float32: half precision is widened, and the result narrowed. Integer tensors are refused, as is
-# any float operator, by its name, on a target without the profile pro_fp.
 
 
 _Floating: TypeAlias = Callable[..., Value]
@@ -195,14 +187,14 @@ def _wide(t: Tosa, op: Op, operand: Value) -> Value:
 
 # Float operands of operators that TFLite computes in float on quantized constants (hybrid kernels).
 #
-# Constants are dequantized once, as the kernels read them: stored * scale in float32, per layer, per axis or per
-# block. They take no zero point, and bytes of uint8 as int8; where they find no scale they take 0. What parameters
-# say that is not this has been made float before where it must hold (`tflq.legalize.fallback`).
+# Constants are dequantized once, as the kernels read them: stored * scale in float32, per layer, per axis or per block.
+# The kernels ignore zero points, read bytes of uint8 as int8, and take 0 where they find no scale. Where parameters say
+# something else that must hold, legalization has made the constant float before (`tflq.legalize.fallback`).
 #
-# Their kernels multiply by activations that they round to 8 bits, by a scale per row of the input or per item of the
-# batch, as they run. Activations stay float here, which is nearer to the real value; the report says how far that is
-# from the interpreter's. An activation is rounded by half a step of 1/127 of the largest at most, twice that if the
-# range is not symmetric.
+# The kernels round activations to 8 bits as they run, by a scale per row of the input or per item of the batch.
+# Activations stay float here, which is nearer to the real value; the report says how far that is from the
+# interpreter's. An activation is rounded by half a step of 1/127 of the largest at most, twice that if the range is not
+# symmetric.
 #
 # Sources: kernels/conv.cc, depthwise_conv.cc, transpose_conv.cc, fully_connected.cc, batch_matmul.cc, svdf.cc,
 # basic_rnn.cc, embedding_lookup.cc, internal/portable_tensor_utils.cc.
@@ -229,25 +221,25 @@ def real(t: Tosa, operand: Value) -> Value:
         stored = np.ascontiguousarray(operand.array)
         scale, _ = parameters(operand.type)
         return constant((stored.view(np.int8) if operand.type.storage == ui8 else stored).astype(np.float32) * scale)
-    found = t.value(operand)
-    if found.type.storage == f16 and found.is_constant:
-        return constant(found.array.astype(np.float32))
-    if found.type.storage != f32:
-        raise Refused(f"'{operand.name}' is {found.type.storage}, not f32")
-    return found
+    x = t.value(operand)
+    if x.type.storage == f16 and x.is_constant:
+        return constant(x.array.astype(np.float32))
+    if x.type.storage != f32:
+        raise Refused(f"'{operand.name}' is {x.type.storage}, not f32")
+    return x
 
 
 def factor(op: Op, t: Tosa, operand: Value, axis: int) -> Value:
-    """An operand of a product as float32. Of quantized weights, whose dim `axis` counts the results, a warning how far
-    the product is from the kernel's."""
-    found = real(t, operand)
+    """An operand of a product as float32. For quantized weights, whose dim `axis` counts the results, a warning says
+    how far the product is from the kernel's."""
+    x = real(t, operand)
     if not operand.type.quantized:
-        return found
+        return x
     if isinstance(operand.type.element, UniformQuantizedSubChannelType):
         if not (isinstance(op, FullyConnected) and operand.type.storage == i4):
-            return constant(np.zeros_like(found.array))  # the kernel finds no scale, and says so
+            return constant(np.zeros_like(x.array))  # the kernel finds no scale, and says so
         t.warn(_BLOCKS.format(operand.name), "inexact", "do not compare this with the reference kernels")
-    sums = np.abs(found.array).sum(tuple(a for a in range(found.array.ndim) if a != axis % found.array.ndim))
+    sums = np.abs(x.array).sum(tuple(a for a in range(x.array.ndim) if a != axis % x.array.ndim))
     step = _STEP if getattr(op, "asymmetric_quantize_inputs", False) else _HALF_STEP
     t.warn(_ROUNDED.format(operand.name, float(sums.max(initial=0)) * step), "inexact", _QUANTIZED)
-    return found
+    return x

@@ -1,4 +1,20 @@
-"""MATRIX_DIAG and MATRIX_SET_DIAG: SELECT by a constant mask. Kernels: matrix_diag.cc, matrix_set_diag.cc."""
+"""Elements chosen or placed by index: diagonals, GATHER and its kin, SCATTER_ND, DYNAMIC_UPDATE_SLICE, tables.
+
+TOSA's GATHER takes values [N, K, C] and int32 indices [N, W] and gives [N, W, C]. The kernels fail where an index is
+out of bounds, so there is nothing to reproduce there.
+
+SCATTER_ND adds updates to zeros, in order (internal/reference/reference_ops.h, ScatterNd; sums wrap). TOSA's SCATTER
+must not write an element twice. With known indices each row of the result is gathered from the updates, or from a row
+of zeros, as often as the most frequent index occurs, and summed; else each row sums the updates that hit it.
+DYNAMIC_UPDATE_SLICE writes one block, in which every element has its own place (the start is clamped).
+
+TABLE is of int8 to int8, and of int16 in steps of 128, interpolated as (base << 7) + (next - base) * (x & 127), where
+next - base must fit int16; the other tables are GATHERs. An 8-bit TABLE holds the entry of the least value first, for
+uint8 less 128 as for uint8.
+
+Kernels: matrix_diag.cc, matrix_set_diag.cc, gather.cc, internal/reference/gather.h, gather_nd.cc, embedding_lookup.cc,
+one_hot.cc, scatter_nd.cc, dynamic_update_slice.cc.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +48,7 @@ from tflq.tosa.lowering.shaping import (
     joined,
     known_array,
     narrow,
+    numbers_of,
     part,
     product,
     reshaped,
@@ -40,7 +57,7 @@ from tflq.tosa.lowering.shaping import (
 
 @lowering(MatrixDiag)
 def matrix_diag(op: MatrixDiag, t: Tosa) -> Value:
-    """The last dim on a diagonal, stored zeros elsewhere."""
+    """The last dim on a diagonal, stored zeros elsewhere: SELECT by a constant mask."""
     x = narrow(op.input, t)
     shape = dims_of(x)
     if not shape or shape[-1] is None:
@@ -60,11 +77,7 @@ def matrix_set_diag(op: MatrixSetDiag, t: Tosa) -> Value:
     return t.select(t.constant(np.eye(rows, columns, dtype=bool), i1), reshaped(t, diagonal, place), x)
 
 
-# GATHER, GATHER_ND, EMBEDDING_LOOKUP, ONE_HOT and REVERSE_SEQUENCE.
-#
-# TOSA's GATHER takes values [N, K, C] and int32 indices [N, W] and gives [N, W, C]. The kernels fail where an index
-# is out of bounds, so there is nothing to reproduce there. Kernels: gather.cc, internal/reference/gather.h,
-# gather_nd.cc, embedding_lookup.cc, one_hot.cc, reverse_sequence.cc.
+# GATHER, GATHER_ND, EMBEDDING_LOOKUP and ONE_HOT.
 
 
 def as_index(t: Tosa, operand: Value) -> Value:
@@ -106,9 +119,11 @@ def gather(op: TflGather, t: Tosa) -> Value:
     indices = as_index(t, where)
     if indices.is_constant:
         _check(indices.array, dims_of(x)[axis], where.name)
-        consecutive = _consecutive(indices.array, batch)
-        if consecutive is not None:
-            return _sliced(t, narrow(x, t), axis, consecutive, dims_of(where), batch)
+        if (run := _consecutive(indices.array, batch)) is not None:
+            shape = dims_of(x)
+            return reshaped(
+                t, part(t, narrow(x, t), axis, *run), (*shape[:axis], *dims_of(where)[batch:], *shape[axis + 1 :])
+            )
     return gathered(t, narrow(x, t), indices, axis, batch)
 
 
@@ -126,13 +141,8 @@ def _consecutive(indices: np.ndarray, batch: int) -> tuple[int, int] | None:
     return int(rows[0, 0]), rows.shape[1]
 
 
-def _sliced(t: Tosa, x: Value, axis: int, rows: tuple[int, int], where: Sequence[int | None], batch: int) -> Value:
-    shape = dims_of(x)
-    return reshaped(t, part(t, x, axis, *rows), (*shape[:axis], *where[batch:], *shape[axis + 1 :]))
-
-
 def gathered(t: Tosa, x: Value, indices: Value, axis: int, batch: int) -> Value:
-    """The batch as N, the axis moved in front of what else there is, which is C."""
+    """GATHER along an axis: the batch is N, the axis K, and all other dims are C."""
     shape, where = dims_of(x), dims_of(indices)
     order = [*range(batch), axis, *(i for i in range(batch, len(shape)) if i != axis)]
     rest = [shape[i] for i in order[batch + 1 :]]
@@ -172,7 +182,7 @@ def gather_nd(op: GatherND, t: Tosa) -> Value:
 
 def flat_index(t: Tosa, indices: Value, leading: Sequence[int]) -> Value:
     """The position in row-major order of index tuples in the last dim, which becomes 1."""
-    strides = [math.prod(leading[i + 1 :]) for i in range(len(leading))]
+    strides = _strides(leading)
     if indices.is_constant:
         return t.constant((indices.array.astype(np.int64) * strides).sum(-1, keepdims=True))
     shape = dims_of(indices)
@@ -180,6 +190,10 @@ def flat_index(t: Tosa, indices: Value, leading: Sequence[int]) -> Value:
         return t.constant(np.zeros([d or 0 for d in (*shape[:-1], 1)]))
     scaled = t.mul(indices, t.constant(np.reshape(strides, (1,) * (len(shape) - 1) + (-1,))))
     return t.reduce("sum", scaled, len(shape) - 1)
+
+
+def _strides(dims: Sequence[int]) -> list[int]:
+    return [math.prod(dims[i + 1 :]) for i in range(len(dims))]
 
 
 @lowering(EmbeddingLookup)
@@ -197,35 +211,17 @@ def one_hot(op: OneHot, t: Tosa) -> Value:
     """on where the new axis counts to the index, else off."""
     where = op.indices
     indices = as_index(t, where)
-    depth = int(constant_of(op.depth, "depth").reshape(-1)[0])
+    depth = numbers_of(op.depth, "depth")[0]
     on, off = narrow(op.on, t), narrow(op.off, t)
     shape = dims_of(indices)
-    axis = op.axis
-    axis = len(shape) if axis == -1 else axis
+    axis = len(shape) if op.axis == -1 else op.axis
     ones = (1,) * (len(shape) + 1)
     count = t.constant(np.arange(depth).reshape([depth if i == axis else 1 for i in range(len(ones))]))
     hit = t.equal(reshaped(t, indices, (*shape[:axis], 1, *shape[axis:])), count)
     return t.select(hit, reshaped(t, on, ones), reshaped(t, off, ones))
 
 
-def _turned(t: Tosa, lengths: Value, size: int) -> Value:
-    """Where each element of each sequence comes from: int32 [batches, size]."""
-    known = as_index(t, lengths)
-    places = np.arange(size)[None]
-    if known.is_constant:
-        ends = known.array.reshape(-1, 1)
-        return t.constant(np.where(places < ends, ends - 1 - places, places))
-    end, here = t.reshape(known, (dims_of(known)[0], 1)), t.constant(places)
-    return t.select(t.greater(end, here), t.sub(end, t.constant(places + 1)), here)
-
-
 # SCATTER_ND and DYNAMIC_UPDATE_SLICE.
-#
-# SCATTER_ND adds updates to zeros, in order (internal/reference/reference_ops.h, ScatterNd; sums wrap). TOSA's
-# SCATTER forbids to write an element twice. With known indices each row of the result is gathered from the updates,
-# or from a row of zeros, as often as the most frequent index occurs, and summed; else each row sums the updates that
-# hit it. DYNAMIC_UPDATE_SLICE writes one block, of which every element has its own place (dynamic_update_slice.cc;
-# the start is clamped).
 
 
 @lowering(ScatterND)
@@ -233,7 +229,7 @@ def scatter_nd(op: ScatterND, t: Tosa) -> Value:
     """Row r: the sum of the updates whose index is r."""
     if t.offset(op.updates):
         raise Refused("SCATTER_ND of uint8 has no form in TOSA yet")
-    shape = [int(d) for d in constant_of(op.shape, "shape").reshape(-1)]
+    shape = numbers_of(op.shape, "shape")
     if known_array(op.indices) is None:
         return _summed_where_hit(op, t, shape)
     indices = constant_of(op.indices, "indices")
@@ -241,8 +237,7 @@ def scatter_nd(op: ScatterND, t: Tosa) -> Value:
     leading, inner = shape[:depth], math.prod(shape[depth:])
     if (indices < 0).any() or (indices >= leading).any():
         raise Refused("an index of SCATTER_ND is out of bounds")
-    strides = [math.prod(leading[i + 1 :]) for i in range(depth)]
-    targets = (indices.reshape(-1, depth).astype(np.int64) * strides).sum(-1)
+    targets = (indices.reshape(-1, depth).astype(np.int64) * _strides(leading)).sum(-1)
     updates = reshaped(t, narrow(op.updates, t), (1, targets.size, inner))
     updates = t.pad(updates, [(0, 0), (0, 1), (0, 0)])
     storage = updates.type.storage
@@ -251,15 +246,16 @@ def scatter_nd(op: ScatterND, t: Tosa) -> Value:
     if len(rounds) > 1:
         in_int32(op, t)
     for sources in rounds:
-        found = taken(t, updates, t.constant(sources[None]))
-        total = found if total is None else _sum(t, total, found, storage)
+        rows = taken(t, updates, t.constant(sources[None]))
+        total = rows if total is None else _sum(t, total, rows, storage)
     if total is None:
         raise Refused("SCATTER_ND without updates has no form in TOSA")
     return reshaped(t, total, tuple(shape))
 
 
 def _summed_where_hit(op: ScatterND, t: Tosa, shape: list[int]) -> Value:
-    """With indices of the run: every row adds all updates whose index is its own, and zeros for the others."""
+    """With indices that the model computes: every row adds the updates whose index is its own, and zeros for the
+    others."""
     in_int32(op, t)
     x, places = narrow(op.updates, t), dims_of(op.indices)
     depth, count = places[-1] or 0, product(places[:-1])
@@ -303,7 +299,7 @@ def dynamic_update_slice(op: DynamicUpdateSlice, t: Tosa) -> Value:
     shape, block = dims_of(x), dims_of(update)
     start = known_array(op.starts)
     if None in shape or None in block:
-        raise Refused("DYNAMIC_UPDATE_SLICE beside a dim that is not known has no form in TOSA")
+        raise Refused("DYNAMIC_UPDATE_SLICE with a dim that is not known has no form in TOSA")
     most = [(d or 0) - (b or 0) for d, b in zip(shape, block, strict=True)]
     if start is not None:
         return _replaced(t, x, update, [int(s) for s in np.clip(start.reshape(-1), 0, most)], 0)
@@ -316,7 +312,7 @@ def dynamic_update_slice(op: DynamicUpdateSlice, t: Tosa) -> Value:
     places = t.add(base, t.constant(inside.reshape(1, -1)))
     held = i8 if x.type.storage == i1 else x.type.storage
     values = t.reshape(t.cast(x, held), (1, product(shape), 1))
-    written = t.emit(Scatter, [values, places, t.reshape(t.cast(update, held), (1, product(block), 1))], values.type)
+    written = t.emit(Scatter, [values, places, t.reshape(t.cast(update, held), (1, product(block), 1))])
     return t.cast(t.reshape(written, shape), x.type.storage)
 
 
@@ -333,11 +329,7 @@ def _replaced(t: Tosa, x: Value, update: Value, start: list[int], axis: int) -> 
     return joined(t, [*before, inner, *after], axis)
 
 
-# Tables. TABLE is of int8 to int8, and of int16 in steps of 128, interpolated; the others are GATHERs.
-#
-# The interpolation is (base << 7) + (next - base) * (x & 127); TABLE takes no difference that int16 does not hold.
-#
-# An 8-bit TABLE holds the entry of the least value first, for uint8 less 128 as for uint8.
+# Tables.
 
 
 @lowering(Table)
@@ -351,9 +343,9 @@ def table(op: Table, t: Tosa) -> Value:
             whole = bases[:, None] + slopes[:, None] * np.arange(128)
             return _looked_up(x, constant(whole.astype(np.int32).reshape(-1)), t)
         t.need("int16", "TABLE of int16")
-        return t.emit(Table, [x, entries], x.type.with_element(i32))
+        return t.emit(Table, [x, entries], i32)
     if entries.type.storage == i8:
-        return t.emit(Table, [x, entries], x.type)
+        return t.emit(Table, [x, entries])
     return _looked_up(x, entries, t)
 
 

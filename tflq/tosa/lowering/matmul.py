@@ -1,29 +1,32 @@
-"""MATMUL, BATCH_MATMUL and FULLY_CONNECTED: TOSA's has rank 3, one batch dim and operands of one type.
+"""Matrix products and pools.
 
-The dims before the last two become one; a right side without them takes those of the left as rows; else what
-broadcasts is tiled. int16 by 8 bits widens the latter, less its zero point. Sources: TOSA 1.0 specification, MATMUL;
-kernels/batch_matmul.cc,
-fully_connected.cc.
+TOSA's MATMUL has rank 3, one batch dim and operands of one type. The dims before the last two become one; a right side
+without them takes those of the left as rows; else what broadcasts is tiled. int16 by 8 bits widens the latter, less its
+zero point. Sources: TOSA 1.0 specification, MATMUL; kernels/batch_matmul.cc, fully_connected.cc.
+
+TOSA's average of integers with zero points 0 is TFLite's: the mean of the elements inside, half away from zero
+(`tflq.numerics.convolution` has the proof and its limit). uint8, here int8 less 128, averages with zero points of -128.
+L2_POOL_2D is the root of the mean of squares. Sources: kernels/pooling.cc, internal/reference/pooling.h; TOSA 1.0
+specification, AVG_POOL2D, MAX_POOL2D.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from typing import Any
 
 import numpy as np
 
 from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tfl.pooling import AveragePool2D, L2Pool2D
 from tflq.dialects.tfl.pooling import MaxPool2D as TflMaxPool2D
-from tflq.dialects.tosa.convolution import AvgPool2D, MatMul, MaxPool2D
+from tflq.dialects.tosa.convolution import AvgPool2D, Conv2D, MatMul, MaxPool2D
 from tflq.dialects.tosa.elementwise import Rsqrt
 from tflq.errors import Refused
 from tflq.ir.core import Value, constant
-from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64
+from tflq.ir.types import ScalarType, Shape, f32, i8, i16, i32, i64
 from tflq.numerics.convolution import average_is_exact, crude_bounds
-from tflq.numerics.fixed_point import Multiplier
-from tflq.tosa.lowering.context import Tosa, lowering
+from tflq.tosa.lowering.context import ONE, Tosa, lowering
 from tflq.tosa.lowering.convolution import (
     fit_halves,
     fitted,
@@ -34,8 +37,9 @@ from tflq.tosa.lowering.convolution import (
     static_shape,
 )
 from tflq.tosa.lowering.floats import factor, float_activation, need_float, real, reciprocal
+from tflq.tosa.lowering.shaping import product
 
-_ONE = Multiplier(1 << 30, 1)
+_Pool = AvgPool2D | MaxPool2D
 
 
 @lowering(MatMul)
@@ -67,16 +71,23 @@ def fully_connected(op: FullyConnected, t: Tosa) -> Value:
     outputs, depth = static_shape(weights)
     shape = x.type.shape or ()
     keep = bool(op.keep_num_dims)
-    count = None if None in shape else prod(d or 0 for d in shape) // max(depth, 1)
+    size = product(shape)
+    count = None if size is None else size // max(depth, 1)
     result = (*shape[:-1], outputs) if keep else (count, outputs)
     direct = len(shape) == 4 and shape[-1] == depth and keep
     if result.count(None) > 1 and not direct:
         raise Refused("more than one dim of the result is not known")
     rows = x if direct else t.reshape(x, (count, 1, 1, depth))
+    sums = multiplied_rows(t, rows, weights, float_bias(t, op.bias, outputs))
+    return float_activation(t, t.reshape(sums, result), op.fused_activation_function)
+
+
+def multiplied_rows(t: Tosa, rows: Value, weights: Value, bias: Value) -> Value:
+    """Float rows [..., 1, 1, depth] by weights [outputs, depth], plus a bias, as a 1x1 convolution."""
+    outputs, depth = static_shape(weights)
     filters = t.reshape(weights, (outputs, 1, 1, depth))
-    made = (*(rows.type.shape or ())[:3], outputs)
-    sums = t.reshape(t.conv2d(rows, filters, float_bias(t, op.bias, outputs), made, acc=f32), result)
-    return float_activation(t, sums, op.fused_activation_function)
+    options = {"pad": (0,) * 4, "stride": (1, 1), "dilation": (1, 1), "input_zp": 0, "weight_zp": 0}
+    return t.emit(Conv2D, [rows, filters, bias], f32, **options)
 
 
 def _swapped(t: Tosa, x: Value, adjoint: bool) -> Value:
@@ -111,11 +122,11 @@ def _widened(t: Tosa, x: Value, zero_point: int) -> Value:
     """x less its zero point as int16, which has none."""
     if x.type.storage == i16:
         if zero_point:
-            raise Refused("TOSA has no zero points beside int16")
+            raise Refused("TOSA has no zero points with int16")
         return x
     if x.is_constant:
         return t.constant(x.array.astype(np.int16) - np.int16(zero_point), i16)
-    return t.rescale(x, _ONE, i16, input_zp=zero_point) if zero_point else t.cast(x, i16)
+    return t.rescale(x, ONE, i16, input_zp=zero_point) if zero_point else t.cast(x, i16)
 
 
 def _product(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], acc: ScalarType, to: ScalarType) -> Value:
@@ -129,20 +140,15 @@ def _product(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], acc: Sca
         raise Refused(f"rows of {depth} do not meet columns of {depths}")
     if all(d == 1 for d in others) and not all(d == 1 for d in outer):
         shape = (*outer, rows, columns)
-        left = _reshaped(t, x, (1, _count((*outer, rows)), depth))
+        left = _reshaped(t, x, (1, product((*outer, rows)), depth))
         right = _reshaped(t, y, (1, depths, columns))
     else:
         common = [_common(a, b) for a, b in zip(outer, others, strict=True)]
         x, y = (_tiled(t, v, common) for v in (x, y))
-        shape, batch = (*common, rows, columns), _count(common)
+        shape, batch = (*common, rows, columns), product(common)
         left, right = _reshaped(t, x, (batch, rows, depth)), _reshaped(t, y, (batch, depths, columns))
-    type = TensorType(((left.type.shape or ())[0], (left.type.shape or ())[1], columns), acc)
-    sums = t.emit(MatMul, [left, right], type, a_zp=zero_points[0], b_zp=zero_points[1])
+    sums = t.emit(MatMul, [left, right], acc, a_zp=zero_points[0], b_zp=zero_points[1])
     return _reshaped(t, narrowed(t, sums, to), shape) if acc != i64 or to != i64 else sums
-
-
-def _count(dims: list[int | None] | tuple[int | None, ...]) -> int | None:
-    return None if None in dims else prod(d or 0 for d in dims)
 
 
 def _common(a: int | None, b: int | None) -> int | None:
@@ -156,7 +162,7 @@ def _tiled(t: Tosa, x: Value, outer: list[int | None]) -> Value:
     """x with its first dims as large as these."""
     shape = x.type.shape or ()
     if any(want is None and have == 1 for want, have in zip(outer, shape, strict=False)):
-        raise Refused("what is to be broadcast to a size that is not known cannot be tiled")
+        raise Refused("an operand that is broadcast to a size that is not known cannot be tiled")
     multiples = [(want or 1) if have == 1 else 1 for want, have in zip(outer, shape, strict=False)]
     if x.is_constant and any(m != 1 for m in multiples):
         return constant(np.ascontiguousarray(np.tile(x.array, (*multiples, 1, 1))), x.type.storage)
@@ -170,19 +176,8 @@ def _reshaped(t: Tosa, x: Value, shape: Shape) -> Value:
     return t.reshape(x, shape)
 
 
-# AVG_POOL2D and MAX_POOL2D, and L2_POOL_2D: the root of the mean of squares.
-#
-# TOSA's average of integers with zero points 0 is TFLite's: the mean of the elements inside, half away from zero
-# (`tflq.numerics.convolution` has the proof and its limit). uint8, here int8 less 128, averages with zero points
-# of -128.
-# Sources: kernels/pooling.cc, internal/reference/pooling.h; TOSA 1.0 specification, AVG_POOL2D, MAX_POOL2D.
-
-
-_Pool = AvgPool2D | MaxPool2D
-
-
 @lowering(AvgPool2D, MaxPool2D)
-def pool(op: AvgPool2D | MaxPool2D, t: Tosa) -> Value:
+def pool(op: _Pool, t: Tosa) -> Value:
     sizes = (op.result.type.shape or (None,) * 4)[1:3]
     zero_points = (op.input_zp, op.output_zp) if isinstance(op, AvgPool2D) else (0, 0)
     return _pooled(op, t, t.value(op.input), type(op), op.kernel, op.stride, op.pad, sizes, zero_points)
@@ -237,11 +232,10 @@ def _pooled(
     elif storage != i8 and not storage.is_float:
         raise Refused(f"TOSA does not pool {storage}")
     x, pad = fitted(t, x, kernel, stride, pad, sizes)
-    shape: Shape = ((x.type.shape or ())[0], *sizes, (x.type.shape or ())[3])
-    options: dict[str, object] = {"kernel": tuple(kernel), "stride": tuple(stride), "pad": tuple(pad)}
+    options: dict[str, Any] = {"kernel": tuple(kernel), "stride": tuple(stride), "pad": tuple(pad)}
     if kind is AvgPool2D:
         taken, made = (t.zero_point(op.input, zero_point) for zero_point in zero_points)
         if not storage.is_float and not average_is_exact(kernel, storage.minimum, storage.maximum, taken):
             raise Refused(f"the mean of {kernel[0]} x {kernel[1]} elements is not exact in TOSA")
         options |= {"input_zp": taken, "output_zp": made}
-    return t.emit(kind, [x], TensorType(shape, storage), **options)
+    return t.emit(kind, [x], **options)

@@ -1,8 +1,14 @@
-"""CONCATENATION, PACK and UNPACK, SPLIT and SPLIT_V.
+"""Data movement: joining and splitting, padding, reshapes, transposes, tiles, reversals, slices, blocks.
 
-CONCAT takes 64 tensors at most at level 8k (MAX_TENSOR_LIST_SIZE), so more are joined in groups. It takes int16 only
-with the extension of that name; without it the values are joined as int32. Kernels: concatenation.cc, pack.cc,
-unpack.cc, split.cc, split_v.cc.
+The integers are moved as they are; a uint8 value is moved as the int8 it has become.
+
+TOSA's SLICE has no strides. A stride of k along a dim: the window of n k elements around those that are wanted (padded
+where it reaches past the end), as n rows of k, and one column of them. A negative stride is that of the reversed dim.
+An element at an index that the model computes is gathered.
+
+Kernels: concatenation.cc, pack.cc, unpack.cc, split.cc, split_v.cc, pad.cc, mirror_pad.cc, dilate.cc, reverse.cc,
+reverse_sequence.cc, slice.cc, strided_slice.cc (BuildStridedSliceParams), internal/strided_slice_logic.h, and those
+called like the operators.
 """
 
 from __future__ import annotations
@@ -53,6 +59,7 @@ from tflq.tosa.lowering.shaping import (
     known_axis,
     known_elements,
     narrow,
+    numbers_of,
     part,
     product,
     reshaped,
@@ -101,7 +108,7 @@ def split(op: Split, t: Tosa) -> list[Value]:
 
 @lowering(SplitV)
 def split_v(op: SplitV, t: Tosa) -> list[Value]:
-    """Parts of the sizes stated; -1 is what the others leave."""
+    """Parts of stated sizes; -1 is what the others leave."""
     x = narrow(op.input, t)
     axis = known_axis(op.axis, len(dims_of(x)))
     sizes = constant_of(op.sizes, "sizes").reshape(-1).astype(np.int64)
@@ -118,34 +125,33 @@ def _size(x: Value, axis: int) -> int:
     return size
 
 
-# PAD, PADV2, MIRROR_PAD and DILATE. Kernels: pad.cc, mirror_pad.cc, dilate.cc.
+# PAD, PADV2, MIRROR_PAD and DILATE.
 
 
 @lowering(Pad)
 def pad_by_attributes(op: Pad, t: Tosa) -> Value:
-    pairs = np.reshape(op.padding, (-1, 2)).tolist()
-    return t.pad(narrow(op.input1, t), [(a, b) for a, b in pairs], op.pad_const - t.offset(op.input1))
+    pairs = list(zip(op.padding[::2], op.padding[1::2], strict=True))
+    return t.pad(narrow(op.input1, t), pairs, op.pad_const - t.offset(op.input1))
 
 
 @lowering(TflPad)
 def pad(op: TflPad, t: Tosa) -> Value:
     """With zeros."""
-    x = op.input
-    return t.pad(narrow(x, t), _pairs(op), t.zero_point(x))
+    return t.pad(narrow(op.input, t), _pairs(op.paddings), t.zero_point(op.input))
 
 
 @lowering(PadV2)
 def padv2(op: PadV2, t: Tosa) -> Value:
-    """With a value; one that is computed is joined to each side, as often as it takes."""
+    """With a value; a computed one is joined to each side, as often as needed."""
     x, fill = narrow(op.input, t), narrow(op.value, t)
     if fill.is_constant:
-        return t.pad(x, _pairs(op), fill.array.reshape(()).item())
+        return t.pad(x, _pairs(op.paddings), fill.array.reshape(()).item())
     fill = t.reshape(fill, (1,) * len(dims_of(x)))
-    for axis, sizes in enumerate(_pairs(op)):
+    for axis, sizes in enumerate(_pairs(op.paddings)):
         if any(sizes):
             shape = dims_of(x)
             if None in shape:
-                raise Refused("a computed pad value beside a dim that is not known has no form in TOSA")
+                raise Refused("a computed pad value next to a dim that is not known has no form in TOSA")
             before, after = (
                 t.spread(fill, [n if i == axis else d or 0 for i, d in enumerate(shape)]) if n else None for n in sizes
             )
@@ -158,7 +164,7 @@ def mirror_pad(op: MirrorPad, t: Tosa) -> Value:
     """Each end of each dim, reversed; REFLECT leaves out the outermost element."""
     x = narrow(op.input, t)
     edge = 1 if op.mode == "REFLECT" else 0
-    for axis, (before, after) in enumerate(_pairs(op)):
+    for axis, (before, after) in enumerate(_pairs(op.paddings)):
         if not before and not after:
             continue
         size = dims_of(x)[axis]
@@ -176,7 +182,7 @@ def dilate(op: Dilate, t: Tosa) -> Value:
     x, fill = narrow(op.input, t), narrow(op.value, t)
     if not fill.is_constant:
         raise Refused("a value between the elements that is computed has no form in TOSA")
-    for axis, step in enumerate(constant_of(op.dilations, "dilations").reshape(-1).tolist()):
+    for axis, step in enumerate(numbers_of(op.dilations, "dilations")):
         shape = dims_of(x)
         size = shape[axis]
         if step == 1:
@@ -184,25 +190,21 @@ def dilate(op: Dilate, t: Tosa) -> Value:
         if size is None or shape.count(None) > 1:
             raise Refused("DILATE of more dims than one that are not known, or of such a dim, has no form in TOSA")
         before, after = product(shape[:axis]), product(shape[axis + 1 :])
-        apart = t.pad(
-            t.reshape(x, (before, size, 1, after)), [(0, 0), (0, 0), (0, step - 1), (0, 0)], fill.array.item()
-        )
+        columns = t.reshape(x, (before, size, 1, after))
+        apart = t.pad(columns, [(0, 0), (0, 0), (0, step - 1), (0, 0)], fill.array.item())
         whole = t.reshape(apart, (before, size * step, after))
         size = size * step - step + 1
-        x = t.reshape(t.slice(whole, (0, 0, 0), (before, size, after)), (*shape[:axis], size, *shape[axis + 1 :]))
+        x = t.reshape(part(t, whole, 1, 0, size), (*shape[:axis], size, *shape[axis + 1 :]))
     return x
 
 
-def _pairs(op: TflPad | PadV2 | MirrorPad) -> list[tuple[int, int]]:
+def _pairs(operand: Value, what: str = "paddings") -> list[tuple[int, int]]:
     """(before, after) of each dim."""
-    pairs = constant_of(op.paddings, "paddings").reshape(-1, 2).tolist()
-    return [(int(before), int(after)) for before, after in pairs]
+    numbers = numbers_of(operand, what)
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
-# Data movement that is one operator of TOSA, or a few: reshapes, transposes, tiles.
-#
-# The integers are moved as they are; a uint8 value is moved as the int8 it has become. Sources: the kernels of these
-# names.
+# Reshapes, transposes, tiles.
 
 
 @lowering(Reshape, Squeeze, ExpandDims)
@@ -219,14 +221,14 @@ def reshape(op: TflReshape, t: Tosa) -> Value:
 
 
 def _stated_shape(op: TflReshape, source: Shape) -> Shape:
-    """The result's dims, each as known as it gets."""
+    """The result's dims, as far as anything says them."""
     result = op.result.type.shape
-    shape = op.shape
-    if shape is None:
+    if op.shape is None:
         return result
-    known = known_elements(shape)
+    known = known_elements(op.shape)
     if known is None:
-        raise Refused(f"its shape '{shape.name}' is computed when the model runs, and TOSA 1.0 has no run-time shapes")
+        what = f"its shape '{op.shape.name}' is computed when the model runs"
+        raise Refused(f"{what}, and TOSA 1.0 has no run-time shapes")
     dims = [None if d is None or d < 0 else d for d in known.elements()]
     if dims.count(None) > 1 and result is not None and len(result) == len(dims):
         dims = [r if d is None else d for d, r in zip(dims, result, strict=True)]
@@ -245,7 +247,7 @@ def transpose_by_attribute(op: Transpose, t: Tosa) -> Value:
 def transpose(op: TflTranspose, t: Tosa) -> Value:
     x = narrow(op.input, t)
     rank = len(dims_of(x))
-    return _transposed(t, x, [int(p) % rank for p in constant_of(op.perm, "permutation").reshape(-1)])
+    return _transposed(t, x, [p % rank for p in numbers_of(op.perm, "permutation")])
 
 
 def _transposed(t: Tosa, x: Value, perms: Sequence[int]) -> Value:
@@ -260,7 +262,7 @@ def tile_by_attribute(op: Tile, t: Tosa) -> Value:
 @lowering(TflTile)
 def tile(op: TflTile, t: Tosa) -> Value:
     x = narrow(op.input, t)
-    multiples = [int(m) for m in constant_of(op.multiples, "multiples").reshape(-1)]
+    multiples = numbers_of(op.multiples, "multiples")
     if 0 in multiples:
         raise Refused("a result without elements has no form in TOSA")
     return t.tile(x, multiples)
@@ -270,15 +272,14 @@ def tile(op: TflTile, t: Tosa) -> Value:
 def broadcast_to(op: BroadcastTo, t: Tosa) -> Value:
     """TILE of the dims of 1."""
     x = narrow(op.input, t)
-    shape = [int(d) for d in constant_of(op.shape, "shape").reshape(-1)]
+    shape = numbers_of(op.shape, "shape")
     x = t.ranked(x, len(shape))
-    dims = zip(dims_of(x), shape, strict=True)
-    if any(d is None and s != 1 for d, s in dims):
+    if any(d is None and s != 1 for d, s in zip(dims_of(x), shape, strict=True)):
         raise Refused("a dim that is not known cannot be broadcast")
     return t.spread(x, shape)
 
 
-# REVERSE_V2 and REVERSE_SEQUENCE. Kernels: reverse.cc, reverse_sequence.cc.
+# REVERSE_V2 and REVERSE_SEQUENCE.
 
 
 @lowering(Reverse)
@@ -291,8 +292,8 @@ def reverse(op: ReverseV2, t: Tosa) -> Value:
     """REVERSE along one axis after another."""
     x = narrow(op.input, t)
     rank = len(dims_of(x))
-    for axis in constant_of(op.axes, "axes").reshape(-1):
-        x = t.emit(Reverse, [x], axis=int(axis) % rank)
+    for axis in numbers_of(op.axes, "axes"):
+        x = t.emit(Reverse, [x], axis=axis % rank)
     return x
 
 
@@ -307,11 +308,9 @@ def reverse_sequence(op: ReverseSequence, t: Tosa) -> Value:
         raise Refused("the dims of sequence and batch are not both known")
     order = [batch, seq, *(i for i in range(len(shape)) if i not in (batch, seq))]
     rest = [shape[i] for i in order[2:]]
-    found = taken(
-        t, reshaped(t, t.transpose(x, order), (shape[batch], size, product(rest))), _turned(t, op.lengths, size)
-    )
-    found = reshaped(t, found, (shape[batch], size, *rest))
-    return t.transpose(found, [order.index(i) for i in range(len(shape))])
+    rows = reshaped(t, t.transpose(x, order), (shape[batch], size, product(rest)))
+    turned = reshaped(t, taken(t, rows, _turned(t, op.lengths, size)), (shape[batch], size, *rest))
+    return t.transpose(turned, [order.index(i) for i in range(len(shape))])
 
 
 def _turned(t: Tosa, lengths: Value, size: int) -> Value:
@@ -326,11 +325,6 @@ def _turned(t: Tosa, lengths: Value, size: int) -> Value:
 
 
 # SLICE and STRIDED_SLICE.
-#
-# TOSA's SLICE has no strides. A stride of k along a dim: the window of n k elements around those that are wanted
-# (padded where it reaches past the end), as n rows of k, and one column of them. A negative stride is that of the
-# reversed dim. An element at an index that the model computes is gathered. Kernels: slice.cc, strided_slice.cc
-# (BuildStridedSliceParams), internal/strided_slice_logic.h.
 
 
 @lowering(Slice)
@@ -342,8 +336,7 @@ def slice_by_attributes(op: Slice, t: Tosa) -> Value:
 def slice_(op: TflSlice, t: Tosa) -> Value:
     """A size of -1 is the rest."""
     x = narrow(op.input, t)
-    begin = [int(b) for b in constant_of(op.begin, "begin").reshape(-1)]
-    stated = [int(s) for s in constant_of(op.size, "size").reshape(-1)]
+    begin, stated = numbers_of(op.begin, "begin"), numbers_of(op.size, "size")
     size = [s if s >= 0 else None if d is None else d - b for d, b, s in zip(dims_of(x), begin, stated, strict=True)]
     return t.slice(x, begin, size)
 
@@ -379,7 +372,7 @@ def strided_slice(op: StridedSlice, t: Tosa) -> Value:
 
 
 def _picks(op: StridedSlice, shape: tuple[int | None, ...]) -> bool:
-    """Whether of each dim all is taken, or one element of a known number, which is dropped."""
+    """Whether each dim is taken whole, or is known and dropped for one of its elements."""
     strides = known_array(op.strides)
     if op.ellipsis_mask or op.new_axis_mask or strides is None:
         return False
@@ -391,7 +384,7 @@ def _picks(op: StridedSlice, shape: tuple[int | None, ...]) -> bool:
 
 
 def _picked(op: StridedSlice, t: Tosa, x: Value) -> Value:
-    """One element of each dropped dim, at an index of the run; a negative one counts from the end."""
+    """One element of each dropped dim, at an index that the model computes; a negative one counts from the end."""
     begin = as_index(t, op.begin)
     for row in reversed(range(dims_of(begin)[0] or 0)):
         if not op.shrink_axis_mask >> row & 1:
@@ -413,12 +406,12 @@ def _reversed(dim: _Dim, size: int | None) -> _Dim:
 
 
 def _interpret(op: StridedSlice, shape: tuple[int | None, ...]) -> tuple[list[_Dim], list[str]]:
-    """What is taken of each dim of the operand, and the result's dims, dropped ones among them: "keep", "drop", "new".
+    """What is taken of each dim of the operand, and what becomes of the dims in the result: "keep", "drop", "new".
 
-    An ellipsis stands for one dim at least; what then exceeds the rank is disregarded (BuildStridedSliceParams).
+    An ellipsis stands for one dim at least; what then exceeds the rank is ignored (BuildStridedSliceParams).
     """
     stated = ((op.begin, "begin"), (op.end, "end"), (op.strides, "strides"))
-    begin, end, strides = ([int(v) for v in constant_of(value, what).reshape(-1)] for value, what in stated)
+    begin, end, strides = (numbers_of(value, what) for value, what in stated)
     rows = len(begin)
     added = (op.new_axis_mask & ~op.ellipsis_mask & ((1 << rows) - 1)).bit_count()
     kinds: list[str] = []
@@ -489,7 +482,7 @@ def _strided(t: Tosa, x: Value, axis: int, start: int, count: int, step: int) ->
 
 
 # SPACE_TO_DEPTH, DEPTH_TO_SPACE, SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: a reshape that splits dims in blocks, a
-# transpose, a reshape. Kernels of these names.
+# transpose, a reshape.
 
 
 def _inner(x: Value) -> list[int]:
@@ -520,8 +513,7 @@ def depth_to_space(op: DepthToSpace, t: Tosa) -> Value:
 def space_to_batch(op: SpaceToBatchND, t: Tosa) -> Value:
     """Padded with zeros, then blocks to the batch."""
     x = narrow(op.input, t)
-    sizes = [int(s) for s in constant_of(op.block, "block shape").reshape(-1)]
-    pairs = [(int(a), int(b)) for a, b in constant_of(op.paddings, "paddings").reshape(-1, 2)]
+    sizes, pairs = numbers_of(op.block, "block shape"), _pairs(op.paddings)
     spatial, rank = len(sizes), len(dims_of(x))
     x = t.pad(x, [(0, 0), *pairs, *[(0, 0)] * (rank - 1 - spatial)], t.zero_point(op.input))
     n, inner = dims_of(x)[0], _inner(x)
@@ -529,18 +521,14 @@ def space_to_batch(op: SpaceToBatchND, t: Tosa) -> Value:
     x = reshaped(t, x, (n, *(v for pair in zip(outer, sizes, strict=True) for v in pair), *inner[spatial:]))
     blocks, places = [2 + 2 * i for i in range(spatial)], [1 + 2 * i for i in range(spatial)]
     x = t.transpose(x, (*blocks, 0, *places, *range(1 + 2 * spatial, len(dims_of(x)))))
-    batch = n
-    for s in sizes:
-        batch = None if batch is None else batch * s
-    return reshaped(t, x, (batch, *outer, *inner[spatial:]))
+    return reshaped(t, x, (product((n, *sizes)), *outer, *inner[spatial:]))
 
 
 @lowering(BatchToSpaceND)
 def batch_to_space(op: BatchToSpaceND, t: Tosa) -> Value:
     """Blocks of the batch side by side, then cropped."""
     x = narrow(op.input, t)
-    sizes = [int(s) for s in constant_of(op.block, "block shape").reshape(-1)]
-    crops = [(int(a), int(b)) for a, b in constant_of(op.crops, "crops").reshape(-1, 2)]
+    sizes, crops = numbers_of(op.block, "block shape"), _pairs(op.crops, "crops")
     spatial, batch, inner = len(sizes), dims_of(x)[0], _inner(x)
     for s in sizes:
         batch = None if batch is None else batch // s

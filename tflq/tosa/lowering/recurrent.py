@@ -1,13 +1,12 @@
-"""RNN, both sequence RNNs and SVDF in float: steps written out, state in variables.
+"""RNN, both sequence RNNs and SVDF in float: steps written out one by one, state in variables.
 
     RNN     h = activation(x . w + a . v + h . r + bias)        a an auxiliary input
     SVDF    state[b, f, :] = state[b, f, 1:], x[b] . feature[f]
             y[b, u] = activation(sum of state * time over the unit's filters and over time + bias)
 
 The products with the input are one convolution for all steps. Without auxiliary weights, the auxiliary input is the
-input of the backward direction; where the batch comes first, the kernel disregards it.
-
-The hybrid kernel of both directions goes through a time-major sequence as often as it has steps.
+input of the backward direction; where the batch comes first, the kernel ignores it. The hybrid kernel of both
+directions goes through a time-major sequence as often as it has steps.
 
 Sources: kernels/basic_rnn.cc, unidirectional_sequence_rnn.cc, bidirectional_sequence_rnn.cc,
 internal/kernel_utils.cc, internal/reference/svdf.h.
@@ -27,9 +26,8 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32
 from tflq.tosa.lowering.context import Tosa, lowering
 from tflq.tosa.lowering.floats import factor, float_activation, need_float, real
+from tflq.tosa.lowering.matmul import multiplied_rows
 from tflq.tosa.lowering.shaping import joined, part
-
-__all__: list[str] = []
 
 _Network = RNN | UnidirectionalSequenceRNN | BidirectionalSequenceRNN
 _MOST_STEPS = 512
@@ -66,18 +64,11 @@ def _product(t: Tosa, x: Value, weights: Value, bias: Value | None = None) -> Va
     (*outer, depth), (units, _) = _sizes(x), _sizes(weights)
     rows = int(np.prod(outer))
     offset = t.constant(np.zeros(units), f32) if bias is None else bias
-    made = t.conv2d(
-        t.reshape(x, (rows, 1, 1, depth)),
-        t.reshape(weights, (units, 1, 1, depth)),
-        offset,
-        (rows, 1, 1, units),
-        acc=f32,
-    )
-    return t.reshape(made, (*outer, units))
+    return t.reshape(multiplied_rows(t, t.reshape(x, (rows, 1, 1, depth)), weights, offset), (*outer, units))
 
 
 def _steps_of(op: _Network, x: Value) -> tuple[int, int, int]:
-    """Steps, items of the batch and the dim that steps are."""
+    """The number of steps, the items of the batch, and which dim the steps are."""
     *outer, _ = _sizes(x)
     if len(outer) == 1:
         return 1, outer[0], 0
@@ -88,7 +79,7 @@ def _steps_of(op: _Network, x: Value) -> tuple[int, int, int]:
 
 
 def _walked(op: _Network, t: Tosa, x: Value, step: Callable[[int], Value], *, backward: bool = False) -> Value:
-    """The results [batch, units] of all steps, in one tensor as the input."""
+    """The results [batch, units] of all steps, in one tensor with the input's layout."""
     steps, batch, axis = _steps_of(op, x)
     order = range(steps)[::-1] if backward else range(steps)
     rows = {place: step(place) for place in order}
@@ -100,7 +91,7 @@ def _walked(op: _Network, t: Tosa, x: Value, step: Callable[[int], Value], *, ba
 
 
 def _at(op: _Network, t: Tosa, values: Value, x: Value, place: int) -> Value:
-    """Of values [steps, batch, units], or the batch first, those of one step: [batch, units]."""
+    """One step, [batch, units], of values [steps, batch, units] or with the batch first."""
     _, batch, axis = _steps_of(op, x)
     if len(_sizes(values)) == 2:
         return values

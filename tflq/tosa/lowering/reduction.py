@@ -1,13 +1,15 @@
-"""ARGMAX, and the index of the least element.
+"""ARGMAX and ARG_MIN, reductions, CUMSUM and TOPK_V2.
 
-TOSA has ARGMAX of i8, i16 and float. Of i32 the index is the least of those whose element equals the extreme, and so it
-is of i16 without the int16 extension. Sources: TOSA 1.0 specification, ARGMAX; kernels/arg_min_max.cc.
+TOSA has ARGMAX of i8, i16 and float. For i32, and for i16 without the int16 extension, the index is the least of those
+whose element equals the extreme. TOSA's reductions take one axis and keep it with size 1: sums are i32 or float,
+extremes also i8 and i16, products float; products of integers multiply halves of the axis. MEAN of i32 truncates.
+CUMSUM is log2(n) shifted additions. Sources: TOSA 1.0 specification, ARGMAX, REDUCE_*; kernels/arg_min_max.cc,
+reduce.cc, cumsum.cc, topk_v2.cc.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Final, Literal
 
 import numpy as np
@@ -34,10 +36,21 @@ from tflq.dialects.tosa.movement import (
 )
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32
-from tflq.tosa.lowering.context import Tosa, lowered, lowering
+from tflq.ir.types import ScalarType, f32, i1, i8, i16, i32
+from tflq.tosa.lowering.context import Tosa, lowered_value, lowering
 from tflq.tosa.lowering.floats import need_float, real
-from tflq.tosa.lowering.shaping import constant_of, dims_of, in_int32, joined, known_axis, narrow
+from tflq.tosa.lowering.shaping import (
+    constant_of,
+    dims_of,
+    in_int32,
+    joined,
+    known_axis,
+    narrow,
+    numbers_of,
+    part,
+    product,
+    reshaped,
+)
 
 
 @lowering(ArgMax)
@@ -60,8 +73,7 @@ def widened(op: Op, t: Tosa, index: Value) -> Value:
         return index
     narrow = Value(op.result.type.with_element(i32))
     t.set(narrow, index)
-    made = lowered(Op(Cast.op_name, [narrow], [Value(op.result.type)], {}, op.location), t)
-    return made if isinstance(made, Value) else made[0]
+    return lowered_value(Op(Cast.op_name, [narrow], [Value(op.result.type)], {}, op.location), t)
 
 
 def _index(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
@@ -70,19 +82,18 @@ def _index(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
     if not shape:
         raise Refused("a scalar has no axis")
     axis %= len(shape)
-    kept = tuple(d for a, d in enumerate(shape) if a != axis)
     if storage.is_float:
         need_float(t, "ARG_MAX")
     elif storage == i32 or (storage == i16 and not t.target.has("int16")):
-        return _found(t, t.cast(x, i32), axis, kind)
+        return _compared(t, t.cast(x, i32), axis, kind)
     elif storage not in (i8, i16):
         raise Refused(f"TOSA has no ARGMAX of {storage}")
     if kind == "min":
         x = t.emit(Negate, [x], input1_zp=0, output_zp=0) if storage.is_float else t.emit(BitwiseNot, [x])
-    return t.emit(ArgMax, [x], TensorType(kept, i32), axis=axis)
+    return t.emit(ArgMax, [x], i32, axis=axis)
 
 
-def _found(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
+def _compared(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
     """The least index of an i32 that equals the extreme."""
     shape = x.type.shape or ()
     size = shape[axis]
@@ -92,17 +103,11 @@ def _found(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
     places = t.constant(np.arange(size).reshape(view), i32)
     beyond = t.constant(np.full((1,) * len(shape), size), i32)
     extreme = t.equal(x, t.reduce(kind, x, axis))
-    found = t.reduce("min", t.select(extreme, places, beyond), axis)
-    kept = tuple(d for a, d in enumerate(shape) if a != axis)
-    if kept.count(None) > 1:
-        raise Refused("more than one dim of the result is not known")
-    return t.reshape(found, kept)
+    first = t.reduce("min", t.select(extreme, places, beyond), axis)
+    return reshaped(t, first, (*shape[:axis], *shape[axis + 1 :]))
 
 
-# Reductions: TOSA's take one axis and keep it with size 1.
-#
-# Sums are i32 or float, extremes also i8 and i16, products float; products of integers multiply halves of the axis.
-# MEAN of i32 truncates. Sources: TOSA 1.0 specification, REDUCE_*; kernels/reduce.cc.
+# Reductions.
 
 
 _TYPES: Final[Mapping[type[Op], tuple[ScalarType, ...]]] = {
@@ -144,11 +149,9 @@ def kernel_reduce(op: TflReduction, t: Tosa) -> Value:
 @lowering(Mean)
 def mean(op: Mean, t: Tosa) -> Value:
     x, axes = _operands(op, t)
-    sizes = [(x.type.shape or ())[a] for a in axes]
-    if None in sizes or 0 in sizes:
+    if not (count := product([dims_of(x)[a] for a in axes])):
         raise Refused("the number of elements in a mean is not known")
     in_int32(op, t)
-    count = prod(d or 0 for d in sizes)
     total = _over(t, ReduceSum, x, axes)
     if count > 1:
         one = (1,) * len(x.type.shape or ())
@@ -172,57 +175,32 @@ def _over(t: Tosa, kind: type[Operator], x: Value, axes: Sequence[int]) -> Value
     rank = len(dims_of(x))
     if storage not in _TYPES[kind]:
         raise Refused(f"TOSA has no {word} of {storage}")
-    if storage.is_float:
-        need_float(t, f"a {word}")
+    need_float(t, f"a {word}", x)
     for axis in axes:
         axis %= rank
-        if kind is ReduceProduct and not storage.is_float:
-            x = _product(t, x, axis)
-        else:
-            type = TensorType(tuple(1 if a == axis else d for a, d in enumerate(x.type.shape or ())), storage)
-            x = t.emit(kind, [x], type, axis=axis)
+        halved = kind is ReduceProduct and not storage.is_float
+        x = _product(t, x, axis) if halved else t.emit(kind, [x], axis=axis)
     return x
 
 
 def _product(t: Tosa, x: Value, axis: int) -> Value:
     """The product of integers over an axis: of halves, until one element is left."""
-    shape = list(x.type.shape or ())
-    if not shape[axis]:
+    if not dims_of(x)[axis]:
         raise Refused("the number of factors is not known")
-    while (size := shape[axis] or 0) > 1:
+    while (size := dims_of(x)[axis] or 0) > 1:
         half = size // 2
-        rest = [_cut(t, x, axis, 2 * half, 1)] if size % 2 else []
-        x = t.mul(_cut(t, x, axis, 0, half), _cut(t, x, axis, half, half))
-        shape[axis] = half
-        if rest:
-            x = t.mul(x, rest[0]) if half == 1 else _appended(t, x, rest[0], axis)
-            shape[axis] = (x.type.shape or ())[axis]
+        rest = part(t, x, axis, 2 * half, 1) if size % 2 else None
+        x = t.mul(part(t, x, axis, 0, half), part(t, x, axis, half, half))
+        if rest is not None:
+            x = t.mul(x, rest) if half == 1 else t.concat([x, rest], axis)
     return x
-
-
-def _cut(t: Tosa, x: Value, axis: int, start: int, count: int) -> Value:
-    size, starts = list(x.type.shape or ()), [0] * len(x.type.shape or ())
-    size[axis], starts[axis] = count, start
-    return t.slice(x, starts, size)
-
-
-def _appended(t: Tosa, x: Value, last: Value, axis: int) -> Value:
-    shape = list(x.type.shape or ())
-    shape[axis] = (shape[axis] or 0) + 1
-    return t.concat([x, last], axis)
 
 
 def _shaped(op: TflReduction, t: Tosa, x: Value, axes: Sequence[int]) -> Value:
     """Without the reduced dims, if they are not to be kept."""
     if op.keep_dims or not axes:
         return x
-    shape = tuple(d for a, d in enumerate(x.type.shape or ()) if a not in axes)
-    if shape.count(None) > 1:
-        raise Refused("more than one dim of the result is not known")
-    return t.reshape(x, shape)
-
-
-# CUMSUM: log2(n) shifted additions. Source: kernels/cumsum.cc.
+    return reshaped(t, x, tuple(d for a, d in enumerate(dims_of(x)) if a not in axes))
 
 
 @lowering(Cumsum)
@@ -230,8 +208,7 @@ def cumulative_sum(op: Cumsum, t: Tosa) -> Value:
     x, axis = op.input, op.axis
     if x.type.storage != i32 and not x.type.storage.is_float:
         raise Refused(f"'{x.name}' is {x.type.storage}, which TOSA does not add")
-    if x.type.storage.is_float:
-        need_float(t, op)
+    need_float(t, op, x)
     if not axis.is_constant or not x.type.shape:
         raise Refused("the axis is not known, or a scalar has none")
     along = int(axis.array.reshape(())) % len(x.type.shape)
@@ -241,27 +218,25 @@ def cumulative_sum(op: Cumsum, t: Tosa) -> Value:
     back = bool(op.reverse)
     total = t.value(x)
     if op.exclusive:
-        total = _moved(total, along, 1, back, t)
+        total = _moved(t, total, along, 1, back=back)
     step = 1
     while step < size:
-        total = t.add(total, _moved(total, along, step, back, t))
+        total = t.add(total, _moved(t, total, along, step, back=back))
         step *= 2
     return total
 
 
-def _moved(x: Value, axis: int, step: int, back: bool, t: Tosa) -> Value:
-    """x moved along an axis by some places, zeros moved in: towards its start, or its end."""
+def _moved(t: Tosa, x: Value, axis: int, step: int, *, back: bool) -> Value:
+    """x moved along an axis by some places, towards its start (`back`) or its end; zeros move in."""
     shape = x.type.shape or ()
     padding = [((0, step) if back else (step, 0)) if a == axis else (0, 0) for a in range(len(shape))]
     start = [step if back and a == axis else 0 for a in range(len(shape))]
     return t.slice(t.pad(x, padding), start, shape)
 
 
-# TOPK_V2: in each round the greatest element that is left, of equal ones the first.
-#
-# The kernel (topk_v2.cc, TopContainer) sorts by value downwards, then by index upwards. A flag per element says
-# whether it is left, so that elements at the low end of the type are told from those that are taken.
-
+# TOPK_V2: each round takes the greatest element that is left, of equal ones the first. The kernel (TopContainer) sorts
+# by value downwards, then by index upwards. A flag per element says whether it is left, so that elements at the low end
+# of the type are told from those that are taken.
 
 _MOST_ROUNDS = 256
 
@@ -270,7 +245,7 @@ _MOST_ROUNDS = 256
 def top_k(op: TopKV2, t: Tosa) -> list[Value]:
     """Values and their indices."""
     x = narrow(op.input, t)
-    k = int(constant_of(op.k, "k").reshape(-1)[0])
+    k = numbers_of(op.k, "k")[0]
     storage, rank = x.type.storage, len(dims_of(x))
     size = dims_of(x)[-1]
     if size is None or storage.bits > 32 or op.indices.type.storage != i32:

@@ -8,35 +8,52 @@ zero point on 8 bits only; two roundings are an extension. What is outside is, i
 
 and then saturated. 48-bit values (int64 here) have a 16-bit multiplier and one rounding; one that is an int32 widened
 is an int32. Sources: TOSA 1.0 specification, RESCALE, MUL, apply_scale_32; `tflq.numerics.fixed_point`.
+
+ext.rescale_i64, the low 32 bits of a scaled sum, and comparisons of sums of 48 bits are in int32. TOSA's RESCALE of 48
+bits computes the former where the scaled sum stays within int32; beyond, its result is not defined. There the operands
+of the product or convolution are taken as bytes, int8 each, the sums of their products fit int32, and
+
+    V = p2 2^16 + p1 2^8 + p0                      sums of products of high bytes, of mixed ones, of low ones
+    P = V m + 2^(s-1) = a2 2^32 + a1 2^16 + a0     m of 15 bits; limbs a1 and a0 of 16 bits, a2 with the sign
+
+Each limb is then shifted to its place in the result.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from tflq.dialects.ext import RescaleI64, RescaleMean
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D, MatMul
-from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalLeftShift, LogicalOr
+from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalOr
 from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier
-from tflq.tosa.lowering.context import Tosa, lowered, lowering
-from tflq.tosa.lowering.shaping import narrow, product_by, widened_product
+from tflq.tosa.lowering.context import Tosa, lowered_value, lowering
+from tflq.tosa.lowering.shaping import narrow, product, product_by, widened_product
 
-_I31 = 1 << 31
+_I31, _I47 = 1 << 31, 1 << 47
 _STORAGES = (i8, ui8, i16, i32, i64)
+INTEGERS = (i1, *_STORAGES)
+UNIT = np.asarray([1 << 30], np.int64), np.asarray([30], np.int64)
+"""Multiplier and shift of a RESCALE by 1."""
+_LIMB = 0xFFFF
+_MOST_TERMS = 32000
+"""Products of two bytes, and of two more, whose sums fit int32."""
+_Sum = MatMul | Conv2D | DepthwiseConv2D
 
 
 @dataclass(frozen=True, slots=True)
 class _Scaling:
-    """A RESCALE's numbers: multipliers and shifts int64 [1 or C], and the range of what is multiplied."""
+    """The numbers of a RESCALE: multipliers and shifts int64 [1 or C], and the range of the values that are
+    multiplied."""
 
     multiplier: np.ndarray
     shift: np.ndarray
@@ -46,11 +63,12 @@ class _Scaling:
 
     @property
     def reach(self) -> int:
+        """The greatest magnitude of those values."""
         return max(-self.least, self.most)
 
 
 def operand_range(operand: Value, noted: tuple[int, ...] | None, t: Tosa, zero_point: int = 0) -> tuple[int, int]:
-    """Bounds of what is scaled, less its zero point: those noted on the operator, else those that follow."""
+    """Bounds of an operand less its zero point: those noted on the operator, else those that follow from the ops."""
     least, most = noted or t.ranges.of(operand)
     return int(least) - zero_point, int(most) - zero_point
 
@@ -76,7 +94,7 @@ def rescale(op: Rescale, t: Tosa) -> Value:
         scaled = _rescale_48(x, scaling, zero, t, to, output_zp)
         return scaled if op.result.type.shape is None else t.reshape(scaled, op.result.type.shape)
     if zero and (x.type.storage != i8 or not i8.minimum <= zero <= i8.maximum):
-        x, zero = t.sub(t.cast(x, i32), t.constant(np.asarray(zero))), 0
+        x, zero = t.sub(t.cast(x, i32), t.constant(zero)), 0
     return _rescale_32(x, _admissible(scaling), zero, t, to, output_zp)
 
 
@@ -84,10 +102,9 @@ def rescale(op: Rescale, t: Tosa) -> Value:
 def rescale_mean(op: RescaleMean, t: Tosa) -> Value:
     """A RESCALE, where the number of elements is known."""
     dims = t.value(op.values).type.shape or ()
-    sizes = [dims[axis] for axis in op.axes]
-    if None in sizes or 0 in sizes:
+    if not (count := product([dims[axis] for axis in op.axes])):
         raise Refused("the number of elements in a mean is not known")
-    mantissa, left = divided_multiplier(Multiplier(op.multiplier, op.shift), math.prod(d or 0 for d in sizes))
+    mantissa, left = divided_multiplier(Multiplier(op.multiplier, op.shift), count)
     numbers = np.asarray([mantissa], np.int64), np.asarray([31 - left], np.int64)
     scaling = _admissible(_Scaling(*numbers, left < 0, *operand_range(op.sums, None, t)))
     to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
@@ -102,7 +119,7 @@ def _rescale_48(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, outpu
 
 
 def _admissible(s: _Scaling) -> _Scaling:
-    """Shifts of more than 62 leave nothing of an int32."""
+    """Shifts within TOSA's: one of more than 62 makes 0 of any int32."""
     far = s.shift > 62
     if not far.any():
         return s
@@ -114,14 +131,14 @@ def _rescale_32(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, outpu
     room = np.left_shift(np.int64(1), np.maximum(shift, 1) - 1)
     within = bool(((shift >= 2) & (s.least >= -room) & (s.most < room)).all())
     if zero and not within:
-        x, zero = t.sub(t.cast(x, i32), t.constant(np.asarray(zero))), 0
+        x, zero = t.sub(t.cast(x, i32), t.constant(zero)), 0
     if not within and to != i32 and _scaled_reach(s.reach, m, shift) >= _I31 and _saturates(m, shift):
         x, within = limited(t.cast(x, i32), t, -room, room - 1), True
         s = _Scaling(m, shift, s.double_round, -int(room.max()), int(room.max()) - 1)
     if (m >= 0).all() and within and (not s.double_round or t.target.has("doubleround")):
         return _finished(x, m, shift, s.double_round, zero, t, to, output_zp, reach=s.reach)
     if zero:
-        x = t.sub(t.cast(x, i32), t.constant(np.asarray(zero)))
+        x = t.sub(t.cast(x, i32), t.constant(zero))
     y = _multiplied(t.cast(x, i32), s, t)
     return saturated(y, t, to, output_zp, _scaled_reach(s.reach, m, shift))
 
@@ -149,7 +166,7 @@ def _multiplied(x: Value, s: _Scaling, t: Tosa) -> Value:
     down = np.maximum(shift - total, 0)
     if not down.any():
         return y
-    sign = t.arithmetic_right_shift(y, t.constant(np.asarray(31)))
+    sign = t.arithmetic_right_shift(y, t.constant(31))
     if not down.all():
         sign = t.mul(sign, constant_row(t, np.where(down > 0, 1, 0)))
     return t.arithmetic_right_shift(t.add(y, sign), constant_row(t, down), round=True)
@@ -169,7 +186,7 @@ def _product(factors: tuple[Value, Value], s: _Scaling, t: Tosa, to: ScalarType,
 
 
 def _scaled_reach(reach: int, multiplier: np.ndarray, shift: np.ndarray) -> int:
-    """What the magnitude of scaled values is at most."""
+    """The greatest magnitude of scaled values."""
     return max((reach * abs(int(m)) >> int(s)) + 1 for m, s in zip(multiplier, shift, strict=True))
 
 
@@ -186,10 +203,10 @@ def _finished(
     reach: int,
 ) -> Value:
     """RESCALE itself; a zero point that TOSA does not take on the result's type is added after it."""
-    numbers: dict[str, Any] = {"input_zp": input_zp, "double_round": double_round}
+    rescaled = partial(emit_rescale, t, x, multiplier, shift, input_zp=input_zp, double_round=double_round)
     if not output_zp or (to == i8 and i8.minimum <= output_zp <= i8.maximum):
-        return emit_rescale(t, x, multiplier, shift, to, output_zp=output_zp, **numbers)
-    y = emit_rescale(t, x, multiplier, shift, i32, **numbers)
+        return rescaled(to, output_zp=output_zp)
+    y = rescaled(i32)
     return saturated(y, t, to, output_zp, _scaled_reach(reach, multiplier, shift))
 
 
@@ -208,7 +225,7 @@ def emit_rescale(
     return t.emit(
         Rescale,
         [x],
-        x.type.with_element(to),
+        to,
         multiplier=multiplier.astype(np.int32),
         shift=shift.astype(np.int8),
         input_zp=input_zp,
@@ -222,17 +239,16 @@ def emit_rescale(
 def saturated(x: Value, t: Tosa, to: ScalarType, zero_point: int, reach: int) -> Value:
     """saturate(x + zero_point) of an int32 of that magnitude at most."""
     if reach < 1 << 29 and (to == i8 or (to == i16 and not zero_point)) and i8.minimum <= zero_point <= i8.maximum:
-        unit = np.asarray([1 << 30], np.int64)
-        return emit_rescale(t, x, unit, np.asarray([30], np.int64), to, output_zp=zero_point)
+        return emit_rescale(t, x, *UNIT, to, output_zp=zero_point)
     low, high = to.minimum - zero_point, to.maximum - zero_point
     x = limited(x, t, low if reach > -low else None, high if reach > high else None)
     if zero_point:
-        x = t.add(x, t.constant(np.asarray(zero_point)))
+        x = t.add(x, t.constant(zero_point))
     return t.cast(x, to)
 
 
 def limited(x: Value, t: Tosa, low: int | np.ndarray | None, high: int | np.ndarray | None) -> Value:
-    """An int32 within bounds, None for no bound, by MAXIMUM and MINIMUM; bounds beyond int32 are none."""
+    """An int32 within bounds (None: without), by MAXIMUM and MINIMUM, where the bounds are within int32."""
     if low is not None and np.max(low) > i32.minimum:
         x = t.maximum(x, constant_row(t, np.maximum(low, i32.minimum)))
     if high is not None and np.min(high) < i32.maximum:
@@ -246,28 +262,13 @@ def constant_row(t: Tosa, values: np.ndarray) -> Value:
     return t.constant(flat[0] if (flat == flat[0]).all() else flat)
 
 
-# ext.rescale_i64, the low 32 bits of a scaled sum, and comparisons of sums of 48 bits, in int32.
-#
-# TOSA's RESCALE of 48 bits does where the scaled sum stays within int32; beyond, its result is not defined. There,
-# the operands of the product or convolution are taken as bytes, int8 each, the sums of their products fit int32, and
-#
-#     V = p2 2^16 + p1 2^8 + p0                      sums of products of high bytes, of mixed ones, of low ones
-#     P = V m + 2^(s-1) = a2 2^32 + a1 2^16 + a0     m of 15 bits; limbs a1 and a0 of 16 bits, a2 with the sign
-#
-# of which each limb is shifted to its place in the result.
-
-
-_I47 = 1 << 47
-_LIMB = 0xFFFF
-_MOST_TERMS = 32000
-"""Products of two bytes, and of two more, whose sums fit int32."""
-_Sum = MatMul | Conv2D | DepthwiseConv2D
+# Sums of 48 bits in int32.
 
 
 @lowering(RescaleI64)
 def rescale_i64(op: RescaleI64, t: Tosa) -> Value:
-    multiplier, shift = (np.atleast_1d(v).astype(np.int64) for v in (op.multiplier, op.shift))
-    multiplier, shift = np.broadcast_arrays(multiplier, shift)
+    numbers = (np.atleast_1d(v).astype(np.int64) for v in (op.multiplier, op.shift))
+    multiplier, shift = np.broadcast_arrays(*numbers)
     least, most = operand_range(op.input, op.input_range, t)
     source = op.input
     if _within_int32(least, most, multiplier, shift):
@@ -299,7 +300,7 @@ class _Part(NamedTuple):
 
 
 def _parts(operand: Value, zero_point: int, t: Tosa) -> list[_Part]:
-    """An operand of the integer form as bytes. Its parts are new operands of that form, lowered already."""
+    """An operand of the integer form as bytes, which are operands of that form themselves, lowered already."""
     storage = operand.type.storage
     if storage in (i8, i4):
         return [_Part(operand, zero_point, 0)]
@@ -344,17 +345,17 @@ def _sums(source: Value, t: Tosa) -> list[Value | None]:
             names = ("a_zp", "b_zp") if isinstance(op, MatMul) else ("input_zp", "weight_zp")
             attributes = {**op.attributes, **dict(zip(names, (x.zero_point, y.zero_point), strict=True))}
             of_bytes = Op(op.name, operands, [Value(source.type.with_element(i32))], attributes, op.location)
-            found = lowered(of_bytes, t)
-            assert isinstance(found, Value)
-            place = x.place + y.place
-            held = sums[place]
-            sums[place] = found if held is None else t.add(held, found)
+            _add(t, sums, x.place + y.place, lowered_value(of_bytes, t))
     if bias is not None:
         offset = bias.array.astype(np.int64)
-        for place, part in ((0, offset & 255), (1, offset >> 8)):
-            held, row = sums[place], constant_row(t, part)
-            sums[place] = row if held is None else t.add(held, row)
+        _add(t, sums, 0, constant_row(t, offset & 255))
+        _add(t, sums, 1, constant_row(t, offset >> 8))
     return sums
+
+
+def _add(t: Tosa, sums: list[Value | None], place: int, x: Value) -> None:
+    held = sums[place]
+    sums[place] = x if held is None else t.add(held, x)
 
 
 def _terms(op: _Sum) -> int:
@@ -362,60 +363,55 @@ def _terms(op: _Sum) -> int:
         depth = (op.input1.type.shape or (None,))[-1] or (op.input2.type.shape or (None, None))[-2]
         return _MOST_TERMS + 1 if depth is None else depth
     shape = op.weight.type.shape or (None,)
-    summed = shape[:2] if isinstance(op, DepthwiseConv2D) else shape[1:]
-    return _MOST_TERMS + 1 if None in summed else math.prod(d or 0 for d in summed)
+    terms = product(shape[:2] if isinstance(op, DepthwiseConv2D) else shape[1:])
+    return _MOST_TERMS + 1 if terms is None else terms
 
 
-@dataclass(slots=True)
-class _Word:
-    """int32 arithmetic on limbs."""
+def _low(t: Tosa, x: Value, mask: int) -> Value:
+    return t.emit(BitwiseAnd, [x, t.constant(mask)])
 
-    t: Tosa
 
-    def low(self, x: Value, mask: int) -> Value:
-        return self.t.emit(BitwiseAnd, [x, self.t.constant(mask)])
+def _high(t: Tosa, x: Value, bits: int) -> Value:
+    return t.arithmetic_right_shift(x, t.constant(bits))
 
-    def high(self, x: Value, bits: int) -> Value:
-        return self.t.arithmetic_right_shift(x, self.t.constant(bits))
 
-    def placed(self, x: Value, left: np.ndarray) -> Value:
-        """x shifted to the left, by less than 0 to the right; nothing of it where that is 32 or more to the left."""
-        t = self.t
-        up, down = np.clip(left, 0, 31), np.clip(-left, 0, 31)
-        if up.any():
-            x = t.emit(LogicalLeftShift, [x, constant_row(t, up)])
-        if down.any():
-            x = t.arithmetic_right_shift(x, constant_row(t, down))
-        return t.mul(x, constant_row(t, np.where(left < 32, 1, 0))) if (left >= 32).any() else x
+def _placed(t: Tosa, x: Value, left: np.ndarray) -> Value:
+    """x shifted to the left, by less than 0 to the right; 0 where that is 32 or more to the left."""
+    up, down = np.clip(left, 0, 31), np.clip(-left, 0, 31)
+    if up.any():
+        x = t.logical_left_shift(x, constant_row(t, up))
+    if down.any():
+        x = t.arithmetic_right_shift(x, constant_row(t, down))
+    return t.mul(x, constant_row(t, np.where(left < 32, 1, 0))) if (left >= 32).any() else x
 
 
 def _scaled(sums: list[Value | None], multiplier: np.ndarray, shift: np.ndarray, t: Tosa) -> Value:
     """The low 32 bits of (V m + 2^((s - 1) mod 64)) >> s."""
-    w = _Word(t)
+    low, high = partial(_low, t), partial(_high, t)
     p2, unit = _halves(sums, t)
     m = constant_row(t, multiplier)
     # s = 0: 2^63 is beyond the word; else 2^(s-1), in limbs
     half = [1 << int(s) >> 1 for s in shift]
     r0, r1, r2 = (np.asarray([h >> bits & mask for h in half]) for bits, mask in ((0, _LIMB), (16, _LIMB), (32, -1)))
     a0 = t.mul(unit, m)
-    carry = w.high(a0, 16)
-    a0 = t.add(w.low(a0, _LIMB), constant_row(t, r0))
-    a1 = t.add(t.mul(w.low(p2, _LIMB), m), t.add(carry, w.high(a0, 16)))
-    carry = w.high(a1, 16)
-    a1 = t.add(w.low(a1, _LIMB), constant_row(t, r1))
-    a2 = t.add(t.mul(w.high(p2, 16), m), t.add(t.add(carry, w.high(a1, 16)), constant_row(t, r2)))
-    limbs = (w.low(a0, _LIMB), -shift), (w.low(a1, _LIMB), 16 - shift), (a2, 32 - shift)
-    first, second, third = (w.placed(x, left) for x, left in limbs)
+    carry = high(a0, 16)
+    a0 = t.add(low(a0, _LIMB), constant_row(t, r0))
+    a1 = t.add(t.mul(low(p2, _LIMB), m), t.add(carry, high(a0, 16)))
+    carry = high(a1, 16)
+    a1 = t.add(low(a1, _LIMB), constant_row(t, r1))
+    a2 = t.add(t.mul(high(p2, 16), m), t.add(t.add(carry, high(a1, 16)), constant_row(t, r2)))
+    limbs = (low(a0, _LIMB), -shift), (low(a1, _LIMB), 16 - shift), (a2, 32 - shift)
+    first, second, third = (_placed(t, x, left) for x, left in limbs)
     return t.emit(BitwiseOr, [t.emit(BitwiseOr, [first, second]), third])
 
 
 def _halves(sums: list[Value | None], t: Tosa) -> tuple[Value, Value]:
     """V as V >> 16 and its low 16 bits."""
-    w, zero = _Word(t), t.constant(0)
+    zero = t.constant(0)
     p0, p1, p2 = (zero if v is None else v for v in sums)
-    p1 = t.add(p1, w.high(p0, 8))
-    p2 = t.add(p2, w.high(p1, 8))
-    return p2, t.emit(BitwiseOr, [w.low(p0, 255), w.placed(w.low(p1, 255), np.asarray([8]))])
+    p1 = t.add(p1, _high(t, p0, 8))
+    p2 = t.add(p2, _high(t, p1, 8))
+    return p2, t.emit(BitwiseOr, [_low(t, p0, 255), _placed(t, _low(t, p1, 255), np.asarray([8]))])
 
 
 def is_wide_sum(x: Value) -> bool:
@@ -424,7 +420,7 @@ def is_wide_sum(x: Value) -> bool:
 
 
 def greater_wide(x: Value, y: Value, t: Tosa) -> Value:
-    """x > y, of which one is a sum of 48 bits, in the integer form, and the other constant."""
+    """x > y, where one, in the integer form, is a sum of 48 bits, and the other a constant."""
     number = y if y.is_constant else x
     if not number.is_constant:
         raise Refused("TOSA does not compare two sums of 48 bits")
@@ -437,13 +433,6 @@ def greater_wide(x: Value, y: Value, t: Tosa) -> Value:
 
 
 # Integers and truth values of any type as int32 to compute with, and back. Narrowing wraps.
-
-
-INTEGERS = (i1, i8, ui8, i16, i32, i64)
-
-
-UNIT = np.asarray([1 << 30], np.int64), np.asarray([30], np.int64)
-"""Multiplier and shift of a RESCALE by 1."""
 
 
 def plain(operand: Value, t: Tosa) -> Value:
@@ -463,7 +452,7 @@ def ordered(operand: Value, t: Tosa) -> Value:
 
 
 def stored(y: Value, result: Value, t: Tosa) -> Value:
-    """What was computed, as an int32 or a float, in a result's type; integers wrap."""
+    """An int32 or a float in the type of an op's result; integers wrap."""
     to = result.type.storage
     if to == i64:
         raise Refused(f"'{result.name}' is int64, which TOSA lacks")
@@ -473,5 +462,5 @@ def stored(y: Value, result: Value, t: Tosa) -> Value:
 
 
 def sign_changed(x: Value, t: Tosa) -> Value:
-    """The same bits of an int8 but for the sign: uint8's, less 128, from int8's, and back."""
+    """An int8 with its sign bit changed: from an int8 to the same bits of a uint8, less 128, and back."""
     return t.emit(BitwiseXor, [x, t.constant(np.asarray(-128), i8)])

@@ -1,4 +1,5 @@
-"""RESIZE, where its scale is within TOSA's limits; else the elements it reads, by GATHER, and their weighted sum.
+"""RESIZE where its scale is within TOSA's limits, else a weighted sum of elements that are GATHERed; and the rescalings
+of ext by a double and by powers of two.
 
     n <= 2048, d < 16 n, -n <= offset < 16 n, -16 n <= border < n; at level 8k n <= 256 d
 
@@ -6,12 +7,19 @@ for each of rows and columns, sampled at (o * d + offset) / n. Along a dim that 
 element. RESIZE_BILINEAR of float32 is RESIZE by the ratio of the sizes; RESIZE_NEAREST_NEIGHBOR takes the elements that
 the kernel finds, in its float32. Sources: TOSA 1.0 specification, RESIZE; kernels/resize_bilinear.cc,
 kernels/resize_nearest_neighbor.cc; `tflq.numerics.resize`.
+
+FULLY_CONNECTED's requantization, round_half_away(double(acc) * scale), is
+
+    RESCALE       of acc times an odd factor, proven equal at every level (`numerics.division_fit`)
+    comparison    of |acc| with the threshold of a candidate (`numerics.staircase`), where no RESCALE is equal
+
+48-bit sums that are proven to fit int32 are brought there by RESCALE first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +29,7 @@ from tflq.dialects.tosa.elementwise import Abs, BitwiseNot
 from tflq.dialects.tosa.movement import Resize
 from tflq.errors import Refused
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64
+from tflq.ir.types import ScalarType, i8, i16, i32, i64
 from tflq.numerics.division_fit import fit_rescale, told_apart
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.resize import (
@@ -39,10 +47,12 @@ from tflq.numerics.staircase import ThresholdLine, fit_threshold_line
 from tflq.tosa.lowering.context import Tosa, lowering
 from tflq.tosa.lowering.floats import need_float
 from tflq.tosa.lowering.rescale import constant_row, emit_rescale, limited, operand_range, saturated
-from tflq.tosa.lowering.shaping import constant_of, take
+from tflq.tosa.lowering.shaping import numbers_of, take
 
 _STILL = Steps(1, 1, 0)
 """Each element as it is."""
+_UNIT_48 = np.asarray([1 << 14], np.int64), np.asarray([14], np.int64)
+"""Multiplier and shift of a RESCALE of 48 bits by 1."""
 
 
 @lowering(Resize)
@@ -65,8 +75,8 @@ def resize(op: Resize, t: Tosa) -> Value:
 def divided(resized: Resize, exponent: int, t: Tosa) -> Value:
     """RESIZE of int16, whose weights add up to 2^exponent, divided by that and rounded half away from zero: int16.
 
-    RESCALE rounds halves up. Of ~x RESIZE makes -acc - 2^exponent, and the complement of that, divided, is acc with
-    halves rounded down. Only of a half the two differ, and then the upper one is right where it is positive.
+    RESCALE rounds halves up. RESIZE of ~x makes -acc - 2^exponent, and the complement of that, divided, is acc with
+    halves rounded down. The two differ for halves only, and then the upper one is right where it is positive.
     """
     source, scale = t.value(resized.input), resized.scale
     if source.type.storage != i16 or resized.mode != "BILINEAR" or scale[0] * scale[2] != 1 << exponent:
@@ -127,7 +137,7 @@ def resize_bilinear(op: ResizeBilinear, t: Tosa) -> Value:
 
 def _size(op: ResizeBilinear | ResizeNearestNeighbor) -> tuple[int, int]:
     """The height and width that are asked for."""
-    return _known([int(n) for n in constant_of(op.size, "size of the result")])
+    return _known(numbers_of(op.size, "size of the result"))
 
 
 def _known(dims: Sequence[int | None]) -> tuple[int, int]:
@@ -150,7 +160,7 @@ def _within(t: Tosa, steps: Steps, size: int, out: int) -> bool:
 
 
 def _resized(t: Tosa, x: Value, steps: Sequence[Steps], out: tuple[int, int], mode: str) -> Value:
-    """RESIZE; none if it would take each element as it is."""
+    """RESIZE; no operator if it would take each element as it is."""
     rows, columns = steps
     height, width = _plane(x)
     if mode == "NEAREST_NEIGHBOR" and rows == columns == _STILL and out == (height, width):
@@ -158,11 +168,10 @@ def _resized(t: Tosa, x: Value, steps: Sequence[Steps], out: tuple[int, int], mo
     storage = x.type.storage
     if mode == "BILINEAR" and not storage.is_float:
         storage = i64 if storage == i16 else i32
-    batch, *_, channels = x.type.shape or ()
     return t.emit(
         Resize,
         [x],
-        TensorType((batch, *out, channels), storage),
+        storage,
         scale=(rows.n, rows.d, columns.n, columns.d),
         offset=(rows.offset, columns.offset),
         border=(rows.border(height, out[0]), columns.border(width, out[1])),
@@ -194,13 +203,7 @@ def _mixed(
     return terms[0] if len(terms) == 1 else t.add(*terms)
 
 
-# round_half_away(double(acc) * scale), FULLY_CONNECTED's requantization, and halves away from zero, on TOSA.
-#
-#     RESCALE       of acc times an odd factor, proven equal at every level (`numerics.division_fit`)
-#     comparison    of |acc| with the threshold of a candidate (`numerics.staircase`), where no RESCALE is equal
-#
-# 48-bit sums that are proven to fit int32 are brought there by RESCALE first.
-
+# Rescalings by a double, and halves away from zero.
 
 _I31 = (1 << 31) - 1
 
@@ -222,9 +225,9 @@ def _scaled(op: RescaleF64, t: Tosa) -> Value:
         x, scale, least, most = _coarse(x, scale, least, most, t)
     lows, highs = to.minimum - zero, to.maximum - zero
     if to == i8 or float(scale.max()) >= 0.5:
-        found = _by_rescale(x, scale, lows, highs, least, most, t, to, zero)
-        if found is not None:
-            return found
+        rescaled = _by_rescale(x, scale, lows, highs, least, most, t, to, zero)
+        if rescaled is not None:
+            return rescaled
     return _by_comparison(x, scale, max(-lows, highs), least, most, t, to, zero)
 
 
@@ -237,9 +240,8 @@ def _coarse(x: Value, scale: np.ndarray, least: int, most: int, t: Tosa) -> tupl
             "result near the middle between two can be one count off"
         )
         least, most = (least >> spare), min((most >> spare) + 1, _I31)
-    unit = np.asarray([1 << 14], np.int64)
-    narrow = emit_rescale(t, x, unit, np.asarray([14 + spare], np.int64), i32)
-    return narrow, scale * 2.0**spare, least, most
+    unit, shift = _UNIT_48
+    return emit_rescale(t, x, unit, shift + spare, i32), scale * 2.0**spare, least, most
 
 
 def _by_rescale(
@@ -284,28 +286,24 @@ def _by_comparison(
     n = t.minimum(n, constant_row(t, line.last - 1))
     reached = t.cast(t.greater_equal(magnitude, _threshold(line, n, t)), i32)
     y = t.add(n, reached)
-    zeros = t.constant(np.asarray(0))
+    zeros = t.constant(0)
     return saturated(t.select(t.greater(zeros, x), t.sub(zeros, y), y), t, to, zero, last)
 
 
 def _threshold(line: ThresholdLine, n: Value, t: Tosa) -> Value:
     """T(n + 1)."""
-    rows: dict[str, Any] = {}
-    for name in ("whole", "part", "part_offset", "rest"):
-        rows[name] = constant_row(t, getattr(line, name))
-    spread = t.mul(n, t.constant(np.asarray(1 << line.spread)))
-    low = t.mul(t.add(spread, constant_row(t, line.rest_offset)), rows["rest"], shift=31 + line.spread)
-    below = t.add(t.add(t.mul(n, rows["part"]), rows["part_offset"]), low)
-    whole = t.add(t.mul(n, rows["whole"]), constant_row(t, line.whole_offset))
+    row = partial(constant_row, t)
+    spread = t.mul(n, t.constant(1 << line.spread))
+    low = t.mul(t.add(spread, row(line.rest_offset)), row(line.rest), shift=31 + line.spread)
+    below = t.add(t.add(t.mul(n, row(line.part)), row(line.part_offset)), low)
+    whole = t.add(t.mul(n, row(line.whole)), row(line.whole_offset))
     return t.add(whole, t.arithmetic_right_shift(below, constant_row(t, line.bits)))
 
 
 @lowering(RoundingDivideByPot)
 def rounding_divide_by_pot(op: RoundingDivideByPot, t: Tosa) -> Value:
-    """x / 2^exponent of a 48-bit sum, halves away from zero: one is taken from what is negative, and halves go up.
-
-    A RESIZE's sum that int32 does not hold is divided as `tflq.tosa.lowering.resize` can.
-    """
+    """x / 2^exponent of a 48-bit sum, halves away from zero: 1 is taken off negative sums, and halves go up. A RESIZE's
+    sum that int32 does not hold is `divided`."""
     exponent, source = int(op.exponent), op.input.producer
     if exponent > 16:
         if source is not None and isinstance(source, Resize):
@@ -313,11 +311,11 @@ def rounding_divide_by_pot(op: RoundingDivideByPot, t: Tosa) -> Value:
         raise Refused(f"a sum of {16 + exponent} bits, rounded away from zero, has no form in TOSA")
     x = t.value(op.input)
     if x.type.storage == i64:
-        x = emit_rescale(t, x, np.asarray([1 << 14], np.int64), np.asarray([14], np.int64), i32)
+        x = emit_rescale(t, x, *_UNIT_48, i32)
     if not exponent:
         return t.cast(x, i16)
     if exponent == 16:  # the least int32 has the result of the one after it
         x = limited(x, t, i32.minimum + 1, None)
-    x = t.add(x, t.arithmetic_right_shift(x, t.constant(np.asarray(31))))
-    y = t.arithmetic_right_shift(x, t.constant(np.asarray(exponent)), round=True)
+    x = t.add(x, t.arithmetic_right_shift(x, t.constant(31)))
+    y = t.arithmetic_right_shift(x, t.constant(exponent), round=True)
     return t.cast(y, op.result.type.storage)

@@ -1,7 +1,14 @@
-"""Pieces of data movement that lowerings of many families use: reshape, join, cut, take.
+"""What lowerings of many families use: sizes that are known, int64 in int32, and reshape, join, cut, take.
+
+TOSA 1.0 has no run-time shapes: what an operator of TFLite takes as a tensor of sizes, axes or indices must be known
+here, because the file says it, or because it follows from constants and from shapes (`analysis.known`).
 
 CONCAT takes 64 tensors at most at level 8k (MAX_TENSOR_LIST_SIZE), so more are joined in groups. It takes int16 only
 with the extension of that name; without it the values are joined as int32.
+
+TOSA 1.0 has no int64, only the 48 bits that a convolution, MATMUL or RESIZE sums in. A value that is provably within
+int32 is kept as one: a widening CAST then needs no operator, and arithmetic on such values is in int32 if the result
+cannot leave it. A product that can is left to the RESCALE that reads it (`widened_product`). All else is refused.
 """
 
 from __future__ import annotations
@@ -21,10 +28,8 @@ from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, i16, i32, i64
 from tflq.tosa.lowering.context import Tosa, lowering
 
-# Sizes, axes and indices that are known before the model runs.
-#
-# TOSA 1.0 has no run-time shapes: what an operator of TFLite takes as a tensor of sizes must be a constant here. It
-# is one if the file says so, or if it follows from constants and from shapes (`analysis.known`).
+_MOST = 64
+_I31 = 1 << 31
 
 
 def known_elements(value: Value) -> Known | None:
@@ -47,8 +52,8 @@ def _computed(value: Value, seen: dict[Value, Known | None]) -> Known | None:
         return None
     computes = not isinstance(op, (TflShape, Rank))
     known = [_elements(v, seen) if computes and v is not None else None for v in op.operands]
-    found = elements_of(op, [None if v is None else v.type.shape for v in op.operands], known)
-    return None if found is None else found[op.results.index(value)]
+    elements = elements_of(op, [None if v is None else v.type.shape for v in op.operands], known)
+    return None if elements is None else elements[op.results.index(value)]
 
 
 def known_array(value: Value) -> np.ndarray | None:
@@ -68,9 +73,14 @@ def constant_of(value: Value, what: str) -> np.ndarray:
     return array
 
 
+def numbers_of(value: Value, what: str) -> list[int]:
+    """The elements of such an operand as integers."""
+    return [int(v) for v in constant_of(value, what).reshape(-1)]
+
+
 def known_axis(axis: Value, rank: int) -> int:
-    """An operand that is one axis of a tensor of a rank."""
-    return int(constant_of(axis, "axis").reshape(-1)[0]) % rank
+    """The axis, of a tensor of a rank, that an operand holds."""
+    return numbers_of(axis, "axis")[0] % rank
 
 
 def dims_of(value: Value) -> tuple[int | None, ...]:
@@ -87,34 +97,21 @@ def product(dims: Sequence[int | None]) -> int | None:
     return None if None in dims else math.prod(d or 0 for d in dims)
 
 
-_MOST = 64
-
-
 def reshaped(t: Tosa, x: Value, shape: Shape) -> Value:
-    """RESHAPE, which infers one dim at most."""
-    if shape is None or sum(d is None for d in shape) > 1:
+    """RESHAPE; Refused if more than one dim is open."""
+    if shape is None or shape.count(None) > 1:
         raise Refused("the shape of the result has more than one dim that is not known, and TOSA infers only one")
     return t.reshape(x, shape)
 
 
 def joined(t: Tosa, parts: Sequence[Value], axis: int) -> Value:
-    """CONCAT of tensors, those without elements left out; none if only one is left."""
+    """CONCAT of the tensors that have elements; no operator if that is one."""
     parts = [p for p in parts if dims_of(p)[axis] != 0] or list(parts[:1])
     if parts[0].type.storage == i16 and len(parts) > 1 and not t.target.has("int16"):
         return t.cast(joined(t, [t.cast(p, i32) for p in parts], axis), i16)
     while len(parts) > _MOST:
-        parts = [_concat(t, parts[i : i + _MOST], axis) for i in range(0, len(parts), _MOST)]
-    return _concat(t, parts, axis)
-
-
-def _concat(t: Tosa, parts: Sequence[Value], axis: int) -> Value:
-    if len(parts) == 1:
-        return parts[0]
-    shapes = [dims_of(p) for p in parts]
-    dims = [next((d for d in column if d is not None), None) for column in zip(*shapes, strict=True)]
-    along = [s[axis] for s in shapes]
-    dims[axis] = None if None in along else sum(d or 0 for d in along)
-    return t.concat(parts, axis)
+        parts = [joined(t, parts[i : i + _MOST], axis) for i in range(0, len(parts), _MOST)]
+    return parts[0] if len(parts) == 1 else t.concat(parts, axis)
 
 
 def part(t: Tosa, x: Value, axis: int, start: int, size: int) -> Value:
@@ -130,23 +127,19 @@ def take(t: Tosa, x: Value, index: np.ndarray, axis: int) -> Value:
     shape = list(x.type.shape or ())
     size, count = shape[axis], int(index.size)
     if (np.diff(index) == 1).all():
-        start = [0] * len(shape)
-        start[axis], shape[axis] = int(index[0]), count
-        return t.slice(x, start, shape)
+        return part(t, x, axis, int(index[0]), count)
     if size == 1:
         return t.tile(x, [count if a == axis else 1 for a in range(len(shape))])
     order = [axis, *(a for a in range(len(shape)) if a != axis)]
-    first = x if axis == 0 or all(shape[a] == 1 for a in range(axis)) else t.transpose(x, order)
-    moved = first is not x
-    rest = [shape[a] for a in order[1:]] if moved else [d for a, d in enumerate(shape) if a != axis]
-    width = None if None in rest else int(np.prod([d or 0 for d in rest], dtype=np.int64))
+    rest = [shape[a] for a in order[1:]]
+    moved = any(shape[a] != 1 for a in range(axis))
+    first = t.transpose(x, order) if moved else x
     indices = constant(np.ascontiguousarray(index, np.int32).reshape(1, -1))
-    taken = t.gather(t.reshape(first, (1, size, width)), indices)
-    if not moved:
-        shape[axis] = count
-        return t.reshape(taken, shape)
-    back = np.argsort(order).tolist()
-    return t.transpose(t.reshape(taken, (count, *rest)), back)
+    taken = t.gather(t.reshape(first, (1, size, product(rest))), indices)
+    if moved:
+        return t.transpose(t.reshape(taken, (count, *rest)), np.argsort(order).tolist())
+    shape[axis] = count
+    return t.reshape(taken, shape)
 
 
 def kept_storage(t: Tosa, value: Value) -> ScalarType:
@@ -155,14 +148,7 @@ def kept_storage(t: Tosa, value: Value) -> ScalarType:
     return i32 if storage == i64 else storage
 
 
-# int64 of the integer form: TOSA 1.0 has none, only the 48 bits that a convolution, MATMUL or RESIZE sums in.
-#
-# A value that is provably within int32 is kept as one: a widening CAST is no operator, and arithmetic on such values
-# whose result cannot leave int32 is arithmetic in int32. A product of two of them that can is left to the RESCALE
-# that reads it (`widened_product`). All else is refused.
-
-
-_I31 = 1 << 31
+# int64 of the integer form.
 
 
 def fits_int32(bounds: Range) -> bool:
@@ -182,7 +168,7 @@ def narrow(operand: Value, t: Tosa) -> Value:
 
 
 def in_int32(op: Op, t: Tosa) -> list[Value]:
-    """The operands of arithmetic; if it is on int64, in int32. Refused if the operands or the result may not fit."""
+    """The operands of arithmetic, in int32 if it is on int64. Refused if the operands or the result may not fit."""
     if op.result.type.storage == i64 and not fits_int32(t.ranges.of(op.result)):
         raise Refused(f"'{op.result.name}' is int64, which TOSA lacks, and may leave int32")
     return [narrow(v, t) for v in op.operands if v is not None]
@@ -199,9 +185,8 @@ def widened_product(value: Value, t: Tosa) -> tuple[Value, Value] | None:
 
 
 def product_by(x: Value, y: Value, multiplier: int, shift: int, t: Tosa) -> Value | None:
-    """(x y multiplier + 2^(shift - 1)) >> shift of two operands within int32; None unless one of them, multiplied,
-    fits int32: MUL with a shift has a 64-bit product.
-    """
+    """(x y multiplier + 2^(shift - 1)) >> shift of two operands within int32, by MUL with a shift, whose product has 64
+    bits; None unless one of the operands, multiplied, fits int32."""
     for a, b in ((x, y), (y, x)):
         reach = max(abs(v) for v in t.ranges.of(b))
         if reach * multiplier < _I31:
@@ -210,12 +195,12 @@ def product_by(x: Value, y: Value, multiplier: int, shift: int, t: Tosa) -> Valu
     return None
 
 
-# SHAPE, RANK and RANGE: constants, where no dim is left open; FILL. Kernels: shape.cc, rank.cc, range.cc, fill.cc.
+# SHAPE, RANK, RANGE and FILL.
 
 
 @lowering(TflShape, Rank, TflRange)
 def known_sizes(op: TflShape | Rank | TflRange, t: Tosa) -> Value:
-    """The constant that it is. Sources: kernels/shape.cc, rank.cc, range.cc."""
+    """A constant, where no dim is left open. Sources: kernels/shape.cc, rank.cc, range.cc."""
     array = known_array(op.result)
     if array is None:
         raise Refused("its result is known only when the model runs, and TOSA 1.0 has no run-time shapes")
@@ -224,10 +209,8 @@ def known_sizes(op: TflShape | Rank | TflRange, t: Tosa) -> Value:
 
 @lowering(Fill)
 def fill(op: Fill, t: Tosa) -> Value:
-    """TILE of one element."""
-    shape = [int(d) for d in constant_of(op.dims, "shape").reshape(-1)]
-    value = op.value
-    if value.is_constant:
-        one = narrow(value, t)
+    """TILE of one element. Source: kernels/fill.cc."""
+    shape, one = numbers_of(op.dims, "shape"), narrow(op.value, t)
+    if one.is_constant:
         return t.constant(np.full(shape, one.array.reshape(())), one.type.storage)
-    return t.spread(t.reshape(narrow(value, t), ()), shape)
+    return t.spread(t.reshape(one, ()), shape)

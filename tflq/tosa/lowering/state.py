@@ -1,9 +1,14 @@
-"""VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE on TOSA's variables, and those of the integer form.
+"""Variables and control flow: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE, and variables of the integer
+form, on TOSA's variables; IF and WHILE as COND_IF and WHILE_LOOP; CALL and STABLEHLO_COMPOSITE as the ops of the
+function, in place.
 
 A variable has a name and an initial value: what the functions that CALL_ONCE runs assign to it, else zeros (TFLite
 fails to read what was never assigned). TOSA 1.0 has variables of int8 and of floats; booleans are kept as int8, int16
-and int32 as their bytes, the low one first, in a separate dim. Kernels: var_handle.cc, read_variable.cc,
-assign_variable.cc, call_once.cc.
+and int32 as their bytes, the low one first, in a separate dim.
+
+Functions that COND_IF and WHILE_LOOP name take and give signed tensors, as the operators around them do, and the
+variables that they use. Kernels: var_handle.cc, read_variable.cc, assign_variable.cc, call_once.cc, if.cc, while.cc,
+stablehlo_composite.cc.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ from tflq.tosa.lowering.shaping import joined, part
 
 @lowering(VarHandle)
 def var_handle(op: VarHandle, t: Tosa) -> Value:
-    """Nothing: a variable is found by its name."""
+    """No operator: a variable is known by its name."""
     handle = Value(op.result.type)
     t.handles[handle] = variable_name(op)
     return handle
@@ -37,7 +42,7 @@ def var_handle(op: VarHandle, t: Tosa) -> Value:
 
 @lowering(CallOnce)
 def call_once(op: CallOnce, t: Tosa) -> list[Value]:
-    """Nothing: what the function assigns is initial values."""
+    """No operator: the function assigns initial values."""
     t.need("variable", "CALL_ONCE")
     if t.scope is not None:
         raise Refused("a branch or a loop runs it, and TOSA's variables have their initial values from the start")
@@ -60,7 +65,8 @@ def read_variable(op: ReadVariable, t: Tosa) -> Value:
 
 @lowering(AssignVariable)
 def assign_variable(op: AssignVariable, t: Tosa) -> list[Value]:
-    return _write(t, _declared(op, t, op.value), op.value)
+    hold(t, _declared(op, t, op.value), t.value(op.value))
+    return []
 
 
 @lowering(Variable)
@@ -81,11 +87,12 @@ def read(op: VariableRead, t: Tosa) -> Value:
 
 @lowering(VariableWrite)
 def write(op: VariableWrite, t: Tosa) -> list[Value]:
-    return _write(t, op.variable, op.input)
+    hold(t, op.variable, t.value(op.input))
+    return []
 
 
 def _fetched(t: Tosa, name: str, result: Value) -> Value:
-    """What a variable holds, put together from its bytes."""
+    """The value of a variable, put together from its bytes."""
     storage, shape = t.storage(result), _shape(result)
     kept = t.op(VariableRead, [], [_kept_type(t, result)], {"name": name}).result
     if storage == i1:
@@ -105,14 +112,8 @@ def _fetched(t: Tosa, name: str, result: Value) -> Value:
     return t.cast(t.reshape(total or kept, shape), storage)
 
 
-def _write(t: Tosa, name: str, source: Value) -> list[Value]:
-    """Makes a value what a variable holds."""
-    hold(t, name, t.value(source))
-    return []
-
-
 def _store(t: Tosa, name: str, x: Value) -> None:
-    """Writes a variable, taken apart into bytes. The last write of a function stays."""
+    """Writes a variable, taken apart into bytes, in the place of an earlier write of the function."""
     storage, shape = x.type.storage, _shape(x)
     if name in t.written:
         t.ops.remove(t.written[name])
@@ -126,7 +127,7 @@ def _store(t: Tosa, name: str, x: Value) -> None:
 
 
 def _declared(op: ReadVariable | AssignVariable, t: Tosa, value: Value) -> str:
-    """The name of the variable that an operator reads or writes, which holds such values."""
+    """The name of the variable that an operator reads or writes; it is declared for such values."""
     t.need("variable", op.short_name.upper())
     name = t.handles.get(t.value(op.resource))
     if name is None:
@@ -136,7 +137,7 @@ def _declared(op: ReadVariable | AssignVariable, t: Tosa, value: Value) -> str:
 
 
 def _declare(t: Tosa, name: str, value: Value) -> None:
-    """Gives the module a variable that holds such values. Refused if it has one of the name that holds others."""
+    """Gives the module a variable for such values. Refused if it has one of that name for others."""
     type = _kept_type(t, value)
     if name not in t.variables:
         initial = _initial(t, name, value)
@@ -149,7 +150,7 @@ def _declare(t: Tosa, name: str, value: Value) -> None:
 
 
 def scope_of(t: Tosa, functions: Sequence[int], operands: Sequence[Value | None]) -> Scope:
-    """The variables that functions called on operands use; each is declared."""
+    """The variables that functions use when they are called on operands; each is declared."""
     handles = tuple(None if v is None or not is_handle(v) else t.handles.get(t.value(v)) for v in operands)
     found: dict[str, list[Use]] = {}
     for index in functions:
@@ -161,14 +162,14 @@ def scope_of(t: Tosa, functions: Sequence[int], operands: Sequence[Value | None]
 
 
 def held(t: Tosa, name: str, type: TensorType) -> Value:
-    """What a variable holds that is declared."""
+    """The value of a variable at this place."""
     if name not in t.held:
         t.held[name] = _fetched(t, name, Value(type))
     return t.held[name]
 
 
 def hold(t: Tosa, name: str, value: Value) -> None:
-    """Makes a value what a variable holds that is declared."""
+    """Gives a variable another value, which an entry point writes."""
     t.held[name] = value
     if t.scope is None:
         _store(t, name, value)
@@ -182,7 +183,7 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 
 def _kept_type(t: Tosa, value: Value) -> TensorType:
-    """The type of the variable that holds such values."""
+    """The type of a variable for such values."""
     storage, shape = t.storage(value), _shape(value)
     if storage in (i16, i32):
         return TensorType((storage.bits // 8, *shape), i8)
@@ -200,39 +201,32 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 def _initial(t: Tosa, name: str, value: Value) -> np.ndarray | None:
-    """What CALL_ONCE assigns to a variable, last: stored integers, signed. Refused if two functions that it runs assign
-    different values: which one holds depends on what a caller runs first."""
+    """The last value that CALL_ONCE assigns to a variable: stored integers, signed. Refused if two functions that it
+    runs assign different values: which of them holds depends on what a caller runs first."""
     started = {access.once: access.value for access in t.accesses.named(name) if access.once is not None}
     last: tuple[Value, np.ndarray] | None = None
     for source in started.values():
-        found = _stored(source)
-        if found is None:
+        start = _stored(source)
+        if start is None:
             continue  # CALL_ONCE is refused
-        if t.storage(found) != t.storage(value) or _shape(found) != _shape(value):
-            raise Refused(
-                f"the variable '{name}' starts as '{source.name}', {source.type}, "
-                f"and holds '{value.name}', {value.type}"
-            )
-        array = t.value(found).array
+        begins = f"the variable '{name}' starts as"
+        if t.storage(start) != t.storage(value) or _shape(start) != _shape(value):
+            raise Refused(f"{begins} '{source.name}', {source.type}, and holds '{value.name}', {value.type}")
+        array = t.value(start).array
         if last is not None and not np.array_equal(last[1], array):
-            raise Refused(
-                f"the variable '{name}' starts as '{last[0].name}' in one function, as '{source.name}' in another"
-            )
+            raise Refused(f"{begins} '{last[0].name}' in one function, as '{source.name}' in another")
         last = source, array
     return None if last is None else last[1]
 
 
 def _stored(value: Value) -> Value | None:
-    """The constant that a value is, of whatever type."""
+    """The constant behind a value, of whatever type."""
     while isinstance(value.producer, Scast):
         value = value.producer.input
     return value if value.is_constant else None
 
 
-# IF and WHILE as COND_IF and WHILE_LOOP; CALL and STABLEHLO_COMPOSITE as what the function called does, in place.
-#
-# Functions that COND_IF and WHILE_LOOP name take and give signed tensors, as the operators around them do, and the
-# variables that they use. Kernels: if.cc, while.cc, stablehlo_composite.cc.
+# Control flow and calls.
 
 
 @lowering(If)
@@ -245,7 +239,7 @@ def cond_if(op: If, t: Tosa) -> list[Value]:
         _fits(t, index, op.inputs, op.results)
     scope = scope_of(t, [then, otherwise], op.inputs)
     if any(is_handle(v) for v in op.results):
-        raise Refused("it gives a handle, and a variable has to be known by its name")
+        raise Refused("it gives a handle, and a variable must be known by its name")
     state = [held(t, name, type) for name, type in scope.given]
     graphs = {"then_graph": t.callee(then, scope), "else_graph": t.callee(otherwise, scope)}
     types = dict(scope.given)
@@ -258,7 +252,7 @@ def cond_if(op: If, t: Tosa) -> list[Value]:
 
 @lowering(While)
 def while_loop(op: While, t: Tosa) -> list[Value]:
-    """One function as long as another says so. Variables that either uses are carried along."""
+    """One function as long as another says so. The variables that either uses are carried along."""
     t.need("controlflow", "WHILE")
     condition, body = op.cond_subgraph_index, op.body_subgraph_index
     inputs = _given(op.operands, t)
@@ -288,7 +282,7 @@ def while_loop(op: While, t: Tosa) -> list[Value]:
 
 
 def _given(operands: Sequence[Value | None], t: Tosa) -> list[Value]:
-    """The operands but for handles. Refused if one is of 64 bits."""
+    """The operands without handles. Refused if one is of 64 bits."""
     for value in operands:
         if value is not None and value.type.storage == i64:
             raise Refused(f"'{value.name}', which it takes, is of 64 bits")
@@ -309,19 +303,16 @@ def _fits(t: Tosa, index: int, operands: Sequence[Value | None], results: Sequen
 
 
 def _alike(a: TensorType, b: TensorType) -> bool:
-    """Whether two types are one, as far as they are known."""
-    if a.element != b.element:
-        return False
-    if a.shape is None or b.shape is None:
-        return True
-    return len(a.shape) == len(b.shape) and all(
-        d == e or d is None or e is None for d, e in zip(a.shape, b.shape, strict=True)
-    )
+    """Whether two types are equal, as far as they are known."""
+    if a.element != b.element or a.shape is None or b.shape is None:
+        return a.element == b.element
+    pairs = zip(a.shape, b.shape, strict=False)
+    return len(a.shape) == len(b.shape) and all(d == e or d is None or e is None for d, e in pairs)
 
 
 @lowering(Call, StablehloComposite)
 def inlined(op: Call | StablehloComposite, t: Tosa) -> list[Value]:
-    """What its function does, in place."""
+    """The ops of its function."""
     index = op.subgraph if isinstance(op, Call) else op.decomposition_subgraph_index
     _fits(t, index, op.operands, op.results)
     function, location = t.module.functions[index], t.location

@@ -1,9 +1,18 @@
-"""Operators of one operand: absolute values, signs, roots and functions of floats.
+"""Operators of one operand: absolute values, signs, roots, functions of floats, activations, normalizations.
 
-    sqrt      1 / RSQRT, right for 0 and infinity
-    round     half to even, from the distance to the floor: what CAST does with ties is the device's
+    sqrt           1 / RSQRT, right for 0 and infinity
+    round          half to even, from the distance to the floor: how CAST rounds ties is up to the device
+    elu            exp(x) - 1 below 0, an absolute error of 2^-24 where it vanishes
+    gelu           x / 2 (1 + erf(x / sqrt 2)), or with tanh; an absolute error of |x| 2^-24 where the bracket vanishes
+    softmax        exp(beta (x - max)) / sum
+    log_softmax    (x - max) - log(sum of exp(x - max))
+    l2             x / max(sqrt(sum of squares), 1e-6), over the last dim
+    local response x (bias + alpha * sum of the squares of channels c - radius .. c + radius - 1)^-beta; the sums
+                   are one MATMUL by a band of ones
 
-Sources: kernels/elementwise.cc, neg.cc, sign.cc, exp.cc, floor.cc, ceil.cc, round.h, zeros_like.cc.
+CLAMP is on int8 (int16 by the extension) and floats. Sources: kernels/elementwise.cc, neg.cc, sign.cc, exp.cc,
+floor.cc, ceil.cc, round.h, zeros_like.cc, activations.cc, gelu.h, hard_swish.h, elu.h, l2norm.cc,
+internal/reference/softmax.h, log_softmax.h, l2normalization.h, reference_ops.h.
 """
 
 from __future__ import annotations
@@ -57,19 +66,17 @@ from tflq.dialects.tosa.elementwise import (
 )
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType, f32, i1, i8, i16, i32
-from tflq.tosa.lowering import floats as float_arithmetic
+from tflq.ir.types import f32, i1, i8, i16, i32
 from tflq.tosa.lowering.arithmetic import positive_power
 from tflq.tosa.lowering.context import Tosa, lowering
-from tflq.tosa.lowering.floats import float_activation, floating, reciprocal, scalar
+from tflq.tosa.lowering.floats import float_activation, float_sign, floating, need_float, reciprocal, scalar
 from tflq.tosa.lowering.rescale import limited, plain, stored
 from tflq.tosa.lowering.shaping import dims_of, kept_storage, narrow
 
 
 @lowering(TflAbs)
 def absolute(op: TflAbs, t: Tosa) -> Value:
-    if op.input.type.storage.is_float:
-        float_arithmetic.need_float(t, op)
+    need_float(t, op, op.input)
     return stored(t.emit(Abs, [plain(op.input, t)]), op.result, t)
 
 
@@ -77,7 +84,7 @@ def absolute(op: TflAbs, t: Tosa) -> Value:
 def negate(op: Neg, t: Tosa) -> Value:
     x = plain(op.input, t)
     if x.type.storage.is_float:
-        float_arithmetic.need_float(t, op)
+        need_float(t, op)
         return t.emit(Negate, [x], input1_zp=0, output_zp=0)
     return stored(t.sub(t.constant(np.asarray(0)), x), op.result, t)
 
@@ -86,11 +93,12 @@ def negate(op: Neg, t: Tosa) -> Value:
 def sign(op: Sign, t: Tosa) -> Value:
     x = plain(op.input, t)
     if x.type.storage.is_float:
-        return float_arithmetic.float_sign(t, x)
+        return float_sign(t, x)
     return stored(limited(x, t, -1, 1), op.result, t)
 
 
 _SAME: Final[dict[type[Operator], type[Operator]]] = {
+    Logistic: Sigmoid,
     TflCeil: Ceil,
     TflCos: Cos,
     TflExp: Exp,
@@ -98,13 +106,13 @@ _SAME: Final[dict[type[Operator], type[Operator]]] = {
     TflLog: Log,
     TflRsqrt: Rsqrt,
     TflSin: Sin,
+    TflTanh: Tanh,
 }
 """TOSA's operator for each of TFLite's that it has."""
 
 
 @floating(*_SAME)
 def same(op: Operator, t: Tosa, x: Value) -> Value:
-    """TOSA's operator of the same name."""
     return t.emit(_SAME[type(op)], [x])
 
 
@@ -130,7 +138,7 @@ def round_half_to_even(op: Op, t: Tosa, x: Value) -> Value:
 
 @lowering(ZerosLike)
 def zeros_like(op: ZerosLike, t: Tosa) -> Value:
-    """A constant; of an open dim, zeros as long as the operand: all of it covered by a choice that is never made."""
+    """A constant; where a dim is open, a SELECT that always takes zeros, in the operand's shape."""
     x = op.input
     shape, storage, zero = dims_of(x), kept_storage(t, op.result), t.zero_point(op.result)
     if None not in shape:
@@ -141,16 +149,6 @@ def zeros_like(op: ZerosLike, t: Tosa) -> Value:
 
 
 # Activations, CLAMP and softmax.
-#
-# CLAMP is on int8 (int16 by the extension) and floats. Of floats:
-#
-#     elu            exp(x) - 1 below 0, an absolute error of 2^-24 where it vanishes
-#         gelu           x / 2 (1 + erf(x / sqrt 2)), or with tanh; an absolute error of |x| 2^-24 where the bracket
-#     vanishes
-#     softmax        exp(beta (x - max)) / sum
-#     log_softmax    (x - max) - log(sum of exp(x - max))
-#
-# Sources: kernels/activations.cc, gelu.h, hard_swish.h, elu.h, internal/reference/softmax.h, log_softmax.h.
 
 
 @lowering(Clamp)
@@ -162,11 +160,6 @@ def clamp(op: Clamp, t: Tosa) -> Value:
     if x.type.storage == i8 or (x.type.storage == i16 and t.target.has("int16")):
         return t.clamp(x, low - offset, high - offset)
     return t.cast(limited(t.cast(x, i32), t, low, high), x.type.storage)
-
-
-@floating(Logistic, TflTanh)
-def same_activation(op: Logistic | TflTanh, t: Tosa, x: Value) -> Value:
-    return t.emit(Tanh if isinstance(op, TflTanh) else Sigmoid, [x])
 
 
 @floating(Relu, Relu6, ReluN1To1)
@@ -239,14 +232,7 @@ def _centred(t: Tosa, x: Value) -> Value:
     return t.sub(x, t.reduce("max", x, last_dim(x)))
 
 
-# L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION, in float, over the last dim.
-#
-#     l2             x / max(sqrt(sum of squares), 1e-6)
-#     local response x (bias + alpha * sum of the squares of channels c - radius .. c + radius - 1)^-beta; the sums are
-#                    one MATMUL by a band of ones
-#
-# Sources: kernels/internal/reference/l2normalization.h, reference_ops.h; l2norm.cc.
-
+# L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION.
 
 _LEAST_NORM = 1e-6
 
@@ -269,7 +255,7 @@ def local_response_normalization(op: LocalResponseNormalization, t: Tosa, x: Val
     distance = np.arange(depth)[:, None] - np.arange(depth)  # of the channel that is added, from the result's
     band = t.constant(((distance >= -radius) & (distance < radius))[None], f32)
     rows = t.reshape(t.mul(x, x), (1, int(np.prod([d or 0 for d in shape[:-1]])), depth))
-    sums = t.emit(MatMul, [rows, band], TensorType(rows.type.shape, f32), a_zp=0, b_zp=0)
+    sums = t.emit(MatMul, [rows, band], f32, a_zp=0, b_zp=0)
     base = t.add(t.mul(sums, scalar(t, op.alpha, sums)), scalar(t, op.bias, sums))
     factor = positive_power(t, base, scalar(t, -op.beta, base))
     return t.mul(x, t.reshape(factor, shape))
