@@ -14,8 +14,6 @@ from tflq.light import dataclass
 from tflq.options import Options
 from tflq.report import Row
 
-__all__ = ["Cost", "slower_than_source", "source_arena", "total"]
-
 _PRODUCTS: Final = (Conv2D, DepthwiseConv2D, FullyConnected)
 """What `mac` is about; on 8 bits every interpreter has kernels for them."""
 

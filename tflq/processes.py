@@ -23,20 +23,6 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import IO, Any, Final, Generic, NoReturn, TypeVar
 
-__all__ = [
-    "Died",
-    "call",
-    "die_with_parent",
-    "how_ended",
-    "in_processes",
-    "kill_group",
-    "kills_by_system",
-    "last_words",
-    "limited",
-    "resident_bytes",
-    "signal_name",
-]
-
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
 

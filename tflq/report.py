@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tflq.tosa.check import Requirements
     from tflq.tosa.lowering.context import Note
 
-__all__ = ["JSON_VERSION", "PATHS", "Outcome", "Report", "Row", "short_type"]
-
 JSON_VERSION = 2
 PATHS = ("integer", "float", "kept")
 Outcome = Literal["integer", "float", "kept", "kernel", "unquantized"]

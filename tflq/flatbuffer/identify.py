@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import struct
-import zipfile
 from collections.abc import Sequence
 from typing import Final
 
@@ -114,6 +113,8 @@ def _is_text(head: bytes) -> bool:
 
 def _of_zip(data: bytes | memoryview) -> tuple[str, str]:
     """What an archive holds."""
+    import zipfile
+
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except zipfile.BadZipFile:

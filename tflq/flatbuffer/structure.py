@@ -25,8 +25,6 @@ from tflq.numerics.tables import distinct
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check"]
-
 _SMALLEST = 12  # root reference, identifier and the root's soffset
 _MOST_TABLES = 150_000
 """Tables that any file may have, with one more for every `table_bytes`: what is read of one takes up to 1 KiB or so."""

@@ -34,17 +34,6 @@ from tflq.ir.types import (
 )
 from tflq.light import replace
 
-__all__ = [
-    "ELEMENTS",
-    "TENSOR_TYPES",
-    "quantization_fields",
-    "quantized_element",
-    "read_tensor",
-    "resolve_details",
-    "tensor_fields",
-    "without_fields",
-]
-
 _NAMES: Final = """
     FLOAT32=f32 FLOAT16=f16 INT32=i32 UINT8=ui8 INT64=i64 STRING=!tfl.string BOOL=i1 INT16=i16 COMPLEX64=complex<f32>
     INT8=i8 FLOAT64=f64 COMPLEX128=complex<f64> UINT64=ui64 RESOURCE=!tfl.resource VARIANT=!tfl.variant UINT32=ui32

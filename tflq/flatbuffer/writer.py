@@ -26,8 +26,6 @@ from tflq.flatbuffer.layout import OpcodeTable, table
 from tflq.flatbuffer.pack import OperatorPacker, TensorPacker
 from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Signature, Value
 
-__all__ = ["pieces", "write"]
-
 LARGEST: Final = 2**31
 LIMIT: Final = LARGEST - 2**26
 """Constants of more bytes go behind the flatbuffer, whose offsets end at 2 GiB; the rest is room for tables."""

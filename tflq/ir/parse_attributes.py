@@ -13,8 +13,6 @@ from tflq.ir.parse_types import ElementParser
 from tflq.ir.print_types import AttributePrinter, TypePrinter, type_text
 from tflq.ir.types import ElementType, ScalarType, TensorType, f64, i64
 
-__all__ = ["AttributeParser", "Blob"]
-
 _BLOB_NAME = re.compile(r"[A-Za-z_][\w$.]*")
 _NUMBER_AHEAD = re.compile(r"[-+]?\d")
 _ATTRIBUTE_ALIAS = re.compile(r"#[A-Za-z_][\w$.]*")

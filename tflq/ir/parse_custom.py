@@ -18,8 +18,6 @@ from tflq.ir.core import Value
 from tflq.ir.parse_ops import READERS, Form, OpParser, Types
 from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, index
 
-__all__ = ["COMPARE_FLOAT", "COMPARE_INTEGER", "CustomParser", "Reader"]
-
 COMPARE_FLOAT = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split())
 """What arith.cmpf tests, by the number that its attribute `predicate` holds."""
 COMPARE_INTEGER = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")

@@ -13,8 +13,6 @@ from tflq.ir.parse_custom import CustomParser
 from tflq.ir.parse_ops import Form
 from tflq.ir.types import TensorType, i1, i32, i64
 
-__all__ = ["StablehloParser"]
-
 _DIMENSION = re.compile(r"dims?")
 _LISTS = {
     "stablehlo.transpose": {"dims": "permutation"},
