@@ -1,4 +1,4 @@
-"""What a pass is, how passes run, and what a run leaves behind: records, log lines, and dumps of the IR.
+"""What a pass is, how passes run, and what a run leaves behind: records, and dumps of the IR.
 
 A pass is a frozen dataclass whose fields are its options. `run` changes the module in place, or makes another, and
 returns it and whether anything changed. A pass says which form it takes and which form it makes. What it learns for
@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
 from tflq.dialects.forms import Form, verify_form
 from tflq.errors import FileError, OptionError, Reason, TflqError, VerificationError, fault_of_pass
@@ -25,9 +23,7 @@ from tflq.ir.core import Function, Module, Op
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
 from tflq.light import dataclass, field
-
-if TYPE_CHECKING:
-    from logging import Logger
+from tflq.logs import DEBUG, stage
 
 
 class PassResult(NamedTuple):
@@ -230,40 +226,6 @@ class SourceFunctions:
     for. Legalization copies the ops that it keeps, so no later pass changes these."""
 
     functions: Sequence[Function] = ()
-
-
-# The log. The logger `tflq` is silent until the caller gives it, or the root logger, a handler. INFO: a line for each
-# stage of a conversion, with its seconds. DEBUG: also one for each pass, and one when a stage begins (its record has
-# `begins`). WARNING: what the report warns of.
-
-DEBUG: Final = 10
-INFO: Final = 20
-WARNING: Final = 30
-"""The levels of `logging`, which is not imported if nobody else has: then no handler can listen."""
-
-
-def logger() -> Logger:
-    import logging
-
-    library = logging.getLogger("tflq")
-    if not library.handlers:
-        library.addHandler(logging.NullHandler())
-    return library
-
-
-def log(level: int, text: str, *values: object, extra: Mapping[str, Any] | None = None) -> None:
-    """Logs a text with values in it, if anybody may listen."""
-    if "logging" in sys.modules:
-        logger().log(level, text, *values, extra=extra)
-
-
-@contextmanager
-def stage(what: str, level: int = INFO) -> Iterator[None]:
-    """Logs that a stage begins, and how long it took. Whoever handles an error logs it."""
-    log(DEBUG, "%s ...", what, extra={"begins": what})
-    start = time.perf_counter()
-    yield
-    log(level, "%s: %.3f s", what, time.perf_counter() - start)
 
 
 # `--dump-ir FOLDER`: `00-read.mlir`, then a file for each pass that changed something, with the number of the pass.

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tflq.backends import DEFAULT, backend, named_by, suffixes
 from tflq.collector import collected_rarely
-from tflq.contract import INFO, WARNING, Dump, LargeTables, Pipeline, Step, check_folder, log, stage
+from tflq.contract import Dump, LargeTables, Pipeline, Step, check_folder
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
 from tflq.files import check_outputs, replace_files, tidy
 from tflq.formats import Source, held, read, size_of
 from tflq.ir.core import Module
 from tflq.light import dataclass, replace
+from tflq.logs import INFO, WARNING, log, stage
 from tflq.options import Fallback, Options, Prefer, Semantics, State, asked, check_for_source_of_tosa
 from tflq.pipelines import form_of, narrowing, report_of
 from tflq.report import Report
