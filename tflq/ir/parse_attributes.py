@@ -13,7 +13,6 @@ from tflq.ir.parse_types import ElementParser
 from tflq.ir.print_types import AttributePrinter, TypePrinter, type_text
 from tflq.ir.types import ElementType, ScalarType, TensorType, f64, i64
 
-_BLOB_NAME = re.compile(r"[A-Za-z_][\w$.]*")
 _NUMBER_AHEAD = re.compile(r"[-+]?\d")
 _ATTRIBUTE_ALIAS = re.compile(r"#[A-Za-z_][\w$.]*")
 _TYPE_AHEAD = re.compile(r"(?:tensor|vector|memref|tuple|complex)<|[!(]|u?i\d+\b|b?f\d\w*|(?:index|none)\b")
@@ -183,7 +182,7 @@ class AttributeParser(ElementParser):
         self.expect("<")
         self.skip()
         at = self.pos
-        buffer = self.blob(self.take(_BLOB_NAME, "a resource's name"), at)
+        buffer = self.blob(self.word("a resource's name"), at)
         self.expect(">")
         self.expect(":")
         at = self.pos

@@ -152,8 +152,8 @@ class StablehloParser(CustomParser):
             form.attributes[_WINDOW[word]] = TypedArray.of(np.array(value, np.int64), i64)
 
     def _reduce(self, form: Form) -> None:
-        """`(%x init: %y) applies OP across dimensions = [N] : types`; if the body has several ops, without `applies` and
-        with `reducer(%a: type, %b: type) {region}`."""
+        """`(%x init: %y) applies OP across dimensions = [N] : types`. If the body has several ops: no `applies`, and
+        `reducer(%a: type, %b: type) {region}`."""
         inputs: list[str] = []
         inits: list[str] = []
         while self.accept("("):
