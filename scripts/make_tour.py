@@ -27,7 +27,7 @@ from tflq.formats import read, read_any_form  # noqa: E402
 from tflq.ir.core import Function, Module, Op, Value  # noqa: E402
 from tflq.ir.types import TensorType, UniformQuantizedType, i8  # noqa: E402
 from tflq.options import asked  # noqa: E402
-from tflq.pipelines import lowering, narrowing  # noqa: E402
+from tflq.pipelines import narrowing  # noqa: E402
 
 PAGE = ROOT / "docs" / "tour.md"
 HEAD = """# A tour: one ADD from bytes to bytes
@@ -120,7 +120,7 @@ def converted(source: bytes, format: str, folder: str) -> tuple[Module, list[str
     """A model converted with every table that pays, whatever its size: the module and the names of the passes."""
     options, module, passed = asked(format, None), read(source), []
     dump = Dump(folder, module)
-    for step in Pipeline([*narrowing(options, "tfl"), *lowering(options, "tfl")], "tfl").steps(module):
+    for step in Pipeline([*narrowing(options, "tfl"), *options.backend.lowering(options, "tfl")], "tfl").steps(module):
         module = step.module
         passed.append(step.item.name)
         dump.after(step)

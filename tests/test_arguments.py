@@ -16,7 +16,7 @@ CONVERT: list[tuple[dict[str, Any], str]] = [
     ({"cut": "conv1"}, "cut='conv1': expected a list of tensor names; write cut=['conv1']"),
     ({"cut": None}, "cut=None: expected a list of tensor names; leave it out for none"),
     ({"cut": [3]}, "cut[0]=3: expected a list of tensor names"),
-    ({"rules": tflq.Extension()}, "expected a list of extensions (tflq.Extension) and files of Python; write rules=["),
+    ({"rules": tflq.Extension()}, "expected a list of extensions (tflq.Extension) and Python files; write rules=["),
     ({"rules": "mine.py"}, "rules='mine.py': expected a list of extensions"),
     ({"rules": None}, "rules=None: expected a list of extensions"),
     ({"mac": None}, "mac=None is not known; known are integer, float32"),

@@ -57,7 +57,7 @@ def test_it_is_chosen_by_suffix_by_name_and_listed(tmp_path: Path, capsys: pytes
     assert "ints" in capsys.readouterr().out
     with pytest.raises(tflq.OptionError, match="did you mean 'ints'"):
         tflq.convert(MODEL, format="int")
-    with pytest.raises(tflq.OptionError, match="mac is for TFLite files"):
+    with pytest.raises(tflq.OptionError, match="mac 'float32' is for TFLite files"):
         tflq.convert(MODEL, format="ints", mac="float32")
     with pytest.raises(tflq.OptionError, match="target='tosa' is not known"):
         tflq.convert(MODEL, format="ints", target="tosa")

@@ -9,7 +9,7 @@ from threading import Barrier, Thread
 import pytest
 
 import tflq
-from tflq.conversion import collected_rarely
+from tflq.collector import collected_rarely
 
 USUAL = (700, 10, 10)
 

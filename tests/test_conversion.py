@@ -167,7 +167,7 @@ def test_the_same_scale_identity_keeps_both_names() -> None:
     [
         ({"mac": "float32"}, "mac 'float32' is for TFLite files"),
         ({"state": "kept"}, "state 'kept' is for TFLite files"),
-        ({"reset_signature": True}, "a reset signature is for TFLite files"),
+        ({"reset_signature": True}, "reset_signature is for TFLite files"),
     ],
 )
 def test_options_that_do_nothing_for_a_tosa_file(options: dict[str, Any], message: str) -> None:

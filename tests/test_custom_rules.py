@@ -55,7 +55,7 @@ def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main.run(["convert", str(path), str(out), "--rules", str(EXAMPLE), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["report"]["rows"][0]["path"] == "integer"
     assert main.run(["convert", str(path), str(out), "--rules", str(path), "--force"]) == 2
-    assert "this is not a file of Python" in capsys.readouterr().err
+    assert "this is not a Python file" in capsys.readouterr().err
 
 
 def test_rules_of_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def test_a_file_adds_a_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ("body", "line", "said"),
     [
         ("raise ValueError('it went off')", 11, "raises ValueError: it went off"),
-        ("pass", 10, "raises TypeError: run() gives NoneType, not a PassResult"),
+        ("pass", 10, "raises TypeError: run() returns NoneType, not a PassResult"),
         (
             "module.main.inputs *= 2; return PassResult(module, True)",
             10,

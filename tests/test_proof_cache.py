@@ -57,5 +57,5 @@ def test_conversions_share_a_folder(tmp_path: Path) -> None:
         assert [conversion.result().data for conversion in made] == [want] * 4
     assert any(tmp_path.iterdir())
     assert tflq.convert(MODEL, cache=tmp_path).data == want
-    with pytest.raises(tflq.OptionError, match="TOSA needs none"):
+    with pytest.raises(tflq.OptionError, match="cache is for TFLite files"):
         tflq.convert(MODEL, format="tosa", cache=tmp_path)

@@ -20,7 +20,7 @@ from tflq.flatbuffer.writer import write
 from tflq.formats import Source, read
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.options import Fallback, Options, Semantics, State, asked
-from tflq.pipelines import form_of, lowering, narrowing
+from tflq.pipelines import form_of, narrowing
 from tflq.select.lowering import Mac
 from tflq.verification.difference import Tolerance, difference
 from tflq.verification.inputs import made
@@ -337,7 +337,7 @@ class _Search:
         steps, found, source = [Checked(0, "read", "interpreter", True)], None, module.source
         unchecked: list[str] = []
         ops = _ops(module)
-        for number, step in enumerate(Pipeline(lowering(options, "tfl"), "tfl").steps(module), 1):
+        for number, step in enumerate(Pipeline(options.backend.lowering(options, "tfl"), "tfl").steps(module), 1):
             if not step.modified:
                 continue
             progress(f"running what {step.item.name} made")

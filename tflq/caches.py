@@ -1,7 +1,8 @@
-"""Bytes kept in a folder by key, for any number of processes at once: an entry is whole, or it is a miss.
+"""Bytes kept in a folder by key, and proofs kept in one: `--cache DIR`.
 
-An entry is a file that begins with the SHA-256 of the rest. It is written under another name and renamed. The folder
-has shelves, each with a share of the limit. When one is too full, what was not read for the longest time goes.
+Any number of processes may share a folder: an entry is whole, or it is a miss. An entry is a file that begins with the
+SHA-256 of the rest; it is written under another name and renamed. The folder has shelves, each with a share of the
+limit. When a shelf is too full, the entries that were not read for the longest time go.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _DIGEST: Final = 32  # bytes of a SHA-256
 
 
 class DiskCache:
-    """A folder of at most `limit` bytes. What goes wrong costs only time; what cannot be kept is logged."""
+    """A folder of at most `limit` bytes. Errors only cost time; a result that cannot be kept is logged."""
 
     def __init__(self, folder: str | os.PathLike[str], limit: int, shelves: int = 256) -> None:
         self._folder = Path(folder)
@@ -43,7 +44,7 @@ class DiskCache:
         return content if hashlib.sha256(content).digest() == data[:_DIGEST] else None
 
     def put(self, key: str, content: bytes) -> None:
-        """Keeps it, unless it is larger than a shelf."""
+        """Keeps the content, unless it is larger than a shelf."""
         if len(content) + _DIGEST > self._most:
             return
         place = self._place(key)
@@ -74,24 +75,21 @@ class DiskCache:
             excess -= size
 
 
-# Proofs kept in a folder, by what went into them: `--cache DIR`.
-#
-# A key is the SHA-256 of the function, the source of `tflq.numerics`, and the arguments. Any number of processes may
-# share a folder, and what is damaged is computed anew.
-
-
 LIMIT: Final = 256 << 20
-"""Bytes that a folder may hold."""
+"""Bytes that a folder of proofs may hold."""
 
 SHELVES: Final = 16
-"""Few, so that a large table fits on one."""
+"""Of a folder of proofs: few, so that a large table fits on one."""
 
 Argument: TypeAlias = np.ndarray | int | float | str | bool
 Arrays: TypeAlias = Sequence[np.ndarray]
 
 
 class ProofCache:
-    """A folder of what slow functions of numbers gave. FileError if it cannot be made."""
+    """A folder of results of slow functions of numbers. FileError if it cannot be made.
+
+    A key is the SHA-256 of the function, the source of `tflq.numerics`, and the arguments.
+    """
 
     def __init__(self, folder: str | os.PathLike[str], limit: int = LIMIT) -> None:
         with file_errors(folder):
@@ -99,7 +97,7 @@ class ProofCache:
         self._entries = DiskCache(folder, limit, SHELVES)
 
     def __call__(self, function: Callable[..., Arrays], *arguments: Argument) -> Arrays:
-        """`function(*arguments)`, read where it is known. The function has to be pure, and of `tflq.numerics`."""
+        """`function(*arguments)`, read if it is known. The function must be pure, and one of `tflq.numerics`."""
         key = _key(function, arguments)
         if (known := self._entries.get(key)) is not None:
             return _unpacked(known)
@@ -121,7 +119,7 @@ def _key(function: Callable[..., object], arguments: Sequence[Argument]) -> str:
 
 @cache
 def _revision() -> str:
-    """What tells one state of the code that computes from another."""
+    """Tells different states of the code of `tflq.numerics` apart."""
     digest = hashlib.sha256()
     for path in sorted(Path(PACKAGE, "numerics").glob("*.py")):
         digest.update(path.read_bytes())

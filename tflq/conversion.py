@@ -1,27 +1,26 @@
-"""The main job as a library call: a source, a destination, and what a conversion gives."""
+"""`tflq.convert`: reads a source, runs the passes, and writes the result; and `Conversion`, what it returns."""
 
 from __future__ import annotations
 
-import gc
 import os
 import re
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tflq.backends import backend, named_by, suffixes
-from tflq.contract import INFO, WARNING, LargeTables, Pipeline, Step, log, stage
+from tflq.backends import DEFAULT, backend, named_by, suffixes
+from tflq.collector import collected_rarely
+from tflq.contract import Dump, LargeTables, Pipeline, Step, check_folder
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
 from tflq.files import check_outputs, replace_files, tidy
 from tflq.formats import Source, held, read, size_of
 from tflq.ir.core import Module
 from tflq.light import dataclass, replace
+from tflq.logs import INFO, WARNING, log, stage
 from tflq.options import Fallback, Options, Prefer, Semantics, State, asked, check_for_source_of_tosa
-from tflq.pipelines import form_of, lowering, narrowing, report_of
+from tflq.pipelines import form_of, narrowing, report_of
 from tflq.report import Report
 from tflq.select.lowering import Mac
 
@@ -31,59 +30,19 @@ if TYPE_CHECKING:
     from tflq.dialects.forms import Form
     from tflq.extensions import Extension
 
-
-# Python's collector of cycles, made rare while objects are made by the hundred thousand and few of them are garbage.
-#
-# It is not turned off: where threads convert without end, one is always converting, and nothing would ever be
-# collected. With these thresholds the conversion of a network of some thousand operators ends before the first
-# collection.
-
-
-RARELY: Final = 50_000
-"""Objects to be made, less those freed, before a collection. Python's number is below a thousand: it searches a hundred
-times while modules are imported or a model is converted, and finds nothing."""
-_RARE: Final = (RARELY, 2, 3)
-"""The older objects are looked through after fewer collections than usual."""
-
-_LOCK = threading.Lock()
-_running = 0
-_before: tuple[int, ...] = ()
-
-
-@contextmanager
-def collected_rarely() -> Iterator[None]:
-    """Meanwhile cycles are looked for rarely, or as rarely as they were; afterwards as before. Threads may do so at the
-    same time: the last one to end sets it back, unless the program has set something else."""
-    global _running, _before
-    with _LOCK:
-        if not _running:
-            _before = gc.get_threshold()
-            if 0 < _before[0] < _RARE[0]:  # 0: never
-                gc.set_threshold(*_RARE)
-        _running += 1
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _running -= 1
-            if not _running and gc.get_threshold()[0] == _RARE[0]:
-                gc.set_threshold(*_before)
-
-
-if TYPE_CHECKING:
     _OfSource = tuple[int, Arena | None, str, str]
-    """Of the cost: `bytes_in`, `arena_in`, `slower` and `instead`."""
+    """`bytes_in`, `arena_in`, `slower` and `instead` of the cost."""
 
 SMALL, MOST_GROWTH = 100_000, 20
-"""A result is at most so many times as large as a source of fewer bytes than that, where tables decide it."""
+"""The result of a source of fewer than `SMALL` bytes is at most `MOST_GROWTH` times as large, if tables decide it."""
 _TABLE, _INSTEAD = 1 << 16, 1 << 12
-"""Bytes of a table of two operands, and about those of the arithmetic in its place."""
+"""Bytes of a table of two operands, and roughly of the arithmetic that replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a pass took: milliseconds of its own and of the verifier, if that ran after it, and how many ops there were
-    before and after."""
+    """What a pass took: milliseconds of the pass, and of the verifier if it ran after it; the number of ops before and
+    after."""
 
     name: str
     modified: bool
@@ -120,7 +79,7 @@ class Conversion:
         self,
         module: Module | None,
         report: Report,
-        format: str = "tflite",
+        format: str = DEFAULT,
         target: Any = None,
         timings: Sequence[Timing] = (),
         options: Options | None = None,
@@ -198,14 +157,14 @@ class Conversion:
         return Cost(bytes_in, bytes_out, arena_in, self.arena, slower, instead)
 
     def _size(self, function: int) -> int:
-        """Bytes of the file of one entry; it is made if it was not made before."""
+        """Bytes of the file of one entry, which is made if it was not made before."""
         if function not in self._sizes:
             deque(self.pieces(function), maxlen=0)
         return self._sizes[function]
 
     @cached_property
     def _of_source(self) -> _OfSource:
-        """What of the cost a module that is read from the files does not say."""
+        """The part of the cost that the files do not say."""
         if not backend(self.format).builtins or self._options is None:
             return self._bytes_in, None, "", ""
         from tflq.cost import slower_than_source, source_arena
@@ -354,8 +313,8 @@ def observed(
     rules: Sequence[Extension | str | os.PathLike[str]] = (),
     **asked_for: Any,
 ) -> Conversion:
-    """As `convert`. dump_ir: a folder for the text of the model as it was read, and after each pass that changed
-    something (`00-read.mlir`, `03-legalize.mlir`, ...); see `tflq.contract`."""
+    """As `convert`. dump_ir: a folder for the text of the model as it was read and after each pass that changed
+    something (`00-read.mlir`, `03-legalize.mlir`, ...)."""
     check_path("destination", destination)
     check_flags(force=force)
     format = _format(format, destination)
@@ -368,8 +327,6 @@ def observed(
     inputs = source, target, *rules
     check_outputs([("the destination", path)], inputs=inputs, force=force)
     if dump_ir is not None:
-        from tflq.contract import check_folder
-
         check_folder(dump_ir, beside=[path], inputs=inputs, force=force)
     source = held(source)
     with stage(f"reading {source}" if isinstance(source, (str, os.PathLike)) else "reading"):
@@ -392,25 +349,17 @@ def observed(
     for text in dict.fromkeys(conversion.report.warnings):
         log(WARNING, "%s", text)
     if path is not None:
-        write(conversion, destinations(conversion, path), inputs=inputs, force=force)
+        write(conversion, destinations(conversion.module, format, path), inputs=inputs, force=force)
     return conversion
 
 
 def _lowered(
-    module: Module,
-    options: Options,
-    form: Form,
-    format: str,
-    dump_ir: str | os.PathLike[str] | None,
+    module: Module, options: Options, form: Form, format: str, dump_ir: str | os.PathLike[str] | None
 ) -> Conversion:
-    """A module as it was read, converted."""
-    dump = None
-    if dump_ir is not None:
-        from tflq.contract import Dump
-
-        dump = Dump(dump_ir, module)
+    """The conversion of a module that was just read."""
+    dump = None if dump_ir is None else Dump(dump_ir, module)
     timings = []
-    passes = [*narrowing(options, form), *lowering(options, form)]
+    passes = [*narrowing(options, form), *options.backend.lowering(options, form)]
     for step in Pipeline(passes, form, each=dump is not None).steps(module):
         module = step.module
         timings.append(Timing.of(step))
@@ -420,28 +369,29 @@ def _lowered(
 
 
 def _with_fewer_tables(conversion: Conversion, options: Options, source: Source) -> Options | None:
-    """Options that leave out those tables of two operands that save least, if a small source has become too large; the
-    second time all of them."""
+    """Options that leave out the tables of two operands that save least, if the result of a small source is too large;
+    the second time all of them."""
     if not options.backend.builtins or options.most_tables == 0:
         return None
     tables = conversion.module.record.find(LargeTables)
     if tables is None or not tables.gains or (size := size_of(source)) >= SMALL:
         return None
-    made = conversion._size(0)
-    if made <= MOST_GROWTH * size:
+    result = conversion._size(0)
+    if result <= MOST_GROWTH * size:
         return None
     gains = sorted(tables.gains, reverse=True)
-    room = MOST_GROWTH * size - (made - _TABLE * len(gains)) - _INSTEAD * len(gains)
+    room = MOST_GROWTH * size - (result - _TABLE * len(gains)) - _INSTEAD * len(gains)
     kept = 0 if options.most_tables is not None else max(0, min(room // _TABLE, len(gains) - 1))
     return replace(options, least_table=gains[kept - 1] if kept else 0.0, most_tables=kept)
 
 
 def _entries(module: Module, format: str) -> Iterator[tuple[str, int]]:
-    """Key and function of each file: one for each function that a signature names, else one."""
+    """Key and function of each file: one for each function that a signature names, or one in all."""
     functions = {s.function: s.key or "" for s in module.signatures or ()}
-    one = backend(format).one_entry
-    if not one or len(functions) < 2:
-        yield "", next(iter(functions), 0) if one else 0
+    if not backend(format).one_entry:
+        yield "", 0
+    elif len(functions) < 2:
+        yield "", next(iter(functions), 0)
     else:
         yield from ((key, at) for at, key in functions.items())
 
@@ -450,16 +400,12 @@ Destinations: TypeAlias = Sequence[tuple[str, int]]
 """Where each file of a conversion goes, and the function that is its entry."""
 
 
-def destinations(conversion: Conversion, path: str | os.PathLike[str]) -> Destinations:
-    """Where each file goes. FileError if two would meet."""
-    return places_of(conversion.module, conversion.format, path)
-
-
-def places_of(module: Module, format: str, path: str | os.PathLike[str]) -> Destinations:
-    """Where the files of a module's entries go: TOSA has one for each of several."""
+def destinations(module: Module, format: str, path: str | os.PathLike[str]) -> Destinations:
+    """Where the file of each entry of a converted module goes. FileError if two would have the same place."""
     entries = list(_entries(module, format))
     stem, suffix = os.path.splitext(path := tidy(path))
-    places = [path] if len(entries) == 1 else [f"{stem}.{_word(key)}{suffix}" for key, _ in entries]
+    words = [re.sub(r"[^\w-]+", "_", key) for key, _ in entries]
+    places = [path] if len(entries) == 1 else [f"{stem}.{word}{suffix}" for word in words]
     if len(set(places)) < len(places):
         what = f"signatures {', '.join(key for key, _ in entries)} would share a file"
         raise FileError(path, what, remedy="convert one at a time")
@@ -469,35 +415,30 @@ def places_of(module: Module, format: str, path: str | os.PathLike[str]) -> Dest
 def expected_places(
     source: Source, path: str | os.PathLike[str], *, format: str, target: str | None, **asked_for: Any
 ) -> Destinations:
-    """Where the files of a conversion would go: its entries are those that narrowing leaves of the source."""
+    """Where the files of a conversion would go: narrowing alone decides which entries it has."""
     options = asked(format, target, **asked_for)
     module = read(source)
     form = form_of(module)
-    return places_of(Pipeline(narrowing(options, form), form).run(module).module, format, path)
+    return destinations(Pipeline(narrowing(options, form), form).run(module).module, format, path)
 
 
 def write(conversion: Conversion, places: Destinations, *, inputs: Iterable[object], force: bool) -> None:
-    """Writes files of a conversion, all or none."""
+    """Writes the files of a conversion, all or none."""
     check_outputs([("a signature's file", place) for place, _ in places], inputs=inputs, force=force)
     with stage(f"writing {', '.join(place for place, _ in places)}"):
         replace_files(((place, conversion.pieces(function)) for place, function in places), force=force)
-
-
-def _word(key: str) -> str:
-    """A signature's key as a part of a file's name."""
-    return re.sub(r"[^\w-]+", "_", key)
 
 
 def _format(format: str | None, destination: str | os.PathLike[str] | None) -> str:
     if format is not None:
         backend(format)
     if destination is None:
-        return format or "tflite"
+        return format or DEFAULT
     suffix = os.path.splitext(destination)[1][1:]
     if format is not None and (suffix in backend(format).suffixes or suffix not in suffixes()):
         return format
     named = named_by(destination)
     if format not in (None, named):
-        path = os.fspath(destination or "")
-        raise OptionError(Reason(f"the suffix says another format than {format}", path, value=format))
+        what = f"the suffix says another format than {format}"
+        raise OptionError(Reason(what, os.fspath(destination), value=format))
     return named

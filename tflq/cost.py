@@ -1,4 +1,4 @@
-"""What a conversion costs whoever runs its result: file, memory, and whether an interpreter runs it slower."""
+"""What a conversion costs whoever runs its result: size, memory, and whether an interpreter runs it more slowly."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from tflq.light import dataclass
 from tflq.options import Options
 from tflq.report import Row
 
-__all__ = ["Cost", "slower_than_source", "source_arena", "total"]
-
 _PRODUCTS: Final = (Conv2D, DepthwiseConv2D, FullyConnected)
-"""What `mac` is about; on 8 bits every interpreter has kernels for them."""
+"""The operators that `mac` is about. Every interpreter has 8-bit kernels for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +79,13 @@ class Cost:
 
 
 def source_arena(module: Module) -> Arena | None:
-    """The arena that the source of a converted module needs; None for one of TOSA."""
+    """The arena that the source of a converted module needs; None for a TOSA file."""
     source = module.record.find(SourceFunctions)
     return None if source is None else arena_of(Module(list(source.functions)))
 
 
 def total(costs: Sequence[Cost]) -> Cost:
-    """What several conversions cost together. The arenas are those of models of which both are known."""
+    """What several conversions cost together. Arenas count for models of which both are known."""
     known = [(cost.arena_in, cost.arena) for cost in costs if cost.arenas is not None]
     before, after = (tuple(filter(None, side)) for side in zip(*known, strict=True)) if known else ((), ())
     slow = [cost.instead for cost in costs if cost.slower]
@@ -109,8 +107,7 @@ def _sum(arenas: Sequence[Arena]) -> Arena | None:
 
 
 def slower_than_source(module: Module, rows: Sequence[Row], options: Options) -> tuple[str, str]:
-    """`Cost.slower` and `Cost.instead` of a converted module, by the rows of its report and the options of its
-    conversion."""
+    """`Cost.slower` and `Cost.instead` of a converted module, from its report and the options of its conversion."""
     decided = zip(Decisions.of(module), rows, strict=True)
     spread = [decision.op for decision, row in decided if row.path != "kept" and row.made > 1]
     if not options.backend.builtins or not _had_kernels(spread, options):
@@ -126,8 +123,8 @@ def _slower(what: str, which: str) -> str:
 
 
 def _had_kernels(lowered: Iterable[Op], options: Options) -> bool:
-    """Whether an interpreter has fast kernels, and right ones, for some of these operators: those on 8 bits. The table
-    of its kernels, which takes a while to read, is not asked about the products that every network has."""
+    """Whether an interpreter has fast and correct kernels, those on 8 bits, for some of these operators. The table of
+    its kernels takes a while to read, so it is not asked about the products that every network has."""
     ops = [op for op in lowered if any(_is_of_8_bits(value) for value in op.tensors)]
     if not options.kernels.kernels and any(isinstance(op, _PRODUCTS) and _is_usual(op) for op in ops):
         return True
@@ -145,8 +142,8 @@ def _is_of_8_bits(value: Value) -> bool:
 
 
 def _is_usual(op: Op) -> bool:
-    """Whether both operands of a product and its result are of one quantized 8-bit type: uint8 with one scale, or int8
-    with weights of zero point 0."""
+    """Whether the operands of a product and its result have one quantized 8-bit type: uint8 with one scale, or int8
+    with weights whose zero point is 0."""
     types = [value.type for value in (op.operand(0), op.operand(1), op.result)]
     if not all(type.quantized for type in types):
         return False

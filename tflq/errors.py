@@ -1,4 +1,4 @@
-"""The errors a caller can catch, all of one family, and the reasons that they carry.
+"""The errors that a caller can catch, the reasons that they carry, and the checks of a call's arguments.
 
     TflqError
       InvalidModelError    the bytes are not a valid model
@@ -8,7 +8,7 @@
       OptionError          an option, or a combination of them, makes no sense (also a ValueError)
       FileError            a file cannot be read or written (also an OSError)
 
-Every one has `reasons`: what is wrong, where, and what can be done, as data; its message is these in words. All can be
+Each has `reasons`: what is wrong, where, and what can be done, as data. Its message says the same in words. All can be
 pickled and copied.
 """
 
@@ -18,31 +18,13 @@ import math
 import operator
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tflq.light import dataclass
 
 if TYPE_CHECKING:
     from typing import Protocol
-
-
-# Numbers in JSON documents: finite ones as they are, with all their digits; JSON has no others, these are strings.
-
-
-def plain_numbers(document: Any) -> Any:
-    """A document whose floats are all finite: "NaN", "Infinity" and "-Infinity", which `float()` reads, stand for the
-    others; tuples become lists."""
-    if isinstance(document, dict):
-        return {key: plain_numbers(value) for key, value in document.items()}
-    if isinstance(document, (list, tuple)):
-        return [plain_numbers(value) for value in document]
-    if isinstance(document, float) and not math.isfinite(document):
-        return "NaN" if math.isnan(document) else "Infinity" if document > 0 else "-Infinity"
-    return document
-
-
-if TYPE_CHECKING:
 
     class _Location(Protocol):
         """Where an operator comes from, as `tflq.ir.core.Location` says it."""
@@ -151,16 +133,17 @@ class Reason:
         """The fields by name. A number that is not finite, or a value that JSON cannot express, becomes a text."""
         from dataclasses import fields
 
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        value = (
-            self.value.item() if hasattr(self.value, "item") and not getattr(self.value, "shape", ()) else self.value
-        )
+        value = self.value
+        if hasattr(value, "item") and not getattr(value, "shape", ()):
+            value = value.item()
         plain = isinstance(value, (str, int, float)) or value is None
-        return {**found, "value": plain_numbers(value) if plain else str(value)}
+        document = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**document, "value": plain_numbers(value) if plain else str(value)}
 
 
-class Refused(Exception):  # noqa: N818 an answer of what converts one operator
-    """An operator has no such form. What walks over the model catches it and collects the reasons in one `TflqError`.
+class Refused(Exception):  # noqa: N818 an answer, not an error
+    """An operator cannot be converted in this way. The walk over the model catches it and collects the reasons in one
+    `TflqError`.
 
     Args:
         what: Why not.
@@ -240,7 +223,7 @@ _SHORT = 100
 
 
 def _restored(kind: type[TflqError], state: Mapping[str, Any]) -> TflqError:
-    """The error that was pickled or copied. Its constructor asks for other arguments than `args` holds."""
+    """The error that was pickled or copied, without its constructor, whose arguments `args` does not hold."""
     error = kind.__new__(kind)
     for name, value in state.items():
         setattr(error, name, value)
@@ -327,29 +310,28 @@ class ParseError(InvalidModelError):
         self.args = (self.message,)
 
 
-# Arguments of a call: what is not of the kind that it takes is an `OptionError` that says what is expected.
+# Arguments of a call. A value of the wrong kind is an `OptionError` that says what is expected.
 
-
-_ARGUMENTS_SHORT = 60
+_SHORT_VALUE = 60
 _MANY = 32
 
 
 def not_expected(name: str, value: object, expected: str, *, remedy: str = "") -> OptionError:
-    """The error of an argument that is of another kind than expected."""
+    """The error for an argument of the wrong kind."""
     text = repr(value)
-    shown = text if len(text) <= _ARGUMENTS_SHORT else f"<{type(value).__name__}>"
+    shown = text if len(text) <= _SHORT_VALUE else f"<{type(value).__name__}>"
     return OptionError(Reason(f"{name}={shown}: expected {expected}", value=value, remedy=remedy))
 
 
 def choices(value: object, known: Iterable[str]) -> str:
-    """The remedy for a word that is not known: the nearest one, and all that are unless they are many."""
+    """The remedy for an unknown word: the nearest known one, and all of them unless they are many."""
     words = list(known)
     listed = f"known are {', '.join(words)}" if 0 < len(words) <= _MANY else ""
     return " ".join(filter(None, (nearest(value, words), listed)))
 
 
 def nearest(value: object, known: Iterable[str]) -> str:
-    """The question after the nearest of some words; empty if none is near."""
+    """A question that suggests the nearest of the known words; empty if none is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(value, list(known), n=1) if isinstance(value, str) else []
@@ -365,14 +347,14 @@ def check_choice(name: str, value: object, known: Sequence[str], *, optional: bo
 
 
 def check_flags(**flags: object) -> None:
-    """True or False each."""
+    """Each must be True or False."""
     for name, value in flags.items():
         if value is None or not hasattr(value, "__bool__"):
             raise not_expected(name, value, "True or False")
 
 
 def check_number(name: str, value: Any, least: float, *, whole: bool = False, optional: bool = False) -> None:
-    """A number that is at least so large, or None if it is optional."""
+    """A number that is at least `least`, or None if it is optional."""
     if value is None and optional:
         return
     try:
@@ -387,7 +369,7 @@ def check_number(name: str, value: Any, least: float, *, whole: bool = False, op
 
 
 def check_numbers(least: float, *, whole: bool = False, **numbers: Any) -> None:
-    """Numbers that are at least so large."""
+    """Numbers that are at least `least`."""
     for name, value in numbers.items():
         check_number(name, value, least, whole=whole)
 
@@ -425,15 +407,81 @@ def check_shapes(shapes: object) -> None:
 
 
 def items(name: str, value: Any, kinds: tuple[type, ...], what: str) -> tuple[Any, ...]:
-    """The items of a sequence, each of one of these kinds; a single one instead of the sequence is an error that says
-    how to write it."""
+    """The items of a sequence, each of one of these kinds. For a single item instead of a sequence, the error says how
+    to write it."""
     if isinstance(value, kinds):
         shown = repr(value) if isinstance(value, str) else "..."
         raise not_expected(name, value, f"a list of {what}", remedy=f"write {name}=[{shown}]")
     if value is None or not hasattr(value, "__iter__"):
         raise not_expected(name, value, f"a list of {what}", remedy="leave it out for none" if value is None else "")
-    found = tuple(value)
-    for i, item in enumerate(found):
+    values = tuple(value)
+    for i, item in enumerate(values):
         if not isinstance(item, kinds):
             raise not_expected(f"{name}[{i}]", item, f"a list of {what}")
-    return found
+    return values
+
+
+# Faults in Python code of a user, reported with file, line and what was raised there, not as a bug of tflq.
+
+_MEND = "mend the file"
+
+
+def fault_of_file(error: BaseException, path: str) -> OptionError:
+    """The error for what importing a file raised."""
+    if isinstance(error, SyntaxError) and error.filename == path:
+        text = f": {error.text.strip()}" if error.text else ""
+        return OptionError(Reason(f"{error.msg}{text}", path, place=str(error.lineno or 1), remedy=_MEND))
+    return OptionError(_raised(error, path, 1, "importing the file"))
+
+
+def fault_of_rule(error: Exception, rule: Callable[..., Any], at: _Location | None, name: str) -> OptionError:
+    """The error for what a rule raised, or for the invalid IR that it made, for an operator at a location, by its name
+    if it has none."""
+    reason = _raised(error, *_place(rule), f"the rule '{name_of(rule)}' for {at or name}")
+    if at is not None:
+        what = reason.what.replace(f": {at}: ", ": ", 1)  # the verifier says it as well
+        place = at.function, at.operator, at.opcode, at.tensor
+        reason = Reason(what, reason.path, *place, place=reason.place, remedy=reason.remedy)
+    return OptionError(reason)
+
+
+def fault_of_pass(error: BaseException, name: str, run: Callable[..., Any]) -> OptionError:
+    """The error for what a pass raised, or for the invalid IR that it left."""
+    return OptionError(_raised(error, *_place(run), f"the pass '{name}'"))
+
+
+def name_of(rule: Callable[..., Any]) -> str:
+    """What messages call a rule."""
+    return getattr(rule, "__qualname__", "") or repr(rule)
+
+
+def _place(function: Callable[..., Any]) -> tuple[str, int]:
+    """The file and the line of a function, if it is written in Python."""
+    code = getattr(function, "__code__", None)
+    return ("", 1) if code is None else (code.co_filename, code.co_firstlineno)
+
+
+def _raised(error: BaseException, path: str, line: int, who: str) -> Reason:
+    """The reason, at the innermost line of the file that the error went through, or else at `line`."""
+    from traceback import extract_tb
+
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == path and frame.lineno]
+    if isinstance(error, VerificationError):
+        did = f"makes invalid IR: {str(error).splitlines()[0]}"
+    else:
+        did = f"raises {type(error).__name__}" + (f": {error}" if str(error) else "")
+    missing = error.name if isinstance(error, ImportError) else None
+    remedy = f"install '{missing}' where tflq runs, or leave the import out" if missing else _MEND
+    return Reason(f"{who} {did}", path, place=str(lines[-1] if lines else line), remedy=remedy)
+
+
+def plain_numbers(document: Any) -> Any:
+    """A document for JSON, which has finite numbers only: "NaN", "Infinity" and "-Infinity", which `float()` reads,
+    stand for the others. Tuples become lists."""
+    if isinstance(document, dict):
+        return {key: plain_numbers(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [plain_numbers(value) for value in document]
+    if isinstance(document, float) and not math.isfinite(document):
+        return "NaN" if math.isnan(document) else "Infinity" if document > 0 else "-Infinity"
+    return document

@@ -1,6 +1,6 @@
-"""What packages and files of a user add: passes by name, and rules; dialects are found by `tflq.ir.registry`.
+"""Passes and rules that packages and Python files of a user add. (`tflq.ir.registry` finds their dialects.)
 
-A package names an `Extension` by an entry point in the group `tflq.rules`; a file of Python has it as `EXTENSION`.
+A package names an `Extension` by an entry point in the group `tflq.rules`; a Python file calls it `EXTENSION`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,14 @@ from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING
 
-from tflq.contract import fault_of_file
 from tflq.dialects.tfl.control import Custom
-from tflq.errors import OptionError, Reason, TflqError, items
+from tflq.errors import OptionError, Reason, TflqError, fault_of_file, items
 from tflq.files import file_errors
 from tflq.ir.core import Module, Op
 
 if TYPE_CHECKING:
     from tflq.contract import Pass
     from tflq.legalize.rule import Rule
-
-__all__ = ["Extension", "checked", "extension_of", "installed", "rules_for"]
 
 _GROUP = "tflq.rules"
 
@@ -62,7 +59,7 @@ class Extension:
 @cache
 def installed() -> tuple[Extension, ...]:
     """The extensions of installed packages. OptionError for an entry point that does not load, or is something else."""
-    found = []
+    extensions = []
     for entry in entry_points(group=_GROUP):
         named = f"the entry point '{entry.name}' of group {_GROUP}"
         remedy = "mend or uninstall the package that has it"
@@ -73,19 +70,17 @@ def installed() -> tuple[Extension, ...]:
             raise OptionError(Reason(what, entry.value, remedy=remedy)) from error
         if not isinstance(loaded, Extension):
             raise OptionError(Reason(f"{named} is not an Extension", entry.value, remedy=remedy))
-        found.append(loaded)
-    return tuple(found)
+        extensions.append(loaded)
+    return tuple(extensions)
 
 
 def extension_of(path: Path) -> Extension:
-    """The extension that a file of Python has. OptionError if it has none. Its module is called by the path and the
-    thread: neither another file of that name nor another thread that runs this one takes its place meanwhile."""
+    """The extension of a Python file. OptionError if it has none. The name of its module has the path and the thread in
+    it, so that neither another file of this name nor another thread that runs this file takes its place meanwhile."""
     place = hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:8]
     spec = importlib.util.spec_from_file_location(f"tflq_rules_{path.stem}_{place}_{get_ident()}", path)
     if spec is None or spec.loader is None:
-        raise OptionError(
-            Reason("this is not a file of Python", str(path), remedy="give a file whose name ends in .py")
-        )
+        raise OptionError(Reason("this is not a Python file", str(path), remedy="give a file whose name ends in .py"))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
@@ -96,31 +91,30 @@ def extension_of(path: Path) -> Extension:
     except BaseException as error:
         del sys.modules[spec.name]
         raise fault_of_file(error, str(path)) from error
-    made = getattr(module, "EXTENSION", None)
-    if not isinstance(made, Extension):
-        what = "the file has no EXTENSION" if made is None else f"EXTENSION is a {type(made).__name__}"
+    extension = getattr(module, "EXTENSION", None)
+    if not isinstance(extension, Extension):
+        what = "the file has no EXTENSION" if extension is None else f"EXTENSION is a {type(extension).__name__}"
         raise OptionError(Reason(what, str(path), remedy="end it with EXTENSION = tflq.Extension(...)"))
-    return made
+    return extension
 
 
 def checked(rules: object) -> tuple[Extension | str | os.PathLike[str], ...]:
-    """The items of `rules` as a call gives them. OptionError if they are something else."""
-    return items("rules", rules, (Extension, str, os.PathLike), "extensions (tflq.Extension) and files of Python")
+    """The argument `rules` of a call. OptionError if it is something else."""
+    return items("rules", rules, (Extension, str, os.PathLike), "extensions (tflq.Extension) and Python files")
 
 
 def rules_for(
     module: Module, given: Sequence[Extension | str | os.PathLike[str]]
 ) -> Mapping[str | type[Op], tuple[Rule, ...]]:
-    """The rules of extensions, or of files of Python, that were given; and, for custom operators that a module has and
-    these do not know, of installed packages."""
+    """The rules of the extensions and Python files given, and those of installed packages for custom operators of the
+    module that these do not cover."""
     rules: dict[str | type[Op], tuple[Rule, ...]] = {}
-    for each in given:
-        extension = each if isinstance(each, Extension) else extension_of(Path(each))
+    for item in given:
+        extension = item if isinstance(item, Extension) else extension_of(Path(item))
         for key, added in extension.rules.items():
             rules[key] = (*rules.get(key, ()), *added)
     codes = {op.code for op in module.ops() if isinstance(op, Custom)} - rules.keys()
     for code in sorted(codes):
-        found = tuple(rule for extension in installed() for rule in extension.rules.get(code, ()))
-        if found:
-            rules[code] = found
+        if of_packages := tuple(rule for extension in installed() for rule in extension.rules.get(code, ())):
+            rules[code] = of_packages
     return rules

@@ -1,7 +1,8 @@
-"""Output files: what may be written is checked before the work, and a file is whole or not there.
+"""Output files, TOML files, and the data files of the package.
 
-Every command checks the files that it is to write with `check_outputs`, and writes them with `replace_files`. No input
-is ever replaced, no other file without `force`, and on an error what was there stays.
+Every command checks the files that it will write with `check_outputs` before it works, and writes them with
+`replace_files`. An input is never replaced, another file only with `force`. A file is written whole or not at all: on
+an error, what was there before stays.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tflq.errors import FileError, OptionError, Reason
 Place: TypeAlias = str | os.PathLike[str] | int
 """A path, or the number of an open stream: 0 is standard input, 1 standard output."""
 Output: TypeAlias = tuple[str, Place | None]
-"""What messages call an output, such as "--report", and where it goes; None if it was not asked for."""
+"""What messages call an output, such as "--report", and where it goes; None if there will be none."""
 Pieces: TypeAlias = Iterable[bytes | bytearray | memoryview]
 
 _FORCE = "--force (in Python: force=True) replaces it"
@@ -28,7 +29,7 @@ _FORCE = "--force (in Python: force=True) replaces it"
 
 @contextmanager
 def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """What the system says against reading or writing a file is a FileError."""
+    """Turns an error of the system on reading or writing a file into a FileError."""
     try:
         yield
     except FileError:
@@ -40,13 +41,13 @@ def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 def check_outputs(
     outputs: Iterable[Output], *, inputs: Iterable[object] = (), force: bool = False, folders: bool = False
 ) -> None:
-    """Checks all files that a command is to write, before it starts to work.
+    """Checks all files that a command will write, before it starts to work.
 
-    inputs: what it reads, paths, streams or open files; what is none of these (a model's bytes) is passed over.
-    force: files that exist may be replaced; inputs never are. folders: those that are missing will be made.
+    inputs: what it reads. Paths, streams and open files are compared; others, such as the bytes of a model, are
+    ignored. force: files that exist may be replaced, but not inputs. folders: those that are missing will be made.
 
-    FileError: an output is an input, under whatever name; it exists; it is a folder, or there is no folder for it.
-    OptionError: two outputs are one file.
+    FileError: an output is an input, under any name; it exists; it is a folder, or its folder does not exist.
+    OptionError: two outputs are the same file.
     """
     read = {*map(_identity, inputs)} - {None}
     written: dict[tuple[str, str], str] = {}
@@ -77,27 +78,27 @@ def _check_place(path: str, *, exists: bool, force: bool, folders: bool) -> None
 
 
 def _identity(place: object) -> tuple[int, int] | None:
-    """What is the same for all names of a regular file; None if it is another thing, or not there."""
+    """What is the same for all names of a regular file; None if it is something else, or does not exist."""
     try:
         if isinstance(place, (str, os.PathLike, int)):
-            found = os.stat(place)
+            status = os.stat(place)
         elif isinstance(place, IOBase):
-            found = os.stat(place.fileno())
+            status = os.stat(place.fileno())
         else:
             return None
     except OSError:
         return None
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
 def _key(path: str) -> tuple[str, str]:
-    """What is the same for all paths to a file that need not be there yet."""
+    """What is the same for all paths to a file, which need not exist yet."""
     folder, name = os.path.split(os.path.realpath(path))
     return folder, name.casefold() if _ignores_case(folder) else name
 
 
 def _ignores_case(folder: str) -> bool:
-    """Whether the folder is found under its name in capitals, too."""
+    """Whether the folder can also be found under its name in the other case."""
     parent, name = os.path.split(folder)
     with suppress(OSError):
         return name != name.swapcase() and os.path.samefile(folder, os.path.join(parent, name.swapcase()))
@@ -105,15 +106,15 @@ def _ignores_case(folder: str) -> bool:
 
 
 def replace_file(destination: str | os.PathLike[str], pieces: Pieces, *, force: bool = True) -> None:
-    """As `replace_files`, one file."""
+    """As `replace_files`, for one file."""
     replace_files([(destination, pieces)], force=force)
 
 
 def replace_files(files: Iterable[tuple[str | os.PathLike[str], Pieces]], *, force: bool = True) -> None:
-    """Writes each file beside its place, and when all are whole, renames them. What is no regular file, such as a pipe,
-    is written as it is. A link is written through: the file that it leads to is replaced.
+    """Writes each file next to its place, and renames them when all are whole. A place that is not a regular file, such
+    as a pipe, is written directly. For a link, the file that it leads to is replaced.
 
-    FileError if that cannot be, or without `force` if one exists by then; what was there before stays.
+    FileError if this fails, or without `force` if a file exists by then; what was there before stays.
     """
     beside: list[tuple[str, str]] = []
     try:
@@ -160,14 +161,13 @@ def _rename(temporary: str, path: str, *, force: bool) -> None:
 
 
 def tidy(path: str | os.PathLike[str]) -> str:
-    """A path without "." and doubled slashes, as `pathlib` writes it; ".." stays, as it may lead out of a link."""
+    """A path without "." and double slashes, as `pathlib` writes it. ".." stays, since it may lead out of a link."""
     text = os.fspath(path)
     return text if ".." in text else os.path.normpath(text)
 
 
-# TOML files. Most of the library's own are sections of plain lines, each a text or a number; these are read here, ten
+# TOML files. Most of the library's own are sections of plain lines, each a text or a number. These are read here, ten
 # times as fast as by `tomllib`, which reads all others.
-
 
 _NO_CONTROLS: Final = r"\x00-\x08\x0a-\x1f\x7f"
 _LINE: Final = re.compile(
@@ -179,7 +179,7 @@ _LINE: Final = re.compile(
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The content of a file. ValueError, a `tomllib.TOMLDecodeError`, if it is not TOML."""
+    """The content of a file. ValueError (a `tomllib.TOMLDecodeError`) if it is not TOML."""
     content = _plain(text)
     if content is not None:
         return content
@@ -189,7 +189,7 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def _plain(text: str) -> dict[str, Any] | None:
-    """The content of sections of plain lines, in which nothing is said twice; None for any other file."""
+    """The content of sections of plain lines in which no key occurs twice; None for any other file."""
     content: dict[str, Any] = {}
     section = content
     end = 0
@@ -210,8 +210,7 @@ def _plain(text: str) -> dict[str, Any] | None:
     return content
 
 
-# Where the data files are: `schema/` and `rules/`, inside the package in a wheel, beside it in a checkout.
-
+# The data files `schema/` and `rules/`: inside the package in a wheel, next to it in a checkout.
 
 PACKAGE = os.path.dirname(os.path.realpath(__file__))
 
@@ -219,14 +218,14 @@ PACKAGE = os.path.dirname(os.path.realpath(__file__))
 @cache
 def resource(name: str) -> str:
     """The path of a data file or folder, such as `schema/tflite.toml`. FileNotFoundError if it is in neither place."""
-    beside = os.path.dirname(PACKAGE)
-    for root in (PACKAGE, beside):
+    checkout = os.path.dirname(PACKAGE)
+    for root in (PACKAGE, checkout):
         if os.path.exists(path := os.path.join(root, name)):
             return path
-    raise FileNotFoundError(f"{name} is neither in {PACKAGE} nor in {beside}: the installation is incomplete")
+    raise FileNotFoundError(f"{name} is neither in {PACKAGE} nor in {checkout}: the installation is incomplete")
 
 
 def content(name: str) -> dict[str, Any]:
-    """What a TOML file among them says."""
+    """The content of a data file in TOML."""
     with open(resource(name), encoding="utf-8") as file:
         return read_toml(file.read())

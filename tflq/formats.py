@@ -1,6 +1,4 @@
-"""The formats of model files: TFLite flatbuffers, TOSA flatbuffers and MLIR text of TOSA; the text form of a module is
-read, too.
-"""
+"""Model files as modules and back: TFLite flatbuffers, TOSA flatbuffers, and text in MLIR's syntax."""
 
 from __future__ import annotations
 
@@ -8,94 +6,20 @@ import io
 import os
 from typing import IO, Literal, TypeAlias
 
-from tflq.backends import backend, named_by
-from tflq.dialects.forms import CORE
+from tflq.backends import backend, named_by, names
+from tflq.dialects.forms import CORE, verify_form
 from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
 from tflq.files import file_errors, replace_file
 from tflq.flatbuffer import reader
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
+from tflq.flatbuffer.tensors import without_fields
 from tflq.ir.core import Module, Value
 from tflq.ir.types import ScalarType, UniformQuantizedSubChannelType
 
-# The text form as a source: what is one, what it holds, and whether a file could hold that.
-
-
-Given: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
-
-_BEGINNINGS = (b"module", b"func.func", b"!", b"#", b"//")
-_HEAD = 4096
-
-
-def is_text(given: Given) -> bool:
-    """Whether what is no flatbuffer is text: by the suffix of its path, or by how such texts begin."""
-    if isinstance(given, (str, os.PathLike)) and os.path.splitext(given)[1] == ".mlir":
-        return True
-    return _bytes(given, _HEAD).lstrip().startswith(_BEGINNINGS)
-
-
-def read_text(given: Given, name: str) -> Module:
-    """The module of a text, as `tflq opt` prints it, in whatever form. InvalidModelError if it is none; `name`: what
-    messages call it."""
-    from tflq.ir.parser import parse_module
-    from tflq.ir.verifier import verify, verify_casts
-
-    try:
-        module = parse_module(_bytes(given).decode("utf-8"), name or "<text>")
-    except UnicodeDecodeError as error:
-        what = f"byte {error.start} is neither text nor of a model"
-        raise InvalidModelError("", what, path=name) from error
-    try:
-        verify(module)
-        verify_casts(module)
-    except VerificationError as error:
-        raise InvalidModelError("", str(error), path=name) from error
-    return module
-
-
-def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
-    """InvalidModelError if a module that came as text is not in the form, or is one that no file could hold. Types that
-    files have no place for are for the conversion to judge."""
-    from tflq.dialects.forms import verify_form
-    from tflq.flatbuffer import reader, writer
-
-    if all(function.info.get("declaration") for function in module.functions):
-        raise InvalidModelError("", "there is no function with a body", path=name)
-    try:
-        verify_form(module, form)
-        if form == "tfl" and not _is_beyond_files(module):
-            reader.read(b"".join(writer.pieces(module)))
-    except (VerificationError, InvalidModelError) as error:
-        raise InvalidModelError("", str(error), path=name) from error
-
-
-def _is_beyond_files(module: Module) -> bool:
-    """Whether a module has ops or types that the text form alone has."""
-    return any(not op.name.startswith("tfl.") for op in module.ops()) or any(
-        _beyond_files(value) for function in module.functions for value in function.values()
-    )
-
-
-def _beyond_files(value: Value) -> bool:
-    """Whether a tensor's type is one that the text form alone has: files name blocks' scales as tensors."""
-    from tflq.flatbuffer.tensors import without_fields
-
-    element = value.type.element
-    if isinstance(element, UniformQuantizedSubChannelType):
-        return not value.info.get("quantization")
-    return not isinstance(element, ScalarType) and bool(without_fields(element))
-
-
-def _bytes(given: Given, count: int = -1) -> bytes:
-    """The first bytes, or all."""
-    if isinstance(given, (str, os.PathLike)):
-        with file_errors(given), open(given, "rb") as file:
-            return file.read(count)
-    return bytes(memoryview(given).cast("B")[: count if count >= 0 else None])
-
-
 _NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in CORE))
-Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
+Held: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
+Source: TypeAlias = Held | IO[bytes]
 
 
 def read(source: Source) -> Module:
@@ -124,14 +48,10 @@ def read(source: Source) -> Module:
     module, text = _read(source)
     if text is not None:
         module.source = module.source or text
-        if is_tosa(module):
-            from tflq.tosa.files.text import to_tosa_form
+        if any(op.name.startswith("tosa.") for op in module.ops()):
+            from tflq.tosa.files.text import to_tosa_form, with_attributes
 
-            to_tosa_form(module)
-        elif any(op.name.startswith("tosa.") for op in module.ops()):
-            from tflq.tosa.files.text import with_attributes
-
-            with_attributes(module)
+            (to_tosa_form if is_tosa(module) else with_attributes)(module)
         check_form(module, "tosa" if is_tosa(module) else "tfl", text)
     return module
 
@@ -142,23 +62,22 @@ def read_any_form(source: Source) -> Module:
 
 
 def _read(source: Source) -> tuple[Module, str | None]:
-    """The module, and what messages call the text that it came as, if it did."""
+    """The module; and if it came as text, what messages call the text."""
     source = held(source)
-    given = source.data if isinstance(source, _Named) else source
-    schema = identify(given)
+    content = source.data if isinstance(source, _Named) else source
+    schema = identify(content)
     if schema is TOSA:
         from tflq.tosa.files.read import read_tosa
 
         return read_tosa(source), None
-    if schema is None and is_text(given):
-        name = source.name if isinstance(source, _Named) else ""
-        name = os.fspath(given) if isinstance(given, (str, os.PathLike)) else name
-        return read_text(given, name), name
+    if schema is None and is_text(content):
+        name = os.fspath(content) if isinstance(content, (str, os.PathLike)) else getattr(source, "name", "")
+        return read_text(content, name), name
     return reader.read(source), None
 
 
-def held(source: Source) -> str | os.PathLike[str] | bytes | bytearray | memoryview | _Named:
-    """A source that can be read again: of a file object what it holds, under its name."""
+def held(source: Source) -> Held | _Named:
+    """A source that can be read again: for a file object its content, under its name."""
     if isinstance(source, _Named):
         source.seek(0)
         return source
@@ -172,14 +91,14 @@ def held(source: Source) -> str | os.PathLike[str] | bytes | bytearray | memoryv
 
 
 def size_of(source: Source) -> int:
-    """Bytes of a source that is `held`."""
+    """Number of bytes of a source that is `held`."""
     if isinstance(source, (str, os.PathLike)):
         return os.stat(source).st_size
     return memoryview(source.data if isinstance(source, _Named) else source).nbytes  # type: ignore[arg-type]
 
 
 class _Named(io.BytesIO):
-    """Bytes of a file object that has been read, under its name."""
+    """The content of a file object, under its name."""
 
     def __init__(self, data: bytes, name: str) -> None:
         super().__init__(data)
@@ -214,15 +133,86 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
         data = tflq.write(tflq.read("model.tflite"))
         ```
     """
-    tosa = is_tosa(module)
-    format = ("tosa" if tosa else "tflite") if destination is None else named_by(destination)
-    if ("tosa" if tosa else "integer") not in backend(format).targets:
-        form = "TOSA's operators" if tosa else "operators of TFLite"
-        raise OptionError(
-            Reason(f"the module holds {form}, which a .{format} file does not", remedy="use tflq.convert")
-        )
+    form = "tosa" if is_tosa(module) else "kernels"
+    format = (
+        next(name for name in names() if backend(name).form == form) if destination is None else named_by(destination)
+    )
+    if backend(format).form != form:
+        operators = "TOSA's operators" if form == "tosa" else "operators of TFLite"
+        what = f"the module holds {operators}, which a .{format} file does not"
+        raise OptionError(Reason(what, remedy="use tflq.convert"))
     pieces = backend(format).pieces(module, 0, None)
     if destination is None:
         return b"".join(pieces)
     replace_file(destination, pieces)
     return b""
+
+
+# Text as a source: what counts as text, what it holds, and whether a file could hold that.
+
+_BEGINNINGS = (b"module", b"func.func", b"!", b"#", b"//")
+_HEAD = 4096
+
+
+def is_text(source: Held) -> bool:
+    """Whether a source that is not a flatbuffer is text: by the suffix of its path, or by how it begins."""
+    if isinstance(source, (str, os.PathLike)) and os.path.splitext(source)[1] == ".mlir":
+        return True
+    return _bytes(source, _HEAD).lstrip().startswith(_BEGINNINGS)
+
+
+def read_text(source: Held, name: str) -> Module:
+    """The module of a text, in any form, as `tflq opt` prints it. InvalidModelError if it is not valid; `name`: what
+    messages call the text."""
+    from tflq.ir.parser import parse_module
+    from tflq.ir.verifier import verify, verify_casts
+
+    try:
+        module = parse_module(_bytes(source).decode("utf-8"), name or "<text>")
+    except UnicodeDecodeError as error:
+        what = f"byte {error.start} belongs neither to a text nor to a model"
+        raise InvalidModelError("", what, path=name) from error
+    try:
+        verify(module)
+        verify_casts(module)
+    except VerificationError as error:
+        raise InvalidModelError("", str(error), path=name) from error
+    return module
+
+
+def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
+    """InvalidModelError if a module from text is not in the form, or if no file could hold it. Types that files have no
+    place for are left to the conversion."""
+    from tflq.flatbuffer import writer
+
+    if all(function.info.get("declaration") for function in module.functions):
+        raise InvalidModelError("", "there is no function with a body", path=name)
+    try:
+        verify_form(module, form)
+        if form == "tfl" and not _is_beyond_files(module):
+            reader.read(b"".join(writer.pieces(module)))
+    except (VerificationError, InvalidModelError) as error:
+        raise InvalidModelError("", str(error), path=name) from error
+
+
+def _is_beyond_files(module: Module) -> bool:
+    """Whether a module has ops or types that only the text form has."""
+    return any(not op.name.startswith("tfl.") for op in module.ops()) or any(
+        _beyond_files(value) for function in module.functions for value in function.values()
+    )
+
+
+def _beyond_files(value: Value) -> bool:
+    """Whether only the text form has a tensor's type. Files have the scales of blocks as tensors."""
+    element = value.type.element
+    if isinstance(element, UniformQuantizedSubChannelType):
+        return not value.info.get("quantization")
+    return not isinstance(element, ScalarType) and bool(without_fields(element))
+
+
+def _bytes(source: Held, count: int = -1) -> bytes:
+    """The first bytes, or all."""
+    if isinstance(source, (str, os.PathLike)):
+        with file_errors(source), open(source, "rb") as file:
+            return file.read(count)
+    return bytes(memoryview(source).cast("B")[: count if count >= 0 else None])

@@ -14,7 +14,7 @@ from tflq.backends import of_target
 from tflq.conversion import convert
 from tflq.errors import plain_numbers
 from tflq.formats import Source, held, is_tosa, read, size_of
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
 from tflq.options import asked
 from tflq.report import short_type
@@ -106,18 +106,16 @@ def inspect(source: Source, *, target: str | os.PathLike[str] | None = None) -> 
     return Inspection(source, target)
 
 
-# What a model holds, in short.
-
-
 JSON_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """A tensor's parameters, with all their digits: one scale per tensor, one per index of an axis, or one per block.
+    """The parameters of a tensor, with all their digits: one scale per tensor, one per index of an axis, or one per
+    block.
 
-    scales, zero_points: numbers, or of blocks lists in lists, with one dim per dim of the tensor.
-    axis: the one that scales go along. block_sizes: elements per block along each of `axes`.
+    scales, zero_points: numbers; for blocks nested lists, with one level per dim of the tensor.
+    axis: the axis of the scales. block_sizes: elements per block along each of `axes`.
     """
 
     scales: Any
@@ -148,7 +146,7 @@ class Quantization:
 
 @dataclass(frozen=True, slots=True)
 class TensorSummary:
-    """An input or output. `shape` is None if the rank is unknown, with None for an unknown dim."""
+    """An input or output. `shape` has None for an unknown dim, and is None if the rank is unknown."""
 
     name: str
     shape: tuple[int | None, ...] | None
@@ -162,8 +160,8 @@ class TensorSummary:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSummary:
-    """A subgraph. `operators` counts each opcode with its operand and result types. `arena`: the memory of its
-    activations, without those of subgraphs that it runs; None for TOSA."""
+    """A subgraph. operators: how often each opcode occurs with these types of operands and results. arena: the memory
+    of its activations, without those of subgraphs that it runs; None for TOSA."""
 
     name: str
     inputs: tuple[TensorSummary, ...]
@@ -197,10 +195,11 @@ class Summary:
     @classmethod
     def of(cls, module: Module) -> Summary:
         planned = [None] * len(module.functions) if is_tosa(module) else arenas(module)
+        buffers = {v.buffer for function in module.functions for v in function.values() if v.buffer is not None}
         return cls(
             module.source,
             module.description or "",
-            sum(buffer.data.size for buffer in _constant_buffers(module)),
+            sum(buffer.data.size for buffer in buffers),
             tuple(_function(f, arena) for f, arena in zip(module.functions, planned, strict=True)),
             tuple(
                 SignatureSummary(s.key or "", s.function, _names(s.inputs), _names(s.outputs))
@@ -215,10 +214,6 @@ class Summary:
         for stated, function in zip(document["functions"], self.functions, strict=True):
             stated["arena"] = None if function.arena is None else function.arena.to_json()
         return plain_numbers(document)
-
-
-def _constant_buffers(module: Module) -> set[Buffer]:
-    return {v.buffer for function in module.functions for v in function.values() if v.buffer is not None}
 
 
 def _names(pairs: Sequence[tuple[str | None, Value]] | None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What is asked of a conversion: one frozen `Options`, made of what a call or a command line says, and checked."""
+"""What a caller asks of a conversion: one frozen `Options`, made from the arguments of a call, and checked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tflq.backends import Backend, backend
+from tflq.backends import DEFAULT, Backend, backend
 from tflq.errors import (
     OptionError,
     Reason,
@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from tflq.ir.core import Op
     from tflq.legalize.rule import Rule
 
-__all__ = [
-    "Fallback",
-    "Options",
-    "Prefer",
-    "Semantics",
-    "State",
-    "asked",
-    "changed",
-    "check_for_source_of_tosa",
-]
-
 Fallback = Literal["float", "error"]
 Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "variables"]
@@ -47,15 +36,15 @@ Prefer = Literal["speed", "size", "memory"]
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of a conversion: see `tflq.convert`.
+    """What a caller asks of a conversion: see `tflq.convert`.
 
-    backend: the format of the result. kernels: the target of a TFLite file. target: what that of another format
-    allows. least_table: what a table of two operands must save, in nanoseconds a run; most_tables: how many of these
-    there may be. fallback: an operator without an integer rule is computed in float. cache: a folder of proofs, "" for
-    none. rules: those of a user (`tflq.Extension`).
+    backend: the format of the result. kernels: the target of a TFLite file. target: the target of another format.
+    least_table: what a table of two operands must save, in nanoseconds a run; most_tables: how many of them there may
+    be. fallback: an operator without an integer rule is computed in float. cache: a folder of proofs, "" for none.
+    rules: those of a user (`tflq.Extension`).
     """
 
-    backend: Backend = field(default_factory=lambda: backend("tflite"))
+    backend: Backend = field(default_factory=lambda: backend(DEFAULT))
     kernels: Kernels = INTEGER
     target: Any = None
     mac: Mac = "integer"
@@ -92,9 +81,13 @@ def asked(
     cut_before_custom: bool = False,
     cache: str | os.PathLike[str] | None = None,
 ) -> Options:
-    """The options of a conversion as `tflq.convert` takes them. OptionError for what is not known, or does nothing in
-    this format."""
-    _check_options(mac, prefer, fallback, semantics, state)
+    """The options of a conversion, as `tflq.convert` takes them. OptionError for values that are not known, and for
+    options that do nothing in this format."""
+    check_choice("mac", mac, get_args(Mac))
+    check_choice("prefer", prefer, get_args(Prefer))
+    check_choice("fallback", fallback, get_args(Fallback))
+    check_choice("semantics", semantics, get_args(Semantics))
+    check_choice("state", state, get_args(State), optional=True)
     check_flags(reset_signature=reset_signature, cut_before_custom=cut_before_custom)
     check_number("batch", batch, 1, whole=True, optional=True)
     check_shapes(shapes)
@@ -126,13 +119,13 @@ def asked(
 
 
 def changed(**given: Any) -> dict[str, Any]:
-    """Those of the keywords of `tflq.convert`, but for `format` and `target`, that are not as by default."""
+    """Those keywords of `tflq.convert` that differ from their defaults; `format` and `target` are not looked at."""
     usual = {**(asked.__kwdefaults__ or {}), "rules": ()}
     return {name: value for name, value in given.items() if value not in (usual[name], None, (), [], {})}
 
 
 def check_for_source_of_tosa(options: Options, target: str | os.PathLike[str] | None) -> None:
-    """Refuses options that do nothing for a model that is TOSA already. `target`: as it was asked for."""
+    """OptionError for options that do nothing for a model that is TOSA already. `target`: as the caller gave it."""
     for name, value, usual in (
         ("target", target if options.backend.builtins else None, "integer"),
         ("fallback", "float" if options.fallback else "error", "float"),
@@ -144,11 +137,3 @@ def check_for_source_of_tosa(options: Options, target: str | os.PathLike[str] | 
             raise OptionError(Reason(what, value=value, remedy="leave it out"))
     if options.batch is not None or options.shapes:
         raise OptionError("a TOSA file has no open dims to bind: its shapes are those it was written with")
-
-
-def _check_options(mac: str, prefer: str, fallback: str, semantics: str, state: str | None) -> None:
-    check_choice("mac", mac, get_args(Mac))
-    check_choice("prefer", prefer, get_args(Prefer))
-    check_choice("fallback", fallback, get_args(Fallback))
-    check_choice("semantics", semantics, get_args(Semantics))
-    check_choice("state", state, get_args(State), optional=True)

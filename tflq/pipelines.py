@@ -1,11 +1,11 @@
-"""The passes of a conversion, in order, per kind of source and result.
+"""The passes of a conversion, in order, for each kind of source and result.
 
     TFLite → TFLite    part, shapes → legalize → simplify → tabulate → select → name → check
     TFLite → TOSA      part, shapes → legalize → simplify → tabulate → lower → check
     TOSA → TFLite      check → raise → simplify → tabulate → select → name → check
     TOSA → TOSA        check
 
-What is asked for stands in `Options`, which the call or the command makes; no pass sees it.
+`Options` says what the caller asks for; pipelines are made from it, and no pass sees it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,6 @@ from tflq.passes.canonicalize import Canonicalize, CommonSubexpressionEliminatio
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.passes.source import Cut, CutBeforeCustom, ExtractSignature
 from tflq.report import Report
-
-__all__ = [
-    *("form_of", "integer_form", "lower", "lowering", "narrowing", "report_of"),
-    *("to_integer_form", "to_kernels", "to_tosa"),
-]
 
 
 def form_of(module: Module) -> Form:
@@ -55,28 +50,23 @@ def narrowing(options: Options, form: Form) -> list[Pass]:
     return passes
 
 
-def lowering(options: Options, form: Form) -> list[Pass]:
-    """From the source to operators of the target, checked."""
-    return options.backend.lowering(options, form)
-
-
 def lower(module: Module, options: Options) -> tuple[Module, Report]:
     """A module in the tfl or the tosa form → one on the operators of the target, with the report. UnsupportedError
-    lists every operator refused, InvalidModelError names one that breaks a law of TOSA's."""
+    lists every refused operator, InvalidModelError names one that breaks a law of TOSA."""
     form = form_of(module)
-    module = Pipeline(lowering(options, form), form).run(module).module
+    module = Pipeline(options.backend.lowering(options, form), form).run(module).module
     return module, report_of(module, options)
 
 
 def integer_form(module: Module, options: Options | None = None) -> Module:
     """A module in the tfl or the tosa form → the integer form that selection and TOSA's lowerings read.
-    UnsupportedError lists every operator refused."""
+    UnsupportedError lists every refused operator."""
     form = form_of(module)
     return Pipeline(to_integer_form(options or Options(), form), form).run(module).module
 
 
 def report_of(module: Module, options: Options) -> Report:
-    """The report of a module on which the passes noted what they did."""
+    """The report of a converted module, from what the passes noted on it."""
     notes, requirements = options.backend.notes(module, options)
     report = Report.of(module, Decisions.of(module), notes)
     report.requirements = requirements
@@ -127,7 +117,7 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
 
 
 def _strips(options: Options) -> list[Pass]:
-    """By default only what takes so much that strips, which the caches hold, cost no time."""
+    """By default only for tensors so large that strips, which fit the caches, cost no time."""
     from tflq.select.strips import SplitRows
 
     least = {"memory": 1 << 15, "speed": 1 << 24}.get(options.prefer)

@@ -1,8 +1,8 @@
-"""Processes of our own: one call with a time limit, a pool for many jobs, and how any of them ended.
+"""Processes of our own: one call with a time limit, a pool for many jobs, and how a process ended.
 
-A process that crashes, hangs or takes too much memory is an answer here, never the end of its parent. Two others are
-built of these parts: the server of a sweep (`sweep.server`), which forks a child per task, and the processes that run
-models (`verification.runner`).
+A process that crashes, hangs or takes too much memory is an answer here; it never ends its parent. The server of a
+sweep (`sweep.server`), which forks a child per task, and the processes that run models (`verification.runner`) are
+built from the same parts.
 """
 
 from __future__ import annotations
@@ -23,20 +23,6 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import IO, Any, Final, Generic, NoReturn, TypeVar
 
-__all__ = [
-    "Died",
-    "call",
-    "die_with_parent",
-    "how_ended",
-    "in_processes",
-    "kill_group",
-    "kills_by_system",
-    "last_words",
-    "limited",
-    "resident_bytes",
-    "signal_name",
-]
-
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
 
@@ -48,11 +34,11 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 class Died(Exception):  # noqa: N818 an answer, not an error of ours
-    """A process ended without an answer; the message says how: "SIGSEGV", "exit code 3", "no answer in 60 s"."""
+    """A process ended without an answer. The message says how: "SIGSEGV", "exit code 3", "no answer in 60 s"."""
 
 
 def signal_name(number: int) -> str:
-    """The name of a signal; "signal 35" for one that has none, such as most of the real-time signals."""
+    """The name of a signal; "signal 35" for one without a name, such as most real-time signals."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -60,7 +46,7 @@ def signal_name(number: int) -> str:
 
 
 def how_ended(code: int) -> str:
-    """An exit code as `subprocess` and `multiprocessing` give it, in words."""
+    """An exit code of `subprocess` or `multiprocessing` in words."""
     return signal_name(-code) if code < 0 else f"exit code {code}"
 
 
@@ -75,23 +61,23 @@ def last_words(log: IO[bytes], most: int = 4000) -> str:
 
 
 def call(function: Callable[..., Any], *arguments: Any, timeout: float) -> Any:
-    """What function(*arguments) returns, or raises, in a child that has `timeout` seconds. Both must be pickled.
+    """What function(*arguments) returns or raises in a child process that has `timeout` seconds. Both are pickled.
 
-    Where the system cannot fork it runs in this process.
+    If the system cannot fork, it runs in this process.
     """
     if "fork" not in multiprocessing.get_all_start_methods():
         return function(*arguments)
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_answer, args=(theirs, function, arguments), daemon=True)
-    with warnings.catch_warnings():  # of forking beside threads: ours hold no locks that the child takes
+    with warnings.catch_warnings():  # about forking with threads: ours hold no locks that the child takes
         warnings.simplefilter("ignore", DeprecationWarning)
         child.start()
     theirs.close()
     try:
         with limited(timeout, child.kill) as late:
             returned, value = ours.recv()
-    except (EOFError, OSError):  # it ended before its answer, or in the middle of it
+    except (EOFError, OSError):  # it ended before or during its answer
         child.join()
         raise Died(f"no answer in {timeout:g} s" if late.is_set() else how_ended(child.exitcode or 0)) from None
     finally:
@@ -116,8 +102,8 @@ def _answer(pipe: Connection, function: Callable[..., Any], arguments: tuple[Any
 
 @contextmanager
 def limited(seconds: float, kill: Callable[[], None]) -> Iterator[threading.Event]:
-    """Kills a process that is still at it after so many seconds, so that reading from it ends. The event tells that
-    this happened."""
+    """Kills a process that still runs after so many seconds, so that reading from it ends. The event tells whether this
+    happened."""
     late = threading.Event()
 
     def stop() -> None:
@@ -136,8 +122,8 @@ def limited(seconds: float, kill: Callable[[], None]) -> Iterator[threading.Even
 
 
 def in_processes(work: Callable[[Job], Answer], jobs: Sequence[Job], count: int) -> Iterator[tuple[int, Answer | Died]]:
-    """The number and the answer of each job as it is done, by `count` processes; `work` is a function of a module. A
-    process that dies takes its job with it, and nothing else."""
+    """Has `count` processes do jobs; yields the number and the answer of each when it is done. work: a function of a
+    module. If a process dies, only its job is lost."""
     workers: dict[Connection, _Worker[Job, Answer]] = {}
     waiting = iter(enumerate(jobs))
 
@@ -169,7 +155,7 @@ def in_processes(work: Callable[[Job], Answer], jobs: Sequence[Job], count: int)
 
 
 class _Worker(Generic[Job, Answer]):
-    """A process, and the number of the job that it does."""
+    """A process, and the number of its job."""
 
     def __init__(self, work: Callable[[Job], Answer]) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy the threads of a progress display
@@ -181,19 +167,19 @@ class _Worker(Generic[Job, Answer]):
 
     def give(self, number: int, job: Job) -> None:
         self.number = number
-        with suppress(OSError):  # it has died: `answer` says so
+        with suppress(OSError):  # the process has died; `answer` will say so
             self.pipe.send(job)
 
     def answer(self) -> Answer | Died:
         try:
-            found: Answer = self.pipe.recv()
+            received: Answer = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join()
             return Died(how_ended(self.process.exitcode or 0))
-        return found
+        return received
 
     def stop(self) -> None:
-        """Has it end at once, its own temporary files removed."""
+        """Ends the process at once; it removes its temporary files."""
         self.process.terminate()
         self.process.join()
         self.pipe.close()
@@ -201,7 +187,7 @@ class _Worker(Generic[Job, Answer]):
 
 def _serve(work: Callable[[Any], Any], pipe: Connection) -> None:
     """The process: answers each job, until the pipe is closed or it is told to end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and tells
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it as well, and ends this process
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _exit)
@@ -219,7 +205,7 @@ def _exit(number: int, _: object) -> NoReturn:
 
 
 def die_with_parent() -> None:
-    """The system kills this process when its parent ends, however that ends (Linux)."""
+    """Makes the system kill this process when its parent ends, in whatever way (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -231,7 +217,7 @@ def kill_group(group: int) -> None:
 
 
 def kills_by_system() -> int:
-    """How many processes the system has killed for want of memory since it started (Linux)."""
+    """How many processes the system has killed since it started because memory ran out (Linux)."""
     with suppress(OSError):
         for line in (_PROC / "vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):
@@ -240,23 +226,18 @@ def kills_by_system() -> int:
 
 
 def resident_bytes() -> Counter[int]:
-    """Resident memory of each process group, in bytes; pages that several of its processes share count for each."""
-    found: Counter[int] = Counter()
+    """Resident memory of each process group, in bytes. Pages that several processes share count for each."""
+    by_group: Counter[int] = Counter()
     if not (_PROC / "self/stat").exists():
-        return _asked_of_ps()
+        listed = subprocess.run(["ps", "-axo", "pgid=,rss="], capture_output=True, text=True, check=True).stdout  # noqa: S607
+        for line in listed.splitlines():
+            group, kibibytes = line.split()
+            by_group[int(group)] += int(kibibytes) << 10
+        return by_group
     page = os.sysconf("SC_PAGE_SIZE")
     for name in os.listdir(_PROC):
         if name.isdigit():
             with suppress(OSError):  # it has ended
                 fields = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
-                found[int(fields[2])] += int(fields[21]) * page
-    return found
-
-
-def _asked_of_ps() -> Counter[int]:
-    found: Counter[int] = Counter()
-    listed = subprocess.run(["ps", "-axo", "pgid=,rss="], capture_output=True, text=True, check=True).stdout  # noqa: S607
-    for line in listed.splitlines():
-        group, kibibytes = line.split()
-        found[int(group)] += int(kibibytes) << 10
-    return found
+                by_group[int(fields[2])] += int(fields[21]) * page
+    return by_group

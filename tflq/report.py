@@ -1,6 +1,6 @@
 """What a conversion did with each operator of the source model, and why.
 
-The JSON form is versioned and described in docs/json.md; a field may be added within a version, none is removed or
+The JSON form is versioned and described in docs/json.md. Within a version fields may be added; none is removed or
 renamed.
 """
 
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
     from tflq.tosa.check import Requirements
     from tflq.tosa.lowering.context import Note
 
-__all__ = ["JSON_VERSION", "PATHS", "Outcome", "Report", "Row", "short_type"]
-
 JSON_VERSION = 2
 PATHS = ("integer", "float", "kept")
 Outcome = Literal["integer", "float", "kept", "kernel", "unquantized"]
 
 
 def short_type(value: Value) -> str:
-    """A tensor's element type in a word: `f32`, `qi8` (quantized), `qi8/axis3` (per axis), `qi4/blocks`."""
+    """The element type of a tensor in a word: `f32`, `qi8` (quantized), `qi8/axis3` (per axis), `qi4/blocks`."""
     element = value.type.element
     storage = element_storage(element).name
     if not is_quantized(element):
@@ -155,9 +153,9 @@ class Report:
         return cls(module, decisions, notes)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle or a copy holds: what the report says, without the modules that it was made of."""
-        made = {"rows": self.rows, "counts": self.counts, "warnings": self.warnings}
-        return {"source": self.source, "requirements": self.requirements, **made}
+        """What a pickle or a copy holds: what the report says, without the modules that it was made from."""
+        kept = ("source", "requirements", "rows", "counts", "warnings")
+        return {name: getattr(self, name) for name in kept}
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {path}" for path, count in self.counts.items() if count)
@@ -175,14 +173,13 @@ class Report:
     @cached_property
     def counts(self) -> dict[str, int]:
         """Number of the source model's operators for each path."""
-        found = Counter(decision.path for decision in self._decisions)
-        return {path: found[path] for path in PATHS}
+        counter = Counter(decision.path for decision in self._decisions)
+        return {path: counter[path] for path in PATHS}
 
     @cached_property
     def warnings(self) -> list[str]:
         """Defects that reading the model found, followed by what the conversion of its operators warns of."""
-        warned = self._notes or any(decision.warning for decision in self._decisions)
-        rows = self.rows if warned else ()
+        rows = self.rows if self._notes or any(decision.warning for decision in self._decisions) else ()
         return [*self._module.warnings, *(f"{row.place}: {row.advice}" for row in rows if row.warning)]
 
     def to_json(self) -> dict[str, Any]:
@@ -200,12 +197,12 @@ class Report:
         }
 
 
-def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Note]) -> Row:
+def _row(decision: Decision, made: Counter[Location | None], noted: Sequence[Note]) -> Row:
     op = decision.op
     location = op.location or Location("", 0, 0, op.name, "")
     integer = decision.path == "integer"
-    notes = [note.text for note in found if not note.exception]
-    warned = [note for note in found if note.exception]
+    notes = [note.text for note in noted if not note.exception]
+    warned = [note for note in noted if note.exception]
     exceptions = (decision.exception, *(note.exception for note in warned))
     return Row(
         location.function,
@@ -227,5 +224,5 @@ def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Not
 
 
 def _joined(*parts: str) -> str:
-    """Those that say something, each once."""
+    """The parts that are not empty, each once."""
     return "; ".join(dict.fromkeys(filter(None, parts)))

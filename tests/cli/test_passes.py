@@ -90,8 +90,8 @@ def test_every_step_has_a_name_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("select", "takes the integer form, and the module is not in it"),
-        ("legalize,legalize", "takes the tfl form, and gets the integer form"),
+        ("select", "takes the integer form, but the module is not in it"),
+        ("legalize,legalize", "takes the tfl form, but gets the integer form"),
         ("legalize{state=gone}", "one of kept, variables, lowered, not 'gone'"),
         ("legalize{target=moon}", "target 'moon' is not known"),
         ("tabulate", "needs its option 'worth='"),

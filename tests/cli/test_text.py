@@ -92,7 +92,7 @@ def test_hand_written_text_is_a_model(source: str, tmp_path: Path) -> None:
         (GOOD.replace("%x, %x", "%x, %z"), "z"),
         ("module {}", "no function with a body"),
         ("func.func private @f()", "no function with a body"),
-        ("module \xff", "byte 7 is neither text nor of a model"),
+        ("module \xff", "byte 7 belongs neither to a text nor to a model"),
     ],
 )
 def test_text_that_is_no_model(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.structure import structural_difference
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.codec import LONG_VECTOR, decode, encode
 from tflq.flatbuffer.layout import table
-from tflq.flatbuffer.reader import structural_difference
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 

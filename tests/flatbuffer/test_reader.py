@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support.handmade import FEATURES, PAIR, operator
+from support.structure import structural_difference
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.codec import decode, encode
-from tflq.flatbuffer.reader import read, structural_difference
+from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.types import (
     TensorType,

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.handmade import FEATURES
+from support.structure import structural_difference
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.reader import read, structural_difference
+from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import constant
 

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from support.structure import structural_difference
 
-from tflq.flatbuffer.reader import read, structural_difference
+from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 
 CORPUS = Path(os.environ.get("TFLQ_CORPUS") or Path(__file__).resolve().parents[3] / "shared")

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.handmade import FEATURES, Fields, new_module
+from support.structure import structural_difference
 
 from tflq.errors import InvalidModelError, VerificationError
 from tflq.flatbuffer import writer
 from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.reader import read, structural_difference
+from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import NO_DATA, Buffer, Function, Op, Value
 from tflq.ir.types import (

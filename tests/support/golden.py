@@ -32,7 +32,7 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.options import asked
-from tflq.pipelines import integer_form, lowering, narrowing
+from tflq.pipelines import integer_form, narrowing
 
 __all__ = ["CASES", "FOLDER", "Case", "q8", "text_of", "texts_of"]
 
@@ -219,7 +219,7 @@ def text_of(case: Case) -> str:
 
 def _lowered(case: Case, format: Any) -> str:
     options = asked(format, None)
-    passes = [*narrowing(options, "tfl"), *lowering(options, "tfl")]
+    passes = [*narrowing(options, "tfl"), *options.backend.lowering(options, "tfl")]
     try:
         return print_module(Pipeline(passes, "tfl").run(case.module()).module)
     except UnsupportedError as error:

@@ -11,7 +11,7 @@ import pytest
 from tflq.cli.main import run
 
 Said = Callable[..., str]
-TOSA_ALONE = "TOSA has its own CONV2D; leave it out, or sweep the targets that take it on their own"
+TOSA_ALONE = "a .tosa file has no use for it; leave it out, or sweep the targets that take it on their own"
 
 
 @pytest.fixture

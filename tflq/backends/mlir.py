@@ -1,4 +1,4 @@
-"""MLIR text of TOSA's operators: it says what of the target it needs, and can leave dims open."""
+"""MLIR text of the tosa dialect. It says what it needs of the target, and dims can stay open."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 
 from tflq.backends.tosa import Tosa
 from tflq.ir.core import Module
-
-__all__ = ["BACKEND"]
 
 
 class _Text(Tosa):

@@ -10,11 +10,10 @@ from tflq.backends import Backend
 from tflq.contract import Pass
 from tflq.ir.core import Module
 
-__all__ = ["BACKEND"]
-
 
 class _Tflite(Backend):
     name = "tflite"
+    form = "kernels"
     targets = ("integer", "kernels")
     builtins = True
     one_entry = False
@@ -24,9 +23,6 @@ class _Tflite(Backend):
         from tflq.targets.load import load_target
 
         return load_target(asked)
-
-    def check_options(self, **asked: Any) -> None:
-        """All are for TFLite files."""
 
     def lowering(self, options: Any, form: Any) -> list[Pass]:
         from tflq.passes.source import RecordNames

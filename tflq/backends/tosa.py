@@ -1,4 +1,4 @@
-"""TOSA flatbuffers; what any file of TOSA has."""
+"""TOSA flatbuffers, and what they share with TOSA text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from tflq.contract import Pass
 from tflq.errors import OptionError, Reason
 from tflq.ir.core import Module
 
-__all__ = ["BACKEND", "Tosa"]
-
 
 class Tosa(Backend):
-    """A format of TOSA's."""
+    """A format of TOSA."""
 
+    form = "tosa"
     targets = ("tosa",)
     requires = (("tosa_reference_model",), "tosa-tools", "tosa")
 
@@ -32,21 +31,6 @@ class Tosa(Backend):
             what = f"target '{asked}' is for TFLite files"
             raise OptionError(Reason(what, value=asked, remedy=f"a .{self.name} file has the target 'tosa'"))
         return load_target(None if asked in (None, "tosa") else str(asked))
-
-    def check_options(self, **asked: Any) -> None:
-        mac, prefer = asked["mac"], asked["prefer"]
-        if asked["state"] == "kept":
-            raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{self.name} file state is variables"))
-        if asked["reset_signature"]:
-            what = f"a reset signature is for TFLite files; a .{self.name} file has no signatures"
-            raise OptionError(Reason(what))
-        if prefer != "speed":
-            raise OptionError(Reason(f"prefer '{prefer}' is for TFLite files; TOSA has one form", value=prefer))
-        if mac != "integer":
-            raise OptionError(Reason(f"mac '{mac}' is for TFLite files; TOSA has its own CONV2D", value=mac))
-        if asked["cache"] is not None:
-            what = "a cache of proofs is for TFLite files; TOSA needs none"
-            raise OptionError(Reason(what, value=os.fspath(asked["cache"])))
 
     def lowering(self, options: Any, form: Any) -> list[Pass]:
         return [self._check(options)] if form == "tosa" else super().lowering(options, form)

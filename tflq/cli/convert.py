@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import click
 
-from tflq.backends import backend
+from tflq.backends import DEFAULT, backend
 from tflq.cli import output
 from tflq.cli import output as streams
 from tflq.cli import output as talk
@@ -148,7 +148,7 @@ def command(
         written = ["standard output"]
         _write(conversion)
     else:
-        written = [path for path, _ in destinations(conversion, place)]
+        written = [path for path, _ in destinations(conversion.module, conversion.format, place)]
     if report_path is not None:
         import json
 
@@ -212,12 +212,10 @@ def _check(
 
         check_folder(dump_ir, beside=[place for _, place in outputs], inputs=inputs, force=force)
     if is_stream(destination):
-        from tflq.backends import backend
-
         if as_json:
             what = "--json and OUT '-' both go to standard output"
             raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
-        streams.check_output(text=backend(options["format"] or "tflite").text)
+        streams.check_output(text=backend(options["format"] or DEFAULT).text)
 
 
 def _model(context: click.Context, path: str) -> str:
@@ -262,7 +260,7 @@ class Many:
 
     @property
     def format(self) -> str:
-        return self.options.get("format") or "tflite"
+        return self.options.get("format") or DEFAULT
 
 
 @dataclass(frozen=True)
@@ -403,7 +401,7 @@ def _convert(job: _Job) -> _Outcome:
             return _Outcome(job.source, job.destination, 0.0, there)
         with talk.spoken(job.verbosity):
             conversion = convert(job.source, **options)
-            places = destinations(conversion, job.destination)
+            places = destinations(conversion.module, conversion.format, job.destination)
             files = tuple(place for place, _ in places)
             missing = [(place, at) for place, at in places if not (job.many.skip and os.path.isfile(place))]
             with file_errors(job.destination):
@@ -427,7 +425,7 @@ def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
     if job.destination.is_file():
         return (os.fspath(job.destination),)
     folder, (stem, suffix) = job.destination.parent, os.path.splitext(job.destination.name)
-    if suffix == ".tflite" or not folder.is_dir():
+    if not backend(options["format"]).one_entry or not folder.is_dir():
         return ()
     if not any(name.startswith(f"{stem}.") and name.endswith(suffix) for name in os.listdir(folder)):
         return ()

@@ -22,7 +22,7 @@ import tflq
 from tflq.cli import output
 from tflq.cli import output as talk
 from tflq.cli.output import Undelivered, open_standard_streams
-from tflq.conversion import RARELY
+from tflq.collector import RARELY
 from tflq.errors import (
     InvalidModelError,
     OptionError,

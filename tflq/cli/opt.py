@@ -51,7 +51,7 @@ def list_passes(context: click.Context, _: click.Parameter, value: bool) -> None
     multiple=True,
     type=RULES,
     is_eager=True,
-    help="A file of Python with more passes, as its EXTENSION.",
+    help="A Python file with more passes, as its EXTENSION.",
 )
 @click.option(
     "-o", "--output", "destination", metavar="FILE", type=click.Path(), help="Write the text to this file instead."

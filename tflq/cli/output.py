@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.contract import DEBUG, INFO, logger
 from tflq.errors import FileError, OptionError, Reason, nearest, plain_numbers
+from tflq.logs import DEBUG, INFO, logger
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.contract import WARNING, log
 from tflq.dialects.stablehlo.conversions import Accumulating, combiners
 from tflq.dialects.stablehlo.convolution import Convolution, DotGeneral, Window
 from tflq.dialects.stablehlo.elementwise import Add, And, Maximum, Minimum, Multiply, Or, Return, UniformQuantize, Xor
@@ -23,6 +22,7 @@ from tflq.evaluate.registry import Run, evaluate_op, evaluator, running
 from tflq.evaluate.stablehlo_elementwise import ELEMENTWISE, in_units, real, rounded_to, stored
 from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType
+from tflq.logs import WARNING, log
 
 # Whether a reduction gives the same in every order: whether its body and its init values form a monoid.
 

@@ -1,7 +1,14 @@
-"""Graphs for Model Explorer: a model before conversion, in the integer form, and after.
+"""Graphs for Model Explorer: a model in three stages, as it is, in the integer form, and converted.
 
-`model-explorer x.tflite --extensions=tflq.explorer` opens them; `tflq inspect --format model-explorer` prints them as a
-file that Model Explorer opens. Only `tflq.explorer.main` needs Model Explorer.
+`model-explorer x.tflite --extensions=tflq.explorer` opens them, and `tflq inspect --format model-explorer` prints them
+as a file that Model Explorer opens. Only `tflq.explorer.main` needs Model Explorer.
+
+Each stage is a collection of graphs, one per function, as plain data. The fields are those of Model Explorer's
+`graph_builder` (0.1): nodes with namespaces, attributes, incoming edges, and metadata per input and output. Its own
+tags are used: `tensor_shape` is shown on edges, `quantization` is read as a formula, and constants are `pseudo_const`
+nodes, which it hides until they are asked for. In every stage the nodes that come from one operator of the source are
+in one layer, named after it. A node has the colour of the path of its operator, and shows the reason, note and warning
+of the report.
 """
 
 from __future__ import annotations
@@ -25,17 +32,9 @@ from tflq.pipelines import integer_form
 from tflq.report import Row
 from tflq.targets.load import load_target
 
-# One module as graphs of Model Explorer: a graph per function, as plain data.
-#
-# The fields are those of Model Explorer's `graph_builder` (0.1): nodes with namespaces, attributes, incoming edges,
-# and metadata per input and output. Its tags are used where it knows them: `tensor_shape` is shown on edges,
-# `quantization` is read as a formula, and constants are `pseudo_const` nodes, which it hides until they are asked
-# for.
-
-
 Json = dict[str, Any]
 Describe = Callable[[Op], tuple[Mapping[str, str], str]]
-"""What else is known of an op: attributes to show, and the colour of its border ("" for the usual one)."""
+"""What else is known about an op: attributes to show, and the colour of its border ("" for the usual one)."""
 
 NOTHING: Final[Mapping[str, ElementType]] = MappingProxyType({})
 
@@ -46,9 +45,9 @@ _CALLS = ("subgraph", "_graph", "called_computations")
 def graphs(
     module: Module, stage: str, describe: Describe, quantized: Mapping[str, ElementType] = NOTHING
 ) -> list[Json]:
-    """The graphs of a module's functions. `stage` is a part of their ids, so that they differ between modules.
+    """The graphs of the functions of a module. `stage` is a part of their ids, so that these differ between modules.
 
-    quantized: the quantized types of the source's tensors by name, shown of tensors that hold their integers alone.
+    quantized: the quantized types of the source's tensors by name; shown for tensors that hold only their integers.
     """
     ids = _graph_ids(module, stage)
     return [
@@ -66,7 +65,7 @@ def _graph_ids(module: Module, stage: str) -> list[str]:
 
 
 class _FunctionGraph:
-    """The nodes of one function: its inputs, its ops in order, each after its constants, its outputs."""
+    """The nodes of one function: its inputs, its ops in order, each after its constants, and its outputs."""
 
     def __init__(
         self,
@@ -131,7 +130,7 @@ class _FunctionGraph:
         self._sources |= {value: (key, i) for i, value in enumerate(op.results)}
 
     def _edge(self, index: int, value: Value, namespace: str) -> list[Json]:
-        """The edge into an input; a constant has its node added before, once. None from an operand of no producer."""
+        """The edge into an input, if something produces it. The node of a constant is added before, once."""
         if value not in self._sources:
             if value.buffer is None and not value.is_constant:
                 return []
@@ -185,7 +184,7 @@ def _pairs(attributes: Mapping[str, str]) -> list[Json]:
 
 
 def _namespace(op: Op) -> str:
-    """The layers a node is in: what the source's tensor name says by its slashes, then the operator of the source."""
+    """The layers that a node is in: the parts of the source's tensor name, then the operator of the source."""
     if op.location is None:
         return ""
     first = op.location.tensor.partition(";")[0].strip("/")
@@ -194,7 +193,7 @@ def _namespace(op: Op) -> str:
 
 
 def _tags(values: list[Any], slots: tuple[Slot, ...]) -> list[str]:
-    """The name of each operand or result: that of its slot, the last one's for all that are left if it is variadic."""
+    """The name of the slot of each operand or result. A variadic last slot takes all that are left."""
     names = []
     for index in range(len(values)):
         slot = slots[min(index, len(slots) - 1)] if slots else None
@@ -203,22 +202,16 @@ def _tags(values: list[Any], slots: tuple[Slot, ...]) -> list[str]:
     return names
 
 
-# A model in three stages, each a collection of graphs: as it is, in the integer form, and converted.
-#
-# Nodes that come from one operator of the source are in one layer, named after it, in every stage. A node has the
-# colour of the path its operator takes, and shows the report's reason, note and warning.
-
-
 COLOURS: Final[Mapping[str, str]] = {"integer": "#2e9e5b", "float": "#e08a00", "kept": "", "refused": "#e03131"}
-"""Of a node's border, by what becomes of its operator: to be seen on light and on dark."""
+"""The colour of a node's border, by what becomes of its operator; visible on light and dark backgrounds."""
 
 _Known = Mapping[tuple[int, int], tuple[Mapping[str, str], str]]
-"""By subgraph and operator: what is shown of it, and its colour."""
+"""What is shown of an operator, and its colour, by subgraph and operator."""
 
 
 class Explored(NamedTuple):
-    """The collections of graphs, {"label", "subgraphs"} each: as a JSON list, a file that Model Explorer opens.
-    `refused` says why the model cannot be converted, if so."""
+    """The collections of graphs, {"label", "subgraphs"} each. As a JSON list they are a file that Model Explorer opens.
+    refused: why the model cannot be converted, if it cannot."""
 
     stages: list[Json]
     refused: UnsupportedError | None = None
@@ -227,8 +220,8 @@ class Explored(NamedTuple):
 def explore(source: Source, target: str | os.PathLike[str] | None = None) -> Explored:
     """The collections of a model (TFLite or TOSA) and of its conversion for a target, as `tflq.convert` takes it.
 
-    Of a model that cannot be converted there is the first stage alone, which says at each operator that is refused
-    why. InvalidModelError: it is no valid model.
+    For a model that cannot be converted there is only the first stage, which says why at each operator that is refused.
+    InvalidModelError: the model is not valid.
     """
     source = held(source)
     try:
@@ -237,23 +230,23 @@ def explore(source: Source, target: str | os.PathLike[str] | None = None) -> Exp
         return Explored([_refused(source, error)], error)
     describe = _describer(_of_report(conversion.report.rows))
     own = of_target(target).builtins
-    kernels = load_target(target if own else None)
+    options = Options(kernels=load_target(target if own else None))
     module = read(source)
     types = {v.name: v.type.element for f in module.functions for v in f.values() if v.name and v.type.quantized}
     stages = [("before", graphs(module, "before", describe))]
     if own or not is_tosa(module):  # a TOSA file stays one
-        form = integer_form(module, Options(kernels=kernels))
+        form = integer_form(module, options)
         stages.append(("integer form", graphs(form, "integer form", describe, types)))
     stages.append(("after", graphs(conversion.module, "after", describe, types)))
-    return Explored([{"label": label, "subgraphs": found} for label, found in stages])
+    return Explored([{"label": label, "subgraphs": collection} for label, collection in stages])
 
 
 def _refused(source: Source, error: UnsupportedError) -> Json:
-    """The source alone, with why it is not converted."""
-    found = graphs(read(source), "before", _describer(_of_reasons(error.reasons)))
-    for graph in found:
+    """The source, with the reasons why it is not converted."""
+    before = graphs(read(source), "before", _describer(_of_reasons(error.reasons)))
+    for graph in before:
         graph["groupNodeAttributes"] = {"": {"not converted": str(error)}}
-    return {"label": "before", "subgraphs": found}
+    return {"label": "before", "subgraphs": before}
 
 
 def _describer(known: _Known) -> Describe:

@@ -1,7 +1,7 @@
 """An extension for Model Explorer: `model-explorer x.tflite --extensions=tflq.explorer`.
 
 Model Explorer imports `main` of each module that it is given and finds the adapters by their base class. A .tflite file
-on its command line opens with its own adapter: choose "tflq" beside the file on its first page, or, in Python,
+on its command line opens with its own adapter: choose "tflq" next to the file on its first page, or, in Python,
 `config.add_model_from_path("x.tflite", adapterId="tflq")`.
 """
 
@@ -29,7 +29,7 @@ class TflqAdapter(Adapter):  # type: ignore[misc] # its package may be missing, 
     )
 
     def convert(self, model_path: str, settings: dict[str, Any]) -> ModelExplorerGraphs:
-        """The graphs of a file. Errors are shown by Model Explorer with their message."""
+        """The graphs of a file. Model Explorer shows the messages of errors."""
         found = explore(model_path, settings.get("target"))
         return {
             "graphCollections": [

@@ -1,12 +1,17 @@
-"""Bytes → nested dicts, by the layout tables. `encoder.py` is the way back.
+"""Bytes of a flatbuffer ↔ nested dicts, by the layout tables.
 
-A table becomes a dict with every field of its layout: numbers with their default where absent, enums as the names of
-their members, strings and tables as `str` and dict, `None` where absent; a union as `(member, dict)`. A vector is a
-tuple, a vector of tables a list; uint8 vectors and long ones are numpy views into the bytes. So an absent vector
-(`None`) and an empty one differ, and what is written is what was read.
+A table is a dict with every field of its layout: numbers with their default if absent, enums as the names of their
+members, strings and tables as `str` and dict, or None if absent; a union is `(member, dict)`. A vector is a tuple, a
+vector of tables a list; uint8 vectors and long ones are numpy views into the bytes. An absent vector (None) differs
+from an empty one, so that what is written is what was read.
 
-Each distinct vtable is compiled once: one `struct` call reads the inline part of a table. Bounds are not checked here:
-`structure.check` has done that.
+Decoding: each distinct vtable is compiled once; one `struct` call then reads the inline part of a table. Bounds are
+not checked here; `structure.check` has done that.
+
+Encoding: a flatbuffer is built from its end, children before parents, so that every offset is known when it is written.
+Places are counted from the end of the file: the `end` of an object is the number of bytes from its first byte to there.
+The length of a file becomes a multiple of 16, so that alignment is the same from both sides. A vtable is written once.
+Big vectors are kept as the views that they are.
 """
 
 from __future__ import annotations
@@ -24,8 +29,9 @@ from tflq.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, TFLITE, Enum, Fie
 from tflq.light import dataclass, field
 
 LONG_VECTOR: Final = 1024
-"""Vectors longer than this become numpy views; of scales and zero points those of a few channels on."""
-_SHORT: Final = {"float32": 32, "int64": 32}
+"""Longer vectors become numpy views."""
+_LONG_PARAMETERS: Final = {"float32": 32, "int64": 32}
+"""The same for the types of scales and zero points."""
 
 NUMPY_TYPES: Final = {name: np.dtype(f"<{code}") for name, code in SCALAR_CODES.items()}
 
@@ -43,7 +49,7 @@ def _vector_struct(code: str, count: int) -> struct.Struct:
 
 @dataclass(slots=True)
 class _Plan:
-    """How to read a table with one particular vtable; indices are those of what `unpack_from` returns."""
+    """How to read a table with one particular vtable. Indices count what `unpack_from` returns."""
 
     unpack_from: Callable[[memoryview, int], tuple[Any, ...]]
     defaults: dict[str, Any] = field(default_factory=dict)
@@ -69,7 +75,7 @@ class Decoder:
         return self.table(name or self.schema.root, _UINT32.unpack_from(self.data, 0)[0])
 
     def table(self, name: str, position: int) -> dict[str, Any]:
-        """The table at a position. InvalidModelError for a field or enum member that the layout does not know."""
+        """The table at a position. InvalidModelError for a field or enum member that the layout does not have."""
         vtable = position - _INT32.unpack_from(self.data, position)[0]
         plan = self._plans.get((name, vtable))
         if plan is None:
@@ -194,7 +200,7 @@ class Decoder:
         return read
 
     def _strings_reader(self, field: Field) -> Reader:
-        """Strings named from many places are one object each."""
+        """A string that is named from many places is one object."""
         data, known, one = self.data, self._strings, self._string_reader(field)
 
         def read(position: int) -> tuple[str, ...]:
@@ -225,7 +231,7 @@ class Decoder:
     def _vector_reader(self, scalar: str) -> Reader:
         data, array, length = self.data, self._array, _UINT32.unpack_from
         code, size, dtype = SCALAR_CODES[scalar], SCALAR_SIZES[scalar], NUMPY_TYPES[scalar]
-        longest = -1 if scalar == "uint8" else _SHORT.get(scalar, LONG_VECTOR)
+        longest = -1 if scalar == "uint8" else _LONG_PARAMETERS.get(scalar, LONG_VECTOR)
 
         def read(position: int) -> Any:
             count = length(data, position)[0]
@@ -254,29 +260,18 @@ def decode(data: bytes | bytearray | memoryview, name: str = "", schema: Schema 
     return Decoder(view, schema).root(name)
 
 
-# Nested dicts → bytes, by the layout tables: the inverse of `codec.py`.
-#
-# A flatbuffer is built from its end, children before parents, so that every offset is known when it is written.
-# Places are counted from the end of the file: an object's `end` is the number of bytes from its first one to there.
-# The file's length becomes a multiple of 16, so alignment counts the same from both sides. Vtables are written once
-# each. Big vectors are kept as the views they are.
-
-
 ALIGNMENT: Final = 16
-"""Alignment of constants in a file, and of the file's length."""
+"""Of constants in a file, and of the length of the file."""
 
 Piece: TypeAlias = bytes | bytearray | memoryview
 
 _PADS = [bytes(n) for n in range(ALIGNMENT)]
-_ENCODER_UINT32 = struct.Struct("<I").pack
-_ENCODER_INT32 = struct.Struct("<i").pack
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Inline layout of a table with certain fields there; `pack` takes the vtable's distance, then `slots` in order.
-
-    `row` has the slots with the places of those that hold an offset, 0 for numbers.
+    """The inline layout of a table that has certain fields. `pack` takes the distance of the vtable, then the fields in
+    the order of `slots`. `row`: each slot with the place of the offset that it holds, or 0 for a number.
     """
 
     vtable: bytes
@@ -290,12 +285,12 @@ class Template:
 
 @cache
 def template(name: str, present: frozenset[int], schema: Schema = TFLITE) -> Template:
-    """The layout of a table with the slots `present`: largest fields first, so that none needs padding."""
+    """The layout of a table with the slots `present`: large fields first, so that none needs padding."""
     fields = sorted((schema.table(name).fields[slot] for slot in present), key=lambda f: (-f.size, f.slot))
     offsets, at = {}, 4
-    for each in fields:
-        offsets[each.slot] = at
-        at += each.size
+    for entry in fields:
+        offsets[entry.slot] = at
+        at += entry.size
     count = max(present, default=-1) + 1
     vtable = struct.pack(f"<{count + 2}H", 4 + 2 * count, at, *(offsets.get(slot, 0) for slot in range(count)))
     codes = "".join("I" if f.is_offset else SCALAR_CODES[f.scalar] for f in fields)
@@ -311,20 +306,20 @@ def _vector_pack(code: str, count: int) -> Any:
 
 
 class Written(int):
-    """The `end` of an object already written, in the place of what an offset field leads to."""
+    """The `end` of an object that is already written; it stands for the object in what is encoded."""
 
     __slots__ = ()
 
 
 def string_bytes(text: str) -> bytes:
-    """A string as a file has it: its size, and a zero byte at least up to whole words."""
+    """A string as a file has it: its size, its bytes, and at least one zero byte up to a whole word."""
     data = text.encode()
     size = len(data)
-    return _ENCODER_UINT32(size) + data + _PADS[4 - size % 4]
+    return _UINT32.pack(size) + data + _PADS[4 - size % 4]
 
 
 class Encoder:
-    """Collects the pieces of a flatbuffer, last first. `end` is how many bytes it has, always a multiple of 4."""
+    """Collects the pieces of a flatbuffer, last first. `end`: how many bytes it has so far, a multiple of 4."""
 
     def __init__(self, schema: Schema = TFLITE) -> None:
         self.schema = schema
@@ -336,7 +331,7 @@ class Encoder:
         self._last = template(schema.root, frozenset(), schema)
 
     def reserve(self, size: int, align: int) -> int:
-        """Pads so that `size` more bytes begin aligned; the `end` they will have."""
+        """Pads so that `size` more bytes will begin aligned; returns the `end` that they will have."""
         pad = -(self.end + size) % align
         if pad:
             self.chunks.append(_PADS[pad])
@@ -347,7 +342,7 @@ class Encoder:
         size = data.size
         end = self.reserve(size, max(align, 4)) + 4
         self.chunks.append(data.data)
-        self.chunks.append(_ENCODER_UINT32(size))
+        self.chunks.append(_UINT32.pack(size))
         self.end = end
         return end
 
@@ -356,7 +351,7 @@ class Encoder:
         if isinstance(values, np.ndarray):
             data = np.ascontiguousarray(values, NUMPY_TYPES[scalar]).reshape(-1).view(np.uint8)
             end = self.bytes_vector(data, align)
-            self.chunks[-1] = _ENCODER_UINT32(values.size)
+            self.chunks[-1] = _UINT32.pack(values.size)
             return end
         chunk = _vector_pack(SCALAR_CODES[scalar], len(values))(len(values), *values)
         self.end = self.reserve(len(chunk) - 4, align) + 4
@@ -400,8 +395,8 @@ class Encoder:
         return end
 
     def table(self, name: str, values: Mapping[str, Any]) -> int:
-        """A table and all below it; its `end`. Numbers at their default and None are left out."""
-        found: dict[int, Any] = {}
+        """A table and everything below it; its `end`. None, and numbers at their default, are left out."""
+        slots: dict[int, Any] = {}
         schema = self.schema
         for own, slot, kind, default, entry in schema.table(name).entries:
             value = values.get(own)
@@ -412,17 +407,17 @@ class Encoder:
                     value = schema.enum(entry.type).values[value]
                 if value == default:
                     continue
-                found[slot] = value
+                slots[slot] = value
             elif kind == "union":
                 member, content = value
-                found[slot - 1] = schema.union(entry.type).values[member]
-                found[slot] = content if isinstance(content, Written) else self.table(member, content)
+                slots[slot - 1] = schema.union(entry.type).values[member]
+                slots[slot] = content if isinstance(content, Written) else self.table(member, content)
             else:
-                found[slot] = self.reference(entry, value)
-        return self.of_slots(name, found)
+                slots[slot] = self.reference(entry, value)
+        return self.of_slots(name, slots)
 
     def of_slots(self, name: str, values: Mapping[int, Any]) -> int:
-        """A table from the numbers of its slots in order, and the `end`s of what is already written; its `end`."""
+        """As `pack`, by the name of the table."""
         present = name, *values
         shape = self._templates.get(present)
         if shape is None:
@@ -430,7 +425,7 @@ class Encoder:
         return self.pack(shape, values)
 
     def reference(self, field: Field, value: Any) -> int:
-        """What an offset field leads to; its `end`."""
+        """What an offset field refers to; its `end`."""
         if field.kind == "string":
             return self.string(value)
         if isinstance(value, Written):
@@ -448,7 +443,7 @@ class Encoder:
         return self.vector(field.scalar, value, field.align)
 
     def pack(self, shape: Template, values: Mapping[int, Any]) -> int:
-        """A table from its slots' numbers, and the `end`s of what is already written; its `end`."""
+        """A table, from the value of each slot: a number, or the `end` of what is already written; its `end`."""
         vtable = self.vtable(shape.vtable)
         end = self.end = self.reserve(shape.size, shape.align) + 4
         row = [end - at - values[slot] if at else values[slot] for slot, at in shape.row]
@@ -457,14 +452,14 @@ class Encoder:
         return end
 
     def open_last(self, slot: int) -> tuple[bytearray, int]:
-        """The last table written by `pack`, to be changed, and the place in it of a slot."""
+        """The last table that `pack` wrote, so that it can be changed, and the place of a slot in it."""
         chunk = self.chunks[-1] = bytearray(self.chunks[-1])
         return chunk, self._last.offsets[slot]
 
     def finish(self, root: int) -> None:
         """Writes the head: the offset of the root table and the identifier."""
         end = self.reserve(8, ALIGNMENT)
-        self.chunks.append(_ENCODER_UINT32(end - root) + self.schema.identifier)
+        self.chunks.append(_UINT32.pack(end - root) + self.schema.identifier)
         self.end = end
 
     def pieces(self) -> Iterable[Piece]:

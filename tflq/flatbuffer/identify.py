@@ -1,11 +1,10 @@
-"""Which schema's a file is: the identifier at byte 4."""
+"""What a file is: by which schema it is read, what it is if by none, and the archive that may follow a model."""
 
 from __future__ import annotations
 
 import io
 import os
 import struct
-import zipfile
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,7 +17,7 @@ from tflq.light import dataclass
 
 
 def identify(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Schema | None:
-    """The schema whose identifier a file or its bytes have; None for anything else."""
+    """The schema whose identifier a file or its bytes have at byte 4, else None."""
     if isinstance(source, (str, os.PathLike)):
         if os.path.isdir(source):
             raise folder_error(os.fspath(source))
@@ -29,8 +28,7 @@ def identify(source: str | os.PathLike[str] | bytes | bytearray | memoryview) ->
     return next((schema for schema in (TFLITE, TOSA) if schema.identifier == head[4:]), None)
 
 
-# Files of other formats that are given as models: what they are, and how to get a model of them.
-
+# Files of other formats: what they are, and how to get a model from them.
 
 _HEAD: Final = 4096
 _CONVERTER: Final = "tf.lite.TFLiteConverter.from_{}"
@@ -60,13 +58,13 @@ _ZIP: Final = b"PK\x03\x04"
 
 
 def foreign_error(data: bytes | memoryview, path: str = "") -> InvalidModelError | None:
-    """The error for a file of a format that is known and none of ours; None for anything else."""
-    found = _named(bytes(data[:_HEAD]), data)
-    return None if found is None else InvalidModelError("", found[0], hint=found[1], path=path)
+    """The error for a file of another format, if that is a known one."""
+    named = _named(bytes(data[:_HEAD]), data)
+    return None if named is None else InvalidModelError("", named[0], hint=named[1], path=path)
 
 
 def refuse_foreign(path: str | os.PathLike[str]) -> None:
-    """InvalidModelError for a file of a format that is known and none of ours."""
+    """InvalidModelError for a file of another format, if that is a known one."""
     with open(path, "rb") as file:
         head = file.read(_HEAD)
         if head[4:8] in (b"TFL3", b"TOSA"):
@@ -77,7 +75,7 @@ def refuse_foreign(path: str | os.PathLike[str]) -> None:
 
 
 def folder_error(path: str) -> FileError:
-    """The error for a folder that is given as a model."""
+    """The error for a folder in the place of a model."""
     if os.path.exists(os.path.join(path, "saved_model.pb")):
         what = "this is the folder of a SavedModel, not a TFLite model"
         return FileError(path, what, remedy=f"convert it with {_CONVERTER.format('saved_model')}")
@@ -97,12 +95,12 @@ def _named(head: bytes, data: bytes | memoryview) -> tuple[str, str] | None:
     if start.startswith((b"<!doctype html", b"<html")):
         return "this is a web page, not a model: a download that went wrong", "download the file itself"
     if len(head) >= 8 and _is_text(head):
-        return "this is a text, and none that tflq reads", "give a .tflite or .tosa file, or what tflq opt prints"
+        return "this is a text, but not one that tflq reads", "give a .tflite or .tosa file, or what tflq opt prints"
     return None
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether bytes are UTF-8 without control characters, but for a character cut off at the end."""
+    """Whether bytes are UTF-8 without control characters; the last character may be cut off."""
     try:
         text = head.decode()
     except UnicodeDecodeError as error:
@@ -114,6 +112,8 @@ def _is_text(head: bytes) -> bool:
 
 def _of_zip(data: bytes | memoryview) -> tuple[str, str]:
     """What an archive holds."""
+    import zipfile
+
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except zipfile.BadZipFile:
@@ -130,12 +130,9 @@ def _of_zip(data: bytes | memoryview) -> tuple[str, str]:
     return "this is a zip archive, not a TFLite model", "unzip it, and give the .tflite file in it, if there is one"
 
 
-# The zip archive that may follow a model: the files its metadata names, such as labels.
-#
-# TFLite's metadata tools append it to the finished model and count its offsets from the start of the whole file, so
-# they change when the model's length does. Source: the ZIP format, APPNOTE 4.3.12 (central directory header) and
-# 4.3.16 (end of central directory record).
-
+# The zip archive that may follow a model: the files that its metadata names, such as labels. TFLite's metadata tools
+# append it to the model and count its offsets from the start of the whole file, so they change with the length of the
+# model. Source: the ZIP format, APPNOTE 4.3.12 (central directory header) and 4.3.16 (end of central directory record).
 
 _END = struct.Struct("<4s4H2IH")  # signature, disks, entries, size and offset of the directory, comment length
 _ENTRY = struct.Struct("<4s24x3H8xI")  # signature, lengths of name, extra field and comment, offset of the local header
@@ -144,7 +141,7 @@ _LONGEST_COMMENT = 65535
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """An archive: its bytes and where they began in the file; `entries` and `end` are places in its bytes."""
+    """An archive: its bytes, and where they began in the file. `entries` and `end` are places in its bytes."""
 
     data: np.ndarray
     start: int
@@ -153,7 +150,7 @@ class Archive:
 
 
 def find_archive(data: memoryview) -> Archive | None:
-    """The archive at the end of a file whose offsets count from the file's start; None if there is none."""
+    """The archive at the end of a file, if there is one, with offsets that count from the start of the file."""
     first = max(0, len(data) - _LONGEST_COMMENT - _END.size)
     at = first + bytes(data[first:]).rfind(b"PK\5\6")
     if at < first or at + _END.size > len(data):
@@ -161,8 +158,7 @@ def find_archive(data: memoryview) -> Archive | None:
     *_, size, offset, comment = _END.unpack_from(data, at)
     if at + _END.size + comment != len(data) or offset + size != at:
         return None
-    entries, start = [], offset
-    place = offset
+    entries, start, place = [], offset, offset
     while place < at:
         signature, name, extra, note, local = (
             _ENTRY.unpack_from(data, place) if place + _ENTRY.size <= at else (b"",) * 5

@@ -1,8 +1,9 @@
-"""What is where in a flatbuffer of a schema: slot, type and default of every field, members of enums and unions.
+"""The layout of a schema's flatbuffers: slot, type and default of every field, members of enums and unions; and what
+the tables of TFLite's operators mean.
 
-Read from `schema/tflite.toml` or `schema/tosa_flatbuffer.toml`, which hold one line per table, enum and union; a line
-is parsed when it is asked for. A table field sits at `slot` of the vtable (entry `4 + 2 * slot`). A union takes two:
-its type, then its value.
+It is read from `schema/tflite.toml` or `schema/tosa_flatbuffer.toml`, which hold one line per table, enum and union; a
+line is parsed when it is asked for. A table field sits at `slot` of the vtable (entry `4 + 2 * slot`). A union takes
+two: its type, then its value.
 """
 
 from __future__ import annotations
@@ -20,19 +21,7 @@ Kind: TypeAlias = Literal[
     "scalar", "enum", "string", "table", "union_type", "union", "vector", "enums", "strings", "tables"
 ]
 
-_SCALARS: Final = (
-    "bool",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "float32",
-    "float64",
-)
+_SCALARS: Final = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split()
 
 SCALAR_CODES: Final[dict[str, str]] = dict(zip(_SCALARS, "?bBhHiIqQfd", strict=True))
 """Scalar type -> `struct` code (little endian)."""
@@ -126,10 +115,10 @@ def _members(words: list[str]) -> dict[str, int]:
 class Schema:
     """The layouts of one schema file. `table`, `enum` and `union` find them by name; KeyError if there is none.
 
-    `exclusive` names tables that stand for one thing each: a second reference to one is a corrupted reference.
-    `viewed` names vectors, as (table, field), that readers never copy: they may overlap as they like. `table_bytes` is
-    how many bytes of a file allow one table more, `reuse` how many times its size all other vectors and strings may
-    have: both bound what reading a file takes.
+    exclusive: tables that stand for one thing each, so that a second reference to one is corrupted.
+    viewed: vectors, as (table, field), that readers never copy, so that they may overlap.
+    table_bytes, reuse: bound what reading a file takes. So many bytes of a file allow one more table, and all other
+    vectors and strings together may have so many times its size.
     """
 
     def __init__(
@@ -244,15 +233,13 @@ def options_of(operator: str) -> str | None:
     return _options_by_operator().get(operator)
 
 
-# The `OperatorCode` and `Operator` tables ↔ `Op`.
-#
-# A builtin operator is `tfl.<name in lower case>` with the fields of its options table as attributes; a custom one is
-# `tfl.custom` with its `custom_code`. The builtin code of a row is the larger of its two code fields (the older one
-# is a byte and stays at 127 for later operators). What else a file says of an operator is kept in `Op.info`.
-
+# The tables `OperatorCode` and `Operator` ↔ `Op`. A builtin operator is `tfl.<name in lower case>`, with the fields of
+# its options table as attributes; a custom one is `tfl.custom` with its `custom_code`. The builtin code of a row is the
+# larger of its two code fields: the older one is a byte, and is 127 for later operators. `Op.info` has what else a file
+# says.
 
 PLACEHOLDER: Final = 127
-"""BuiltinOperator PLACEHOLDER_FOR_GREATER_OP_CODES: what the byte-sized field holds for codes that it cannot."""
+"""BuiltinOperator PLACEHOLDER_FOR_GREATER_OP_CODES: what the byte-sized field holds for larger codes."""
 
 _VECTORS: Final = ("mutating_variable_inputs", "custom_options")
 _NUMBERS: Final = (("custom_options_format", "FLEXBUFFERS"), ("debug_metadata_index", -1))
@@ -268,12 +255,12 @@ def builtin_name(row: Mapping[str, Any], where: str) -> str:
 
 
 def options_field(member: str) -> str:
-    """The union field of `Operator` that an options table belongs in."""
+    """The union field of `Operator` for an options table."""
     return "builtin_options" if member in union("BuiltinOptions").values else "builtin_options_2"
 
 
 def read_attributes(fields: Mapping[str, Any], builtin: str, info: dict[str, Any]) -> dict[str, Any]:
-    """An operator's attributes; `info` gets what is beside them or differs from what the operator usually has."""
+    """The attributes of an operator. `info` gets everything else that differs from what the operator usually has."""
     first, second = fields["builtin_options"], fields["builtin_options_2"]
     if first is not None and second is not None:
         raise InvalidModelError("builtin_options_2", f"options in both unions: {first[0]} and {second[0]}")
@@ -290,7 +277,7 @@ def read_attributes(fields: Mapping[str, Any], builtin: str, info: dict[str, Any
 
 
 def unstated_attributes(builtin: str) -> dict[str, Any]:
-    """What an interpreter takes the attributes of an operator without its options table for: all bits zero.
+    """The attributes that an interpreter assumes for an operator without its options table: all bits zero.
 
     Source: `AllocatePOD` in tflite/core/api/flatbuffer_conversions.cc. The defaults of the schema do not hold there.
     """
@@ -312,7 +299,7 @@ def _unstated(builtin: str) -> dict[str, Any]:
 
 
 class OpcodeTable:
-    """The operator codes to write: the rows of a file, then those that new operators need."""
+    """The operator codes to write: the rows of the source, then those that new operators need."""
 
     def __init__(self, rows: list[Mapping[str, Any]]) -> None:
         self.rows = list(rows)
@@ -334,8 +321,8 @@ class OpcodeTable:
         key = (name, custom_code, version)
         if kept is not None and kept < len(self.keys) and self.keys[kept] == key:
             return kept
-        found = self._first.get(key)
-        return self._add(key) if found is None else found
+        first = self._first.get(key)
+        return self._add(key) if first is None else first
 
     def _add(self, key: tuple[str, str | None, int]) -> int:
         name, custom_code, version = key

@@ -1,7 +1,7 @@
-"""The two tables a model has thousands of, `Tensor` and `Operator`, packed with one `struct` call each.
+"""The two tables of which a model has thousands, `Tensor` and `Operator`, each packed with one `struct` call.
 
-What has nothing beside the common fields takes the short way here; the rest goes through `Encoder.table`, with the same
-result but for the order of the bytes. An operator's vectors of tensor indices directly follow its table.
+This is for tables that have only the common fields. Others go through `Encoder.table`, which differs only in the order
+of the bytes. The vectors of tensor indices of an operator directly follow its table.
 """
 
 from __future__ import annotations
@@ -21,24 +21,23 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.light import dataclass
 
-__all__ = ["OperatorPacker", "TensorPacker"]
-
 _SHAPE, _TYPE, _BUFFER, _NAME, _QUANTIZATION, _SIGNATURE, _HAS_RANK = (
     table("Tensor").by_name[name].slot
     for name in ("shape", "type", "buffer", "name", "quantization", "shape_signature", "has_rank")
 )
 _OPTIONAL: Final = (_SHAPE, _TYPE, _BUFFER, _QUANTIZATION, _SIGNATURE, _HAS_RANK)
-_BESIDE: Final = frozenset(("is_variable", "sparsity", "variant_tensors", "external_buffer", "name"))
-_COMMON: Final = frozenset(("version", "opcode", "options"))
-"""What `Op.info` may say without a field in the operator's table."""
-_FORMS: Final = frozenset(("min", "max", "zero_point", "quantized_dimension"))
+_UNCOMMON: Final = frozenset(("is_variable", "sparsity", "variant_tensors", "external_buffer", "name"))
+"""Entries of `Value.info` that are fields of the tensor's table."""
+_WITHOUT_FIELD: Final = frozenset(("version", "opcode", "options"))
+"""Entries of `Op.info` that are not fields of the operator's table."""
+_STATED: Final = frozenset(("min", "max", "zero_point", "quantized_dimension"))
+"""Entries of `Value.info` that are fields of its quantization."""
 
 _SCALE, _ZERO_POINT, _DIMENSION = (
     table("QuantizationParameters").by_name[name].slot for name in ("scale", "zero_point", "quantized_dimension")
 )
 _PER_LAYER: Final = template("QuantizationParameters", frozenset((_SCALE, _ZERO_POINT)))
 _PER_LAYER_PACK: Final = struct.Struct("<iIIIfIq").pack
-_INT32: Final = struct.Struct("<i").pack
 
 
 @cache
@@ -53,8 +52,9 @@ def _type_code(storage: ScalarType) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """The table of a tensor without quantization, with its dims behind it: `pack` takes the vtable's distance, the
-    shape's offset, the buffer if there is one, the name's offset, `flags`, and the dims with their count."""
+    """The table of a tensor without quantization, followed by its dims. `pack` takes the distance of the vtable, the
+    offset of the shape, the buffer if there is one, the offset of the name, `flags`, the number of dims, and the
+    dims."""
 
     pack: Callable[..., bytes]
     vtable: int
@@ -65,7 +65,7 @@ class _Plain:
 
 
 class TensorPacker:
-    """Writes `Tensor` tables; `index` finds the tensors that quantization details name."""
+    """Writes `Tensor` tables. `index`: the places of the tensors that quantization details name."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
@@ -77,7 +77,7 @@ class TensorPacker:
         encoder, info, shape = self.encoder, value.info, value.type.shape
         if not info and shape is not None and value.type.element.__class__ is ScalarType and None not in shape:
             return self._plainly(value, shape, buffer)
-        if info and not _BESIDE.isdisjoint(info):
+        if info and not _UNCOMMON.isdisjoint(info):
             fields = tensor_fields(value)
             fields["quantization"] = _with_indices(fields["quantization"], index)
             return encoder.table("Tensor", {**fields, "buffer": buffer})
@@ -110,7 +110,7 @@ class TensorPacker:
         return end
 
     def _plainly(self, value: Value, shape: Sequence[int | None], buffer: int) -> int:
-        """One piece: the table, the dims and the name of a tensor of a plain type and known dims."""
+        """The table, the dims and the name of a tensor of a plain type and known dims, in one piece."""
         encoder, code = self.encoder, _type_code(value.type.storage)
         count = len(shape)
         key = count, code, buffer > 0
@@ -130,15 +130,15 @@ class TensorPacker:
         pack = struct.Struct(f"<i{fields}{'b?' if code else '?'}{pad}xI{count}i").pack
         shape, name = 4 + form.size + pad, 8 + form.size + pad + 4 * count
         at = form.offsets
-        made = _Plain(pack, vtable, name, shape - at[_SHAPE], name - at[_NAME], flags)
-        self._plain[count, code, has_buffer] = made
-        return made
+        plain = _Plain(pack, vtable, name, shape - at[_SHAPE], name - at[_NAME], flags)
+        self._plain[count, code, has_buffer] = plain
+        return plain
 
     def _template(self, there: tuple[bool, ...]) -> tuple[Template, int]:
-        """The table's layout and its vtable's `end`, for which of `_OPTIONAL` are there."""
+        """The layout of a table and the `end` of its vtable. there: which of `_OPTIONAL` it has."""
         form = template("Tensor", frozenset((_NAME, *compress(_OPTIONAL, there))))
-        made = self._templates[there] = form, self.encoder.vtable(form.vtable)
-        return made
+        self._templates[there] = form, self.encoder.vtable(form.vtable)
+        return self._templates[there]
 
     def _dims(self, dims: Sequence[int]) -> int:
         encoder, count = self.encoder, len(dims)
@@ -148,7 +148,7 @@ class TensorPacker:
 
     def _quantization(self, value: Value, index: Mapping[Value | None, int]) -> int | None:
         element, encoder = value.type.element, self.encoder
-        usual = not value.info or _FORMS.isdisjoint(value.info)
+        usual = not value.info or _STATED.isdisjoint(value.info)
         if isinstance(element, UniformQuantizedType) and usual and not without_fields(element):
             vtable = encoder.vtable(_PER_LAYER.vtable)
             end = encoder.end = encoder.reserve(32, 8)
@@ -156,11 +156,8 @@ class TensorPacker:
             encoder.chunks.append(_PER_LAYER_PACK(vtable - end, 8, 12, 1, element.scale, 1, element.zero_point))
             return end
         if isinstance(element, UniformQuantizedPerAxisType) and usual and not without_fields(element):
-            scales, zero_points = (
-                encoder.vector("float32", element.scales),
-                encoder.vector("int64", element.zero_points, 8),
-            )
-            slots = {_SCALE: scales, _ZERO_POINT: zero_points}
+            scales = encoder.vector("float32", element.scales)
+            slots = {_SCALE: scales, _ZERO_POINT: encoder.vector("int64", element.zero_points, 8)}
             if element.axis and value.type.rank != 1:
                 slots[_DIMENSION] = element.axis
             return encoder.of_slots("QuantizationParameters", slots)
@@ -171,14 +168,14 @@ class TensorPacker:
 def _with_indices(
     quantization: Mapping[str, Any] | None, index: Mapping[Value | None, int]
 ) -> Mapping[str, Any] | None:
-    """Quantization with the tensors that its details name as indices again."""
+    """Quantization in which the tensors that its details name are indices again."""
     if quantization is None or quantization.get("details") is None:
         return quantization
     member, details = quantization["details"]
-    named = {key: index[v] if isinstance(v, Value) else v for key, v in details.items()}
-    if "zero_points" in named and named["zero_points"] is None:
-        named["zero_points"] = -1
-    return {**quantization, "details": (member, named)}
+    indices = {key: index[v] if isinstance(v, Value) else v for key, v in details.items()}
+    if "zero_points" in indices and indices["zero_points"] is None:
+        indices["zero_points"] = -1
+    return {**quantization, "details": (member, indices)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +198,7 @@ def _options(member: str) -> _Options | None:
 
 
 def _member(op: Op) -> str | None:
-    """The options table an operator has: what it was read with, else what its builtin usually has."""
+    """The options table of an operator: the one it was read with, else the usual one of its builtin."""
     kept: str | None = op.info.get("options") if op.info else None
     if kept is None and ("options" not in op.info or _stated(op)):
         return _usual_member(op.name)
@@ -209,7 +206,7 @@ def _member(op: Op) -> str | None:
 
 
 def _stated(op: Op) -> bool:
-    """Whether an operator read without options has got attributes that say something since."""
+    """Whether an operator that was read without options has been given attributes since."""
     unstated = unstated_attributes(builtin_of(op.name))
     return any(unstated.get(name) != value for name, value in op.attributes.items())
 
@@ -221,8 +218,8 @@ def _usual_member(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Operators of one name and options table: the attributes that they may have, and the options, if the common
-    fields are all that they have beside them."""
+    """What operators of one name and options table may have: `known` attributes, and `options` if `struct` can pack
+    them. short: whether their tables can have the common fields only."""
 
     known: frozenset[str]
     options: _Options | None
@@ -237,17 +234,13 @@ def _form(name: str, member: str | None) -> _Form:
     if name == Custom.op_name:
         known |= {"custom_code"}
     options = None if member is None else _options(member)
-    return _Form(
-        known,
-        options,
-        member is None or options is not None,
-        0 if options is None else 3 if options.first_union else 11,
-    )
+    union_slot = 0 if options is None else 3 if options.first_union else 11
+    return _Form(known, options, member is None or options is not None, union_slot)
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """An operator's table with its index vectors behind it."""
+    """The table of an operator, followed by its vectors of indices."""
 
     pack: Callable[..., bytes]
     vtable: bytes
@@ -258,12 +251,12 @@ class _Record:
 
 @cache
 def _record(inputs: int, outputs: int, has_opcode: bool, union_slot: int) -> _Record:
-    slots = [*([0] if has_opcode else []), 1, 2, *((union_slot, union_slot + 1) if union_slot else ())]
+    slots = {1, 2, *([0] if has_opcode else []), *((union_slot, union_slot + 1) if union_slot else ())}
     form = template("Operator", frozenset(slots))
     numbers = "".join("B" if slot == union_slot and union_slot else "I" for slot in form.slots)
-    size = 4 + form.size + -form.size % 4
-    pad = f"{-form.size % 4}x"
-    pack = struct.Struct(f"<i{numbers}{pad}I{inputs}iI{outputs}i").pack
+    pad = -form.size % 4
+    size = 4 + form.size + pad
+    pack = struct.Struct(f"<i{numbers}{pad}xI{inputs}iI{outputs}i").pack
     first = size - form.offsets[1]
     second = size + 4 + 4 * inputs - form.offsets[2]
     total = size + 8 + 4 * (inputs + outputs)
@@ -271,20 +264,20 @@ def _record(inputs: int, outputs: int, has_opcode: bool, union_slot: int) -> _Re
 
 
 class OperatorPacker:
-    """Writes `Operator` tables. Operators with equal options share the table of these."""
+    """Writes `Operator` tables. Operators with equal options share the table of the options."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self._bodies: dict[tuple[Any, ...], int] = {}
 
     def __call__(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> int:
-        """The operator's `end`; `index` gives a tensor's place, −1 for None."""
+        """The operator's `end`. index: the place of each tensor, −1 for None."""
         member, attributes, info = _member(op), op.attributes, op.info
         form = _form(op.name, member)
         if not attributes.keys() <= form.known:
             unknown = sorted(attributes.keys() - form.known)
             raise ValueError(f"{member or 'an operator without options'} has no {unknown[0]}")
-        if not form.short or op.intermediates or (info and not info.keys() <= _COMMON):
+        if not form.short or op.intermediates or (info and not info.keys() <= _WITHOUT_FIELD):
             return self.encoder.table("Operator", self.fields(op, opcode, index))
         encoder, plan = self.encoder, form.options
         inputs = [index[v] for v in op.operands]
@@ -303,26 +296,22 @@ class OperatorPacker:
         return end
 
     def _body(self, key: tuple[Any, ...], attributes: Mapping[str, Any]) -> int:
-        """The `end` of an options table, written here."""
+        """Writes an options table; its `end`."""
         encoder = self.encoder
-        vtable, body = self._encode_body(key[0], attributes)
-        end = encoder.end = encoder.end + 4 + len(body)
-        encoder.chunks.append(_INT32(vtable - end) + body)
-        self._bodies[key] = end
-        return end
-
-    def _encode_body(self, member: str, attributes: Mapping[str, Any]) -> tuple[int, bytes]:
-        """The vtable's `end` and the table without its first word, padded."""
         inline: dict[int, Any] = {}
-        for field in table(member).fields:
+        for field in table(key[0]).fields:
             value = attributes.get(field.name)
             if value is not None:
                 number = enum(field.type).values[value] if field.kind == "enum" else value
                 if number != field.default:
                     inline[field.slot] = number
-        form = template(member, frozenset(inline))
-        body = form.pack(0, *(inline[slot] for slot in form.slots))[4:]
-        return self.encoder.vtable(form.vtable), body + bytes(-len(body) % 4)
+        form = template(key[0], frozenset(inline))
+        vtable = encoder.vtable(form.vtable)
+        end = encoder.end = encoder.end + 4 + form.size + -form.size % 4
+        body = form.pack(vtable - end, *(inline[slot] for slot in form.slots))
+        encoder.chunks.append(body + bytes(-len(body) % 4))
+        self._bodies[key] = end
+        return end
 
     def fields(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> dict[str, Any]:
         """The `Operator` as nested dicts."""

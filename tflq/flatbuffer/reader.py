@@ -1,14 +1,14 @@
-"""A TFLite file → `Module`. Files are mapped, constants are views of the mapping.
+"""A TFLite file → `Module`. Files are mapped; constants are views of the mapping.
 
 The bytes are checked before anything is decoded (`structure.check`), the module after it is built
-(`verify.verify_module`); what comes out is a module that holds or an `InvalidModelError` that says where it does not.
+(`verify.verify_module`). The result is a valid module, or an `InvalidModelError` that says what is wrong and where.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
@@ -16,8 +16,8 @@ import numpy as np
 from tflq.dialects.tfl import op_name
 from tflq.errors import InvalidModelError
 from tflq.files import file_errors
-from tflq.flatbuffer.codec import Decoder, decode
-from tflq.flatbuffer.identify import find_archive, place_archive
+from tflq.flatbuffer.codec import Decoder
+from tflq.flatbuffer.identify import find_archive
 from tflq.flatbuffer.layout import OpcodeTable, builtin_name, read_attributes
 from tflq.flatbuffer.structure import check
 from tflq.flatbuffer.tensors import read_tensor, resolve_details
@@ -211,69 +211,9 @@ def _values(indices: Sequence[int] | None, tensors: Sequence[Value], where: str)
 
 
 def _optional(indices: Sequence[int] | None, tensors: Sequence[Value], where: str) -> list[Value | None]:
-    """Like `_values`, with None for −1."""
+    """As `_values`, with None for −1."""
     count, listed = len(tensors), () if indices is None else indices
     for place, index in enumerate(listed):
         if not -1 <= index < count:
             raise InvalidModelError(f"{where}[{place}]", f"there is no tensor {index} among {count}")
     return [None if i == -1 else tensors[i] for i in listed]
-
-
-# Where two TFLite files first differ, field by field through the layout tables.
-#
-# Order counts, placement does not: offsets, padding and vtables may differ, and a number that is written out equals
-# one that is absent and has it as its default. For data behind the flatbuffer (`Buffer.offset`) the bytes are
-# compared, not their place.
-
-
-Bytes: TypeAlias = bytes | bytearray | memoryview
-_OUTSIDE = (("offset", "size"), ("large_custom_options_offset", "large_custom_options_size"))
-
-
-def structural_difference(a: Bytes, b: Bytes) -> str | None:
-    """The first field in which two valid files differ, with both contents; None if there is none."""
-    left, right = decode(a), decode(b)
-    _load_outside(left, a)
-    _load_outside(right, b)
-    left["archive"], right["archive"] = _archive(a), _archive(b)
-    return next(_differences("", left, right), None)
-
-
-def _archive(data: Bytes) -> bytes:
-    """The archive behind a model, placed at 0; empty if there is none."""
-    archive = find_archive(memoryview(data))
-    return place_archive(archive, 0) if archive else b""
-
-
-def _load_outside(model: Mapping[str, Any], data: Bytes) -> None:
-    """Replaces the places of data behind the flatbuffer by the data."""
-    tables = [*(model["buffers"] or ())]
-    tables += [op for subgraph in model["subgraphs"] or () for op in subgraph["operators"] or ()]
-    for fields in tables:
-        for offset, size in _OUTSIDE:
-            if fields.get(offset, 0) > 1:
-                start = fields[offset]
-                fields[offset] = np.frombuffer(data, np.uint8)[start : start + fields[size]]
-
-
-def _differences(path: str, a: Any, b: Any) -> Iterator[str]:
-    if isinstance(a, dict) and isinstance(b, dict):
-        for key, value in a.items():
-            yield from _differences(f"{path}.{key}" if path else key, value, b[key])
-    elif isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        if a.dtype != b.dtype or a.tobytes() != b.tobytes():
-            yield f"{path}: {_shown(a)} != {_shown(b)}"
-    elif type(a) is not type(b):
-        yield f"{path}: {_shown(a)} != {_shown(b)}"
-    elif isinstance(a, (list, tuple)):
-        if len(a) != len(b):
-            yield f"{path}: {len(a)} != {len(b)} elements"
-        for index, (x, y) in enumerate(zip(a, b, strict=False)):
-            yield from _differences(f"{path}[{index}]", x, y)
-    elif a != b and not (a != a and b != b):  # NaN equals NaN here
-        yield f"{path}: {_shown(a)} != {_shown(b)}"
-
-
-def _shown(value: Any) -> str:
-    text = f"{value.size} elements {value[:8]}" if isinstance(value, np.ndarray) else repr(value)
-    return text if len(text) < 100 else f"{text[:100]}..."

@@ -1,4 +1,4 @@
-"""Structure check: every offset, count and union of a flatbuffer, before anything else reads its bytes.
+"""The check of every offset, count and union of a flatbuffer, before anything else reads its bytes.
 
 The format (flatbuffers "Internals" page; the C++ `flatbuffers::Verifier` checks the same): little-endian; the file
 starts with the root's uoffset and the identifier at byte 4. A table starts with an soffset to its vtable,
@@ -7,9 +7,8 @@ table or 0 where the field is absent. A reference is a uint32 counted from its o
 uint32 count and its elements, a string ends in NUL. A union is a type slot followed by a value slot.
 
 The check walks the schema breadth first, all tables of one field at once as numpy arrays (a *wave*), so its cost hardly
-depends on what a file holds. The schema has no recursive table, so depth is bounded by it; the number of
-tables, of vtables and of referenced bytes is bounded by the file's size, so that overlapping vectors cannot multiply
-work or memory.
+depends on what a file holds. The schema has no recursive table, which bounds the depth. The size of the file bounds the
+number of tables, of vtables and of referenced bytes, so that overlapping vectors cannot multiply work or memory.
 """
 
 from __future__ import annotations
@@ -25,11 +24,9 @@ from tflq.numerics.tables import distinct
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check"]
-
 _SMALLEST = 12  # root reference, identifier and the root's soffset
 _MOST_TABLES = 150_000
-"""Tables that any file may have, with one more for every `table_bytes`: what is read of one takes up to 1 KiB or so."""
+"""Tables that any file may have, and one more for every `table_bytes`. Reading one takes up to about 1 KiB."""
 _MOST_VTABLES = 20_000
 """Distinct vtables that any file may have: writers share them, and a reader prepares for each."""
 
@@ -50,7 +47,8 @@ def check(data: memoryview, schema: Schema = TFLITE) -> None:
 
 
 class _Wave:
-    """Tables of one type reached over one field: places, and for each the table and index it was reached from."""
+    """Tables of one type that are reached through one field: their places, and for each the table and index that refers
+    to it."""
 
     __slots__ = ("at", "elements", "field", "origins", "parent", "table")
 
@@ -108,7 +106,7 @@ class _Walk:
         self._one_type_per_place()
 
     def _tables(self, wave: _Wave) -> Iterator[_Wave]:
-        """Check a wave's vtables and scalar fields, and yield the waves its references lead to."""
+        """Check the vtables and scalar fields of a wave, and yield the waves that its references lead to."""
         at, fields = wave.at, wave.table.fields
         self.places.append((wave.table.name, at))
         vtables = at - self.u32[at >> 2].view(np.int32)
@@ -159,7 +157,7 @@ class _Walk:
                 yield from self._vector(wave, field, self._follow(wave, field.name, place, some), some)
 
     def _no_newer_fields(self, wave: _Wave, vtable: np.ndarray, shared: np.ndarray, length: np.ndarray) -> None:
-        """Refuse a field that is set in a slot the schema known here does not have: it would be lost without a word."""
+        """Refuse a field in a slot that the schema known here does not have: it would be lost silently."""
         slots = len(wave.table.fields)
         extra = np.maximum((length - 4) // 2 - slots, 0)
         self.slots_left -= int(extra.sum())
@@ -180,7 +178,7 @@ class _Walk:
             )
 
     def _follow(self, wave: _Wave, field: str, place: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """Where references at `place` lead; at least a uint32 is inside the file there."""
+        """Where references at `place` lead. At least a uint32 there is inside the file."""
         offset = self.u32[place >> 2].astype(np.int64)
         target = place + offset
         own, outside, odd = offset < 4, target > self.size - 4, target & 3 != 0
@@ -242,7 +240,7 @@ class _Walk:
     def _vector_of_strings(
         self, wave: _Wave, field: Field, at: np.ndarray, count: np.ndarray, some: np.ndarray
     ) -> None:
-        """Check the strings that vectors at `at` refer to; those that are named often are checked, and paid, once."""
+        """Check the strings that vectors at `at` refer to. One that is named often is checked, and counted, once."""
         owner, element = _spread(count)
         if not owner.size:
             return
@@ -272,7 +270,7 @@ class _Walk:
     def _union(
         self, wave: _Wave, field: Field, types: np.ndarray, place: np.ndarray, some: np.ndarray
     ) -> Iterator[_Wave]:
-        """Pair a union's types, one per table, with its values at `place`; yield one wave per type."""
+        """Pair the types of a union, one per table, with its values at `place`; yield one wave per type."""
         self._reject(wave, types[some] == 0, field.name, "union has a value but no type", some)
         if np.count_nonzero(types) != some.size:
             types[some] = 0
@@ -313,7 +311,7 @@ class _Walk:
             wave.fail(first if some is None else some[first], field, reason)
 
     def _one_type_per_place(self) -> None:
-        """Refuse one place that is read as two types of table, and a second reference to an exclusive table."""
+        """Refuse a place that is read as two types of table, and a second reference to an exclusive table."""
         joined = np.concatenate([at for _, at in self.places])
         order = np.argsort(joined, kind="stable")
         twice = np.flatnonzero(joined[order[1:]] == joined[order[:-1]])
@@ -329,6 +327,6 @@ class _Walk:
 
 
 def _spread(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For lists of these lengths, laid end to end: the list of each item and its index in the list."""
+    """For lists of these lengths, laid end to end: the list of each item, and its index in the list."""
     owner = np.repeat(np.arange(counts.size), counts)
     return owner, np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts)

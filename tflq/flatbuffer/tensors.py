@@ -1,14 +1,15 @@
 """The `Tensor` table ↔ `Value`: shape, element type and quantization.
 
-The canonical form is what the type alone implies: the stored shape is the type's with 1 for an unknown dim, a shape
-signature is there only if a dim is unknown, `has_rank` is true for a ranked tensor, per-layer quantization has one
-scale and one zero point, per-axis one of each per index. What a file says differently is kept in `Value.info` under the
-name of its field, and written back as long as it still describes the type.
+The canonical form is what the type alone implies: the stored shape is that of the type, with 1 for an unknown dim;
+there is a shape signature only if a dim is unknown; `has_rank` is true for a ranked tensor; quantization per tensor has
+one scale and one zero point, per axis one of each per index. What a file says differently is kept in `Value.info` under
+the name of its field, and written back as long as it still describes the type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -34,17 +35,6 @@ from tflq.ir.types import (
 )
 from tflq.light import replace
 
-__all__ = [
-    "ELEMENTS",
-    "TENSOR_TYPES",
-    "quantization_fields",
-    "quantized_element",
-    "read_tensor",
-    "resolve_details",
-    "tensor_fields",
-    "without_fields",
-]
-
 _NAMES: Final = """
     FLOAT32=f32 FLOAT16=f16 INT32=i32 UINT8=ui8 INT64=i64 STRING=!tfl.string BOOL=i1 INT16=i16 COMPLEX64=complex<f32>
     INT8=i8 FLOAT64=f64 COMPLEX128=complex<f64> UINT64=ui64 RESOURCE=!tfl.resource VARIANT=!tfl.variant UINT32=ui32
@@ -54,7 +44,7 @@ _NAMES: Final = """
 ELEMENTS: Final[dict[str, ScalarType]] = {
     member: SCALARS[scalar] for member, scalar in (pair.split("=") for pair in _NAMES.split())
 }
-"""TensorType member -> element type."""
+"""The element type of each member of TensorType."""
 
 TENSOR_TYPES: Final[dict[ScalarType, str]] = {element: name for name, element in ELEMENTS.items()}
 
@@ -62,7 +52,7 @@ _KEPT: Final = (("is_variable", False), ("sparsity", None), ("variant_tensors", 
 
 
 def read_tensor(fields: Mapping[str, Any], buffers: Sequence[Buffer]) -> Value:
-    """The value of a decoded `Tensor`; its buffer index must be in range. See `resolve_details` for blockwise ones."""
+    """The value of a decoded `Tensor`, whose buffer index must be in range. Blockwise ones: see `resolve_details`."""
     index = fields["buffer"]
     buffer = buffers[index] if index else None
     stored, signature, has_rank = fields["shape"], fields["shape_signature"], fields["has_rank"]
@@ -83,7 +73,7 @@ def read_tensor(fields: Mapping[str, Any], buffers: Sequence[Buffer]) -> Value:
 
 
 def _shape(stored: Sequence[int] | None, signature: Sequence[int] | None, has_rank: bool, has_data: bool) -> Shape:
-    """What a stored shape and its signature mean; a signature that contradicts the shape is disregarded."""
+    """What a stored shape and its signature mean. A signature that contradicts the shape is ignored."""
     dims = tuple(stored) if stored is not None else ()
     if not dims and not has_rank and not has_data and (signature is None or not len(signature)):
         return None
@@ -95,7 +85,7 @@ def _shape(stored: Sequence[int] | None, signature: Sequence[int] | None, has_ra
 
 
 def _canonical_shape(shape: Shape) -> tuple[tuple[int, ...], tuple[int, ...] | None, bool]:
-    """Stored shape, signature and `has_rank` that the type's shape alone implies."""
+    """The stored shape, signature and `has_rank` that the shape of a type alone implies."""
     if shape is None:
         return (), None, False
     if None in shape:
@@ -114,9 +104,9 @@ def _keep_shape_form(info: dict[str, Any], shape: Shape, stored: Any, signature:
 
 
 def quantized_element(raw: Mapping[str, Any], storage: ScalarType) -> ElementType:
-    """The element type that decoded `QuantizationParameters` give a storage type; `storage` if they have no scale.
+    """The element type for a storage type and decoded `QuantizationParameters`; `storage` itself if they have no scale.
 
-    ValueError, with the reason, if they make no valid type.
+    ValueError, with the reason, if there is no valid type.
     """
     scales = raw.get("scale")
     if scales is None or not len(scales):
@@ -134,13 +124,11 @@ def quantized_element(raw: Mapping[str, Any], storage: ScalarType) -> ElementTyp
 def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, shape: Shape, info: dict[str, Any]) -> ElementType:
     element: ElementType = storage
     if raw["details"] is None:
-        try:
+        with suppress(ValueError):
             element = quantized_element(raw, storage)
-        except ValueError:
-            element = storage
     if element is storage:
-        if (range_of := _calibrated(raw, storage)) is not None:
-            return range_of
+        if (calibrated := _calibrated(raw, storage)) is not None:
+            return calibrated
         info["quantization"] = {k: v for k, v in raw.items() if v is not None and (k != "quantized_dimension" or v)}
         return storage
     for key in ("min", "max"):
@@ -154,13 +142,13 @@ def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, shape: Shape
     if isinstance(element, UniformQuantizedType):
         info["quantized_dimension"] = raw["quantized_dimension"]
     elif isinstance(element, UniformQuantizedPerAxisType) and shape == (element.scales.size,):
-        info["quantized_dimension"] = raw["quantized_dimension"]  # no dim of a vector; its only one is meant
+        info["quantized_dimension"] = raw["quantized_dimension"]  # a vector does not have it; its only dim is meant
         element = replace(element, axis=0)
     return element
 
 
 def _calibrated(raw: Mapping[str, Any], storage: ScalarType) -> CalibratedQuantizedType | None:
-    """The type of a float tensor of which the parameters say one range and nothing else."""
+    """The type of a float tensor whose parameters are one range and nothing else."""
     if storage != f32 or raw["min"] is None or raw["max"] is None or len(raw["min"]) != 1 or len(raw["max"]) != 1:
         return None
     if raw["quantized_dimension"] or any(raw[key] is not None for key in ("scale", "zero_point", "details")):
@@ -170,9 +158,9 @@ def _calibrated(raw: Mapping[str, Any], storage: ScalarType) -> CalibratedQuanti
 
 
 def resolve_details(value: Value, tensors: Sequence[Value]) -> None:
-    """Replaces the tensor indices of blockwise or multi-axis quantization by the tensors; IndexError if out of range.
+    """Replaces the tensor indices of blockwise or multi-axis quantization by the tensors. IndexError if out of range.
 
-    Blockwise parameters along the last dim, with constant scales, become the element type as well.
+    Blockwise parameters along the last dim, with constant scales, also become the element type.
     Source: kernels/fully_connected.cc, EvalBlockwise4Bit, and kernels/embedding_lookup.cc, EvalBlockwise.
     """
     raw = value.info["quantization"]
@@ -218,7 +206,7 @@ def _blockwise(
 
 
 def shape_fields(value: Value) -> tuple[Any, Any, bool]:
-    """Stored shape, shape signature and `has_rank` to write: the kept ones if they still mean the type's shape."""
+    """The stored shape, shape signature and `has_rank` to write: the kept ones, if they still mean the same shape."""
     shape = value.type.shape
     stored, signature, has_rank = _canonical_shape(shape)
     info = value.info
@@ -230,9 +218,9 @@ def shape_fields(value: Value) -> tuple[Any, Any, bool]:
 
 
 def quantization_fields(value: Value) -> dict[str, Any] | None:
-    """The `QuantizationParameters` to write, None if there are none. Tensors in `details` are still values.
+    """The `QuantizationParameters` to write, if there are any. Tensors in `details` are still values.
 
-    VerificationError for what has no place there: blockwise parameters that did not come from a file, since files keep
+    VerificationError for what files have no place for: blockwise parameters that do not come from a file, which has
     them in tensors, and types that only the text form has.
     """
     element, info = value.type.element, value.info
@@ -259,37 +247,35 @@ def quantization_fields(value: Value) -> dict[str, Any] | None:
 
 
 def without_fields(element: ElementType) -> str:
-    """What of a type a file has no place for, and the remedy; empty if it has for all."""
-    if isinstance(element, (ScalarType, CalibratedQuantizedType)):
-        return (
-            "" if isinstance(element, ScalarType) or element.expressed == f32 else _EXPRESSED.format(element.expressed)
-        )
+    """What a file has no place for in a type, and the remedy; empty if it can hold the type."""
+    if isinstance(element, ScalarType):
+        return ""
     if isinstance(element, FunctionType):
         return "it is a function, and a TFLite file has tensors of numbers; call the function where it is used"
     if isinstance(element, NoQuantizedType):
         return "its type is !quant.none, and a TFLite file has no place for that; state the type it expresses"
     if isinstance(element, AnyQuantizedType):
         return "its type is !quant.any, and a TFLite file has to say the parameters; state them (!quant.uniform)"
-    if is_narrowed(element):
+    if not isinstance(element, CalibratedQuantizedType) and is_narrowed(element):
         bounds = f"<{element.storage_min}:{element.storage_max}>"
         return f"a TFLite file has no place for the bounds {bounds} of its storage; clamp it in the graph instead"
-    return "" if element.expressed == f32 else _EXPRESSED.format(element.expressed)
-
-
-_EXPRESSED: Final = (
-    "it expresses {}, and what is quantized in a TFLite file expresses f32; state its scales as those of f32"
-)
+    if element.expressed == f32:
+        return ""
+    return (
+        f"it expresses {element.expressed}, and what is quantized in a TFLite file expresses f32; state its scales as "
+        "those of f32"
+    )
 
 
 def _kept_zero_points(kept: Sequence[int] | None, element: UniformQuantizedType | UniformQuantizedPerAxisType) -> Any:
-    """The short form a file used for zero points, if it still says the same."""
+    """The short form in which the source has zero points, if it still says the same."""
     own = np.asarray(element.zero_point if isinstance(element, UniformQuantizedType) else element.zero_points)
     said = kept[0] if kept is not None and len(kept) else 0
     return kept if (own == said).all() else own.reshape(-1)
 
 
 def tensor_fields(value: Value) -> dict[str, Any]:
-    """The `Tensor` to write, but for its buffer and the tensors that its quantization names."""
+    """The `Tensor` to write, except for its buffer and the tensors that its quantization names."""
     stored, signature, has_rank = shape_fields(value)
     info = value.info
     fields: dict[str, Any] = {

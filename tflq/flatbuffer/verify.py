@@ -1,8 +1,8 @@
-"""The module verifier: what a reader returns holds, or `InvalidModelError` says what does not and where.
+"""The check of a module that was just read: `InvalidModelError` says what is wrong and where.
 
-The structure of the bytes and every index have been checked before there is a module (`structure.py`, `reader.py`).
-Here follow, in order: the model, its tensors (`verify_shapes`, `verify_quantization`), its graph (`verify_graph`) and
-its operators, by the operands, attributes and traits that their classes declare. Harmless defects become warnings.
+The structure of the bytes and every index were checked before there was a module (`structure.py`, `reader.py`). Here
+follow the model, its tensors, its graph, and its operators, by the operands, attributes and traits that their classes
+declare. Harmless defects become warnings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tflq.dialects.tfl.control import Custom, If, While
 from tflq.dialects.traits.operands import Calls, Undescribed, check_attribute
 from tflq.dialects.traits.quantization import NARROW
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.layout import options_of, table
+from tflq.flatbuffer.layout import PLACEHOLDER, enum, options_of, table
 from tflq.flatbuffer.tensors import quantized_element
 from tflq.ir.record import Notes
 from tflq.ir.types import SCALARS, UniformQuantizedPerAxisType, UniformQuantizedType
@@ -31,27 +31,20 @@ if TYPE_CHECKING:
     from tflq.ir.core import Function, Module, Op, Value
 
 
-# The graph: every value written once, before it is read; subgraph calls without recursion.
-#
-# An interpreter runs operators in file order. A value is known if it is an input of its function, a constant, a
-# variable (its memory outlives a run) or a result of an earlier operator. Source: `VerifySubGraphConsistency` in
-# tflite/core/tools/verifier.cc, `Subgraph::PrepareOpsStartingAt`.
-
-
-_PLACEHOLDER = 127
+# The graph. An interpreter runs operators in file order. A value is known if it is an input of its function, a
+# constant, a variable (its memory outlives a run) or a result of an earlier operator. Source:
+# `VerifySubGraphConsistency` in tflite/core/tools/verifier.cc, `Subgraph::PrepareOpsStartingAt`.
 
 
 def verify_operator_codes(module: Module, notes: Notes) -> None:
     """Both code fields agree, custom operators have a name, versions start at 1."""
-    from tflq.flatbuffer.layout import enum
-
     values = enum("BuiltinOperator").values
     for index, row in enumerate(module.operator_codes):
         where = f"Model.operator_codes[{index}]"
         old, new = int(row["deprecated_builtin_code"]), values[row["builtin_code"]]
-        if old and new and old not in (min(new, _PLACEHOLDER), new):
+        if old and new and old not in (min(new, PLACEHOLDER), new):
             notes.fail(where, f"deprecated_builtin_code {old} and builtin_code {new} name different operators")
-        if old < 0 or max(old, new) == _PLACEHOLDER:
+        if old < 0 or max(old, new) == PLACEHOLDER:
             notes.fail(where, f"deprecated_builtin_code {old} names no operator, and builtin_code does not either")
         if max(old, new) == values["CUSTOM"] and not row["custom_code"]:
             notes.fail(where, "custom operator without a name")
@@ -60,7 +53,7 @@ def verify_operator_codes(module: Module, notes: Notes) -> None:
 
 
 def verify_flow(function: Function, index: int, notes: Notes) -> None:
-    """Values are written once and before they are read."""
+    """Values are written once, before they are read."""
     where = f"subgraph {index}"
     inputs = set(function.inputs)
     if len(inputs) != len(function.inputs):
@@ -91,7 +84,7 @@ def verify_flow(function: Function, index: int, notes: Notes) -> None:
 
 
 def _is_given(value: Value) -> bool:
-    """Whether a value has contents before any operator runs."""
+    """Whether a value has content before any operator runs."""
     return value.is_constant or "is_variable" in value.info or "external_buffer" in value.info
 
 
@@ -102,7 +95,7 @@ def _called_functions(op: Op) -> Iterable[tuple[str, int]]:
 
 
 def verify_signatures(module: Module, notes: Notes) -> None:
-    """Each signature has a name of its own, and names inputs and outputs of its subgraph."""
+    """Each signature has its own name, and names inputs and outputs of its subgraph."""
     keys: set[str | None] = set()
     for signature in module.signatures or ():
         where = f"signature '{signature.key}'"
@@ -138,7 +131,7 @@ def verify_calls(module: Module, notes: Notes) -> None:
 
 
 def _no_recursion(root: int, calls: list[list[int]], done: set[int], notes: Notes) -> None:
-    """Depth first without Python's own recursion, which a chain of many subgraphs would exhaust."""
+    """Walks depth first without recursion in Python, which a long chain of subgraphs would exhaust."""
     if root in done:
         return
     path, pending = [root], [iter(calls[root])]
@@ -172,15 +165,13 @@ def verify_call_arity(module: Module, op: Op, notes: Notes) -> None:
             notes.fail_op(op, f"{attribute} {index} has {stated}, where {passed} and {returned} are expected")
 
 
-# Quantization parameters of each tensor by itself.
-#
-# What has no clear meaning is refused; what has one, but is refused or disregarded by an interpreter, is noted.
-# Scales of 0, infinite and denormal ones, and ratios of any size are valid: kernels compute with them. Parameters of
-# an operator's tensors among each other: `dialects.traits.quantization`.
+# The quantization parameters of each tensor. Those without a clear meaning are refused; those with one that an
+# interpreter refuses or ignores are noted. Scales of 0, infinite and denormal ones, and ratios of any size are valid:
+# kernels compute with them. `dialects.traits.quantization` compares the parameters of an operator's tensors.
 
 
 def verify_parameters(value: Value, where: str, notes: Notes) -> None:
-    """A tensor's own parameters: valid, along one of its dims, as many as that dim is long."""
+    """The parameters of a tensor are valid, and along one of its dims, as many as that dim is long."""
     element = value.type.element
     if isinstance(element, UniformQuantizedType):
         return
@@ -221,16 +212,14 @@ def _verify_axis(value: Value, element: UniformQuantizedPerAxisType, where: str,
         notes.fail(f"{where}.quantization", f"{count} scales for dim {element.axis}, which is {dim} long")
 
 
-# Shapes and data: dims, element counts, bytes of constants, string and sparse tensors, data outside the flatbuffer.
-#
-# Source: `VerifyTensors` in tflite/core/tools/verifier.cc; strings: tflite/string_util.h (count, then count + 1
-# offsets, then the characters); sparse tensors: `SparsityParameters` in schema.fbs. Nothing is allocated by a file's
-# word.
-
+# Shapes and data: dims, numbers of elements, bytes of constants, string and sparse tensors, data outside the
+# flatbuffer. Source: `VerifyTensors` in tflite/core/tools/verifier.cc; strings: tflite/string_util.h (count, then count
+# + 1 offsets, then the characters); sparse tensors: `SparsityParameters` in schema.fbs. No size that a file states is
+# allocated.
 
 MOST_DIMS: Final = 32
 MOST_ELEMENTS: Final = (1 << 31) - 1
-"""What an interpreter counts elements with is an int32."""
+"""An interpreter counts elements in an int32."""
 
 _STRING: Final = SCALARS["!tfl.string"]
 
@@ -265,7 +254,7 @@ def _brief(shape: Sequence[int | None]) -> str:
 
 
 def _verify_signature(value: Value, where: str, notes: Notes) -> None:
-    """A shape signature that contradicts the shape; the reader keeps such a one in `info`."""
+    """A shape signature that contradicts the shape, which the reader keeps in `info`."""
     signature = value.info.get("shape_signature")
     if signature is None or not len(signature) or value.type.shape is None:
         return
@@ -316,7 +305,7 @@ def _verify_strings(data: np.ndarray, count: int | None, where: str, notes: Note
 
 
 def _sparse_elements(sparsity: Mapping[str, Any], shape: Sequence[int | None], where: str, notes: Notes) -> int:
-    """How many elements a sparse tensor stores: level by level, dense ones multiply, compressed ones count indices."""
+    """How many elements a sparse tensor stores. Level by level, dense ones multiply, compressed ones count indices."""
     order, levels = sparsity["traversal_order"], sparsity["dim_metadata"]
     blocks = () if sparsity["block_map"] is None else sparsity["block_map"]
     rank = len(shape)
@@ -361,7 +350,7 @@ def _index_vector(union: tuple[str, Mapping[str, Any]] | None) -> np.ndarray | N
 
 
 def verify_external(module: Module, notes: Notes) -> None:
-    """Data that the flatbuffer does not hold: ranges after it do not overlap, references to other files resolve."""
+    """Data outside the flatbuffer: ranges behind it do not overlap, references to other files resolve."""
     ranges = sorted(
         (int(b.external["offset"]), int(b.external["size"]), i)
         for i, b in enumerate(module.buffers)
@@ -378,22 +367,20 @@ def verify_external(module: Module, notes: Notes) -> None:
     known = {entry["id"] for entry in entries}
     for index, function in enumerate(module.functions):
         for number, value in enumerate(function.tensors):
+            where = f"subgraph {index}, tensor {number} '{value.name}'"
             external = value.info.get("external_buffer", 0)
             if external and external not in known:
-                notes.fail(
-                    f"subgraph {index}, tensor {number} '{value.name}'", f"there is no external buffer {external}"
-                )
+                notes.fail(where, f"there is no external buffer {external}")
             if external and value.buffer is not None and value.buffer.data.size:
-                notes.fail(
-                    f"subgraph {index}, tensor {number} '{value.name}'", "has data both inside and outside the file"
-                )
+                notes.fail(where, "has data both inside and outside the file")
 
 
 _VERSION = 3
 
 
 def verify_module(module: Module) -> list[str]:
-    """Check a module just read: InvalidModelError at its first defect, else the harmless ones, its `warnings`."""
+    """Checks a module. InvalidModelError at the first defect; returns the harmless ones, which become its
+    `warnings`."""
     notes = Notes()
     if module.version != _VERSION:
         notes.fail("Model.version", f"schema version {module.version}, not {_VERSION}")
@@ -419,18 +406,13 @@ def _verify_tensors(function: Function, index: int, notes: Notes) -> None:
     used = set(function.values())
     for number, value in enumerate(function.tensors):
         where = f"subgraph {index}, tensor {number} '{value.name}'"
-        if value in used:
-            _verify_tensor(value, where, notes)
-            continue
         try:
-            _verify_tensor(value, where, notes)
+            verify_tensor(value, where, notes)
+            verify_parameters(value, where, notes)
         except InvalidModelError as error:
+            if value in used:
+                raise
             notes.warn(error.where, f"{error.reason.what}, but no operator uses it", remedy="remove the tensor")
-
-
-def _verify_tensor(value: Value, where: str, notes: Notes) -> None:
-    verify_tensor(value, where, notes)
-    verify_parameters(value, where, notes)
 
 
 def _verify_op(module: Module, op: Op, notes: Notes) -> None:
@@ -448,12 +430,12 @@ def _verify_op(module: Module, op: Op, notes: Notes) -> None:
 
 
 def _verify_options(op: Operator, notes: Notes) -> None:
-    """The options table is that of the operator, or is left out where an operator can do without."""
+    """The options table is that of the operator, or it is left out and the operator can do without."""
     if "options" not in op.info or isinstance(op, Custom):
         return
-    given = op.info["options"]
+    options = op.info["options"]
     expected = options_of(builtin_of(op.name))
-    if given is not None:
-        notes.fail_op(op, f"has {given} where {expected or 'no options'} belongs")
+    if options is not None:
+        notes.fail_op(op, f"has {options} where {expected or 'no options'} belongs")
     if expected is not None and table(expected).fields and not op.has(Undescribed):
         notes.warn_op(op, f"has no {expected}, so its attributes are taken to be 0", remedy=f"write its {expected}")

@@ -1,11 +1,11 @@
 """`Module` → a TFLite file.
 
-Order of a written file: tables first, then the constants, each aligned to 16 bytes, in the order of the buffer table. A
-file of 2 GiB or more keeps its constants behind the flatbuffer and finds them by `Buffer.offset` and `size`, counted
-from the start of the file (schema.fbs, version 3c).
+A file has its tables first, then the constants, each aligned to 16 bytes, in the order of the buffer table. In a file
+of 2 GiB or more the constants are behind the flatbuffer, at `Buffer.offset` and with `size`, counted from the start of
+the file (schema.fbs, version 3c).
 
-The tensor table is `Function.tensors`, then the values in use that are not in it, in order of first use; the buffer
-table is `Module.buffers`, then the buffers of new constants; operator codes likewise.
+The tensor table is `Function.tensors`, then other values in the order of their first use. The buffer table is
+`Module.buffers`, then the buffers of new constants. The operator codes are `Module.operator_codes`, then new ones.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ from tflq.flatbuffer.layout import OpcodeTable, table
 from tflq.flatbuffer.pack import OperatorPacker, TensorPacker
 from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Signature, Value
 
-__all__ = ["pieces", "write"]
-
 LARGEST: Final = 2**31
 LIMIT: Final = LARGEST - 2**26
-"""Constants of more bytes go behind the flatbuffer, whose offsets end at 2 GiB; the rest is room for tables."""
+"""If constants have more bytes, they go behind the flatbuffer, whose offsets end at 2 GiB. The rest is for tables."""
 
 _DATA_TABLE: Final = template("Buffer", frozenset((0,)))
 _EMPTY_TABLE: Final = template("Buffer", frozenset())
@@ -42,9 +40,9 @@ _UINT64: Final = struct.Struct("<Q")
 
 
 def write(module: Module, destination: str | os.PathLike[str] | None = None) -> bytes:
-    """The file's bytes; with a destination they go there, whole or not at all, and b"" is returned.
+    """The bytes of the file. With a destination they go there, whole or not at all, and b"" is returned.
 
-    VerificationError if an operator, attribute or type has no form in TFLite.
+    VerificationError if TFLite cannot express an operator, attribute or type.
     """
     if destination is None:
         return b"".join(pieces(module))
@@ -53,7 +51,7 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
 
 
 def pieces(module: Module) -> Iterable[bytes | bytearray | memoryview]:
-    """The file's bytes in pieces, constants uncopied. VerificationError as `write`."""
+    """The bytes of the file in pieces, without copying constants. VerificationError as `write`."""
     return _Writer(module).pieces()
 
 
@@ -99,7 +97,7 @@ class _Writer:
         self.all_outside = total > LIMIT
         self.tail: list[Piece] = []
         self.tail_size = 0
-        self.places: list[tuple[bytearray, int, int]] = []  # where to put the place of what is behind the flatbuffer
+        self.places: list[tuple[bytearray, int, int]] = []  # a chunk, a place in it, and what belongs there: an offset
 
     def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order."""
@@ -116,7 +114,7 @@ class _Writer:
             yield place_archive(Archive(**archive), self.encoder.end + self.tail_size)
 
     def _buffer_table(self) -> tuple[list[Buffer], dict[Buffer, int]]:
-        """The rows and the place of each; row 0 is the empty buffer that a tensor without data names."""
+        """The rows and the place of each. Row 0 is the empty buffer, which tensors without data name."""
         rows = list(self.module.buffers)
         used = [value.buffer for tensors in self.tensors for value in tensors.rows if value.buffer is not None]
         info = self.module.info
@@ -134,12 +132,12 @@ class _Writer:
     def _model(self) -> int:
         module, encoder = self.module, self.encoder
         absent = module.info.get("absent", ())
-        references: dict[int, int] = {}
+        values: dict[int, int] = {}
         slots = {field.name: field for field in table("Model").fields}
 
         def put(name: str, end: int | None) -> None:
             if end is not None:
-                references[slots[name].slot] = end
+                values[slots[name].slot] = end
 
         put("buffers", self._buffers() if self.buffers or "buffers" not in absent else None)
         operators = [self._function(f, t) for f, t in reversed(list(zip(module.functions, self.tensors, strict=True)))]
@@ -154,8 +152,8 @@ class _Writer:
             rest["metadata"] = [{"name": m.name, "buffer": self.buffer_index[m.buffer]} for m in module.metadata]
         for name, value in rest.items():
             put(name, None if value is None else encoder.reference(slots[name], value))
-        inline = {slots["version"].slot: module.version} if module.version else {}
-        return encoder.pack(template("Model", frozenset((*inline, *references))), {**inline, **references})
+        put("version", module.version or None)
+        return encoder.pack(template("Model", frozenset(values)), values)
 
     def _buffers(self) -> int:
         encoder = self.encoder
@@ -168,7 +166,8 @@ class _Writer:
                 ends.append(self._outside_table(buffer))
                 continue
             if buffer.external:  # a placeholder
-                ends.append(encoder.table("Buffer", {**buffer.external, "data": self._data(buffer)}))
+                data = None if buffer.data is NO_DATA else buffer.data
+                ends.append(encoder.table("Buffer", {**buffer.external, "data": data}))
                 continue
             if content:
                 encoder.end += 8
@@ -185,13 +184,10 @@ class _Writer:
         return self.all_outside and bool(buffer.data.size)
 
     def _content(self, buffer: Buffer) -> int:
-        """The `end` of a buffer's data vector in the flatbuffer; 0 if it has none there."""
+        """The `end` of the data of a buffer in the flatbuffer; 0 if it has none there."""
         if buffer.data is NO_DATA or buffer.external or self._is_outside(buffer):
             return 0
         return self.encoder.bytes_vector(buffer.data, ALIGNMENT)
-
-    def _data(self, buffer: Buffer) -> np.ndarray | None:
-        return None if buffer.data is NO_DATA else buffer.data
 
     def _outside_table(self, buffer: Buffer) -> int:
         end = self.encoder.pack(_OUTSIDE_TABLE, {1: 0, 2: buffer.data.size})
@@ -199,14 +195,14 @@ class _Writer:
         return end
 
     def _append(self, data: np.ndarray) -> int:
-        """Puts data behind the flatbuffer; its distance from the flatbuffer's end."""
+        """Puts data behind the flatbuffer; returns its distance from the end of the flatbuffer."""
         pad = -self.tail_size % ALIGNMENT
         self.tail += [bytes(pad), data.data]
         self.tail_size += pad + data.size
         return self.tail_size - data.size
 
     def _put_place(self, slot: int, offset: int) -> None:
-        """Has the place of data behind the flatbuffer put into a slot of the table just written."""
+        """Notes that a slot of the table just written gets the place of data behind the flatbuffer."""
         chunk, at = self.encoder.open_last(slot)
         self.places.append((chunk, at, offset))
 
@@ -224,10 +220,10 @@ class _Writer:
             3: encoder.offsets(reversed(ops)) if ops or "operators" not in absent else None,
             4: None if function.name is None else encoder.string(function.name),
         }
-        there = {slot: end for slot, end in references.items() if end is not None}
-        debug = function.info.get("debug_metadata_index", -1)
-        inline = {} if debug == -1 else {5: debug}
-        return encoder.pack(template("SubGraph", frozenset((*inline, *there))), {**inline, **there})
+        slots = {slot: end for slot, end in references.items() if end is not None}
+        if (debug := function.info.get("debug_metadata_index", -1)) != -1:
+            slots[5] = debug
+        return encoder.pack(template("SubGraph", frozenset(slots)), slots)
 
     def _indices(self, values: list[Value], index: Mapping[Value | None, int], absent: bool) -> int | None:
         return None if absent and not values else self.encoder.vector("int32", [index[v] for v in values])

@@ -1,4 +1,8 @@
-"""A scanner over the text form: matches where it is, skips blanks and `//` comments, shows the line of an error."""
+"""Lexical facts of the text form, which printer and parser share (quoting, numbers, names), and the scanner.
+
+The text form is MLIR's (https://mlir.llvm.org/docs/LangRef). Floats are the shortest decimals that read back the same;
+NaN and infinities are their bits in hexadecimal, as in MLIR.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +15,25 @@ import numpy as np
 from tflq.errors import ParseError
 from tflq.ir.types import SCALARS, ScalarType
 
-# Lexical facts of the text form, shared by printer and parser: quoting, numbers, names.
-#
-# The text form is MLIR's (https://mlir.llvm.org/docs/LangRef). Floats are decimal, shortest that reads back the same;
-# NaN and infinities are the hexadecimal bits, as in MLIR.
-
-
 INLINE_LIMIT = 64
-"""Elements up to which an array is written out; larger ones are hexadecimal."""
+"""Arrays of up to so many elements are written out; larger ones are hexadecimal."""
 
 CAST_OPS = frozenset({"quant.dcast", "quant.qcast", "quant.scast"})
 """Ops with the custom form `op %x : type to type`."""
 
 CLOSED_OPS = frozenset({"quant.region"})
-"""Ops whose regions read nothing that is defined outside of them, constants included."""
+"""Ops whose regions read nothing that is defined outside, constants included."""
 
 CONSTANT_OPS = frozenset(
     {"tfl.pseudo_const", "tfl.pseudo_qconst", "tosa.const", "arith.constant", "stablehlo.constant"}
 )
-"""Ops that stand for a constant value; the first is the one that is printed."""
+"""Ops that stand for a constant value."""
 
 NO_VALUE_OP = "tfl.no_value"
-"""Stands for an optional operand that is left out."""
+"""The op that stands for an optional operand that is left out."""
 
 PLACEHOLDER_OP = "tflq.tensor"
-"""Stands for a tensor without data that nothing produces: a variable, scratch space, or unused."""
+"""The op that stands for a tensor without data that nothing produces: a variable, scratch space, or unused."""
 
 BARE_KEY = re.compile(r"[A-Za-z_][\w$.]*")
 
@@ -43,19 +41,20 @@ SCALAR_OF_DTYPE: dict[str, ScalarType] = {
     t.dtype.str: t for t in SCALARS.values() if t.numpy and t.bits >= 8 and t.kind != "index"
 }
 
+_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")
 _ESCAPE = re.compile(rb'\\(n|t|"|\\|[0-9A-Fa-f]{2})')
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b'"': b'"', b"\\": b"\\"}
 
 
 class Symbol(str):
-    """The name of a function that an attribute refers to: `@name`."""
+    """The name of a function in an attribute: `@name`."""
 
     __slots__ = ()
 
 
 def quote(text: str) -> str:
-    """A string literal; bytes of its UTF-8 form that are not printable ASCII are written as `\\XX`."""
+    """A string literal. Bytes of its UTF-8 form that are not printable ASCII are written as `\\XX`."""
     if _PLAIN.fullmatch(text):
         return f'"{text}"'
     data = text.encode("utf-8", "surrogateescape")
@@ -63,7 +62,7 @@ def quote(text: str) -> str:
 
 
 def unquote(body: str) -> str:
-    """What is between the quotes of a string literal, as the string it stands for."""
+    """The string that a literal stands for, from the text between its quotes."""
     if "\\" not in body:
         return body
     raw = body.encode("utf-8", "surrogateescape")
@@ -72,7 +71,7 @@ def unquote(body: str) -> str:
 
 
 def float_text(value: float | np.floating) -> str:
-    """A finite float as shortest decimal of its own precision, any other as hexadecimal bits."""
+    """A finite float as the shortest decimal in its own precision, any other as its bits in hexadecimal."""
     scalar = value if isinstance(value, np.floating) else np.float64(value)
     if not np.isfinite(scalar):
         return bits_text(scalar)
@@ -83,7 +82,7 @@ def float_text(value: float | np.floating) -> str:
 
 
 def bits_text(scalar: np.generic) -> str:
-    """The bits of a number, hexadecimal."""
+    """The bits of a number in hexadecimal."""
     return f"0x{int(scalar.view(f'u{scalar.itemsize}')):0{2 * scalar.itemsize}X}"
 
 
@@ -97,13 +96,8 @@ def float_of(text: str) -> float:
     return float(np.array([int(text, 16)], f"u{size}").view(f"f{size}")[0])
 
 
-def storage_name(storage: ScalarType) -> str:
-    """A storage type inside a quantized type, where `u8` is what is `ui8` elsewhere."""
-    return storage.name.removeprefix("u").replace("i", "u", 1) if storage.kind == "uint" else storage.name
-
-
 def pack(array: np.ndarray, storage: ScalarType) -> np.ndarray:
-    """Elements of a type of fewer than 8 bits, packed as TFLite stores them: low bits first."""
+    """Elements of fewer than 8 bits, packed as TFLite stores them: low bits first."""
     per = 8 // storage.bits
     flat = array.reshape(-1).view(np.uint8) & np.uint8((1 << storage.bits) - 1)
     padded = np.zeros(-(-flat.size // per) * per, np.uint8)
@@ -115,18 +109,15 @@ def pack(array: np.ndarray, storage: ScalarType) -> np.ndarray:
 
 _BLANK = re.compile(r"(?:\s+|//[^\n]*)*")
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-_WORD = re.compile(r"[A-Za-z_][\w$.]*")
 _INTEGER = re.compile(r"-?(?:0x[0-9A-Fa-f]+|\d+)")
 _NUMBER = re.compile(r"0x[0-9A-Fa-f]+|[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
-
-
-_BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|[<>]=|[()\[\]{}<>]')
-_RUNS = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?:\s+|//[^\n]*)+')
+_BRACKETS = re.compile(_QUOTED + r"|//[^\n]*|->|[<>]=|[()\[\]{}<>]")
+_RUNS = re.compile(_QUOTED + r"|(?:\s+|//[^\n]*)+")
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
 class Scanner:
-    """Reads `text` from `pos` on. Every method skips blanks first."""
+    """Reads `text` from `pos` on. Every method first skips blanks and `//` comments."""
 
     def __init__(self, text: str, file: str) -> None:
         self.text = text
@@ -134,7 +125,7 @@ class Scanner:
         self.pos = 0
 
     def fail(self, reason: str, at: int | None = None) -> NoReturn:
-        """ParseError at a position, by default where the scanner is."""
+        """ParseError, with the line of the text, at a position; by default where the scanner is."""
         if at is None:
             self.skip()
             at = self.pos
@@ -160,7 +151,7 @@ class Scanner:
         return self.text.startswith(literal, self.pos)
 
     def accept(self, literal: str) -> bool:
-        """Step over punctuation if it is next."""
+        """Steps over punctuation if it is next."""
         self.skip()
         if self.text.startswith(literal, self.pos):
             self.pos += len(literal)
@@ -172,7 +163,7 @@ class Scanner:
             self.fail(f"expected '{literal}'")
 
     def items(self, end: str) -> Iterator[None]:
-        """Once where each item of a list begins; steps over the commas after items, and over the end."""
+        """Stops where each item of a list begins; steps over the commas after items, and over the end."""
         while not self.accept(end):
             yield
             if not self.accept(","):
@@ -182,7 +173,7 @@ class Scanner:
     def peek_word(self) -> str:
         """The word that is next, or ""."""
         self.skip()
-        match = _WORD.match(self.text, self.pos)
+        match = BARE_KEY.match(self.text, self.pos)
         return match[0] if match else ""
 
     def accept_word(self, word: str) -> bool:
@@ -196,7 +187,7 @@ class Scanner:
             self.fail(f"expected '{word}'")
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
-        """What a pattern matches here, stepped over."""
+        """Steps over what a pattern matches here, and returns it."""
         self.skip()
         match = pattern.match(self.text, self.pos)
         if match is None:
@@ -205,13 +196,13 @@ class Scanner:
         return match[0]
 
     def take(self, pattern: re.Pattern[str], what: str) -> str:
-        found = self.match(pattern)
-        if found is None:
+        text = self.match(pattern)
+        if text is None:
             self.fail(f"expected {what}")
-        return found
+        return text
 
     def word(self, what: str) -> str:
-        return self.take(_WORD, what)
+        return self.take(BARE_KEY, what)
 
     def name_or_string(self, what: str) -> str:
         """A name, in quotes or not."""
@@ -234,8 +225,14 @@ class Scanner:
         self.pos = match.end()
         return unquote(match[1])
 
+    def string(self) -> str:
+        value = self.string_or_none()
+        if value is None:
+            self.fail("expected a string")
+        return value
+
     def balanced(self) -> str:
-        """From an opening bracket to the one that closes it, as it is written but for blanks: one for each run."""
+        """The text from an opening bracket to the one that closes it, with one blank for each run of blanks."""
         self.skip()
         start, closers = self.pos, ""
         for match in _BRACKETS.finditer(self.text, start):
@@ -252,9 +249,3 @@ class Scanner:
         else:
             self.fail("a bracket is open that is not closed", start)
         return _RUNS.sub(lambda m: m[0] if m[0][0] == '"' else " ", self.text[start : self.pos])
-
-    def string(self) -> str:
-        value = self.string_or_none()
-        if value is None:
-            self.fail("expected a string")
-        return value

@@ -1,4 +1,4 @@
-"""Attributes from text; the counterpart of `print_attributes`."""
+"""Attributes from text; the counterpart of `AttributePrinter`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from tflq.ir.parse_types import ElementParser
 from tflq.ir.print_types import AttributePrinter, TypePrinter, type_text
 from tflq.ir.types import ElementType, ScalarType, TensorType, f64, i64
 
-__all__ = ["AttributeParser", "Blob"]
-
-_BLOB_NAME = re.compile(r"[A-Za-z_][\w$.]*")
 _NUMBER_AHEAD = re.compile(r"[-+]?\d")
 _ATTRIBUTE_ALIAS = re.compile(r"#[A-Za-z_][\w$.]*")
 _TYPE_AHEAD = re.compile(r"(?:tensor|vector|memref|tuple|complex)<|[!(]|u?i\d+\b|b?f\d\w*|(?:index|none)\b")
@@ -32,7 +29,7 @@ class Blob:
 
 
 class AttributeParser(ElementParser):
-    """A scanner that reads attributes. `blobs` are the resources of the text, by name."""
+    """A scanner that reads attributes. `blobs`: the resources of the text, by name."""
 
     def __init__(self, text: str, file: str) -> None:
         super().__init__(text, file)
@@ -55,8 +52,16 @@ class AttributeParser(ElementParser):
         """A dictionary, or nothing."""
         return self.dictionary() if self.peek("{") else {}
 
+    def properties(self) -> dict[str, Any]:
+        """`<{...}>`, or nothing."""
+        if not self.accept("<"):
+            return {}
+        items = self.dictionary()
+        self.expect(">")
+        return items
+
     def entry(self, items: Mapping[str, Any], key: str, kind: type, default: Any, at: int) -> Any:
-        """What a dictionary that `tflq` prints has under `key`, which must be of a `kind` unless it is the default."""
+        """The entry `key` of a dictionary that `tflq` prints. It must be of a `kind`, unless it is the default."""
         value = items.get(key, default)
         if value is not default and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
             self.fail(f"'{key}' must be a {kind.__name__}", at)
@@ -72,7 +77,7 @@ class AttributeParser(ElementParser):
             kind = self._optional_type()
             return text if kind is None else TypedString(text, kind), kind
         if self.accept("["):
-            return self._items("]"), None
+            return [self.attribute() for _ in self.items("]")], None
         if self.peek("{"):
             return self.dictionary(), None
         if self.accept("@"):
@@ -84,7 +89,7 @@ class AttributeParser(ElementParser):
         return self._word_attribute()
 
     def _symbol(self) -> Symbol | Opaque:
-        """What follows `@`: a name, or `name::@name` of what is in another, known by its text alone."""
+        """What follows `@`: a name; or `name::@name`, of which only the text is kept."""
         start = self.pos
         name = self.name_or_string("a symbol's name")
         if not self.accept("::"):
@@ -98,8 +103,7 @@ class AttributeParser(ElementParser):
         if word in ("true", "false"):
             self.pos += len(word)
             return word == "true", self._optional_type()
-        if word == "unit":
-            self.pos += len(word)
+        if self.accept_word("unit"):
             return None, None
         if word == "dense":
             return self.dense()
@@ -107,8 +111,7 @@ class AttributeParser(ElementParser):
             return self._blob()
         if word == "array":
             return self.array(), None
-        if word == "affine_map":
-            self.pos += len(word)
+        if self.accept_word("affine_map"):
             return AffineMap.of(word + self.balanced()), None
         if (by_text := self.match(_BY_TEXT)) is not None:
             return self._typed_text(by_text + self.resolved(self.balanced())), None
@@ -117,12 +120,12 @@ class AttributeParser(ElementParser):
         return self.type(), None
 
     def _typed_text(self, text: str) -> Opaque:
-        """An attribute by its text, with the type that follows."""
+        """An attribute of which only the text is kept, with the type that follows."""
         kind = self._optional_type()
         return Opaque(text if kind is None else f"{text} : {type_text(kind)}")
 
     def resolved(self, text: str) -> str:
-        """A text with what aliases stand for in their place."""
+        """A text in which aliases are replaced by what they stand for."""
         printer = AttributePrinter(TypePrinter(aliases=False))
 
         def meaning(match: re.Match[str]) -> str:
@@ -135,9 +138,6 @@ class AttributeParser(ElementParser):
 
     def _optional_type(self) -> TensorType | ElementType | None:
         return self.type() if self.accept(":") else None
-
-    def _items(self, end: str) -> list[Any]:
-        return [self.attribute() for _ in self.items(end)]
 
     def _number(self) -> tuple[Any, TensorType | ElementType | None]:
         at = self.pos
@@ -165,22 +165,24 @@ class AttributeParser(ElementParser):
             inner = self.resolved(self.balanced()) if self.text.startswith("<", self.pos) else ""
             return self._typed_text(name + inner)
         self.expect("<")
-        given: Any = self.attribute()
+        inside: Any = self.attribute()
         self.expect(">")
         if name == "#tflq.bytes":
-            return self.hexadecimal(given, at)
+            return self.hexadecimal(inside, at)
         if name == "#tflq.value":
-            return self.value_named(given, at)
-        return tuple(given) if name == "#tflq.tuple" else given[()]
+            return self.value_named(inside, at)
+        return tuple(inside) if name == "#tflq.tuple" else inside[()]
 
     def value_named(self, name: str, at: int) -> Any:
-        """The value of an SSA name, where there are such."""
+        """The value that an SSA name stands for, where names can be defined."""
         self.fail(f"{name} is not defined here", at)
 
     def _blob(self) -> tuple[Blob, TensorType]:
         self.word("dense_resource")
         self.expect("<")
-        buffer = self.blob_named()
+        self.skip()
+        at = self.pos
+        buffer = self.blob(self.word("a resource's name"), at)
         self.expect(">")
         self.expect(":")
         at = self.pos
@@ -188,12 +190,6 @@ class AttributeParser(ElementParser):
         if not isinstance(kind, TensorType):
             self.fail("a resource needs a tensor type", at)
         return Blob(buffer, kind), kind
-
-    def blob_named(self) -> Buffer:
-        self.skip()
-        at = self.pos
-        name = self.take(_BLOB_NAME, "a resource's name")
-        return self.blob(name, at)
 
     def blob(self, name: str, at: int) -> Buffer:
         if name == "__elided__":

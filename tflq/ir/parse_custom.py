@@ -1,9 +1,9 @@
-"""Custom forms of ops from text: those of arith, func, linalg, quant, shape and tensor that differ from
+"""Custom forms of ops from text: of arith, func, linalg, math, quant, shape and tensor. The usual one is
 
-    name operands dict? `:` signature
+    name operands flags? dict? `:` signature
     signature ::= type | types `to` type | types `->` types | `(` types `)` `->` types | types
 
-where a type alone is that of all operands and results, and several without more are those of the operands.
+A type alone is that of all operands and results; several types without an arrow are those of the operands.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ import numpy as np
 
 from tflq.ir.attributes import AffineMap, Opaque, TypedArray
 from tflq.ir.core import Value
-from tflq.ir.parse_ops import READERS, Form, OpParser, Types
-from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, index
-
-__all__ = ["COMPARE_FLOAT", "COMPARE_INTEGER", "CustomParser", "Reader"]
+from tflq.ir.parse_ops import Form, OpParser, Types
+from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, i64, index
 
 COMPARE_FLOAT = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split())
 """What arith.cmpf tests, by the number that its attribute `predicate` holds."""
@@ -26,8 +24,10 @@ COMPARE_INTEGER = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", 
 
 _SHORT = {name: f"func.{name}" for name in ("call", "call_indirect", "constant")}
 _FLAGS = {"fastmath": ("fastmath", "#arith.fastmath"), "overflow": ("overflowFlags", "#arith.overflow")}
-_UNSAID = {"fastmath": "#arith.fastmath<none>", "overflowFlags": "#arith.overflow<none>"}
-"""Attributes that the generic form says and the custom form leaves out."""
+_DEFAULTS = {"fastmath": "#arith.fastmath<none>", "overflowFlags": "#arith.overflow<none>"}
+"""Attributes that the generic form states and the custom form leaves out."""
+_OF_OPERAND = -(1 << 63)
+"""Stands in a list of numbers for one that an operand gives."""
 _INDEX = BareType.of(index)
 _FORMS = {
     "func.call": ("@callee ( %* ) signature", "", ""),
@@ -45,7 +45,7 @@ _FORMS = {
     "tensor.reshape": ("% ( %* ) signature", "", ""),
     "tensor.splat": ("% [%*]? :T", "elem index*", "T"),
 }
-"""Forms that are one piece after another, with the types of operands and result where no signature says them.
+"""Forms that are one piece after another, with the types of operands and result where there is no signature.
 
 %      an operand; %* any number of them, also in brackets that may be left out
 @key   an attribute, #key an integer, "key a string
@@ -55,7 +55,7 @@ _FORMS = {
 
 
 class CustomParser(OpParser):
-    """A scanner that reads custom forms. `readers` are those by name that are no `name operands dict? : signature`."""
+    """A scanner that reads custom forms. `readers`: how to read those that are neither usual nor in `_FORMS`."""
 
     readers: ClassVar[dict[str, Callable[[Any, Form], None]]] = {}
 
@@ -63,15 +63,15 @@ class CustomParser(OpParser):
         form = Form(_SHORT.get(name, name), results=results, at=at)
         if form.name in _FORMS:
             self._pieces(form, *_FORMS[form.name])
-            return form
-        reader = self.readers.get(form.name)
-        if reader is not None:
-            reader(self, form)
-            return form
+        else:
+            self.readers.get(form.name, CustomParser.usual)(self, form)
+        return form
+
+    def usual(self, form: Form) -> None:
+        """`%x, %y flags? {...}? : signature`"""
         form.operands = self.operand_names()
         self.flags(form)
         self.signature(form)
-        return form
 
     def _pieces(self, form: Form, pieces: str, given: str, result: str) -> None:
         """A form of `_FORMS`."""
@@ -111,7 +111,7 @@ class CustomParser(OpParser):
     def generic(self, name: str) -> Form:
         """The generic form, with attributes as the custom form has them."""
         form = super().generic(name)
-        for key, default in _UNSAID.items():
+        for key, default in _DEFAULTS.items():
             value = form.attributes.get(key)
             if isinstance(value, Opaque) and value.text == default:
                 del form.attributes[key]
@@ -156,27 +156,18 @@ class CustomParser(OpParser):
         form.attributes |= self.attributes()
         form.operands = self.operand_names()
         form.attributes |= self.attributes()
-        if form.operands:
+        if form.name == "quant.return" and not self.peek(":"):  # as the proposal of quant.region writes it
+            form.given = [self.type_of(name, form.at) for name in form.operands]
+        elif form.operands:
             self.expect(":")
             form.given = self.listed_types()
-
-    def _quant_return(self, form: Form) -> None:
-        """`%x, %y : type, type`, or `%x, %y`, as the proposal of quant.region writes it."""
-        form.attributes |= self.attributes()
-        form.operands = self.operand_names()
-        if self.accept(":"):
-            form.given = self.listed_types()
-        else:
-            form.given = [self.type_of(name, form.at) for name in form.operands]
 
     def _constant(self, form: Form) -> None:
         """`{...}? 1.0 : f32`, or, of a quantized type, `() <{value = ...}> : () -> type`"""
         start = self.pos
         if self.accept("("):
             self.expect(")")
-            self.expect("<")
-            form.attributes = self.dictionary()
-            self.expect(">")
+            form.attributes = self.properties()
             self.signature(form)
             return
         form.attributes |= self.attributes()
@@ -200,13 +191,83 @@ class CustomParser(OpParser):
             self.fail(f"'{word}' is not one of {', '.join(predicates)}", form.at)
         form.attributes["predicate"] = predicates.index(word)
         self.expect(",")
-        form.operands = self.operand_names()
-        self.flags(form)
-        self.signature(form)
+        self._question(form)
+
+    def _question(self, form: Form) -> None:
+        """`%x : type`, or several operands; the result is of i1."""
+        self.usual(form)
         form.types = [kind and kind.with_element(i1) for kind in form.types]
 
+    def _of_two_types(self, form: Form) -> None:
+        """`%x, %n : type of x and of the result, type of n`"""
+        self.usual(form)
+        form.types = form.given[:1]
+
+    def _sum_and_overflow(self, form: Form) -> None:
+        """`%x, %y : type, type of the overflow`"""
+        self.usual(form)
+        form.given, form.types = [form.given[0]] * 2, form.given
+
+    def _rank(self, form: Form) -> None:
+        """`%x : type`"""
+        self.usual(form)
+        form.types = [_INDEX]
+
+    def _expanded(self, form: Form) -> None:
+        """`%x [[0], [1, 2]] output_shape [%n, 2, 3] : type into type`"""
+        form.operands = [self.operand_name()]
+        form.attributes["reassociation"] = self.attribute()
+        if self.accept_word("output_shape"):
+            self._numbers(form, "static_output_shape")
+        self._tensors_and_indices(form, 1, "into")
+
+    def _slice(self, form: Form) -> None:
+        """`%x[offsets][sizes][strides] : type to type`; `%x into %t[...][...][...] : type into type`"""
+        form.operands = [self.operand_name()]
+        inserted = form.name == "tensor.insert_slice"
+        if inserted:
+            self.expect_word("into")
+            form.operands.append(self.operand_name())
+        tensors = len(form.operands)
+        counts = [self._numbers(form, f"static_{kind}") for kind in ("offsets", "sizes", "strides")]
+        _note_segments(form, *[1] * tensors, *counts)
+        self._tensors_and_indices(form, tensors, "into" if inserted else "to")
+
+    def _pad(self, form: Form) -> None:
+        """`%x nofold? low[1, %n] high[0, 2] {region} : type to type`"""
+        form.operands = [self.operand_name()]
+        if self.accept_word("nofold"):
+            form.attributes["nofold"] = None
+        counts = [1]
+        for side in ("low", "high"):
+            self.expect_word(side)
+            counts.append(self._numbers(form, f"static_{side}"))
+        _note_segments(form, *counts)
+        form.regions = [self.region()]
+        self._tensors_and_indices(form, 1, "to")
+
+    def _numbers(self, form: Form, key: str) -> int:
+        """`[1, %n, 2]`: the numbers as an attribute, and operands for names; how many names there are."""
+        numbers: list[int] = []
+        before = len(form.operands)
+        self.expect("[")
+        for _ in self.items("]"):
+            name = self.operand_name_or_none()
+            numbers.append(self.integer() if name is None else _OF_OPERAND)
+            form.operands += [] if name is None else [name]
+        form.attributes[key] = TypedArray.of(np.array(numbers, np.int64), i64)
+        return len(form.operands) - before
+
+    def _tensors_and_indices(self, form: Form, tensors: int, word: str) -> None:
+        """`{...}? : type WORD type`, for ops whose operands are one or two tensors and then indices."""
+        source = self.one_type(form)
+        self.expect_word(word)
+        form.types = [self.value_type()]
+        form.given = [source, *form.types][:tensors] + [_INDEX] * (len(form.operands) - tensors)
+
     def select(self, form: Form) -> None:
-        """`%c, %x, %y : type`, or the condition's type and the others'. A type alone leaves arith's condition i1."""
+        """`%c, %x, %y : type`, or the types of the condition and of the others. A type alone leaves arith's condition
+        i1."""
         form.operands = self.operand_names()
         self.signature(form)
         if len(form.given) == 2:
@@ -259,13 +320,13 @@ class CustomParser(OpParser):
         form.regions = [self.region()]
         if self.peek("->"):
             form.types = self.arrow_types()
-        form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
+        _note_segments(form, *counts)
         form.attributes["iterator_types"] = [_iterator(item) for item in form.attributes.get("iterator_types") or []]
         if not all(isinstance(item, AffineMap) for item in form.attributes.get("indexing_maps") or [None]):
             self.fail("linalg.generic needs 'indexing_maps', a list of affine maps", form.at)
 
     def _quant_region(self, form: Form) -> None:
-        """`(%x, %y) {region} {...}? : types -> types`; inside, the operands' names are the block's arguments."""
+        """`(%x, %y) {region} {...}? : types -> types`. Inside, the names of the operands are the block's arguments."""
         form.operands = self.parenthesized()
         names = dict.fromkeys(form.operands)
         arguments = [(name, Value(self.type_of(name, form.at))) for name in names]
@@ -275,24 +336,36 @@ class CustomParser(OpParser):
         self.signature(form)
 
 
+def _note_segments(form: Form, *counts: int) -> None:
+    """How many operands each group of them has."""
+    form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
+
+
 def _iterator(item: Any) -> Any:
     """`#linalg.iterator_type<parallel>` as the word in it."""
     return item.text.partition("<")[2][:-1] if isinstance(item, Opaque) else item
 
 
-Reader = Callable[[Any, Form], None]
-
 CustomParser.readers.update(
     {
-        **READERS,
-        **dict.fromkeys(("linalg.yield", "stablehlo.return", "tensor.yield", "func.return"), CustomParser._terminator),
+        **{f"math.{name}": CustomParser._question for name in ("isfinite", "isinf", "isnan", "isnormal")},
+        **dict.fromkeys(
+            ("linalg.yield", "stablehlo.return", "tensor.yield", "func.return", "quant.return"),
+            CustomParser._terminator,
+        ),
         **dict.fromkeys(("arith.constant", "stablehlo.constant"), CustomParser._constant),
         **dict.fromkeys(("arith.cmpf", "arith.cmpi"), CustomParser._compare),
+        "math.fpowi": CustomParser._of_two_types,
+        "arith.addui_extended": CustomParser._sum_and_overflow,
+        "tensor.rank": CustomParser._rank,
+        "tensor.expand_shape": CustomParser._expanded,
+        "tensor.extract_slice": CustomParser._slice,
+        "tensor.insert_slice": CustomParser._slice,
+        "tensor.pad": CustomParser._pad,
         "arith.select": CustomParser.select,
         "func.call_indirect": CustomParser._call_indirect,
         "shape.const_shape": CustomParser._const_shape,
         "linalg.generic": CustomParser._generic_linalg,
         "quant.region": CustomParser._quant_region,
-        "quant.return": CustomParser._quant_return,
     }
 )

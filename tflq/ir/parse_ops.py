@@ -1,25 +1,24 @@
-"""Operations from text: the generic form, regions and blocks, and what both forms of an op end in."""
+"""Operations from text: the generic form, regions and blocks, and what every op ends with, in either form."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from tflq.ir.attributes import TypedArray
 from tflq.ir.core import NO_INFO, Block, Buffer, Location, Op, Region, Value, walk
 from tflq.ir.lexer import CLOSED_OPS, CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, pack
 from tflq.ir.parse_attributes import AttributeParser, Blob
-from tflq.ir.types import BareType, TensorType, bf16, i1, i32, i64, index
+from tflq.ir.types import TensorType, bf16
 from tflq.numerics.signless import bfloat16_bits
 
 Types = list[TensorType | None]
 
 _SSA = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
-LABEL = re.compile(r"\^[\w$.-]+")
+_LABEL = re.compile(r"\^[\w$.-]+")
 _NONE = "none"
 _MOST_RESULTS = 1 << 16
 
@@ -35,8 +34,8 @@ class Scope:
 
 @dataclass
 class Form:
-    """What an op's text says: names of operands, types, attributes, regions; how many results it names, and where it
-    is."""
+    """What the text of an op says: the names of its operands, their types (`given`), those of its results (`types`),
+    attributes and regions; how many results it names, and where it is."""
 
     name: str
     operands: list[str] = field(default_factory=list)
@@ -49,7 +48,7 @@ class Form:
 
 
 class OpParser(AttributeParser):
-    """A scanner that reads ops. The custom forms and a module's buffer table are the subclasses'."""
+    """A scanner that reads ops. Subclasses add custom forms and a module's buffer table."""
 
     def __init__(self, text: str, file: str) -> None:
         super().__init__(text, file)
@@ -60,6 +59,7 @@ class OpParser(AttributeParser):
         raise NotImplementedError
 
     def shared_buffer(self, key: int, given: Buffer | None, at: int) -> Buffer:
+        """Row `key` of the module's buffer table, which `given` fills or must agree with."""
         raise NotImplementedError
 
     def value_named(self, name: str, at: int) -> Value | None:
@@ -68,7 +68,7 @@ class OpParser(AttributeParser):
         return self.scope.symbols[name]
 
     def op(self, at: int) -> None:
-        """One op, which goes to the end of the scope's ops."""
+        """Reads an op and appends it to the scope's ops."""
         names = self._results()
         generic = self.string_or_none()
         form = self.generic(generic) if generic is not None else self.custom(self.word("an op's name"), len(names), at)
@@ -80,9 +80,7 @@ class OpParser(AttributeParser):
         self.expect("(")
         form.operands = self.operand_names()
         self.expect(")")
-        if self.accept("<"):
-            form.attributes = self.dictionary()
-            self.expect(">")
+        form.attributes = self.properties()
         if self.accept("("):
             form.regions = [self.region() for _ in self.items(")")]
         form.attributes |= self.attributes()
@@ -91,7 +89,7 @@ class OpParser(AttributeParser):
         return form
 
     def region(self, arguments: Sequence[tuple[str, Value]] = ()) -> Region:
-        """`{ ops }` or `{ ^label(%x: type): ops ... }`; what is defined inside is not visible after it."""
+        """`{ ops }` or `{ ^label(%x: type): ops ... }`. What is defined inside is not visible after it."""
         outer, ops = self.scope.symbols, self.scope.ops
         self.scope.symbols = dict(outer)
         self.scope.symbols.update(arguments)
@@ -100,21 +98,24 @@ class OpParser(AttributeParser):
         if not self.peek("^") and not self.peek("}"):
             blocks.append(self._block([value for _, value in arguments]))
         while not self.accept("}"):
-            self.take(LABEL, "a block")
-            given = [self._block_argument() for _ in self.items(")")] if self.accept("(") else []
-            self.expect(":")
-            blocks.append(self._block(given))
+            blocks.append(self._block(self.block_arguments()))
         self.scope.symbols, self.scope.ops = outer, ops
         return Region(blocks or [Block([value for _, value in arguments], [])])
 
-    def _block_argument(self) -> Value:
-        at = self.pos
-        name = self.take(_SSA, "an argument")
+    def block_arguments(self) -> list[Value]:
+        """`^label(%x: type, ...):`, the head of a block."""
+        self.take(_LABEL, "a block")
+        values: list[Value] = []
+        for _ in self.items(")") if self.accept("(") else ():
+            at = self.pos
+            name = self.take(_SSA, "an argument")
+            self.expect(":")
+            value = Value(self.value_type())
+            self.location()
+            self.define(name, value, at)
+            values.append(value)
         self.expect(":")
-        value = Value(self.value_type())
-        self.location()
-        self.define(name, value, at)
-        return value
+        return values
 
     def _block(self, arguments: list[Value]) -> Block:
         block = Block(arguments, [])
@@ -140,7 +141,7 @@ class OpParser(AttributeParser):
         self.scope.symbols[name] = value
 
     def tensor(self, value: Value, tensor: dict[str, Any], at: int) -> Value:
-        """Gives a value what the text says of its tensor."""
+        """Gives a value the name, info, buffer and index that the text states for its tensor."""
         value.name = self.entry(tensor, "name", str, "", at)
         value.info = self.entry(tensor, "info", dict, NO_INFO, at)
         if "buffer" in tensor:
@@ -155,7 +156,7 @@ class OpParser(AttributeParser):
     def operand_name(self) -> str:
         return self.take(_SSA, "an operand")
 
-    def ssa_or_none(self) -> str | None:
+    def operand_name_or_none(self) -> str | None:
         """The name of a value, if one is next."""
         return self.match(_SSA)
 
@@ -168,14 +169,12 @@ class OpParser(AttributeParser):
         return names
 
     def use(self, names: list[str], types: Types, at: int) -> list[Any]:
-        """The values of names, which must be of the types given."""
+        """The values with these names, which must have these types."""
         if len(names) != len(types):
             self.fail(f"{len(names)} operands, but {len(types)} types", at)
         values: list[Value | None] = []
         for name, kind in zip(names, types, strict=True):
-            if name not in self.scope.symbols:
-                self.fail(f"{name} is not defined before this", at)
-            value = self.scope.symbols[name]
+            value = self.value_named(name, at)
             if (None if value is None else value.type) != kind:
                 self.fail(f"{name} is not of the type given for it here", at)
             values.append(value)
@@ -185,7 +184,7 @@ class OpParser(AttributeParser):
         """The type of a value that is defined before this."""
         value = self.value_named(name, at)
         if value is None:
-            self.fail(f"{name} is no value", at)
+            self.fail(f"{name} has no type", at)
         return value.type
 
     def _results(self) -> list[str]:
@@ -236,22 +235,22 @@ class OpParser(AttributeParser):
             attributes.pop(key, None)
         if op in CLOSED_OPS:
             self._closed(op, form.regions, at)
-        made = Op(op, operands[:count], results, attributes, location, info=info, intermediates=operands[count:])
+        read = Op(op, operands[:count], results, attributes, location, info=info, intermediates=operands[count:])
         if form.regions:
-            made.regions = form.regions
-            made.normalize()
-        self.scope.ops.append(made)
+            read.regions = form.regions
+            read.normalize()
+        self.scope.ops.append(read)
 
     def _closed(self, op: str, regions: Sequence[Region], at: int) -> None:
-        """Refuses constants of around an op whose regions read their own values alone. Once read, a constant is in no
-        block: only the text says where it stands."""
+        """Refuses constants from around an op whose regions may only read their own values. The IR does not keep which
+        block a constant was in; only the text says it."""
         inside = (v for inner in walk(o for r in regions for b in r.blocks for o in b.ops) for v in inner.operands)
         constants = {value for value in inside if value is not None and value.buffer is not None}
         if constants and not constants.isdisjoint(self.scope.symbols.values()):
             self.fail(f"the values that ops inside of {op} read must be its operands, constants from outside, too", at)
 
     def _data(self, attributes: dict[str, Any], kind: TensorType, at: int) -> Buffer:
-        """A constant's buffer."""
+        """The buffer of a constant."""
         value = attributes.get("value", attributes.get("values"))
         if isinstance(value, Blob):
             return value.buffer
@@ -276,9 +275,8 @@ class OpParser(AttributeParser):
 
     def location(self) -> Location | None:
         """`loc(unknown)`, `loc("file":1:2)`, `loc("tensor"("file":1:2))`, `loc(fused<"OPCODE">[...])`; others None."""
-        if self.peek_word() != "loc":
+        if not self.accept_word("loc"):
             return None
-        self.word("loc")
         start = self.pos
         self.expect("(")
         fused = self.accept_word("fused")
@@ -299,12 +297,11 @@ class OpParser(AttributeParser):
         return location
 
     def location_skipped(self) -> bool:
-        """Whether a location is next, which is stepped over."""
-        found = self.peek_word() == "loc"
-        if found:
-            self.word("loc")
-            self.balanced()
-        return found
+        """Steps over a location; whether there was one."""
+        if not self.accept_word("loc"):
+            return False
+        self.balanced()
+        return True
 
     def _place(self, opcode: str) -> Location:
         first = self.string()
@@ -317,129 +314,3 @@ class OpParser(AttributeParser):
         function = self.integer()
         self.expect(":")
         return Location(first, function, self.integer(), opcode, "")
-
-
-# Custom forms of arith, math and tensor that `tflq.ir.parse_custom` has no pieces for.
-
-
-_GIVEN: Final = -(1 << 63)
-"""What stands in a list of numbers for one that an operand gives."""
-_INDEX: Final = BareType.of(index)
-
-Parser = Any
-
-
-def _question(p: Parser, form: Form) -> None:
-    """`%x : type`; the result is of i1."""
-    form.operands = p.operand_names()
-    p.flags(form)
-    p.signature(form)
-    form.types = [kind and kind.with_element(i1) for kind in form.types]
-
-
-def _of_two_types(p: Parser, form: Form) -> None:
-    """`%x, %n : type of x and result, type of n`"""
-    form.operands = p.operand_names()
-    p.flags(form)
-    p.signature(form)
-    form.types = form.given[:1]
-
-
-def _sum_and_overflow(p: Parser, form: Form) -> None:
-    """`%x, %y : type, type of the overflow`"""
-    form.operands = p.operand_names()
-    p.signature(form)
-    form.given, form.types = [form.given[0]] * 2, form.given
-
-
-def _rank(p: Parser, form: Form) -> None:
-    """`%x : type`"""
-    form.operands = p.operand_names()
-    p.signature(form)
-    form.types = [_INDEX]
-
-
-def _expanded(p: Parser, form: Form) -> None:
-    """`%x [[0], [1, 2]] output_shape [%n, 2, 3] : type into type`"""
-    form.operands = [p.operand_name()]
-    form.attributes["reassociation"] = p.attribute()
-    if p.accept_word("output_shape"):
-        form.attributes["static_output_shape"], names = _numbers(p)
-        form.operands += names
-    kind = p.one_type(form)
-    form.given = [kind, *[_INDEX] * (len(form.operands) - 1)]
-    form.types = [_into(p)]
-
-
-def _slice(p: Parser, form: Form) -> None:
-    """`%x[offsets][sizes][strides] : type to type`; `%x into %t[...][...][...] : type into type`"""
-    form.operands = [p.operand_name()]
-    inserted = form.name == "tensor.insert_slice"
-    if inserted:
-        p.expect_word("into")
-        form.operands.append(p.operand_name())
-    counts = [1] * len(form.operands)
-    for kind in ("offsets", "sizes", "strides"):
-        form.attributes[f"static_{kind}"], names = _numbers(p)
-        form.operands += names
-        counts.append(len(names))
-    form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
-    source = p.one_type(form)
-    p.expect_word("into" if inserted else "to")
-    target = p.value_type()
-    tensors: Types = [source, target] if inserted else [source]
-    form.given = [*tensors, *[_INDEX] * (len(form.operands) - len(tensors))]
-    form.types = [target]
-
-
-def _pad(p: Parser, form: Form) -> None:
-    """`%x nofold? low[1, %n] high[0, 2] {region} : type to type`"""
-    form.operands = [p.operand_name()]
-    if p.accept_word("nofold"):
-        form.attributes["nofold"] = None
-    counts = [1]
-    for side in ("low", "high"):
-        p.expect_word(side)
-        form.attributes[f"static_{side}"], names = _numbers(p)
-        form.operands += names
-        counts.append(len(names))
-    form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
-    region: Region = p.region()
-    form.regions = [region]
-    kind = p.one_type(form)
-    p.expect_word("to")
-    form.given = [kind, *[_INDEX] * (len(form.operands) - 1)]
-    form.types = [p.value_type()]
-
-
-def _numbers(p: Parser) -> tuple[TypedArray, list[str]]:
-    """`[1, %n, 2]`: the numbers, and the names of those that operands give."""
-    numbers: list[int] = []
-    names: list[str] = []
-    p.expect("[")
-    for _ in p.items("]"):
-        name = p.ssa_or_none()
-        if name is None:
-            numbers.append(p.integer())
-        else:
-            names.append(name)
-            numbers.append(_GIVEN)
-    return TypedArray.of(np.array(numbers, np.int64), i64), names
-
-
-def _into(p: Parser) -> TensorType:
-    p.expect_word("into")
-    kind: TensorType = p.value_type()
-    return kind
-
-
-READERS: Final[dict[str, Callable[[Any, Form], None]]] = {
-    **{f"math.{name}": _question for name in ("isfinite", "isinf", "isnan", "isnormal")},
-    "math.fpowi": _of_two_types,
-    "arith.addui_extended": _sum_and_overflow,
-    "tensor.rank": _rank,
-    "tensor.expand_shape": _expanded,
-    "tensor.extract_slice": _slice,
-    "tensor.insert_slice": _slice,
-    "tensor.pad": _pad,
-}

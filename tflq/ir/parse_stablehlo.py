@@ -1,4 +1,4 @@
-"""StableHLO's pretty forms from text. Its attributes are kept as MLIR's generic form has them."""
+"""StableHLO's pretty forms from text. Attributes are kept as MLIR's generic form has them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from tflq.ir.parse_custom import CustomParser
 from tflq.ir.parse_ops import Form
 from tflq.ir.types import TensorType, i1, i32, i64
 
-__all__ = ["StablehloParser"]
-
 _DIMENSION = re.compile(r"dims?")
 _LISTS = {
     "stablehlo.transpose": {"dims": "permutation"},
@@ -25,7 +23,7 @@ _LISTS = {
     "stablehlo.dynamic_slice": {"sizes": "slice_sizes"},
     "stablehlo.pad": {"low": "edge_padding_low", "high": "edge_padding_high", "interior": "interior_padding"},
 }
-"""Lists that follow the operands, and their attributes."""
+"""Lists that follow the operands, and the attributes that they are."""
 _NUMBERS = {
     **dict.fromkeys(
         ("stablehlo.concatenate", "stablehlo.get_dimension_size", "stablehlo.set_dimension_size"), "dimension"
@@ -97,7 +95,7 @@ class StablehloParser(CustomParser):
             form.types = [t and t.with_element(i1) for t in form.types]
 
     def _same_as_operands(self, form: Form) -> None:
-        """`%x, %y : type, type`: the results are of these types, too."""
+        """`%x, %y : type, type`: the results have these types, too."""
         form.operands = self.operand_names()
         self.signature(form)
         form.types = form.types or form.given
@@ -144,7 +142,7 @@ class StablehloParser(CustomParser):
 
     def _window(self, form: Form, word: str) -> None:
         if word not in _WINDOW:
-            self.fail(f"'{word}' is none of {', '.join(_WINDOW)}")
+            self.fail(f"'{word}' is not one of {', '.join(_WINDOW)}")
         value: Any = self.attribute()
         if word == "pad":
             form.attributes["padding"] = np.array(value, np.int64).reshape(-1, 2)
@@ -154,7 +152,7 @@ class StablehloParser(CustomParser):
             form.attributes[_WINDOW[word]] = TypedArray.of(np.array(value, np.int64), i64)
 
     def _reduce(self, form: Form) -> None:
-        """`(%x init: %y) applies OP across dimensions = [N] : types`; or, of several ops, without `applies` and with
+        """`(%x init: %y) applies OP across dimensions = [N] : types`. If the body has several ops: no `applies`, and
         `reducer(%a: type, %b: type) {region}`."""
         inputs: list[str] = []
         inits: list[str] = []
@@ -188,15 +186,15 @@ class StablehloParser(CustomParser):
 
     def _applied(self, name: str, form: Form) -> Region:
         """A body of one op."""
-        given = form.given[0] if form.given else None
-        if given is None or len(form.given) != 2:
+        kind = form.given[0] if form.given else None
+        if kind is None or len(form.given) != 2:
             self.fail("a form with 'applies' reduces one operand", form.at)
-        scalar = TensorType((), given.element)
-        arguments, made = [Value(scalar), Value(scalar)], Value(scalar)
-        return Region([Block(arguments, [Op(name, [*arguments], [made]), Op("stablehlo.return", [made], [])])])
+        scalar = TensorType((), kind.element)
+        arguments, result = [Value(scalar), Value(scalar)], Value(scalar)
+        return Region([Block(arguments, [Op(name, [*arguments], [result]), Op("stablehlo.return", [result], [])])])
 
     def _while(self, form: Form) -> None:
-        """`(%i = %x, ...) : types cond {region} do {region}`: the arguments of both regions have these names."""
+        """`(%i = %x, ...) : types cond {region} do {region}`. The arguments of both regions have these names."""
         names: list[str] = []
         self.expect("(")
         for _ in self.items(")"):

@@ -1,10 +1,10 @@
-"""Types from text; the counterpart of `print_types`, which also reads what MLIR allows and `tflq` does not print.
+"""Types and the elements of constants from text: what `print_types` prints, and what MLIR also allows.
 
 type     ::= tensor<dims element> | element | function
 dims     ::= `*x` | ((integer | `?`) `x`)*
 element  ::= name | !alias | !quant.uniform<...> | !quant.any<...> | !quant.calibrated<...> | !quant.none<...> | foreign
 function ::= `(` types `)` `->` (type | `(` types `)`)
-foreign  ::= `none` | !dialect.name<...> | vector<...> | memref<...> | tuple<...>: known by its text alone
+foreign  ::= `none` | !dialect.name<...> | vector<...> | memref<...> | tuple<...>, of which only the text is kept
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ _SIMPLE_QUANT = re.compile(r"!quant\.uniform<[^<>{}]*>")
 _REAL = re.compile(r"0x[0-9A-Fa-f]+|-?\d+\.\d*(?:[eE][-+]?\d+)?")
 _PAIR = rf"(?:{_REAL.pattern})(?::-?\d+)?"
 _PAIRS = re.compile(rf"{_PAIR}(?:,\s*{_PAIR})*(?=\s*\}})")
+_NESTED = re.compile(r"\{\s*\{")
 _ALIAS = re.compile(r"![A-Za-z_][\w$.]*")
 _BUILTIN = re.compile(r"(?:vector|memref|tuple)(?=<)")
 NO_TYPE = ScalarType("none", 0, "opaque", "")
@@ -67,9 +68,9 @@ class TypeParser(Scanner):
         self._quantized: dict[str, ElementType] = {}
 
     def value_type(self) -> TensorType:
-        """The type of an SSA value; an element type alone is a scalar's."""
-        found = self.type()
-        return found if isinstance(found, TensorType) else BareType.of(found)
+        """The type of an SSA value. An element type alone is that of a scalar."""
+        kind = self.type()
+        return kind if isinstance(kind, TensorType) else BareType.of(kind)
 
     def type(self) -> TensorType | ElementType:
         self.skip()
@@ -86,10 +87,10 @@ class TypeParser(Scanner):
         if isinstance(element, TensorType):
             self.fail("a tensor's elements cannot be tensors", at)
         self.expect(">")
-        found = TensorType(shape, element)
+        kind = TensorType(shape, element)
         if simple is not None:
-            self._tensors[simple[0]] = found
-        return found
+            self._tensors[simple[0]] = kind
+        return kind
 
     def function_type(self) -> FunctionType:
         """`(type, type) -> type`"""
@@ -129,15 +130,15 @@ class TypeParser(Scanner):
         return ScalarType(name + inner, 0, "opaque", "")
 
     def resolved(self, text: str) -> str:
-        """A text with what aliases stand for in their place; the subclass's, which knows them all."""
+        """A text in which aliases are replaced by what they stand for."""
         raise NotImplementedError
 
     def scalar(self, at: int) -> ScalarType:
         name = self.take(_SCALAR, "a type")
-        found = named_scalar(name)
-        if found is None:
+        kind = named_scalar(name)
+        if kind is None:
             self.fail(f"'{name}' is not a type, or an alias that is not defined", at)
-        return found
+        return kind
 
     def _quantized_type(self) -> ElementType:
         simple = _SIMPLE_QUANT.match(self.text, self.pos)
@@ -149,13 +150,13 @@ class TypeParser(Scanner):
         self.expect("<")
         try:
             with np.errstate(over="ignore"):
-                found = self._quantized_body(name, at)
+                kind = self._quantized_body(name, at)
         except (ValueError, OverflowError) as error:
             self.fail(str(error), at)
         self.expect(">")
         if simple is not None:
-            self._quantized[simple[0]] = found
-        return found
+            self._quantized[simple[0]] = kind
+        return kind
 
     def _quantized_body(self, name: str, at: int) -> ElementType:
         if name == "!quant.calibrated":
@@ -178,42 +179,39 @@ class TypeParser(Scanner):
         return self._uniform(storage, self._expressed(), low, high)
 
     def _uniform(self, storage: ScalarType, expressed: ScalarType, low: int, high: int) -> QuantizedType:
+        rest: dict[str, Any] = {"expressed": expressed, "storage_min": low, "storage_max": high}
         if not self.accept(":"):
             self.expect(",")
             scale, zero = self._pair(expressed)
-            self._holds(expressed, scale)
-            return UniformQuantizedType.of(storage, scale, zero, expressed=expressed, storage_min=low, storage_max=high)
+            self._check_range(expressed, scale)
+            return UniformQuantizedType.of(storage, scale, zero, **rest)
         if self.peek("{"):
             axes, blocks = self._blocks()
             self.expect(",")
             scales, zeros = self._nested_pairs(expressed)
-            self._holds(expressed, scales)
-            return UniformQuantizedSubChannelType.of(
-                storage, axes, blocks, scales, zeros, expressed=expressed, storage_min=low, storage_max=high
-            )
+            self._check_range(expressed, scales)
+            return UniformQuantizedSubChannelType.of(storage, axes, blocks, scales, zeros, **rest)
         axis = self.integer()
         self.expect(",")
         scales, zeros = self._pairs(expressed)
-        self._holds(expressed, scales)
-        return UniformQuantizedPerAxisType.of(
-            storage, axis, scales, zeros, expressed=expressed, storage_min=low, storage_max=high
-        )
+        self._check_range(expressed, scales)
+        return UniformQuantizedPerAxisType.of(storage, axis, scales, zeros, **rest)
 
     def _storage(self) -> ScalarType:
         at = self.pos
         name = self.word("a storage type").removeprefix("s")
-        found = named_scalar(f"ui{name[1:]}" if name[0] == "u" and name[1:].isdigit() else name)
-        if found is None or not found.is_integer:
+        storage = named_scalar(f"ui{name[1:]}" if name[0] == "u" and name[1:].isdigit() else name)
+        if storage is None or not storage.is_integer:
             self.fail(f"'{name}' is not a storage type", at)
-        return found
+        return storage
 
     def _expressed(self) -> ScalarType:
         self.skip()
         at = self.pos
-        found = self.scalar(at)
-        if not found.is_float:
-            self.fail(f"the expressed type must be a floating-point type, not {found}", at)
-        return found
+        expressed = self.scalar(at)
+        if not expressed.is_float:
+            self.fail(f"the expressed type must be a floating-point type, not {expressed}", at)
+        return expressed
 
     def _range(self, storage: ScalarType) -> tuple[int, int]:
         if not self.accept("<"):
@@ -225,14 +223,14 @@ class TypeParser(Scanner):
         return low, high
 
     def real(self, expressed: ScalarType) -> float:
-        """A number with a decimal point, or the bits of one of the expressed type."""
+        """A number with a decimal point, or the bits of a number of the expressed type."""
         at = self.pos
         text = self.take(_REAL, "a number with a decimal point")
         return self._finite(text, expressed, at)
 
     def _finite(self, text: str, expressed: ScalarType, at: int) -> float:
-        """The value of a number's text, which only bits can say is infinite; fewer bits than a double has begin with
-        zeros, as MLIR reads them."""
+        """The value of a number's text. Only bits can be infinite; a double given by fewer bits begins with zeros, as
+        MLIR reads it."""
         if text.startswith("0x"):
             return float_of(f"0x{text[2:]:0>16}" if expressed is f64 and len(text) < 18 else text)
         value = float_of(text)
@@ -245,10 +243,10 @@ class TypeParser(Scanner):
         scale = self.real(expressed)
         return scale, self.integer() if self.accept(":") else 0
 
-    def _holds(self, expressed: ScalarType, scales: npt.ArrayLike) -> None:
-        """Refuses scales that are not numbers of the expressed type: rounded to it, they would be 0 or infinite."""
-        given = np.atleast_1d(np.asarray(scales, np.float64))
-        lost = given[lost_scales(given, expressed)]
+    def _check_range(self, expressed: ScalarType, scales: npt.ArrayLike) -> None:
+        """Refuses scales that would be 0 or infinite when rounded to the expressed type."""
+        numbers = np.atleast_1d(np.asarray(scales, np.float64))
+        lost = numbers[lost_scales(numbers, expressed)]
         if lost.size:
             self.fail(f"scale {lost.flat[0]} is not within the range of {expressed}")
 
@@ -283,10 +281,7 @@ class TypeParser(Scanner):
 
     def _nested_pairs(self, expressed: ScalarType) -> tuple[np.ndarray, np.ndarray]:
         self.skip()
-        if not self.text.startswith("{", self.pos):
-            self.fail("expected '{'")
-        inner = re.compile(r"\{\s*\{").match(self.text, self.pos)
-        if inner is None:
+        if _NESTED.match(self.text, self.pos) is None:
             return self._pairs(expressed)
         self.expect("{")
         rows = [self._nested_pairs(expressed)]
@@ -296,8 +291,7 @@ class TypeParser(Scanner):
         return np.stack([scale for scale, _ in rows]), np.stack([zero for _, zero in rows])
 
 
-# The elements of constants from text: `dense<...>`, `array<...>`; the counterpart of `print_elements`.
-
+# Elements of constants: `dense<...>`, `array<...>`
 
 _RAW_ELEMENTS = re.compile(r"[^<>\"]*")
 _TOKENS = re.compile(r"[\[\],]|[^\s\[\],]+")
@@ -319,7 +313,8 @@ class ElementParser(TypeParser):
         return TypedArray.of(self._values(tokens, kind, at), kind)
 
     def dense(self) -> tuple[Any, TensorType | ElementType]:
-        """`dense<...> : tensor<...>`: the unpacked elements and their type; a type that numpy has not by its text."""
+        """`dense<...> : tensor<...>`: the unpacked elements and their type; only the text of types that numpy does not
+        have."""
         self.word("dense")
         start = self.pos
         self.expect("<")
@@ -373,7 +368,7 @@ class ElementParser(TypeParser):
             self.fail("this is not hexadecimal data", at)
 
     def _from_hex(self, data: str, shape: tuple[int, ...], storage: ScalarType, dtype: np.dtype, at: int) -> np.ndarray:
-        """The elements of bytes: as many each as their bits need."""
+        """The elements of bytes. Each takes as many bytes as its bits need."""
         raw = np.frombuffer(self.hexadecimal(data, at), np.uint8)
         size, count = max(1, -(-storage.bits // 8)), math.prod(shape)
         if raw.size == count * size != count * dtype.itemsize:
@@ -387,7 +382,7 @@ class ElementParser(TypeParser):
         return raw.view(dtype).reshape(shape)
 
     def _nesting(self, tokens: list[str], at: int) -> tuple[int, ...]:
-        """The shape that the brackets give; they must be even."""
+        """The shape that the brackets say; lists at one level must have the same length."""
         stack: list[list[tuple[int, ...]]] = [[]]
         for item in tokens:
             if item == "[":
@@ -428,10 +423,10 @@ class ElementParser(TypeParser):
         return out
 
     def float_bits(self, text: str, kind: ScalarType, at: int) -> np.floating:
-        """A float of the bits that a hexadecimal number gives."""
+        """The float whose bits a hexadecimal number says."""
         if kind is bf16:
-            found: np.floating = bfloat16_values(np.array([int(text, 16) & 0xFFFF], np.uint16))[0]
-            return found
+            wide: np.floating = bfloat16_values(np.array([int(text, 16) & 0xFFFF], np.uint16))[0]
+            return wide
         if not kind.numpy:
             self.fail(f"a {kind} cannot be given by its bits", at)
         size = kind.dtype.itemsize
@@ -439,7 +434,7 @@ class ElementParser(TypeParser):
         return bits
 
     def rounded(self, value: float, kind: ScalarType) -> float:
-        """A number as a float type has it, if numpy has the type."""
+        """A number rounded to a float type, if numpy has the type."""
         if kind is bf16:
             return float(bfloat16_values(bfloat16_bits(value)))
         with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""A module from text: the counterpart of `printer`, and the seeds' hand-written examples.
+"""Functions and modules from text: what `printer` prints, what MLIR's tools print, and text written by hand.
 
     module    ::= alias* (`module` name? (`attributes` dict)? `{` function* `}` | function*) resources?
     function  ::= `func.func` `private`? `@`name `(` arguments `)` (`->` types)? (`attributes` dict)?
@@ -6,11 +6,13 @@
     op        ::= (results `=`)? (generic | custom) location?
     generic   ::= "name" `(` operands `)` (`<` dict `>`)? (`(` regions `)`)? dict? `:` `(` types `)` `->` types
     region    ::= `{` op* `}` | `{` (`^`label (`(` arguments `)`)? `:` op*)* `}`
-    custom    ::= name operands dict? `:` (type | types `to` type | types `->` types | `(` types `)` `->` types | types)
 
-A `type` alone is that of all operands and of the one result. Other custom forms are in `parse_custom` and
-`parse_stablehlo`, modules and functions in the generic form in `parse_generic`. Every value is defined before it is
-used.
+In the generic form, as `--mlir-print-op-generic` writes it:
+
+    module    ::= `"builtin.module"() ({` function* `})` dict? `: () -> ()`
+    function  ::= `"func.func"() <` dict `> ({` (`^`label `(` arguments `)` `:`)? op* return `}) : () -> ()`
+
+Custom forms are in `parse_custom` and `parse_stablehlo`. Every value is defined before it is used.
 """
 
 from __future__ import annotations
@@ -21,26 +23,24 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.core import NO_DATA, NO_INFO, Buffer, Function, Metadata, Module, Signature, Value
-from tflq.ir.parse_ops import LABEL, Scope, Types
+from tflq.ir.parse_ops import Scope, Types
 from tflq.ir.parse_stablehlo import StablehloParser
 from tflq.ir.types import FunctionType, TensorType
 
-# Functions from text; the grammar is in `parser`.
-
-
 _RETURNS = ("return", "func.return")
+_RETURN_IS = "what the function returns is"
 
 
 @dataclass
 class ParsedFunction:
-    """A function and the names its text gives to its values."""
+    """A function, and its values by the names that they have in the text."""
 
     function: Function
     symbols: dict[str, Value | None]
 
 
 class FunctionParser(StablehloParser):
-    """A scanner that reads functions. A module's buffer table is the subclass's."""
+    """A scanner that reads functions. The subclass knows the module's buffer table."""
 
     def function(self) -> ParsedFunction:
         if not self.accept_word("func.func"):
@@ -60,16 +60,26 @@ class FunctionParser(StablehloParser):
             info["declaration"] = True
             self.location()
             return ParsedFunction(Function(name, inputs, [Value(t) for t in types], [], info=info), {})
-        while (op_at := self.skip_to_op()) >= 0:
-            self.op(op_at)
-        function = Function(name, inputs, self._return(types, at), self.scope.ops, info=info or NO_INFO)
+        outputs = self.body()
+        if [value.type for value in outputs] != types:
+            self.fail(f"{_RETURN_IS} not of the types in its header", at)
         self.expect("}")
         self.location()
-        function.tensors = self.table_of(at)
+        function = Function(name, inputs, outputs, self.scope.ops, self._table_of_tensors(at), info or NO_INFO)
         return ParsedFunction(function, self.scope.symbols)
 
+    def body(self) -> list[Value]:
+        """The ops of a function, which go to the scope, and the values that it returns."""
+        while self.peek_word() not in _RETURNS and not self.peek('"func.return"'):
+            if self.peek("}"):
+                self.fail("the function ends without a return")
+            if self.peek("^"):
+                self.fail("a function with several blocks is not supported: write its control flow as ops with regions")
+            self.op(self.pos)
+        return self._returned()
+
     def function_info(self, attributes: dict[str, Any], info: dict[str, Any], symbol: str, at: int) -> str | None:
-        """Puts what a function's attributes say into its info; its name."""
+        """Puts into a function's info what its attributes say; returns its name."""
         foreign = {key: item for key, item in attributes.items() if key not in ("tflq.info", "tflq.name")}
         if foreign:
             info["attributes"] = foreign
@@ -77,20 +87,13 @@ class FunctionParser(StablehloParser):
         name: str | None = self.entry(attributes, "tflq.name", str, None if "tflq.name" in attributes else symbol, at)
         return name
 
-    def skip_to_op(self) -> int:
-        if self.peek("}"):
-            self.fail("the function ends without a return")
-        if self.peek("^"):
-            self.fail("a function of several blocks is not supported: write its control flow as ops with regions")
-        return -1 if self.peek_word() in _RETURNS or self.peek('"func.return"') else self.pos
-
     def _arguments(self) -> list[Value]:
-        """`(%arg0: type {attributes}, ...)`, or only types where there is no body."""
+        """`(%arg0: type {attributes}, ...)`, or only types if there is no body."""
         self.expect("(")
         values: list[Value] = []
         for _ in self.items(")"):
             at = self.pos
-            name = self.ssa_or_none()
+            name = self.operand_name_or_none()
             if name is not None:
                 self.expect(":")
             kind = self.value_type()
@@ -102,7 +105,7 @@ class FunctionParser(StablehloParser):
         return values
 
     def argument(self, value: Value, attributes: dict[str, Any], at: int) -> Value:
-        """Gives an argument what its attributes say."""
+        """Gives an argument the name and info that its attributes state."""
         own = {k.removeprefix("tflq."): v for k, v in attributes.items() if k.startswith("tflq.")}
         self.tensor(value, own, at)
         foreign = {k: v for k, v in attributes.items() if not k.startswith("tflq.")}
@@ -124,50 +127,39 @@ class FunctionParser(StablehloParser):
             info["result_attributes"] = attributes
         return types
 
-    def table_of(self, at: int) -> list[Value]:
+    def _table_of_tensors(self, at: int) -> list[Value]:
+        """The function's tensor table."""
         table = self.scope.table
         for index in range(len(table)):
             if index not in table:
                 self.fail(f"no tensor of this function has index {index}, but one has a higher index", at)
         return [table[index] for index in range(len(table))]
 
-    def _return(self, types: list[TensorType], at: int) -> list[Value]:
-        values = self.returned()
-        if [value.type for value in values] != types:
-            self.fail("what the function returns is not of the types in its header", at)
-        return values
-
-    def returned(self) -> list[Value]:
+    def _returned(self) -> list[Value]:
         """`return %x : type`, or `"func.return"(%x) : (type) -> ()`"""
         generic = self.string_or_none() is not None
         if generic:
             self.expect("(")
         else:
             self.word("return")
-        here = self.pos
+        at = self.pos
         names = self.operand_names()
-        given: Types = []
+        types: Types = []
         if generic:
             self.expect(")")
             self.expect(":")
-            given = self.types()
+            types = self.types()
             self.arrow_types()
         elif names:
             self.expect(":")
-            given = self.listed_types()
-        values = self.use(names, given, here)
+            types = self.listed_types()
+        values = self.use(names, types, at)
         self.location()
         return values
 
 
-# Modules and functions from text in MLIR's generic form, as `--mlir-print-op-generic` writes them:
-#
-# module ::= `"builtin.module"() ({` function* `})` dict? `: () -> ()` function ::= `"func.func"() <` dict `> ({`
-# (`^`label `(` arguments `)` `:`)? op* return `}) : () -> ()`
-
-
 class GenericParser(FunctionParser):
-    """A scanner that reads functions in the generic form, too."""
+    """A scanner that also reads functions and modules in the generic form."""
 
     def any_function(self) -> ParsedFunction:
         return self._generic_function() if self.peek('"func.func"') else self.function()
@@ -185,10 +177,7 @@ class GenericParser(FunctionParser):
         self.string_or_none()
         self.expect("(")
         self.expect(")")
-        attributes: dict[str, Any] = {}
-        if self.accept("<"):
-            attributes = self.dictionary()
-            self.expect(">")
+        attributes = self.properties()
         self.expect("(")
         self.expect("{")
         return attributes
@@ -207,85 +196,55 @@ class GenericParser(FunctionParser):
         self.scope = Scope()
         at = self.pos
         attributes = self._opening()
-        if self.accept("}"):
-            attributes |= self._closing()
-            kind, given, attributes = self._header(attributes, at)
-            inputs = [self.argument(Value(t), a, at) for t, a in zip(kind.inputs, given, strict=True)]
-            return self._made(attributes, inputs, [Value(t) for t in kind.results], at, declaration=True)
-        names = self._block_header()
-        while (op_at := self.skip_to_op()) >= 0:
-            self.op(op_at)
-        body, start = self.scope.ops, self.pos
-        returned = self.returned()
-        self.expect("}")
+        declaration = self.accept("}")
+        inputs: list[Value] = []
+        outputs: list[Value] = []
+        if not declaration:
+            inputs = self.block_arguments() if self.peek("^") else []
+            outputs = self.body()
+            self.expect("}")
         attributes |= self._closing()
-        kind, given, attributes = self._header(attributes, at)
-        inputs = [value for _, value in names]
-        if [value.type for value in inputs] != list(kind.inputs):
-            self.fail("the arguments are not of the types in function_type", at)
-        if [value.type for value in returned] != list(kind.results):
-            self.fail("what the function returns is not of the types in function_type", start)
-        for value, tensor in zip(inputs, given, strict=True):
-            self.argument(value, tensor, at)
-        parsed = self._made(attributes, inputs, returned, at, declaration=False)
-        parsed.function.ops = body
-        parsed.function.tensors = self.table_of(at)
-        return parsed
-
-    def _block_header(self) -> list[tuple[str, Value]]:
-        """`^bb0(%arg0: type, ...):`, or nothing."""
-        if not self.peek("^"):
-            return []
-        self.take(LABEL, "a block")
-        names: list[tuple[str, Value]] = []
-        if self.accept("("):
-            for _ in self.items(")"):
-                name = self.operand_name()
-                self.expect(":")
-                names.append((name, Value(self.value_type())))
-                self.location()
-        self.expect(":")
-        for name, value in names:
-            self.define(name, value, self.pos)
-        return names
-
-    def _header(self, attributes: dict[str, Any], at: int) -> tuple[FunctionType, list[dict[str, Any]], dict[str, Any]]:
-        """A function's type, the attributes of its arguments, and what else is said of it."""
-        others = dict(attributes)
-        kind = others.pop("function_type", None)
+        kind = attributes.pop("function_type", None)
         if not isinstance(kind, FunctionType):
             self.fail("a function needs its 'function_type'", at)
-        given = others.pop("arg_attrs", None) or [{}] * len(kind.inputs)
-        if len(given) != len(kind.inputs) or not all(isinstance(each, dict) for each in given):
-            self.fail(f"'arg_attrs' must be {len(kind.inputs)} dictionaries", at)
-        return kind, given, others
+        if declaration:
+            inputs, outputs = ([Value(t) for t in side] for side in (kind.inputs, kind.results))
+        for values, types, what in ((inputs, kind.inputs, "the arguments are"), (outputs, kind.results, _RETURN_IS)):
+            if tuple(value.type for value in values) != types:
+                self.fail(f"{what} not of the types in function_type", at)
+        tensors = attributes.pop("arg_attrs", None) or [{}] * len(inputs)
+        if len(tensors) != len(inputs) or not all(isinstance(tensor, dict) for tensor in tensors):
+            self.fail(f"'arg_attrs' must be {len(inputs)} dictionaries", at)
+        for value, tensor in zip(inputs, tensors, strict=True):
+            self.argument(value, tensor, at)
+        function = Function(None, inputs, outputs, self.scope.ops)
+        function.name, function.info = self._generic_info(attributes, at)
+        if declaration:
+            function.info["declaration"] = True
+        else:
+            function.tensors = self._table_of_tensors(at)
+        return ParsedFunction(function, self.scope.symbols)
 
-    def _made(
-        self, attributes: dict[str, Any], inputs: list[Value], outputs: list[Value], at: int, *, declaration: bool
-    ) -> ParsedFunction:
+    def _generic_info(self, attributes: dict[str, Any], at: int) -> tuple[str | None, dict[str, Any]]:
+        """A function's name and info."""
         info: dict[str, Any] = {}
         symbol = self.entry(attributes, "sym_name", str, "", at)
-        visibility = attributes.get("sym_visibility")
-        if visibility is not None:
+        if (visibility := attributes.get("sym_visibility")) is not None:
             info["visibility"] = visibility
-        results = attributes.get("res_attrs") or []
-        if any(results):
+        if any(results := attributes.get("res_attrs") or []):
             info["result_attributes"] = results
         rest = {k: v for k, v in attributes.items() if k not in ("sym_name", "sym_visibility", "res_attrs")}
-        name = self.function_info(rest, info, symbol, at)
-        if declaration:
-            info["declaration"] = True
-        return ParsedFunction(Function(name, inputs, outputs, [], info=info), self.scope.symbols)
+        return self.function_info(rest, info, symbol, at), info
 
 
 def parse_module(text: str, file: str = "<text>") -> Module:
-    """The module that a text stands for. ParseError, with line and column, if it stands for none."""
+    """The module that a text describes. ParseError, with line and column, if the text is not valid."""
     return _ModuleParser(text, file).module()
 
 
 @dataclass
 class _Table:
-    """The rows of `tflq.buffers`; those that the body gives are filled in while it is read."""
+    """The rows of `tflq.buffers`. Those whose data is in the body are filled while the body is read."""
 
     rows: list[Buffer | None] = field(default_factory=list)
     external: dict[int, Any] = field(default_factory=dict)
@@ -344,7 +303,7 @@ class _ModuleParser(GenericParser):
                 self.attribute_aliases[name] = self.attribute()
 
     def _read_resources(self) -> int:
-        """Reads the resources, which the constants before them refer to; where they start."""
+        """Reads the resources, which constants before them refer to; returns where they start."""
         text = self.text
         start = text.rfind("{-#") if text.endswith(("#-}", "#-}\n")) else -1
         if start < 0:
@@ -378,33 +337,30 @@ class _ModuleParser(GenericParser):
 
     def _read_buffers(self, attributes: dict[str, Any], at: int) -> None:
         for index, row in enumerate(self.entry(attributes, "tflq.buffers", list, [], at)):
-            given: Any = row
-            external = None
-            if isinstance(row, dict):
-                given = row.get("data")
-                if "external" in row:
-                    external = self.table.external[index] = self.entry(row, "external", dict, {}, at)
-            buffer = self._row(given, at)
-            if buffer is not None and isinstance(row, dict) and row.get("empty"):
+            fields = row if isinstance(row, dict) else {"data": row}
+            buffer = self._row(fields.get("data"), at)
+            if buffer is not None and fields.get("empty"):
                 buffer = Buffer(np.zeros(0, np.uint8))
-            if buffer is not None and external is not None:
-                buffer.external = external
+            if "external" in fields:
+                external = self.table.external[index] = self.entry(fields, "external", dict, {}, at)
+                if buffer is not None:
+                    buffer.external = external
             self.table.rows.append(buffer)
 
-    def _row(self, given: Any, at: int) -> Buffer | None:
-        """A row's buffer: bytes, a resource's name, the number of an earlier row, or None where the body gives it."""
-        if given is None:
+    def _row(self, data: Any, at: int) -> Buffer | None:
+        """A row's buffer: bytes, a resource's name, the number of an earlier row, or None if its data is in the
+        body."""
+        if data is None:
             return None
-        if isinstance(given, bytes):
-            return Buffer(np.frombuffer(given, np.uint8) if given else NO_DATA)
-        if isinstance(given, str):
-            return self.blob(given, at)
-        if not isinstance(given, int) or not 0 <= given < len(self.table.rows):
+        if isinstance(data, bytes):
+            return Buffer(np.frombuffer(data, np.uint8) if data else NO_DATA)
+        if isinstance(data, str):
+            return self.blob(data, at)
+        if not isinstance(data, int) or not 0 <= data < len(self.table.rows):
             self.fail("a row of 'tflq.buffers' is bytes, a resource or an earlier row's number", at)
-        return self.table.rows[given]
+        return self.table.rows[data]
 
     def shared_buffer(self, key: int, given: Buffer | None, at: int) -> Buffer:
-        """Row `key` of the buffer table, which `given` fills or must agree with."""
         if not 0 <= key < len(self.table.rows):
             self.fail(f"the module has no buffer {key}", at)
         known = self.table.rows[key]
@@ -440,7 +396,7 @@ class _ModuleParser(GenericParser):
         )
 
     def _foreign_attributes(self, attributes: dict[str, Any]) -> dict[str, Any]:
-        """What a module says beside the attributes of tflq."""
+        """The module's name, and its attributes that are not tflq's."""
         others = {key: value for key, value in attributes.items() if not key.startswith("tflq.")}
         return ({"attributes": others} if others else {}) | ({} if self.name is None else {"name": self.name})
 
@@ -453,13 +409,13 @@ class _ModuleParser(GenericParser):
     def _metadata(self, row: dict[str, Any], table: list[Buffer]) -> Metadata:
         key = self.entry(row, "buffer", int, -1, 0)
         if not 0 <= key < len(table):
-            self.fail(f"metadata names buffer {key}, which the module has not", 0)
+            self.fail(f"metadata names buffer {key}, which the module does not have", 0)
         return Metadata(self.entry(row, "name", str, None, 0), table[key])
 
     def _signature(self, row: dict[str, Any], functions: list[ParsedFunction]) -> Signature:
         index = self.entry(row, "function", int, -1, 0)
         if not 0 <= index < len(functions):
-            self.fail(f"a signature names function {index}, which the module has not", 0)
+            self.fail(f"a signature names function {index}, which the module does not have", 0)
         symbols = functions[index].symbols
 
         def pairs(side: str) -> list[tuple[str | None, Value]] | None:

@@ -1,4 +1,4 @@
-"""Types as text: MLIR's builtin types and the `!quant` types of the `quant` dialect."""
+"""Types, attributes and elements as text: MLIR's builtin ones, and the `!quant` types of the `quant` dialect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.ir.attributes import AffineMap, Opaque, TypedArray, TypedFloat, TypedInt, TypedString
 from tflq.ir.core import Value
-from tflq.ir.lexer import BARE_KEY, INLINE_LIMIT, SCALAR_OF_DTYPE, Symbol, bits_text, float_text, quote, storage_name
+from tflq.ir.lexer import BARE_KEY, INLINE_LIMIT, SCALAR_OF_DTYPE, Symbol, bits_text, float_text, quote
 from tflq.ir.types import (
     AnyQuantizedType,
     BareType,
@@ -34,11 +34,11 @@ from tflq.ir.types import (
 from tflq.numerics.signless import bfloat16_bits, bfloat16_values
 
 ALIAS_FROM = 9
-"""Number of scales from which a quantized type is written once, as an alias."""
+"""A quantized type with at least so many scales is written once, as an alias."""
 
 
 class TypePrinter:
-    """Prints types; remembers each one's text, and gives those with many scales an alias (`!q0`) if `aliases`."""
+    """Prints types and remembers their texts. With `aliases`, types with many scales get one (`!q0`)."""
 
     def __init__(self, *, aliases: bool = True) -> None:
         self.aliases: dict[ElementType, str] = {}
@@ -103,48 +103,45 @@ def _element(type: ElementType) -> str:
         pairs = map(_pair, type.scales, type.zero_points.tolist())
         return f"{head}:{type.axis}, {{{', '.join(pairs)}}}>"
     blocks = ", ".join(f"{axis}:{size}" for axis, size in zip(type.axes, type.block_sizes, strict=True))
-    return f"{head}:{{{blocks}}}, {_nested(type.scales, type.zero_points)}>"
+    return f"{head}:{{{blocks}}}, {_nested_pairs(type.scales, type.zero_points)}>"
 
 
 def _expressed(value: float, expressed: ScalarType) -> np.floating:
-    """A number of the expressed type."""
+    """A number rounded to the expressed type."""
     scalar: np.floating = np.float64(value).astype(scale_dtype(expressed))
     return scalar
 
 
 def _storage(type: QuantizedType | AnyQuantizedType) -> str:
-    full = type.storage_min == type.storage.minimum and type.storage_max == type.storage.maximum
-    return storage_name(type.storage) + ("" if full else f"<{type.storage_min}:{type.storage_max}>")
+    """The storage type, with its range if that is narrowed. `u8` is what is `ui8` elsewhere."""
+    storage = type.storage
+    name = f"u{storage.name[2:]}" if storage.kind == "uint" else storage.name
+    full = (type.storage_min, type.storage_max) == (storage.minimum, storage.maximum)
+    return name if full else f"{name}<{type.storage_min}:{type.storage_max}>"
 
 
 def _pair(scale: np.floating, zero_point: int) -> str:
     return f"{float_text(scale)}:{zero_point}" if zero_point else float_text(scale)
 
 
-def _nested(scales: np.ndarray, zero_points: np.ndarray) -> str:
-    def level(scale: np.ndarray, zero: np.ndarray) -> str:
-        item: Callable[..., str] = level if scale.ndim > 1 else _pair
-        return "{" + ", ".join(item(s, z) for s, z in zip(scale, zero, strict=True)) + "}"
-
-    return level(scales, zero_points)
+def _nested_pairs(scales: np.ndarray, zero_points: np.ndarray) -> str:
+    item: Callable[..., str] = _nested_pairs if scales.ndim > 1 else _pair
+    return f"{{{', '.join(item(s, z) for s, z in zip(scales, zero_points, strict=True))}}}"
 
 
 # Attributes as text.
 #
-# MLIR's builtin attributes where they say it: integers, floats, strings, booleans, `unit` for None, lists,
-# dictionaries, types, `dense<...>` for arrays (of at most `INLINE_LIMIT` elements, else hexadecimal). What MLIR has
-# no builtin for: `#tflq.bytes<"0x..">`, `#tflq.tuple<[...]>`, `#tflq.scalar<dense<..>>` for numpy scalars,
-# `#tflq.value<"%0">`.
+# MLIR's builtin attributes where there are such: integers, floats, strings, booleans, `unit` for None, lists,
+# dictionaries, types, `dense<...>` for arrays (of at most `INLINE_LIMIT` elements, else hexadecimal). tflq's own are
+# `#tflq.bytes<"0x..">`, `#tflq.tuple<[...]>`, `#tflq.scalar<dense<..>>` for numpy scalars, `#tflq.value<"%0">`.
 #
-# In the standard form, floats alone are their bits, listed ones have nine digits, or all are bits if one is not
-# finite; up to `LISTED` elements are listed, but all of i1 and index: digits of i1 are not the same in all versions
-# of MLIR.
-
+# In the standard form single floats are bits, listed ones have nine digits, or all are bits if one is not finite. Up to
+# `LISTED` elements are listed; of i1, whose digits differ between versions of MLIR, and of index all are.
 
 LISTED: Final = 16
-"""Elements up to which the standard form lists them."""
+"""The standard form lists up to so many elements."""
 _LARGE: Final = 1 << 10
-"""Elements from which an array's text is not copied into that of its op."""
+"""The text of an array with at least so many elements is not copied into that of its op."""
 _PIECE: Final = 1 << 18
 """Elements that are compared, or written, at a time."""
 
@@ -155,8 +152,8 @@ _TYPES = (
 
 
 class AttributePrinter:
-    """Prints attributes. `name` gives the SSA name of a value that an attribute refers to, where there are any;
-    `standard` asks for the standard form."""
+    """Prints attributes. name: gives the SSA name of a value that an attribute refers to. standard: use the standard
+    form."""
 
     def __init__(
         self, types: TypePrinter, name: Callable[[Value], str] | None = None, *, standard: bool = False
@@ -166,7 +163,7 @@ class AttributePrinter:
         self._name = name
 
     def text(self, value: Any) -> str:
-        """An attribute's text. TypeError if the text form has none for it."""
+        """The text of an attribute. TypeError if it has none."""
         if value is None:
             return "unit"
         if isinstance(value, bool):
@@ -232,14 +229,14 @@ class AttributePrinter:
             yield f"dense<{shown}> : {self.types.text(type)}"
 
     def large(self, items: Mapping[str, Any]) -> tuple[str, Iterator[str]] | None:
-        """The name and the elements, in pieces, of a large array, if that is all a dictionary has."""
+        """The name and the elements, in pieces, of a large array that is all a dictionary has; else None."""
         (key, array), *others = items.items()
         if others or not isinstance(array, TypedArray) or array.size < _LARGE or not (array.element and array.type):
             return None
         return key, self._dense(array, array.element, array.type)
 
     def dictionary(self, items: Mapping[str, Any]) -> str:
-        """`{key = value, flag}`, where a lone key has the value None."""
+        """`{key = value, flag}`; the value of a flag is None."""
         return f"{{{', '.join(self._entry(key, value) for key, value in items.items())}}}"
 
     def _entry(self, key: str, value: Any) -> str:
@@ -255,7 +252,7 @@ class AttributePrinter:
 
 
 def float_literal(value: float, type: TensorType | ElementType, *, bits: bool = False) -> str:
-    """A float of a type: shortest decimal that gives it back, or its bits if it is not finite or they are asked for."""
+    """A float of a type: the shortest decimal that reads back the same, or its bits if it is not finite or `bits`."""
     if type is bf16:
         decimal = np.isfinite(value) and not bits
         return float_text(np.float32(value)) if decimal else f"0x{int(bfloat16_bits(value)):04X}"
@@ -268,12 +265,12 @@ def _symbol(name: str) -> str:
 
 
 def _readable(array: np.ndarray, element: ElementType) -> np.ndarray:
-    """Elements as numbers: bf16, which is held as bits, as float32."""
+    """Elements as numbers: bf16, which is stored as bits, as float32."""
     return bfloat16_values(np.asarray(array)) if element_storage(element) is bf16 else np.asarray(array)
 
 
 def _narrow(array: np.ndarray, storage: ScalarType) -> np.ndarray:
-    """The bytes of elements, as many each as their bits need. ValueError if one needs more."""
+    """The bytes of elements; each takes as many as the bits of its type need. ValueError if one needs more."""
     size = max(1, -(-storage.bits // 8))
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
     if 1 < size < array.itemsize and ((array < storage.minimum) | (array > storage.maximum)).any():
@@ -282,7 +279,7 @@ def _narrow(array: np.ndarray, storage: ScalarType) -> np.ndarray:
 
 
 def elements_text(array: np.ndarray) -> str | None:
-    """The elements, nested as the shape says; one of them if they are all the same; None if they are too many."""
+    """The elements, nested like the shape; only one of them if they are all equal; None if they are too many."""
     if array.dtype.kind not in "biuf":
         return None
     if array.size > 1 and _is_splat(array):
@@ -293,11 +290,11 @@ def elements_text(array: np.ndarray) -> str | None:
         return ""
     if array.dtype.kind in "iu":
         return str(array.tolist())
-    return _print_attributes_nested(array)
+    return _nested_elements(array)
 
 
 def _standard_elements(array: np.ndarray, storage: ScalarType) -> str | None:
-    """As `elements_text`, in the standard form; of a float type that numpy has not, elements are bits."""
+    """As `elements_text`, in the standard form. Elements of a float type that numpy does not have are bits."""
     if array.size > 1 and _is_splat(array):
         array = array.reshape(-1)[0]
     elif array.size > LISTED and storage not in (i1, index):
@@ -317,21 +314,18 @@ def _is_splat(array: np.ndarray) -> bool:
     return bool(bits[0] == bits[-1]) and all((bits[at : at + _PIECE] == bits[0]).all() for at in pieces)
 
 
-def _print_attributes_nested(array: np.ndarray) -> str:
-    if not array.ndim:
-        return _literal(array.flat[0])
-    return f"[{', '.join(map(_print_attributes_nested, array))}]"
+def _nested_elements(array: np.ndarray) -> str:
+    return f"[{', '.join(map(_nested_elements, array))}]" if array.ndim else _literal(array.flat[0])
 
 
 def _literal(value: np.generic) -> str:
     return float_text(value) if isinstance(value, np.floating) else str(value.item()).lower()
 
 
-# Types, constants and attributes as short texts for people; long ones are cut off.
-
+# Types, constants and attributes as short texts for people. Long ones are cut off.
 
 SHOWN = 16
-"""Elements of an array, or of a list, that are shown."""
+"""Elements of an array or a list that are shown."""
 
 
 def shape_text(type: TensorType) -> str:
@@ -341,8 +335,8 @@ def shape_text(type: TensorType) -> str:
 
 
 def quantization(element: ElementType) -> Mapping[str, str]:
-    """What is shown of an element type's parameters; nothing of a plain one. `quantization` is Model Explorer's own
-    key: a formula per scale."""
+    """What is shown of the parameters of an element type; nothing for a plain one. `quantization` is a key of Model
+    Explorer: a formula for each scale."""
     if isinstance(element, UniformQuantizedType):
         shown = {"quantization": _formula(element.scale, element.zero_point)}
     elif isinstance(element, UniformQuantizedPerAxisType):
@@ -365,14 +359,14 @@ def quantization(element: ElementType) -> Mapping[str, str]:
 
 
 def constant_text(value: Value) -> str:
-    """The first elements of a constant; nothing of a type that numpy has not, strings say."""
+    """The first elements of a constant; nothing for a type that numpy does not have, such as strings."""
     if not value.is_constant or not value.type.storage.numpy:
         return ""
     return attribute_text(value.array)
 
 
 def attribute_text(value: Any) -> str:
-    """An attribute in words, long ones cut off with their length."""
+    """An attribute for people; a long one is cut off, and its length is said."""
     if isinstance(value, np.ndarray):
         text = ", ".join(_number(item) for item in value.reshape(-1)[:SHOWN].tolist())
         return f"[{text}]" if value.size <= SHOWN else f"[{text}, …] ({'×'.join(map(str, value.shape))})"

@@ -1,13 +1,16 @@
-"""A module as text, in MLIR's generic form.
+"""A module as text, in MLIR's generic form, except for casts, returns and linalg.generic.
 
-Constants are printed as `tfl.pseudo_const` ops where they are first used. What MLIR has no place for is in attributes:
-per op `tflq.tensors` (name, place in the tensor table, buffer, info of each result), `tflq.info`, and
-`tflq.intermediates` (how many of the last operands are intermediates); the same per argument; per function and per
-module what the file says of them. `tflq.buffers` is the buffer table; a row is `unit` where a constant in the body
-gives its data.
+A constant is printed in the innermost region that holds all its uses, before the first of them, and again in each
+quant.region, which reads nothing from outside. It is a `tfl.pseudo_const`; an `arith.constant` if another dialect uses
+it; a `stablehlo.constant` or `tosa.const` if these do.
 
-The standard form has none of this: it is what all versions of MLIR read alike. Ops are in the generic form, constants
-ops of their own.
+What MLIR has no place for is in attributes. An op has `tflq.tensors` (name, place in the tensor table, buffer and info
+of each result), `tflq.info`, and `tflq.intermediates` (how many of the last operands are intermediates). Arguments have
+the same; functions and the module what the file says of them. `tflq.buffers` is the buffer table; a row is `unit` if a
+constant in the body has its data.
+
+The standard form, which all versions of MLIR read alike, has none of these attributes. Every value has a number, other
+attributes are properties, before the regions, and a location is the name of the first result.
 """
 
 from __future__ import annotations
@@ -18,27 +21,184 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import NO_DATA, Block, Buffer, Function, Location, Module, Op, Signature, Value, walk
+from tflq.ir.core import NO_DATA, Block, Buffer, Function, Location, Metadata, Module, Op, Signature, Value, walk
 from tflq.ir.lexer import BARE_KEY, CAST_OPS, CLOSED_OPS, INLINE_LIMIT, NO_VALUE_OP, PLACEHOLDER_OP, Symbol, pack, quote
 from tflq.ir.print_types import AttributePrinter, TypePrinter, elements_text, float_literal
 from tflq.ir.types import BareType, ScalarType, TensorType, bf16
 from tflq.numerics.signless import bfloat16_values
 
-# Functions and ops as text: the generic form, but for casts, returns and linalg.generic.
-#
-# A constant is printed in the innermost region that holds all its uses, before the first of them, and again in each
-# quant.region, which reads nothing from outside: as `tfl.pseudo_const`, `arith.constant` where other dialects use it,
-# `stablehlo.constant` or `tosa.const` where theirs do.
-#
-# In the standard form all values are numbered in one row, attributes are properties, before the regions, and a
-# location is the name of the first result.
-
-
 _ELSEWHERE = ("attributes", "declaration", "result_attributes", "visibility")
-"""What of a function's info is not printed as `tflq.info`."""
+"""The parts of a function's info that are not printed as `tflq.info`."""
 _OWN = frozenset({"", "ext", "tfl"})
-"""Dialects whose ops take `tfl.pseudo_const`; so does a function's return."""
+"""Dialects whose ops take `tfl.pseudo_const`, as the return of a function does."""
+SMALL_BLOB = 64
+"""A buffer of up to so many bytes that no constant shows is written in the table itself."""
 _CONSTANTS = {"stablehlo": "stablehlo.constant", "tosa": "tosa.const"}
+
+
+def print_module(module: Module, *, elide: bool = False) -> str:
+    """The text of a module. elide: leave out large constants; such a text cannot be parsed."""
+    return ModulePrinter(module, elide).text()
+
+
+def standard_pieces(module: Module, comment: str, ops: Sequence[Op]) -> Iterator[str]:
+    """The text of a module in the standard form, in pieces: a comment, the module's own `ops`, and the functions, each
+    after the `comments` in its info."""
+    printer = ModulePrinter(module, False, aliases=False, standard=True)
+    yield f"// {comment}\n{printer.header()}\n"
+    for op in ops:
+        yield f"  {FunctionPrinter(printer, Function('', [], [], [])).op_line(op)}\n"
+    yield from printer.body()
+    yield "}\n"
+
+
+def print_context(module: Module, index: int, op: Op | None, *, around: int = 3) -> str:
+    """The lines around an op of function `index`, which is marked; without an op the function's first and last line."""
+    function = module.functions[index]
+    printer = FunctionPrinter(ModulePrinter(module, True, aliases=False), function)
+    place = function.ops.index(op) if op in function.ops else 0
+    lines = [printer.header()]
+    for position, other in enumerate(function.ops):
+        line = printer.op_line(other)
+        if op is not None and abs(position - place) <= around:
+            lines.append(("> " if other is op else "  ") + line)
+    lines.append("  " + printer.return_line())
+    return "\n".join(line if len(line) < 400 else line[:400] + " ..." for line in lines)
+
+
+class ModulePrinter:
+    def __init__(self, module: Module, elide: bool, *, aliases: bool = True, standard: bool = False) -> None:
+        self.module = module
+        self.standard = standard
+        self.elide = elide
+        self.types = TypePrinter(aliases=aliases)
+        self.resources: dict[str, Buffer] = {}
+        self.shown: set[Buffer] = set()
+        self.also_elsewhere: set[Buffer] = set()
+        self.keys = self._buffer_keys()
+        self.functions = [FunctionPrinter(self, function) for function in module.functions]
+        self.symbols = _symbols(module)
+
+    def text(self) -> str:
+        body = [*self.body()]
+        header = self.header()
+        lines = [*self.types.alias_lines(), f"{header}\n{''.join(body)}}}"]
+        if self.resources:
+            blobs = ((name, buffer.data.tobytes().hex()) for name, buffer in self.resources.items())
+            entries = ",\n".join(f'      {name}: "0x04000000{data}"' for name, data in blobs)
+            lines += ["", "{-#", "  dialect_resources: {", "    builtin: {", entries, "    }", "  }", "#-}"]
+        return "\n".join(lines) + "\n"
+
+    def header(self) -> str:
+        name = self.module.info.get("name")
+        shown = "" if name is None else f" @{name if BARE_KEY.fullmatch(name) else quote(name)}"
+        attributes = self.module.info.get("attributes", {}) if self.standard else self._attributes()
+        if attributes:
+            shown += f" attributes {AttributePrinter(self.types).dictionary(attributes)}"
+        return f"module{shown} {{"
+
+    def body(self) -> Iterator[str]:
+        """The functions."""
+        for printer, symbol in zip(self.functions, self.symbols, strict=True):
+            yield from printer.pieces(symbol)
+
+    def _buffer_keys(self) -> dict[Buffer, int]:
+        """A number for each buffer of the table, and for others that the line of a constant cannot hold."""
+        keys: dict[Buffer, int] = {}
+        for index, buffer in enumerate(self.module.buffers):
+            keys.setdefault(buffer, index)
+        seen: set[Buffer] = set()
+        following = len(self.module.buffers)
+        for buffer, own_line in self._buffer_uses():
+            if not own_line:
+                self.also_elsewhere.add(buffer)
+            if buffer in keys:
+                continue
+            if buffer in seen or not own_line or buffer.external is not None:
+                keys[buffer] = following
+                following += 1
+            seen.add(buffer)
+        return keys
+
+    def _buffer_uses(self) -> Iterator[tuple[Buffer, bool]]:
+        for function in self.module.functions:
+            arguments = set(function.inputs)
+            for value in dict.fromkeys((*function.values(), *function.tensors)):
+                if value.buffer is not None:
+                    yield value.buffer, value not in arguments and is_data(value)
+        for entry in self.module.metadata or []:
+            yield entry.buffer, False
+
+    def _attributes(self) -> dict[str, Any]:
+        module = self.module
+        signatures, metadata = module.signatures, module.metadata
+        stated = {
+            "description": module.description,
+            "source": module.source or None,
+            "operator_codes": module.operator_codes or None,
+            "signatures": None if signatures is None else [self._signature(s) for s in signatures],
+            "metadata": None if metadata is None else [self._metadata(entry) for entry in metadata],
+            "info": {key: item for key, item in module.info.items() if key not in ("attributes", "name")} or None,
+            "warnings": module.warnings or None,
+        }
+        items: dict[str, Any] = {"tflq.version": module.version}
+        items |= {f"tflq.{key}": value for key, value in stated.items() if value is not None}
+        if self.keys:
+            items["tflq.buffers"] = self._buffer_rows()
+            if len(self.keys) != len(module.buffers) or len(set(self.keys.values())) != len(self.keys):
+                items["tflq.buffer_table"] = len(module.buffers)
+        return items | module.info.get("attributes", {})
+
+    def _metadata(self, entry: Metadata) -> dict[str, Any]:
+        return {"name": entry.name, "buffer": self.keys[entry.buffer]}
+
+    def _signature(self, signature: Signature) -> dict[str, Any]:
+        printer = self.functions[signature.function]
+
+        def pairs(entries: list[tuple[str | None, Value]] | None) -> list[list[str | None]] | None:
+            return None if entries is None else [[name, printer.name(value)] for name, value in entries]
+
+        row: dict[str, Any] = {"key": signature.key, "function": signature.function}
+        row |= {"inputs": pairs(signature.inputs), "outputs": pairs(signature.outputs)}
+        return row | {"info": signature.info} if signature.info else row
+
+    def _buffer_rows(self) -> list[Any]:
+        extra = [buffer for buffer, key in self.keys.items() if key >= len(self.module.buffers)]
+        return [self._row(index, buffer) for index, buffer in enumerate((*self.module.buffers, *extra))]
+
+    def _row(self, index: int, buffer: Buffer) -> Any:
+        if self.keys[buffer] != index:
+            return self.keys[buffer]
+        data: Any = None
+        if buffer not in self.shown or buffer in self.also_elsewhere or buffer.data is NO_DATA:
+            small = buffer.data.size <= SMALL_BLOB
+            data = buffer.data.tobytes() if small else Symbol(self.resource(buffer))
+        extra: dict[str, Any] = {} if buffer.external is None else {"external": buffer.external}
+        if data == b"" and buffer.data is not NO_DATA:
+            extra["empty"] = True
+        return {"data": data, **extra} if extra else data
+
+    def resource(self, buffer: Buffer) -> str:
+        """The name of the resource that holds a buffer's bytes."""
+        if self.elide:
+            return "__elided__"
+        key = self.keys.get(buffer)
+        name = f"c{len(self.resources)}" if key is None else f"b{key}"
+        self.resources[name] = buffer
+        return name
+
+
+def _symbols(module: Module) -> list[str]:
+    """One name per function, unlike all others."""
+    taken: set[str] = set()
+    symbols: list[str] = []
+    for index, function in enumerate(module.functions):
+        symbol = function.name or f"function_{index}"
+        while symbol in taken:
+            symbol = f"{symbol}_{index}"
+        taken.add(symbol)
+        symbols.append(symbol)
+    return symbols
 
 
 class FunctionPrinter:
@@ -62,7 +222,7 @@ class FunctionPrinter:
             self.homes |= dict.fromkeys((*function.tensors, *function.outputs), ())
 
     def name(self, value: Value | None) -> str:
-        """The SSA name of a value; the line that defines it, if it needs one and has none yet, becomes pending."""
+        """The SSA name of a value. If it needs a line that defines it and has none yet, the line becomes pending."""
         if value is None:
             if not self.no_value_defined:
                 self.no_value_defined = True
@@ -84,7 +244,7 @@ class FunctionPrinter:
         return name
 
     def pieces(self, symbol: str) -> Iterator[str]:
-        """The function's text: lines, or parts of lines with large constants."""
+        """The text of the function: lines, or parts of lines with large constants."""
         if self.function.info.get("declaration"):
             yield f"{self.header(symbol)}\n"
             return
@@ -106,7 +266,7 @@ class FunctionPrinter:
                     yield value
 
     def _with_pending(self, pieces: Iterator[str]) -> Iterator[str]:
-        """A line in pieces, after those that define what its first piece names."""
+        """A line in pieces, after the lines that define what its first piece names."""
         first = next(pieces)
         for pending in self.pending:
             yield f"    {pending}\n"
@@ -161,11 +321,11 @@ class FunctionPrinter:
         return f"return {names} : {', '.join(self.types.text(value.type) for value in outputs)}"
 
     def op_line(self, op: Op) -> str:
-        """An op, in several lines if there are ops inside of it."""
+        """An op, in several lines if there are ops inside it."""
         return "".join(self.op_pieces(op))
 
     def op_pieces(self, op: Op, path: tuple[Block, ...] = ()) -> Iterator[str]:
-        """An op's text, one piece but for large constants of the standard form."""
+        """The text of an op, in one piece unless it is a large constant of the standard form."""
         self.user = op
         operands = [*op.operands, *op.intermediates]
         names = ", ".join([self.name(value) for value in operands])
@@ -177,7 +337,7 @@ class FunctionPrinter:
         attributes = self._op_attributes(op)
         suffix = self._location(op)
         if op.regions:
-            custom = None if attributes is not op.attributes else op.custom_text(self.name)
+            custom = op.custom_text(self.name) if attributes is op.attributes else None
             if custom is not None:
                 yield f"{left}{custom} : ({', '.join(types)}) -> {_grouped(result_types)}{suffix}"
                 return
@@ -217,8 +377,8 @@ class FunctionPrinter:
         return "" if op.location is None else f" {_location(op.location)}"
 
     def _closed_regions(self, op: Op, path: tuple[Block, ...]) -> list[str]:
-        """The regions of an op that reads no constants from outside: those that it shares with others are defined in
-        it, too."""
+        """The regions of an op that reads nothing from outside: constants that it shares with other ops are defined in
+        it again."""
         names, homes, no_value_defined = self.names, self.homes, self.no_value_defined
         self.names = {value: name for value, name in names.items() if not _is_constant(value)}
         self.homes = {}
@@ -229,7 +389,7 @@ class FunctionPrinter:
         return regions
 
     def _kept_here(self, op: Op, path: tuple[Block, ...]) -> Iterator[Value | None]:
-        """The constants that are used inside of an op and not in one region alone."""
+        """The constants that several regions of an op use."""
         for inner in walk(block_op for region in op.regions for block in region.blocks for block_op in block.ops):
             for value in inner.operands:
                 if (value is None or _is_constant(value)) and self.homes.get(value, ()) == path:
@@ -237,13 +397,13 @@ class FunctionPrinter:
                     yield value
 
     def _defined(self, value: Value | None) -> list[str]:
-        """The lines that define a value, if it has none yet."""
+        """The lines that define a value, if nothing does yet."""
         self.name(value)
         lines, self.pending = self.pending, []
         return lines
 
     def _region(self, blocks: Sequence[Block], path: tuple[Block, ...]) -> str:
-        """`{ ops }`, each line with two blanks for each region around it."""
+        """`{ ops }`; each line is indented by two blanks for each region around it."""
         pad = "  " * (len(path) + 2)
         lines = ["{"]
         for number, block in enumerate(blocks):
@@ -254,8 +414,8 @@ class FunctionPrinter:
                     self.names[value] = f"%b{self.block_arguments}"
                     self.block_arguments += 1
             if block.arguments or number:
-                given = ", ".join(f"{self.names[v]}: {self.types.text(v.type)}" for v in block.arguments)
-                lines.append(f"{pad}^bb{number}{f'({given})' if given else ''}:")
+                arguments = ", ".join(f"{self.names[v]}: {self.types.text(v.type)}" for v in block.arguments)
+                lines.append(f"{pad}^bb{number}{f'({arguments})' if arguments else ''}:")
             for op in block.ops:
                 line = "".join(self.op_pieces(op, (*path, block)))
                 lines += [f"{pad}  {pending}" for pending in self.pending]
@@ -266,7 +426,7 @@ class FunctionPrinter:
     def _structured(
         self, op: Op, names: list[str], types: list[str], attributes: Mapping[str, Any], region: str
     ) -> str:
-        """linalg.generic, whose generic form MLIR's tools write with enumerations of their own."""
+        """The custom form of linalg.generic. In its generic form MLIR's tools use enumerations of their own."""
         inputs = int(op.attributes["operandSegmentSizes"][0])
         head = {key: op.attributes[key] for key in ("indexing_maps", "iterator_types")}
         others = {key: v for key, v in attributes.items() if key not in (*head, "operandSegmentSizes")}
@@ -295,7 +455,7 @@ class FunctionPrinter:
         return attributes
 
     def _tensor(self, value: Value) -> dict[str, Any]:
-        """What is known of a tensor beside its type and data."""
+        """What is known of a tensor, except for its type and data."""
         items: dict[str, Any] = {}
         if value.name:
             items["name"] = value.name
@@ -316,7 +476,7 @@ class FunctionPrinter:
         if not is_data(value):
             shown = f" {{{attributes}}}" if attributes else ""
             return f'{name} = "{PLACEHOLDER_OP}"(){shown} : () -> {type_text}'
-        op = self._speller(value)
+        op = self._constant_op(value)
         bare = op == "arith.constant" and isinstance(value.type, BareType)
         elements = self._literal(value) if bare else self._elements(value, signless=op == "stablehlo.constant")
         if op == "arith.constant" and not attributes:
@@ -325,8 +485,8 @@ class FunctionPrinter:
         key = "values" if op == "tosa.const" else "value"
         return f'{name} = "{op}"() {{{key} = {elements}{comma}{attributes}}} : () -> {type_text}'
 
-    def _speller(self, value: Value) -> str:
-        """The op that stands for a constant, by what uses it first."""
+    def _constant_op(self, value: Value) -> str:
+        """The name of the op that stands for a constant. It depends on the op that uses it first."""
         dialect = "" if self.user is None else self.user.name.partition(".")[0]
         if dialect in _CONSTANTS and not isinstance(value.type, BareType):
             return _CONSTANTS[dialect]
@@ -349,7 +509,7 @@ class FunctionPrinter:
         return f"{shown} : {storage.name}"
 
     def _elements(self, value: Value, *, signless: bool = False) -> str:
-        """`dense<...> : type`; `signless`: the bits of quantized unsigned storage, as MLIR has them."""
+        """`dense<...> : type`. signless: print quantized unsigned storage as bits, as MLIR does."""
         buffer, stored = value.buffer, value.type.stripped()
         if signless and value.type.quantized and value.type.storage.bits >= 8:
             stored = value.type.stored()
@@ -365,8 +525,8 @@ class FunctionPrinter:
 
 
 def _homes(ops: Sequence[Op], within: tuple[Block, ...] = ()) -> dict[Value | None, tuple[Block, ...]]:
-    """The innermost blocks that hold all uses of each constant (None: of what is left out), where there are blocks; of
-    closed ops only their operands count."""
+    """The innermost block that holds all uses of each constant, after the blocks around it; None is an operand that is
+    left out. Empty if no op has regions. Of closed ops only the operands count."""
     homes: dict[Value | None, tuple[Block, ...]] = {}
 
     def visit(ops: Sequence[Op], path: tuple[Block, ...]) -> None:
@@ -390,13 +550,13 @@ def _is_constant(value: Value) -> bool:
 
 
 def _is_structured(op: Op) -> bool:
-    """Whether the custom form of linalg.generic says all of it."""
+    """Whether the custom form of linalg.generic can express an op."""
     sizes = op.attributes.get("operandSegmentSizes")
     return len(op.regions) == 1 and isinstance(sizes, np.ndarray) and sizes.size == 2 and not op.intermediates
 
 
 def _values(value: Value) -> np.ndarray:
-    """A constant's elements, bf16 as float32."""
+    """The elements of a constant, bf16 as float32."""
     if value.type.storage is not bf16:
         return value.array
     assert value.buffer is not None
@@ -404,12 +564,12 @@ def _values(value: Value) -> np.ndarray:
 
 
 def is_data(value: Value) -> bool:
-    """Whether a value is printed with its data: a constant, or one whose data does not fit its type."""
+    """Whether a value is printed with its data: a constant, or a value whose data does not fit its type."""
     return value.producer is None and value.buffer is not None and (value.buffer.data.size > 0 or value.is_constant)
 
 
 def _inline(value: Value) -> str | None:
-    """The elements of a constant, if they are few and give back the very bytes."""
+    """The elements of a constant, if they are few and reading them gives the same bytes."""
     buffer, storage, shape = value.buffer, value.type.storage, value.type.shape
     if buffer is None or shape is None or None in shape or not (storage.numpy or storage is bf16):
         return None
@@ -435,173 +595,3 @@ def _location(location: Location) -> str:
 
 def _grouped(types: list[str]) -> str:
     return types[0] if len(types) == 1 and types[0][0] != "(" else f"({', '.join(types)})"
-
-
-SMALL_BLOB = 64
-"""Bytes up to which a buffer that no constant shows is written in the table itself."""
-
-
-def print_module(module: Module, *, elide: bool = False) -> str:
-    """The module's text; with `elide` large constants are left out, and the text can be read but not parsed."""
-    return ModulePrinter(module, elide).text()
-
-
-def standard_pieces(module: Module, comment: str, ops: Sequence[Op]) -> Iterator[str]:
-    """The module's text in the standard form: after a comment, `ops`, which are the module's own, and functions, with
-    what `comments` in their info says. In pieces, each a line or a part of a constant at most."""
-    printer = ModulePrinter(module, False, aliases=False, standard=True)
-    yield f"// {comment}\n{printer.header()}\n"
-    for op in ops:
-        yield f"  {FunctionPrinter(printer, Function('', [], [], [])).op_line(op)}\n"
-    yield from printer.body()
-    yield "}\n"
-
-
-def print_context(module: Module, index: int, op: Op | None, *, around: int = 3) -> str:
-    """The lines around an op of function `index`, which is marked; the function's ends if `op` is None."""
-    function = module.functions[index]
-    printer = FunctionPrinter(ModulePrinter(module, True, aliases=False), function)
-    place = function.ops.index(op) if op in function.ops else 0
-    lines = [printer.header()]
-    for position, other in enumerate(function.ops):
-        line = printer.op_line(other)
-        if op is not None and abs(position - place) <= around:
-            lines.append(("> " if other is op else "  ") + line)
-    lines.append("  " + printer.return_line())
-    return "\n".join(line if len(line) < 400 else line[:400] + " ..." for line in lines)
-
-
-class ModulePrinter:
-    def __init__(self, module: Module, elide: bool, *, aliases: bool = True, standard: bool = False) -> None:
-        self.module = module
-        self.standard = standard
-        self.elide = elide
-        self.types = TypePrinter(aliases=aliases)
-        self.resources: dict[str, Buffer] = {}
-        self.shown: set[Buffer] = set()
-        self.also_elsewhere: set[Buffer] = set()
-        self.keys = self._buffer_keys()
-        self.functions = [FunctionPrinter(self, function) for function in module.functions]
-        self.symbols = _symbols(module)
-
-    def text(self) -> str:
-        body = [*self.body()]
-        header = self.header()
-        lines = [*self.types.alias_lines(), f"{header}\n{''.join(body)}}}"]
-        if self.resources:
-            blobs = ((name, buffer.data.tobytes().hex()) for name, buffer in self.resources.items())
-            entries = ",\n".join(f'      {name}: "0x04000000{data}"' for name, data in blobs)
-            lines += ["", "{-#", "  dialect_resources: {", "    builtin: {", entries, "    }", "  }", "#-}"]
-        return "\n".join(lines) + "\n"
-
-    def header(self) -> str:
-        name = self.module.info.get("name")
-        shown = "" if name is None else f" @{name if BARE_KEY.fullmatch(name) else quote(name)}"
-        attributes = self.module.info.get("attributes", {}) if self.standard else self._attributes()
-        if attributes:
-            shown += f" attributes {AttributePrinter(self.types).dictionary(attributes)}"
-        return f"module{shown} {{"
-
-    def body(self) -> Iterator[str]:
-        """The functions."""
-        for printer, symbol in zip(self.functions, self.symbols, strict=True):
-            yield from printer.pieces(symbol)
-
-    def _buffer_keys(self) -> dict[Buffer, int]:
-        """A number for each buffer of the table, and for others that a constant's own line cannot hold."""
-        keys: dict[Buffer, int] = {}
-        for index, buffer in enumerate(self.module.buffers):
-            keys.setdefault(buffer, index)
-        seen: set[Buffer] = set()
-        following = len(self.module.buffers)
-        for buffer, own_line in self._buffer_uses():
-            if not own_line:
-                self.also_elsewhere.add(buffer)
-            if buffer in keys:
-                continue
-            if buffer in seen or not own_line or buffer.external is not None:
-                keys[buffer] = following
-                following += 1
-            seen.add(buffer)
-        return keys
-
-    def _buffer_uses(self) -> Iterator[tuple[Buffer, bool]]:
-        for function in self.module.functions:
-            arguments = set(function.inputs)
-            for value in dict.fromkeys((*function.values(), *function.tensors)):
-                if value.buffer is not None:
-                    yield value.buffer, value not in arguments and is_data(value)
-        for entry in self.module.metadata or []:
-            yield entry.buffer, False
-
-    def _attributes(self) -> dict[str, Any]:
-        module = self.module
-        items: dict[str, Any] = {"tflq.version": module.version}
-        if module.description is not None:
-            items["tflq.description"] = module.description
-        if module.source:
-            items["tflq.source"] = module.source
-        if module.operator_codes:
-            items["tflq.operator_codes"] = module.operator_codes
-        if module.signatures is not None:
-            items["tflq.signatures"] = [self._signature(s) for s in module.signatures]
-        if module.metadata is not None:
-            items["tflq.metadata"] = [{"name": m.name, "buffer": self.keys[m.buffer]} for m in module.metadata]
-        info = {key: item for key, item in module.info.items() if key not in ("attributes", "name")}
-        if info:
-            items["tflq.info"] = info
-        if module.warnings:
-            items["tflq.warnings"] = module.warnings
-        if self.keys:
-            items["tflq.buffers"] = self._buffer_rows()
-            if len(self.keys) != len(module.buffers) or len(set(self.keys.values())) != len(self.keys):
-                items["tflq.buffer_table"] = len(module.buffers)
-        return items | module.info.get("attributes", {})
-
-    def _signature(self, signature: Signature) -> dict[str, Any]:
-        printer = self.functions[signature.function]
-
-        def pairs(entries: list[tuple[str | None, Value]] | None) -> list[list[str | None]] | None:
-            return None if entries is None else [[name, printer.name(value)] for name, value in entries]
-
-        row: dict[str, Any] = {"key": signature.key, "function": signature.function}
-        row |= {"inputs": pairs(signature.inputs), "outputs": pairs(signature.outputs)}
-        return row | {"info": signature.info} if signature.info else row
-
-    def _buffer_rows(self) -> list[Any]:
-        extra = [buffer for buffer, key in self.keys.items() if key >= len(self.module.buffers)]
-        return [self._row(index, buffer) for index, buffer in enumerate((*self.module.buffers, *extra))]
-
-    def _row(self, index: int, buffer: Buffer) -> Any:
-        if self.keys[buffer] != index:
-            return self.keys[buffer]
-        data: Any = None
-        if buffer not in self.shown or buffer in self.also_elsewhere or buffer.data is NO_DATA:
-            small = buffer.data.size <= SMALL_BLOB
-            data = buffer.data.tobytes() if small else Symbol(self.resource(buffer))
-        extra: dict[str, Any] = {} if buffer.external is None else {"external": buffer.external}
-        if data == b"" and buffer.data is not NO_DATA:
-            extra["empty"] = True
-        return {"data": data, **extra} if extra else data
-
-    def resource(self, buffer: Buffer) -> str:
-        """The name of the resource that holds a buffer's bytes."""
-        if self.elide:
-            return "__elided__"
-        key = self.keys.get(buffer)
-        name = f"c{len(self.resources)}" if key is None else f"b{key}"
-        self.resources[name] = buffer
-        return name
-
-
-def _symbols(module: Module) -> list[str]:
-    """One name per function, unlike all others."""
-    taken: set[str] = set()
-    symbols: list[str] = []
-    for index, function in enumerate(module.functions):
-        symbol = function.name or f"function_{index}"
-        while symbol in taken:
-            symbol = f"{symbol}_{index}"
-        taken.add(symbol)
-        symbols.append(symbol)
-    return symbols

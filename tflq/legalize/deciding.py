@@ -23,7 +23,7 @@ from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_f
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.control import Custom
-from tflq.errors import Refused, TflqError, VerificationError
+from tflq.errors import Refused, TflqError, VerificationError, fault_of_rule, name_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
@@ -146,10 +146,8 @@ class Decider:
             except Refused:
                 raise
             except Exception as error:
-                from tflq.contract import fault_of_rule, name_of
-
                 if isinstance(error, VerificationError) or not isinstance(error, TflqError):
-                    raise fault_of_rule(error, rule, op) from error
+                    raise fault_of_rule(error, rule, op.location, op.name) from error
                 error.add_note(f"in the rule '{name_of(rule)}' for {op.location or op.name}")
                 raise
             floats = any(v.type.storage.is_float for new in self.b.ops[start:] for v in new.results)

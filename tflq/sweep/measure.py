@@ -251,7 +251,7 @@ def measure(document: Mapping[str, Any], folder: Path, stage: Callable[[str], No
     with times("verify"):
         found |= verified(task, found["model"]["sha256"], found["converted"], places, folder, found.get("batch"))
     first = next(iter(places.values()))
-    if first.suffix == ".tflite" and found["status"] in ("ok", "differs"):
+    if of_target(task.target, static=True).builtins and found["status"] in ("ok", "differs"):
         with times("allocate"):
             found["static"] = _static(Path(task.path), first)
     return found

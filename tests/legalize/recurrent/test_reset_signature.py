@@ -64,7 +64,7 @@ def test_nothing_to_reset_is_said(options: dict[str, Any]) -> None:
 
 
 def test_of_tflite_files() -> None:
-    with pytest.raises(tflq.OptionError, match=r"a reset signature is for TFLite files; a \.tosa file has no"):
+    with pytest.raises(tflq.OptionError, match=r"reset_signature is for TFLite files; a \.tosa file has no"):
         tflq.convert(svdf_model(np.random.default_rng(0)), format="tosa", reset_signature=True)
 
 
