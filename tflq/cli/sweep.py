@@ -15,9 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import click
 
 from tflq.cli import output
-from tflq.cli import output as talk
-from tflq.cli.conversion_options import FORMS, OF_ONE_MODEL, PARTS, complete_target, conversion_options
-from tflq.cli.main import SectionedCommand
+from tflq.cli.main import DIFFERS, SectionedCommand
+from tflq.cli.options import (
+    FORMS,
+    OF_ONE_MODEL,
+    PARTS,
+    conversion_options,
+    json_option,
+    seeds_option,
+    target_option,
+    timeout_option,
+    tolerance_options,
+)
 from tflq.errors import OptionError, Reason, nearest
 
 if TYPE_CHECKING:
@@ -26,8 +35,7 @@ if TYPE_CHECKING:
     from tflq.sweep.sweeping import Outcome
 
 
-DIFFERS = 5
-INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}
+SIGNALS = signal.SIGINT, signal.SIGTERM
 CAUSES = 12
 
 OF_MANY = tuple(name for name in PARTS if name not in OF_ONE_MODEL)
@@ -78,29 +86,23 @@ class _Run(SectionedCommand):
 @command.command("run", cls=_Run)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("-o", "--output", "folder", metavar="DIR", type=FOLDER, required=True, help="Where results go.")
-@click.option(
-    "--target",
-    "targets",
-    shell_complete=complete_target,
+@target_option(
+    "integer, kernels, tosa, or a target's file; may be repeated.",
+    name="targets",
     metavar="NAME|PATH.toml",
     multiple=True,
     default=("integer",),
     show_default=True,
-    help="integer, kernels, tosa, or a target's file; may be repeated.",
 )
 @conversion_options(*FORMS, *OF_MANY)
 @click.option("--workers", type=click.IntRange(0), default=0, help="Processes at once; one per CPU by default.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Run on a Dask cluster: tcp://HOST:PORT.")
-@click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, help="Seconds for one model.")
+@timeout_option(300.0, "Seconds for one model.", least=0.1)
 @click.option("--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB for one model.")
-@click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="Sets of random inputs.")
+@seeds_option(2)
 @click.option("--xnnpack/--no-xnnpack", default=True, show_default=True, help="Run the default kernels, too.")
 @click.option("--time", is_flag=True, help="Measure what a run takes before and after: seconds more for each model.")
-@click.option(
-    "--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that differ by at most this many counts."
-)
-@click.option("--atol", type=click.FloatRange(0), default=0, help="Accept floats that differ by at most this ...")
-@click.option("--rtol", type=click.FloatRange(0), default=0, help="... plus this share of the original's value.")
+@tolerance_options(0, 0)
 @click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted: rewrites its DIR.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 @click.option("--only", metavar="PATTERN", multiple=True, help="Only models whose id matches or contains this.")
@@ -122,7 +124,7 @@ class _Run(SectionedCommand):
     callback=lambda _, __, given: _kinds(given),
     help="More changes that exit with 5: slower, larger, new, gone, renamed, content, cause ...",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@json_option()
 def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any) -> None:
     """Convert the models of each SOURCE to each target, verify them against the originals, and write DIR.
 
@@ -132,14 +134,14 @@ def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any
     from tflq.sweep.driver import StoppedError
     from tflq.sweep.sweeping import run_sweep
 
-    with _stopping() as received, Display(quiet=as_json or talk.quiet()) as display:
+    with _stopping() as received, Display(quiet=as_json or output.quiet()) as display:
         try:
             outcome = run_sweep(sources, folder, observer=display, stop=lambda: bool(received), **options)
         except StoppedError:
             outcome = None
     if outcome is None:
         click.echo(f"tflq: interrupted; the same command with --resume goes on with {folder}", err=True)
-        click.get_current_context().exit(INTERRUPTED[received[0]])
+        click.get_current_context().exit(128 + received[0])
     if as_json:
         output.print_json(_document(outcome, folder))
     else:
@@ -167,7 +169,7 @@ def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None
 @click.argument("a", metavar="A", type=PLACE)
 @click.argument("b", metavar="B", type=PLACE)
 @click.option("--fail-on", metavar="KIND,...", callback=lambda _, __, given: _kinds(given), help="As for a sweep.")
-@click.option("--json", "as_json", is_flag=True, help="Print the changes as JSON.")
+@json_option("Print the changes as JSON.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the changes as Markdown.")
 def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, as_markdown: bool) -> None:
     """Show what changed from sweep A to sweep B, each a folder or a baseline.json. Exit code 5 if something got worse.
@@ -213,7 +215,7 @@ def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
 
 
 for _one in command.commands.values():
-    talk.add_options(_one)
+    output.add_options(_one)
 
 
 def _kinds(given: str | None) -> tuple[str, ...]:
@@ -242,7 +244,7 @@ def _stopping() -> Iterator[list[signal.Signals]]:
             raise KeyboardInterrupt
         received.append(signal.Signals(number))
 
-    before = {number: signal.signal(number, hear) for number in INTERRUPTED}
+    before = {number: signal.signal(number, hear) for number in SIGNALS}
     try:
         yield received
     finally:
