@@ -32,9 +32,8 @@ from tflq.verification.runner import forked_ahead
 
 REPORT: Final = "report.json"
 """The report of the conversion, in the folder of a task."""
-
 COMPARING: Final = 2
-"""Which way of comparing it is: what another one found is not taken from the cache."""
+"""The version of comparing: the cache gives only what this one found."""
 VERIFYING_LISTED: Final = 50  # outputs, layers: the first of them
 
 
@@ -51,8 +50,8 @@ def verified(
     `run_time` of both models if the sweep measures it.
 
     original, converted: hashes of the content. batch: what the converted model has where the original's first dims are
-    open: then interfaces are not compared. The runs with the default kernels say how the two models fare there; the
-    status is that of the reference kernels.
+    open: then interfaces are not compared. The status is that of the reference kernels; the runs with the default
+    kernels only say how the two models differ there.
     """
     report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
     options = json.dumps(by_content(task.settings.convert), sort_keys=True)
@@ -104,8 +103,8 @@ class _Verifier:
         self._originals = Originals(Path(task.cache, "outputs"), original) if task.cache else None
 
     def __call__(self, name: str, inputs_digest: str = "", **options: Any) -> dict[str, Any]:
-        """The verification of every file, in short; found in the cache if all is as it was before, and no time is to
-        be measured."""
+        """The verification of every file, in short; from the cache if all is as it was before, and no time is to be
+        measured."""
         cache = None if "time" in options else self._cache
         key = f"{self._contents} {inputs_digest} {json.dumps({k: str(v) for k, v in sorted(options.items())})}"
         known = cache.get(key) if cache else None
@@ -121,7 +120,7 @@ class _Verifier:
 
     @property
     def recorded(self) -> int:
-        """How many runs of the original were spared, since their outputs are kept."""
+        """How many runs of the original were not needed, because their outputs are kept."""
         return self._originals.hits if self._originals else 0
 
     def _verify(self, place: Path, options: Mapping[str, Any]) -> Verification:
@@ -142,7 +141,7 @@ class _Verifier:
             )
 
     def _keep(self, name: str, done: list[Verification]) -> None:
-        """The whole of it in a file, where it says more than that all is equal."""
+        """Writes all of it to a file, if it says more than that all is equal."""
         if not all(verification.equal for verification in done):
             document = [verification.to_json() for verification in done]
             (self._folder / f"verification-{name}.json").write_text(json.dumps(document, indent=1))
@@ -158,9 +157,12 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         for v in done
         for failure in v.failures
     ]
-    times = [each.to_json() for verification in done for each in verification.time or ()]
+
+    def every(name: str) -> list[dict[str, Any]]:
+        return [item.to_json() for verification in done for item in getattr(verification, name)]
+
     return {
-        **({"time": times} if done[0].time is not None else {}),
+        **({"time": every("time")} if done[0].time is not None else {}),
         "verdict": next((v for v in ("failed", "differs", "accepted") if v in verdicts), "equal"),
         "interpreter": done[0].interpreter,
         "resolver": done[0].resolver,
@@ -171,21 +173,21 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
         "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
         "cut": done[0].cut,
-        "kernels": [each.to_json() for verification in done for each in verification.kernels],
-        "top1": [each.to_json() for verification in done for each in verification.top1],
-        "expected": [each.to_json() for verification in done for each in verification.expected],
+        "kernels": every("kernels"),
+        "top1": every("top1"),
+        "expected": every("expected"),
         "apart": [each.to_json() | {"model": _which(each.model, v)} for v in done for each in v.apart],
         "layers": layers_of(done),
     }
 
 
 def _which(path: str, verification: Verification) -> str:
-    """A model without its path, which is no part of the result."""
+    """A model without its path, which does not belong to the result."""
     return "original" if path == verification.a else "converted"
 
 
 def layers_of(done: list[Verification]) -> dict[str, Any] | None:
-    """Results of operators that differ, each once: over all shapes of the inputs that it was compared at."""
+    """Results of operators that differ, each once, over all shapes of the inputs that it was compared at."""
     parts = [verification.layers for verification in done if verification.layers is not None]
     if not parts:
         return None
@@ -317,8 +319,7 @@ def _cpu() -> float:
 
 def _peak() -> int:
     """Bytes of memory that this process had at most, until now."""
-    kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return kibibytes << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10  # kibibytes
 
 
 def _failure(error: TflqError) -> dict[str, Any]:
@@ -331,12 +332,12 @@ def _failure(error: TflqError) -> dict[str, Any]:
 
 
 def _plain(reason: Reason) -> dict[str, Any]:
-    """A reason without the path, which is no part of the result."""
+    """A reason without the path, which does not belong to the result."""
     return {key: value for key, value in reason.to_json().items() if value not in (None, "") and key != "path"}
 
 
 def _batch(task: Task, module: Module) -> int | None:
-    """What inputs whose first dim is open are bound to, if they are: as the sweep says, for TOSA to 1 otherwise."""
+    """What the first dims of inputs are bound to where they are open: as the sweep says; otherwise 1 for TOSA."""
     entries = {0, *(signature.function for signature in module.signatures or ())}
     inputs = [value.type.shape for entry in entries for value in module.functions[entry].inputs]
     if task.shapes or not any(shape and shape[0] is None for shape in inputs):
@@ -347,8 +348,8 @@ def _batch(task: Task, module: Module) -> int | None:
 
 def _convert(task: Task, batch: int | None) -> Conversion:
     options: dict[str, Any] = {**task.settings.convert, "target": task.target, "shapes": task.shapes or None}
-    options["format"] = of_target(task.target, static=True).name
-    return tflq.convert(task.path, **{**options, "batch": batch})
+    options |= {"format": of_target(task.target, static=True).name, "batch": batch}
+    return tflq.convert(task.path, **options)
 
 
 def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:
@@ -397,7 +398,7 @@ def _reasons(report: Report) -> dict[str, int]:
 
 
 def _static(original: Path, converted: Path) -> dict[str, Any]:
-    """Whether what the interpreter allocates before it runs is all allocated in the converted model, too."""
+    """Whether the interpreter still allocates a whole model before it runs, if it did so for the original."""
     from tflq.verification.runner import first_dynamic
 
     found = {}
