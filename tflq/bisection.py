@@ -23,7 +23,7 @@ from tflq.options import Fallback, Options, Semantics, State, asked
 from tflq.pipelines import form_of, lowering, narrowing
 from tflq.select.lowering import Mac
 from tflq.verification.difference import Tolerance, difference
-from tflq.verification.inputs import made
+from tflq.verification.inputs import made_inputs
 from tflq.verification.layers import BUDGET, seen_as
 from tflq.verification.runner import Resolver, RunError
 from tflq.verification.tflite_runner import TfliteRunner
@@ -430,7 +430,7 @@ def _rule(decision: Decision) -> str:
 
 def _cases(runner: TfliteRunner, seeds: int, seed: int) -> Iterator[Case]:
     for key, sides in runner.entries.items():
-        for name, arrays in made(sides["inputs"], seeds, None, seed):
+        for name, arrays in made_inputs(sides["inputs"], seeds, None, seed):
             yield Case(key, name, dict(zip([n for n, _ in sides["inputs"]], arrays, strict=True)))
 
 

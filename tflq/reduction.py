@@ -44,8 +44,9 @@ from tflq.processes import Died, call
 from tflq.select.lowering import Mac
 from tflq.verification.comparison import verify
 from tflq.verification.difference import difference
-from tflq.verification.inputs import GivenInputs, check_inputs, files_of, given, loaded, made
-from tflq.verification.runner import RunError, Runner
+from tflq.verification.inputs import GivenInputs, check_inputs, files_of, given_inputs, load_inputs, made_inputs
+from tflq.verification.runner import Child, Opened, RunError, opened_whole
+from tflq.verification.worker import Side
 
 # Delta debugging (Zeller and Hildebrandt 2002): the least part of a list that still fails.
 
@@ -93,26 +94,23 @@ Recording: TypeAlias = Mapping[tuple[int, int], np.ndarray]
 """By function and number in its tensor table."""
 
 
-def input_sets(
-    runner: Runner, entry: str, seeds: int, own: GivenInputs | str | os.PathLike[str] | None
-) -> Iterator[list[np.ndarray]]:
+def input_sets(side: Side, seeds: int, own: GivenInputs | str | os.PathLike[str] | None) -> Iterator[list[np.ndarray]]:
     """The inputs of an entry, as `tflq.verify` makes them, or the user's own."""
-    side = runner.entries[entry]["inputs"]
     if own is not None:
-        yield from (given(side, arrays) for _, arrays in loaded(own))
+        yield from (given_inputs(side, arrays) for _, arrays in load_inputs(own))
     else:
-        yield from (arrays for _, arrays in made(side, seeds, None))
+        yield from (arrays for _, arrays in made_inputs(side, seeds, None))
 
 
 def record(path: Path, module: Module, entry: str, inputs: Sequence[np.ndarray], timeout: float) -> Recording:
     """Every tensor of every function of a model, after one run of an entry. Empty if the model does not run."""
     places = [(i, n) for i, function in enumerate(module.functions) for n in range(len(function.tensors))]
     try:
-        with Runner(str(path), resolver="reference", keep=True, timeout=timeout) as runner:
-            fetched = runner.run(entry, inputs, places).fetched
+        with opened_whole(str(path), keep=True, timeout=timeout) as opened:
+            opened.run(entry, inputs)
+            return {place: array for place in places if (array := opened.fetch(place)) is not None}
     except RunError:
         return {}
-    return {place: array for place, array in zip(places, fetched, strict=True) if array is not None}
 
 
 def invented(value: Value) -> np.ndarray:
@@ -127,7 +125,7 @@ def invented(value: Value) -> np.ndarray:
         "scales": [1.0] if quantized else [],
         "zero_points": [zero],
     }
-    return next(arrays for _, arrays in made([(value.name, description)], 1, None))[0]
+    return next(arrays for _, arrays in made_inputs([(value.name, description)], 1, None))[0]
 
 
 # The parts of a model that reduction tries: operators of one function, on the values that the model has there.
@@ -209,7 +207,8 @@ class Interpreter:
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
-        self._runner: Runner | None = None
+        self._child: Child | None = None
+        self._opened: Opened | None = None
 
     def run(self, model: bytes, inputs: Inputs | Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs of a model on inputs by name, or in order. RunError if it does not run."""
@@ -217,25 +216,26 @@ class Interpreter:
             file.write(model)
             file.flush()
             try:
-                runner = self._open(file.name)
-                arrays = given(runner.entries[""]["inputs"], inputs) if isinstance(inputs, Mapping) else inputs
-                return runner.run("", arrays).outputs
+                opened = self._open(file.name)
+                side = opened.head["entries"][""]["inputs"]
+                return opened.run("", given_inputs(side, inputs) if isinstance(inputs, Mapping) else inputs)
             except RunError as error:
                 if error.fatal:
                     self.close()
                 raise
 
     def close(self) -> None:
-        if self._runner is not None:
-            self._runner.close()
-            self._runner = None
+        if self._child is not None:
+            self._child.close()
+            self._child = self._opened = None
 
-    def _open(self, path: str) -> Runner:
-        if self._runner is None:
-            self._runner = Runner(path, resolver="reference", keep=False, timeout=self._timeout)
-        else:
-            self._runner.reopen(path)
-        return self._runner
+    def _open(self, path: str) -> Opened:
+        self._child = self._child or Child("the interpreter", self._timeout)
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+        self._opened = Opened(self._child, {"model": path, "resolver": "reference"})
+        return self._opened
 
 
 # Whether a model fails, and how: what reduction asks of every part that it tries.
@@ -522,8 +522,9 @@ def _runs(
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Entries and inputs to try. A model that the interpreter does not open has its first function, on none."""
     try:
-        with Runner(str(path), resolver="reference", keep=False, timeout=timeout) as runner:
-            runs = [(key, arrays) for key in entries(module) for arrays in input_sets(runner, key, seeds, own)]
+        with opened_whole(str(path), keep=False, timeout=timeout) as opened:
+            sides = opened.head["entries"]
+            runs = [(key, arrays) for key in entries(module) for arrays in input_sets(sides[key]["inputs"], seeds, own)]
     except RunError:
         runs = [("", [])]
     yield from runs

@@ -1,5 +1,6 @@
-"""The original up to where a model that was cut ends: its outputs are inner tensors of the original, and are compared
-with what the original has there.
+"""Cut models, and models in parts.
+
+The outputs of a model that was cut are inner tensors of the original: it is compared with the original up to there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from tflq.errors import TflqError
-from tflq.verification.inputs import Expectation, broken, rounding
+from tflq.verification.expectations import Expectation, broken, rounding
 from tflq.verification.layers import AnyRunner, Named
 from tflq.verification.model_file import Graph, ModelFile, entry_of
 from tflq.verification.outcome import Apart, Divergence, Verification
@@ -20,7 +21,7 @@ from tflq.verification.runner import FileRunner, Resolver, RunError
 from tflq.verification.tflite_runner import OTHER, Division, Part, TfliteRunner, copy_of_part
 
 _WRITES: Final = ("CALL_ONCE", "ASSIGN_VARIABLE", "HASHTABLE_IMPORT")
-"""Operators that are there for what they write."""
+"""Operators that are needed for what they write."""
 D = TypeVar("D", bound=Divergence)
 
 
@@ -48,15 +49,15 @@ class Cut:
 
 
 def cut_of(path: str, b: AnyRunner) -> Cut | None:
-    """Where the model at a path is cut, if the outputs of the other are tensors of it by name, and one at least is an
-    inner one; None if the other model has the outputs of the original, or others."""
+    """Where the model at a path is cut, if the outputs of the other are tensors of it by name, at least one of them
+    inside it; else None."""
     try:
         file = ModelFile(path)
         names = _outputs(b)
         graphs = [0] if isinstance(b, TfliteRunner) else sorted({entry.graph for entry in file.entries.values()})
         if any(_stated(file.graphs[index]) == set(names) for index in graphs):
             return None
-        return next((found for index in graphs if (found := _cut(file, index, names)) is not None), None)
+        return next((cut for index in graphs if (cut := _cut(file, index, names)) is not None), None)
     except TflqError:
         return None  # the interpreter says what is wrong with a file
 
@@ -76,7 +77,7 @@ def _cut(file: ModelFile, index: int, names: Sequence[str]) -> Cut | None:
     by_name = graph.named | {graph.tensor(t).name: t for t in reversed(graph.outputs)}
     tensors = tuple(by_name[name] for name in names)
     if set(graph.outputs) - set(tensors) - _lost(graph, set(tensors) - set(graph.outputs)):
-        return None  # an output that does not depend on the cut is missing: that is no cut
+        return None  # not a cut: an output that does not depend on it is missing
     kept = [
         row
         for row, entry in enumerate(file.signatures)
@@ -114,7 +115,7 @@ def _needed(graph: Graph, tensors: Collection[int]) -> list[int]:
 
 @contextmanager
 def written(cut: Cut) -> Iterator[str]:
-    """The path of the original up to the cut, while it is needed. RunError if it cannot be copied so."""
+    """The path of a file with the original up to the cut, while it is needed. RunError if it cannot be made."""
     part = Part(cut.operators, cut.file.graphs[cut.graph].inputs, cut.tensors, apart=False)
     entries = [cut.file.entries[key].graph for key in cut.file.entries if cut.signatures]
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
@@ -147,8 +148,8 @@ def renumber(result: Verification, cut: Cut) -> None:
         result.layers = replace(result.layers, diverging=diverging, every=every)
 
 
-# Where two models are divided, so that each operator runs on kernels that there are and are right, and so that what
-# follows an operator of which a difference is expected has the same operands in both.
+# Where two models are divided, so that each operator runs on a kernel that exists and is right, and so that what
+# follows an operator that is expected to differ has the same operands in both.
 
 
 _AS_TOSA_HAS_THEM: Final = (("int64", "int32"), ("uint8", "int8"))
@@ -172,7 +173,7 @@ def divide(
     labels: tuple[str, str],
     resolver: Resolver,
 ) -> Divided:
-    """Divides an entry of both models where that has to be. `reports`: what else is expected of the original's
+    """Divides an entry of both models where that is necessary. `reports`: what else is expected of the original's
     operators, by graph and operator."""
     found = Divided()
     expected: dict[int, Expectation] = {}
@@ -214,7 +215,7 @@ def divide(
 
 
 def _note_rounding(found: Divided, graph: Graph, operators: Sequence[int]) -> None:
-    """Says of which operators results differ, whatever the conversion does, and how to compare in spite of it."""
+    """Notes operators whose results differ whatever the conversion does, and how to compare the rest."""
     if operators:
         listed = ", ".join(dict.fromkeys(graph.operators[i].opcode for i in operators))
         more = f" and {len(operators) - 1} more" if len(operators) > 1 else ""

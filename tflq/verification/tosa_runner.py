@@ -1,9 +1,7 @@
 """A TOSA file on the reference model, seen as `tflite_runner.TfliteRunner` shows a TFLite model.
 
-Tensors of a file that is divided can be given other values: it is run as a file that takes them as inputs.
-
-Its one entry is "", inputs and outputs in the file's order, until `align` gives it the key, names and order of another
-model's entry. Inner tensors are fetched by running an extended file that returns them.
+Inner tensors are fetched by running an extended file that returns them. Tensors of a file that is divided can be given
+other values: the extended file takes them as inputs.
 """
 
 from __future__ import annotations
@@ -25,11 +23,8 @@ from tflq.tosa.files.write import tosa_bytes
 from tflq.verification.difference import allowed_ulps
 from tflq.verification.runner import Child, FileRunner, Opened, by_name, dtype_of, stored
 
-__all__ = ["TosaFetcher", "TosaRunner"]
-
-
 _SHIFTED: Final = {"input_zp": -128, "output_zp": 0, "multiplier": 1 << 30, "shift": 30}
-"""A RESCALE of int8 that only takes it for uint8."""
+"""A RESCALE of int8 that only reinterprets it as uint8."""
 
 
 class TosaFetcher:
