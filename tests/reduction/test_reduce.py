@@ -115,7 +115,7 @@ def test_kinds_of_conversions_that_fail(models: Path) -> None:
         with Conversion(convert=convert, timeout=timeout) as predicate:
             return predicate(data, {})
 
-    assert kind(raises) == "error: KeyError in predicates._outcome"
+    assert kind(raises) == "error: KeyError in reduction._outcome"
     assert kind(lambda _: os.kill(os.getpid(), signal.SIGKILL)) == "crash: SIGKILL"  # type: ignore[arg-type, return-value]
     assert kind(lambda _: os._exit(3)) == "crash: exit code 3"
     assert kind(hangs, 0.5) == "crash: no answer in 0.5 s"

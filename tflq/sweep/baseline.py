@@ -141,10 +141,10 @@ def _entry(document: dict[str, Any]) -> Entry:
 
 
 Kind = Literal[
-    "failing",  # it was ok or as expected, and is not any more
+    "failing",  # it was ok or as expected, and no longer is
     "numbers",  # it differs from the original by something else
     "path",  # an operator takes another path: integer, float or kept
-    "memory",  # static memory is not kept any more
+    "memory",  # static memory is no longer kept
     "cause",  # it fails still, for another reason
     "fixed",  # it failed, and is ok now
     "unexpected-pass",  # it is ok, and something else is expected of it
@@ -234,7 +234,7 @@ def _changes(a: Entry, b: Entry) -> Iterable[Change]:
     if a.paths and b.paths and a.paths != b.paths and a.sha256 == b.sha256:
         yield change("path", "; ".join(_paths(a.paths, b.paths)))
     if a.static and b.static is False:
-        yield change("memory", "the interpreter does not allocate all of it before it runs any more")
+        yield change("memory", "the interpreter no longer allocates all of it before it runs")
     if a.converted and b.converted > a.converted and a.sha256 == b.sha256:
         yield change("larger", f"{b.converted} bytes, was {a.converted}")
 

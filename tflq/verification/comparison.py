@@ -405,7 +405,7 @@ OF_TOSA = "the time that the TOSA reference model takes says nothing of a device
 
 def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
     """What an entry of the original and of the other model takes on these inputs. A model that the default kernels do
-    not run is no error: `problem` says so."""
+    not run is not an error: `problem` says so."""
     if not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
         return RunTime(key, problem=OF_TOSA)
     turns: list[tuple[float, float]] = []
@@ -452,7 +452,7 @@ def verify(
 
     Args:
         a: The original: a path, bytes or a binary file object.
-        b: The other model, likewise.
+        b: The other model, in the same forms.
         inputs: Arrays by input name, an .npz file of them, or a folder: one set from .npy files named after inputs, or
             one set from each .npz file. By default `seeds` random sets, then all minimum, maximum and zero point. Each
             run starts with the initial state. If a model holds state, ten random sets also run in a row.

@@ -96,7 +96,7 @@ def reported(report: ReportLike) -> dict[tuple[int, int], Expectation]:
         if not hasattr(report, "to_json"):
             raise not_expected("report", report, "the report of a conversion, its JSON form, or a file of that")
         report = report.to_json()
-    name = "the report" if isinstance(report, Mapping) else os.fspath(report)
+    name = "this" if isinstance(report, Mapping) else os.fspath(report)
     document = report if isinstance(report, Mapping) else _read_report(report)
     document = document.get("report", document)  # what `convert --json` prints holds one
     if document.get("format") != "tflq.report":

@@ -106,7 +106,7 @@ def load_inputs(source: GivenInputs | str | os.PathLike[str]) -> list[tuple[str,
     """The sets that a source holds, and what to call them. Arrays by name, an .npz file, or the .npy file of a single
     input are one set; so are all .npy files of a folder, by input, and each of its .npz files.
 
-    FileError if there are none to read.
+    FileError if there is nothing to read.
     """
     if isinstance(source, Mapping):
         return [("given", source)]

@@ -1,5 +1,5 @@
 """Interfaces: what a drop-in replacement keeps. Names, shapes, types and quantization of inputs and outputs;
-signatures; metadata. Of a TOSA file less, and first of all the entry that it stands for.
+signatures; metadata. For a TOSA file it is less, and the entry that it stands for is found first.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tflq.ir.core import Module, Signature
 from tflq.verification.model_file import Entry, ModelFile, Tensor, entry_of
 from tflq.verification.runner import FileRunner, Names
 from tflq.verification.tflite_runner import TfliteRunner
@@ -116,6 +117,17 @@ def _listed_names(side: Sequence[tuple[str, Any]]) -> str:
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def signature_of(module: Module, key: str) -> Signature | None:
+    """The signature of an entry of a module that we read; None for "", which is its first function by position."""
+    return next((signature for signature in module.signatures or () if key and signature.key == key), None)
+
+
+def function_number(module: Module, key: str) -> int:
+    """Which function of a module an entry runs."""
+    signature = signature_of(module, key)
+    return 0 if signature is None else signature.function
 
 
 # The entry of a TFLite model that a TOSA file stands for, and what the file keeps of its interface.
