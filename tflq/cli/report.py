@@ -24,20 +24,20 @@ LABELS: Final = {
 }
 COLOURS: Final = {"integer": "green", "float": "yellow", "kept": "yellow", "kernel": "green", "unquantized": ""}
 UNKNOWN: Final = "unknown before a run"
-"""An arena that depends on the values that are computed."""
+"""Said of an arena that depends on the values that are computed."""
 KINDS, NUMBERS = 5, 8
-"""So many kinds of operators, and numbers of operators, are listed."""
+"""How many kinds of operators, and numbers of operators, are listed."""
 COUNTS = ("integer", "float", "kept")
 
 
 def verdict(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """What became of the operators, a label and what it holds of each way: the integer one first."""
+    """What became of the operators: a label and a text for each way, the integer one first."""
     ways: dict[str, list[Row]] = {}
     for row in rows:
         ways.setdefault(row.outcome, []).append(row)
     total = len(rows)
-    found = [("integer", f"{len(ways.get('integer', ()))} of {total} operator{'s' * (total != 1)}")]
-    return found + [(LABELS[way], f"{len(ways[way])} ({_kinds(ways[way])})") for way in LABELS if way in ways]
+    lines = [("integer", f"{len(ways.get('integer', ()))} of {total} operator{'s' * (total != 1)}")]
+    return lines + [(LABELS[way], f"{len(ways[way])} ({_kinds(ways[way])})") for way in LABELS if way in ways]
 
 
 def print_verdict(rows: Sequence[Row], *, err: bool = False) -> None:
@@ -50,7 +50,7 @@ def print_verdict(rows: Sequence[Row], *, err: bool = False) -> None:
 
 
 def arena(planned: Arena, before: Arena | None = None) -> str:
-    """The memory of activations in words, and what it was before, if that is told."""
+    """The memory of activations in words, and what it was before, if that is known."""
     if planned.bytes is None:
         text = f"{UNKNOWN}: {planned.dynamic} gives what it finds then"
     elif before is not None and before.bytes is not None:
@@ -106,7 +106,7 @@ def print_report(report: Report, *, err: bool = False) -> None:
 
 
 def warnings(report: Report) -> list[str]:
-    """What is of the model, then what is of operators: the same words once, however many operators they are said of."""
+    """Warnings of the model, then of operators; a text that concerns several operators is listed once."""
     by_text: dict[str, list[Row]] = {}
     for row in report.rows:
         if row.warning:
@@ -117,7 +117,7 @@ def warnings(report: Report) -> list[str]:
 
 
 def _print_reasons(rows: Iterable[Row], *, err: bool) -> None:
-    """Why operators are not integer, those of one kind in one row."""
+    """Prints why operators are not integer, one row for each kind."""
     kinds: dict[tuple[Outcome, str, str], list[Row]] = {}
     for row in rows:
         if row.outcome in ("float", "kept"):
@@ -132,7 +132,7 @@ def _print_reasons(rows: Iterable[Row], *, err: bool) -> None:
 
 
 def types(operands: Sequence[str], results: Sequence[str]) -> str:
-    """What an operator takes and gives; long runs of one type are counted: "qi8, none x3 -> qi8"."""
+    """The types of an operator's operands and results; long runs of one type are counted: "qi8, none x3 -> qi8"."""
 
     def listed(names: Sequence[str]) -> str:
         runs = [(name, len(list(run))) for name, run in groupby(names)]
@@ -146,7 +146,7 @@ def _counted(name: str, counts: Counter[str]) -> list[Cell]:
 
 
 def _kinds(rows: Sequence[Row]) -> str:
-    """Names and how often: "CONV_2D x3, ADD"; custom operators first, then what there is most of."""
+    """Names and how often: "CONV_2D x3, ADD"; custom operators first, then the most frequent."""
     counts = Counter((not row.custom_code, row.name) for row in rows)
     ordered = sorted(counts.items(), key=lambda item: (item[0][0], -item[1]))
     listed = [f"{name} x{count}" if count > 1 else name for (_, name), count in ordered]
@@ -154,7 +154,7 @@ def _kinds(rows: Sequence[Row]) -> str:
 
 
 def _numbers(rows: Sequence[Row]) -> str:
-    """The operators' numbers, of those in other subgraphs than the first behind theirs: "3, 7, 1:0"."""
+    """The operators' numbers; outside the first subgraph, the subgraph's number comes first: "3, 7, 1:0"."""
     if len(rows) == 1 and rows[0].tensor:
         return f"{rows[0].number} '{rows[0].tensor}'"
     return _and_more([row.number for row in rows], NUMBERS, "")

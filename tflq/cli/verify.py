@@ -126,11 +126,11 @@ def print_verification(result: Verification) -> None:
 
 
 def _print_runs(result: Verification) -> None:
-    made = [run for run in result.runs if not run.skipped]
-    if made:
-        output.field("inputs", ", ".join(dict.fromkeys(run.inputs for run in made)))
-    shapes = list(dict.fromkeys(run.shapes for run in made if run.shapes))
-    if len(shapes) > len({run.entry for run in made}):
+    done = [run for run in result.runs if not run.skipped]
+    if done:
+        output.field("inputs", ", ".join(dict.fromkeys(run.inputs for run in done)))
+    shapes = list(dict.fromkeys(run.shapes for run in done if run.shapes))
+    if len(shapes) > len({run.entry for run in done}):
         listed = [", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in each) for each in shapes]
         output.field("shapes", "; ".join(listed))
     for run in result.runs:
@@ -138,10 +138,10 @@ def _print_runs(result: Verification) -> None:
             where = f"signature '{run.entry}', " if run.entry else ""
             what = f"{where}inputs '{run.inputs}': the original does not run: {run.skipped}"
             output.warnings([f"{what}; give it others with --inputs"])
-    if result.tolerance.ulps and any(found.unit == "absolute" for found in result.outputs.values()):
+    if result.tolerance.ulps and any(difference.unit == "absolute" for difference in result.outputs.values()):
         far = f"{result.tolerance.ulps:g} float32 ulps of their tensor's largest value"
-        output.field("tolerance", f"floats up to {far}: TOSA does not say them to the last bit")
-    rows = [_row(f"{entry}: {name}" if entry else name, found) for (entry, name), found in result.outputs.items()]
+        output.field("tolerance", f"floats up to {far}: TOSA does not define them to the last bit")
+    rows = [_row(f"{entry}: {name}" if entry else name, apart) for (entry, name), apart in result.outputs.items()]
     if rows:
         click.echo()
         head = ["output", "elements", "differing", "largest", "mean", "cosine", "SNR"]
@@ -149,19 +149,19 @@ def _print_runs(result: Verification) -> None:
         click.echo()
 
 
-def _row(name: str, found: Difference) -> list[str]:
-    differing = f"{found.differing} ({found.share:.2%})"
-    if found.problem:
-        return [name, str(found.elements), differing, found.problem, "", "", ""]
-    unit = f" {found.unit}" if found.unit == "LSB" else ""
-    measures = ["-" if math.isnan(x) else text for x, text in _measures(found)]
-    return [name, str(found.elements), differing, f"{found.largest:.4g}{unit}", *measures]
+def _row(name: str, apart: Difference) -> list[str]:
+    differing = f"{apart.differing} ({apart.share:.2%})"
+    if apart.problem:
+        return [name, str(apart.elements), differing, apart.problem, "", "", ""]
+    unit = f" {apart.unit}" if apart.unit == "LSB" else ""
+    measures = ["-" if math.isnan(x) else text for x, text in _measures(apart)]
+    return [name, str(apart.elements), differing, f"{apart.largest:.4g}{unit}", *measures]
 
 
-def _measures(found: Difference) -> list[tuple[float, str]]:
+def _measures(apart: Difference) -> list[tuple[float, str]]:
     """Mean, cosine, and signal to noise, with how they are shown."""
-    ratio = "∞" if math.isinf(found.snr) else f"{found.snr:.1f} dB"
-    return [(found.mean, f"{found.mean:.3g}"), (found.cosine, f"{found.cosine:.6f}"), (found.snr, ratio)]
+    ratio = "∞" if math.isinf(apart.snr) else f"{apart.snr:.1f} dB"
+    return [(apart.mean, f"{apart.mean:.3g}"), (apart.cosine, f"{apart.cosine:.6f}"), (apart.snr, ratio)]
 
 
 def _print_expected(result: Verification) -> None:

@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
-import tflite
 
 from tflq.errors import OptionError, Reason
 from tflq.verification.inputs import (
@@ -21,7 +20,7 @@ from tflq.verification.inputs import (
     made_inputs,
 )
 from tflq.verification.layers import AnyRunner
-from tflq.verification.model_file import Graph
+from tflq.verification.model_file import Graph, options_table
 from tflq.verification.runner import RunError
 from tflq.verification.tflite_runner import TfliteRunner
 from tflq.verification.worker import Side
@@ -40,7 +39,7 @@ class Case:
     arrays: list[np.ndarray]
     shapes: NamedShapes = ()
     step: int | None = None
-    """How many cases before it leave it the state that it starts with; None if it stands alone."""
+    """The number of cases before it whose state it continues; None if it stands alone."""
 
 
 class Cases:
@@ -198,7 +197,7 @@ def _filled(description: Mapping[str, Any], batch: int, size: int) -> tuple[int,
     return tuple((size if i else batch) if d == -1 else d for i, d in enumerate(signature))
 
 
-# Windows
+# The windows that operators slide over their operands.
 
 
 _FILTERS: Final = {
@@ -212,7 +211,7 @@ _POOLS: Final = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 
 
 def largest_window(graph: Graph) -> int:
-    """The largest extent of a window that the operators of a graph slide over their operands."""
+    """The largest extent of the windows in a graph."""
     return max((extent for i in range(len(graph.operators)) for extent in _extents(graph, i)), default=1)
 
 
@@ -231,9 +230,5 @@ def _extents(graph: Graph, index: int) -> Iterator[int]:
 
 def _options(graph: Graph, index: int, name: str) -> Any:
     """The options of an operator; None if it has none."""
-    table = graph.table.Operators(index).BuiltinOptions()
-    if table is None:
-        return None
-    options = getattr(tflite, name)()
-    options.Init(table.Bytes, table.Pos)
-    return options
+    options = graph.table.Operators(index).BuiltinOptions()
+    return None if options is None else options_table(name, options)

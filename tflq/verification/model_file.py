@@ -209,9 +209,15 @@ def _calls(options: Any, number: int, kinds: type, callers: dict[str, tuple[str,
     name = _names(kinds).get(number, "")
     if options is None or name not in callers:
         return ()
+    table = options_table(name, options)
+    return tuple(int(getattr(table, getter)()) for getter in callers[name])
+
+
+def options_table(name: str, options: Any) -> Any:
+    """An operator's options, of which the package does not know the table, as the table of that name."""
     table = getattr(tflite, name)()
     table.Init(options.Bytes, options.Pos)
-    return tuple(int(getattr(table, getter)()) for getter in callers[name])
+    return table
 
 
 def _integers(vector: Any) -> tuple[int, ...]:
