@@ -246,7 +246,7 @@ _REMEDIES: Final = {
     "Stopped": "start it again: no file was left half-written",
     "UnsupportedError": "convert the part before it (--cut), or write a rule for it (--rules)",
 }
-"""What can be done where an error itself does not say it."""
+"""Remedies for errors that do not have their own."""
 
 
 def _with_remedy(kind: str, reason: Reason, general: str = "") -> dict[str, Any]:

@@ -16,7 +16,7 @@ RULES = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def complete_passes(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What `-p` completes to: the last of its passes."""
+    """Completes the last pass of `-p`."""
     from tflq.named_passes import named_passes
 
     before, comma, last = incomplete.rpartition(",")

@@ -45,7 +45,7 @@ def _targets() -> Iterable[str]:
 
 
 def complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What `--target` completes to: names, and files."""
+    """Completes names of targets, and files."""
     names = [CompletionItem(name) for name in _targets() if name.startswith(incomplete)]
     return names or [CompletionItem(incomplete, type="file")]
 
@@ -181,11 +181,11 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
 }
 
 FORMS: Final = ("mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules")
-"""What the result is, apart from its target."""
+"""Options that change the result, apart from the target."""
 PARTS: Final = ("signature", "cut", "cut_before_custom", "batch", "shapes")
 """Which part of a model is converted, at which shapes."""
 OF_ONE_MODEL: Final = ("signature", "cut", "shapes")
-"""What names signatures, tensors or inputs, which other models do not have."""
+"""Options that name signatures, tensors or inputs, which other models do not have."""
 
 
 def conversion_options(*names: str) -> Callable[[_F], _F]:

@@ -52,7 +52,7 @@ class _Model(click.Path):
 
 
 def _nearest_file(path: str) -> str:
-    """What to do where a file is not there."""
+    """The remedy if a file is missing."""
     folder, name = os.path.split(path)
     try:
         there = os.listdir(folder or os.curdir)
@@ -135,7 +135,7 @@ def _whole(number: int, name: str, stream: Any) -> Any:
 
 
 class _Input(io.BytesIO):
-    """What standard input held."""
+    """The content of standard input."""
 
     name = "<stdin>"
 
@@ -145,17 +145,17 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 def stream_or_path(path: str, stream: int) -> str | int:
-    """What `tflq.files` checks: `-` as the number of its stream."""
+    """The number of the stream for `-`, as `tflq.files` takes it; any other path as it is."""
     return stream if is_stream(path) else path
 
 
 def name_of(path: str) -> str:
-    """What messages call the source."""
+    """The name of a source in messages."""
     return "standard input" if is_stream(path) else path
 
 
 def source(path: str) -> str | _Input:
-    """What the library reads a model from: a path, or all of standard input."""
+    """A source for the library: the path, or all of standard input."""
     if not is_stream(path):
         return path
     if sys.stdin.isatty():
@@ -189,7 +189,7 @@ NARROWEST = 12
 ALIGNED = 48
 """Without a width, what is longer than this does not push the next column to the right."""
 _ASKED = ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE")
-"""What makes rich print in colours or in a width even where no terminal is."""
+"""Variables that make rich print in colours or in a width even without a terminal."""
 _CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n not in (9, 10)}
 
 
@@ -269,22 +269,22 @@ def _columns(
     """Rows in columns of the widths given, or as wide as their longest cell."""
     most = width(err)
     longest = [max((len(_cell(row[i])) for row in rows), default=0) for i in range(len(widths))]
-    found = [n if width is None else max(width, n) for width, n in zip(widths, longest, strict=True)]
+    fitted = [n if width is None else max(width, n) for width, n in zip(widths, longest, strict=True)]
     if most is None:
-        found = [n if i in right else min(n, ALIGNED) for i, n in enumerate(found)]
+        fitted = [n if i in right else min(n, ALIGNED) for i, n in enumerate(fitted)]
     else:
         flexible = [i for i, width in enumerate(widths) if i not in right and width is None]
-        _shrink(found, flexible, sum(found) + len(gap) * (len(found) - 1) - most)
+        _shrink(fitted, flexible, sum(fitted) + len(gap) * (len(fitted) - 1) - most)
     lines = []
     for row in rows:
         wrapped = [
-            [_cell(cell)] if most is None or i in right else _wrap(_cell(cell), found[i]) for i, cell in enumerate(row)
+            [_cell(cell)] if most is None or i in right else _wrap(_cell(cell), fitted[i]) for i, cell in enumerate(row)
         ]
         for number in range(max(map(len, wrapped))):
             parts: list[Cell] = []
             for i, pieces in enumerate(wrapped):
                 text = pieces[number] if number < len(pieces) else ""
-                text = text.rjust(found[i]) if i in right else text.ljust(found[i])
+                text = text.rjust(fitted[i]) if i in right else text.ljust(fitted[i])
                 parts += [(text, _style(row[i])), gap]
             lines.append(_stripped(parts))
     _print(lines, err=err)

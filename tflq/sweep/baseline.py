@@ -22,7 +22,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is compared of a result.
+    """The part of a result that is compared.
 
     sha256, bytes: of the model; converted: bytes of the converted one. numbers: how far outputs are from the original,
     for each verification, as "name: differing of elements, largest". paths: operators per opcode and path. static:
@@ -185,7 +185,7 @@ def in_order(changes: Iterable[Change]) -> list[Change]:
 
 
 def changes_document(changes: Iterable[Change]) -> dict[str, Any]:
-    """Changes in a versioned JSON form: docs/json.md."""
+    """Changes in a versioned JSON form."""
     return {"format": "tflq.sweep-changes", "version": 1, "changes": [asdict(change) for change in changes]}
 
 
@@ -260,7 +260,7 @@ def is_slower(seconds: float, before: float) -> bool:
 
 
 def failing(changes: Iterable[Change], fail_on: Collection[str] = ()) -> list[Change]:
-    """Those that make a sweep fail."""
+    """The changes that make a sweep fail."""
     return [change for change in changes if change.kind in FAILING or change.kind in fail_on]
 
 

@@ -118,7 +118,7 @@ def _folder() -> Path:
 
 LOOK: Final = 1.0  # seconds between looks at the cluster
 DEATHS: Final = 5
-"""How many workers may die on a task before that is its ending."""
+"""How many workers may die on a task before it counts as failed."""
 KEPT: Final = 64  # files on a worker
 PATIENCE: Final = 60.0  # seconds without any worker
 

@@ -152,9 +152,9 @@ class Driver:
             shutil.rmtree(folders[1], ignore_errors=True)
         self._store(flight.model, flight.target, both, folders[0])
 
-    def _store(self, model: Model, target: str, found: Mapping[str, Any], left: Path | None) -> None:
+    def _store(self, model: Model, target: str, outcome: Mapping[str, Any], left: Path | None) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        result = {**new_result(model, target, found, self.fingerprint), "ended": now}
+        result = {**new_result(model, target, outcome, self.fingerprint), "ended": now}
         if left is not None:
             if result["status"] != "ok" and not (result["expected"] and result["status"] == "original-fails"):
                 result["artifacts"] = self.store.keep(model.id, target, left)
@@ -219,7 +219,7 @@ def _searched(task: Task, executor: Executor, limits: Limits) -> Result:
 
 
 def _alone(executor: Executor, number: int, task: Task, limits: Limits) -> Ending:
-    """How a task ends that runs with no other."""
+    """Runs a task alone, and says how it ended."""
     executor.submit(number, task, limits)
     while True:
         for event in executor.poll(1.0):

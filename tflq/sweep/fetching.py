@@ -203,8 +203,8 @@ def expanded(pattern: str) -> list[tuple[str, Path]]:
     parts = Path(pattern).parts
     fixed = next((i for i, part in enumerate(parts) if re.search(r"[*?\[]", part)), len(parts) - 1)
     root = Path(*parts[:fixed])
-    found = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
-    return [(path.relative_to(root).as_posix(), path) for path in found]
+    matches = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+    return [(path.relative_to(root).as_posix(), path) for path in matches]
 
 
 # Models of Kaggle, by kagglehub: its cache, its credentials, its way of checking what came.

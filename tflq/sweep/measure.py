@@ -59,25 +59,25 @@ def verified(
     contents = f"{COMPARING} {original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
     one = _Verifier(task, original, f"{contents} {batch}", places, folder, {"batch": batch, "interface": batch is None})
     timed: dict[str, Any] = {"time": True} if task.settings.time and of_target(task.target).builtins else {}
-    found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
+    result: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
     if timed:
-        found["run_time"] = found["verification"].pop("time")
+        result["run_time"] = result["verification"].pop("time")
     if task.inputs:
         inputs = Path(task.inputs)
         try:
             digest = hashlib.sha256(inputs.read_bytes()).hexdigest()
         except OSError as error:
-            return found | {"status": "unavailable", "why": f"the inputs {inputs}: {error.strerror}"}
+            return result | {"status": "unavailable", "why": f"the inputs {inputs}: {error.strerror}"}
         try:
-            found["given"] = one("given", digest, inputs=inputs)
+            result["given"] = one("given", digest, inputs=inputs)
         except TflqError as error:
-            return found | {"status": "refused", "why": f"the inputs do not fit: {error}"}
-    outcome = _status([found[name] for name in ("verification", "given") if name in found])
+            return result | {"status": "refused", "why": f"the inputs do not fit: {error}"}
+    outcome = _status([result[name] for name in ("verification", "given") if name in result])
     if task.settings.xnnpack and outcome["status"] in ("ok", "differs") and of_target(task.target).builtins:
-        found["xnnpack"] = one("xnnpack", seeds=1, resolver="default")
+        result["xnnpack"] = one("xnnpack", seeds=1, resolver="default")
     if task.layers and outcome["status"] == "differs":
-        found["layers"] = one("layers", seeds=1, layers=True)["layers"]
-    return found | outcome | {"cached": one.cached, "recorded": one.recorded}
+        result["layers"] = one("layers", seeds=1, layers=True)["layers"]
+    return result | outcome | {"cached": one.cached, "recorded": one.recorded}
 
 
 class _Verifier:
@@ -112,11 +112,11 @@ class _Verifier:
             self.cached.append(name)
             return known
         done = [self._verify(place, options) for place in self._places.values()]
-        found = _short(done)
+        summary = _short(done)
         self._keep(name, done)
-        if cache and found["verdict"] != "failed":
-            cache.put(key, found)
-        return found
+        if cache and summary["verdict"] != "failed":
+            cache.put(key, summary)
+        return summary
 
     @property
     def recorded(self) -> int:
@@ -191,13 +191,13 @@ def layers_of(done: list[Verification]) -> dict[str, Any] | None:
     parts = [verification.layers for verification in done if verification.layers is not None]
     if not parts:
         return None
-    found: dict[tuple[int, str, int, str], Divergence] = {}
+    by_place: dict[tuple[int, str, int, str], Divergence] = {}
     for i, part in enumerate(parts):
         for each in part.diverging:
             key = i, each.entry, each.operator, each.tensor
-            known = found.get(key)
-            found[key] = each if known is None else replace(each, difference=known.difference + each.difference)
-    diverging = [each.to_json() for each in found.values()]
+            known = by_place.get(key)
+            by_place[key] = each if known is None else replace(each, difference=known.difference + each.difference)
+    diverging = [each.to_json() for each in by_place.values()]
     return {
         "results": sum(part.results for part in parts),
         "compared": sum(part.compared for part in parts),
@@ -241,44 +241,44 @@ LISTED: Final = 20  # reasons, warnings: the first of them
 
 
 def measure(document: Mapping[str, Any], folder: Path, stage: Callable[[str], None]) -> dict[str, Any]:
-    """What a model under a target gives: `status`, `why`, and every measure that was taken until then.
+    """The result of a model under a target: `status`, `why`, and every measure that was taken until then.
 
     Files are left in the folder: `converted.tflite` (or .tosa), and what explains a failure.
     """
     task = Task.of_json(document)
     times = _Times(stage)
-    found, places = _converted(task, folder, times)
-    if "status" in found:
-        return found
+    result, places = _converted(task, folder, times)
+    if "status" in result:
+        return result
     with times("verify"):
-        found |= verified(task, found["model"]["sha256"], found["converted"], places, folder, found.get("batch"))
+        result |= verified(task, result["model"]["sha256"], result["converted"], places, folder, result.get("batch"))
     first = next(iter(places.values()))
-    if first.suffix == ".tflite" and found["status"] in ("ok", "differs"):
+    if first.suffix == ".tflite" and result["status"] in ("ok", "differs"):
         with times("allocate"):
-            found["static"] = _static(Path(task.path), first)
-    return found
+            result["static"] = _static(Path(task.path), first)
+    return result
 
 
 def convert_only(document: Mapping[str, Any], folder: Path, stage: Callable[[str], None]) -> dict[str, Any]:
-    """What `measure` gives until it verifies: for times."""
+    """The first part of `measure`, before it verifies: for times."""
     return _converted(Task.of_json(document), folder, _Times(stage))[0]
 
 
 def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any], dict[str, Path]]:
     """A model read and converted: what was found, with a `status` if that failed, and the files."""
-    found: dict[str, Any] = {"cpu": times.cpu}
+    result: dict[str, Any] = {"cpu": times.cpu}
     path = Path(task.path)
     with times("read"):
         data = path.read_bytes()
         sha256 = hashlib.sha256(data).hexdigest()
-        found["model"] = {"sha256": sha256, "bytes": len(data)}
+        result["model"] = {"sha256": sha256, "bytes": len(data)}
         if task.sha256 not in ("", sha256):
-            return found | {"status": "checksum", "why": f"its SHA-256 is {sha256}, pinned is {task.sha256}"}, {}
+            return result | {"status": "checksum", "why": f"its SHA-256 is {sha256}, pinned is {task.sha256}"}, {}
         del data
         try:
             module = tflq.read(path)
         except TflqError as error:
-            return found | _failure(error), {}
+            return result | _failure(error), {}
     try:
         with times("convert"):
             batch = _batch(task, module)
@@ -290,9 +290,9 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
     except VerificationError:
         raise  # a pass left invalid IR behind: a bug
     except TflqError as error:
-        return found | _failure(error), {}
+        return result | _failure(error), {}
     bound = {} if batch is None else {"batch": batch}
-    return found | bound | _described(conversion, places) | {"peak_convert": _peak()}, places
+    return result | bound | _described(conversion, places) | {"peak_convert": _peak()}, places
 
 
 class _Times:
@@ -337,7 +337,7 @@ def _plain(reason: Reason) -> dict[str, Any]:
 
 
 def _batch(task: Task, module: Module) -> int | None:
-    """What the first dims of inputs are bound to where they are open: as the sweep says; otherwise 1 for TOSA."""
+    """The batch that open first dims of inputs get: the sweep's; without one 1 for TOSA."""
     entries = {0, *(signature.function for signature in module.signatures or ())}
     inputs = [value.type.shape for entry in entries for value in module.functions[entry].inputs]
     if task.shapes or not any(shape and shape[0] is None for shape in inputs):
@@ -385,10 +385,10 @@ def _described(conversion: Conversion, places: Mapping[str, Path]) -> dict[str, 
 
 def _paths(report: Report) -> dict[str, dict[str, int]]:
     """Operators of the original per opcode and path."""
-    found: dict[str, Counter[str]] = {}
+    by_opcode: dict[str, Counter[str]] = {}
     for row in report.rows:
-        found.setdefault(row.opcode, Counter())[row.path] += 1
-    return {opcode: dict(sorted(counts.items())) for opcode, counts in sorted(found.items())}
+        by_opcode.setdefault(row.opcode, Counter())[row.path] += 1
+    return {opcode: dict(sorted(counts.items())) for opcode, counts in sorted(by_opcode.items())}
 
 
 def _reasons(report: Report) -> dict[str, int]:
@@ -401,10 +401,10 @@ def _static(original: Path, converted: Path) -> dict[str, Any]:
     """Whether the interpreter still allocates a whole model before it runs, if it did so for the original."""
     from tflq.verification.runner import first_dynamic
 
-    found = {}
+    first = {}
     for name, path in (("original", original), ("converted", converted)):
         try:
-            found[name] = first_dynamic(path)
+            first[name] = first_dynamic(path)
         except (LookupError, RuntimeError, ValueError) as error:
             return {"error": f"{name}: {error}"}
-    return {**found, "kept": found["original"] is not None or found["converted"] is None}
+    return {**first, "kept": first["original"] is not None or first["converted"] is None}

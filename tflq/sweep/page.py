@@ -155,7 +155,7 @@ PIECES: Final = 256  # pieces of the template that are written at once
 
 
 class _Totals:
-    """What the page's head says, complete once every result has gone by."""
+    """Totals for the page's head, complete after the last result."""
 
     def __init__(self) -> None:
         self.summary = Summary()
@@ -225,7 +225,7 @@ def _json(document: Any) -> str:
 
 
 def _row(result: Result, earlier: Sequence[Entry | None]) -> list[Any]:
-    """As the script's COLUMNS have it; null where nothing is known."""
+    """A row in the order of the script's COLUMNS; null if a value is unknown."""
     counts = result.get("operators", {}).get("counts", {})
     cost = result.get("cost", {})
     arenas = [(cost.get(name) or {}).get("bytes") for name in ("arena_in", "arena")]
@@ -247,12 +247,12 @@ def _row(result: Result, earlier: Sequence[Entry | None]) -> list[Any]:
 
 
 def _pair(before: float | None, after: float | None) -> tuple[float | None, float | None, float | None]:
-    """What something was, what it is, and how many times as much that is."""
+    """A value before and after, and their ratio."""
     return before, after, round(after / before, 6) if before and after is not None else None
 
 
 def _seconds(result: Result, when: str) -> float | None:
-    """What a run of all entries takes; None where that was not measured."""
+    """Seconds of a run of all entries; None if it was not measured."""
     times = [each[when] for each in result.get("run_time", [])]
     return None if not times or None in times else sum(times)
 
@@ -280,9 +280,9 @@ def _verification(part: Mapping[str, Any]) -> dict[str, Any]:
     return {"verdict": part["verdict"], "inputs": part["inputs"], "outputs": outputs, **lists}
 
 
-def _output(found: Mapping[str, Any], more: tuple[str, ...] = ()) -> dict[str, Any]:
+def _output(document: Mapping[str, Any], more: tuple[str, ...] = ()) -> dict[str, Any]:
     """A difference, without what says nothing."""
-    return {name: found[name] for name in (*more, *OUTPUT) if found.get(name) not in ("", None, {})}
+    return {name: document[name] for name in (*more, *OUTPUT) if document.get(name) not in ("", None, {})}
 
 
 def _entry(entry: Entry) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class Model:
         return self.path or self.url or f"kaggle:{self.kaggle}"
 
     def to_json(self) -> dict[str, Any]:
-        """What results say of it."""
+        """The part of it that results contain."""
         return {"place": self.place, "source": self.source}
 
 
@@ -150,11 +150,11 @@ def how_far(difference: Mapping[str, Any]) -> str:
     return difference["problem"] or measured
 
 
-def new_result(model: Model, target: str, found: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Result:
-    """The line of a model under a target; `found` holds its status and what was measured."""
+def new_result(model: Model, target: str, outcome: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Result:
+    """The line of a model under a target; `outcome` holds its status and what was measured."""
     expectation = expectation_for(model, target)
-    status: Status = found["status"]
-    where = model.to_json() | found.get("model", {})
+    status: Status = outcome["status"]
+    where = model.to_json() | outcome.get("model", {})
     return {
         "format": RESULT_FORMAT,
         "version": RESULT_VERSION,
@@ -163,9 +163,9 @@ def new_result(model: Model, target: str, found: Mapping[str, Any], fingerprint:
         "status": status,
         "expected": as_expected(status, expectation),
         "expectation": expectation and {"status": expectation.status, "reason": expectation.reason},
-        "why": found.get("why", ""),
-        "cause": cause_of(status, found.get("why", "")),
-        **{key: value for key, value in found.items() if key not in ("status", "why")},
+        "why": outcome.get("why", ""),
+        "cause": cause_of(status, outcome.get("why", "")),
+        **{key: value for key, value in outcome.items() if key not in ("status", "why")},
         "model": where,
         "fingerprint": {**fingerprint, "model": where.get("sha256", "")},
     }

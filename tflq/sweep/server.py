@@ -51,7 +51,7 @@ PACKAGES: Final = (
     "tflq.tosa",
     "tflq.verification",
 )
-"""What is loaded before there are tasks, so that no child loads it."""
+"""Packages that the server imports first, so that no child has to."""
 DIALECTS: Final = ("quant", "tfl", "tosa")
 Job = Callable[[dict[str, Any], Path, Callable[[str], None]], dict[str, Any]]
 """What a child does: the task as JSON, the folder for its files, and whom to tell the stage; its answer as JSON."""
@@ -90,7 +90,7 @@ class Executor(Protocol):
     def submit(self, number: int, task: Task, limits: Limits) -> None: ...
 
     def poll(self, seconds: float) -> list[Event]:
-        """What happened; waits up to this long for something to happen."""
+        """What happened since; waits up to this long for an event."""
         ...
 
     def close(self) -> None: ...

@@ -221,7 +221,7 @@ def expected_keys(settings: Mapping[str, Any]) -> list[Key]:
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """What a sweep was started with."""
+    """The settings that a sweep was started with."""
     with file_errors(folder / SETTINGS):
         document: dict[str, Any] = json.loads((folder / SETTINGS).read_text())
     if document.get("format") != FORMAT or document.get("version") != VERSION:

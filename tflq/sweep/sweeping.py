@@ -58,7 +58,7 @@ class Plan:
     force: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """What a sweep that goes on must have the same."""
+        """The settings that a resumed sweep must share."""
         shard = self.selection.shard
         return {
             "targets": list(self.targets),
@@ -167,7 +167,7 @@ def _check_options(baseline: Path, now: Mapping[str, Any]) -> None:
 
 
 def _fetchers(plan: Plan, cache: Path, others: Sequence[Fetcher]) -> Sequence[Fetcher]:
-    """Those that get a plan's models. cache: a folder for models, if the plan has none."""
+    """The fetchers for a plan's models. cache: a folder for models, if the plan has none."""
     folder = (plan.cache or cache) / "models"
     return *others, FileFetcher(), UrlFetcher(folder, offline=plan.offline), KaggleFetcher(offline=plan.offline)
 

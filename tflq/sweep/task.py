@@ -1,4 +1,4 @@
-"""What is sent to a child process, and what comes back: plain data, so that it can travel."""
+"""Tasks that are sent to child processes, and what comes back: plain data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is the same for all models of a sweep and changes results.
+    """Settings that are the same for all models of a sweep and change results.
 
     seeds: sets of random inputs, in addition to the edges. xnnpack: verify with the interpreter's default kernels, too.
     max_lsb, atol, rtol: differences that are accepted, as by `tflq.verify`. time: measure what a run takes in both
@@ -90,7 +90,7 @@ class Task:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What it reads: the model, its inputs if it has some, files of rules."""
+        """The files that it reads: the model, its inputs if there are any, and rules."""
         return (self.path, *filter(None, [self.inputs]), *self.settings.rules)
 
     def moved(self, files: Sequence[str]) -> Task:
@@ -145,7 +145,7 @@ class Lines:
         self._rest = b""
 
     def messages(self, data: bytes) -> list[dict[str, Any]]:
-        """Those that are whole with this piece of data."""
+        """The messages that this piece of data completes."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         return [json.loads(line) for line in lines]
 
@@ -256,7 +256,7 @@ class Originals:
         self._entries = DiskCache(folder, MOST)
         self._model = model
         self.hits = 0
-        """How often outputs were there."""
+        """How many outputs were found."""
 
     def get(self, kernels: str, entry: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray] | None:
         data = self._entries.get(self._key(kernels, entry, inputs))

@@ -50,7 +50,7 @@ class _Inner:
 
 
 def compare_models(a: Source, b: Source, options: Options) -> Verification:
-    """What `verify` does."""
+    """Compares two models as `verify` does, without checking the options."""
     with ExitStack() as stack:
         path_a, path_b = (stack.enter_context(_path(source)) for source in (a, b))
         result = Verification(_label(a, path_a), _label(b, path_b), options.resolver, tolerance=options.tolerance)
@@ -359,7 +359,7 @@ class _Comparison:
     def _chunk(self, a: AnyRunner, b: AnyRunner, inner: _Inner, chunk: Sequence[Named]) -> list[Divergence]:
         """The differences of some operator results; one that has no data after a run, in either, is not compared."""
         key, names = inner.case.key, [named.tensor for named in chunk]
-        found: list[Divergence] = []
+        divergences: list[Divergence] = []
         filled = self._filled[key]
         with a.fetching(key, [*names, *filled.count_names(names)]) as before, b.fetching(key, names) as after:
             jobs = [self._pool.submit(fetcher.run, inner.case.arrays, inner.fed) for fetcher in (before, after)]
@@ -372,8 +372,8 @@ class _Comparison:
                 if want is not None and got is not None:
                     got, want = filled.part(named.tensor, before, [got, want])
                     apart = self._difference(got, want)
-                    found.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
-        return found
+                    divergences.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
+        return divergences
 
 
 def agreement(
@@ -404,7 +404,7 @@ OF_TOSA = "the time that the TOSA reference model takes says nothing of a device
 
 
 def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
-    """What an entry of the original and of the other model takes on these inputs. A model that the default kernels do
+    """How long a run of an entry takes in both models on these inputs. A model that the default kernels do
     not run is not an error: `problem` says so."""
     if not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
         return RunTime(key, problem=OF_TOSA)

@@ -43,7 +43,7 @@ class Cut:
         return [graph.tensor(t).name for t in self.tensors if t not in graph.outputs]
 
     def reports(self, reports: Mapping[tuple[int, int], Expectation]) -> dict[tuple[int, int], Expectation]:
-        """What is expected of the original's operators, by their number in the copy."""
+        """Expectations of the original's operators, by their number in the copy."""
         numbers = {operator: i for i, operator in enumerate(self.operators)}
         return {(0, numbers[i]): why for (g, i), why in reports.items() if g == self.graph and i in numbers}
 
@@ -175,7 +175,7 @@ def divide(
 ) -> Divided:
     """Divides an entry of both models where that is necessary. `reports`: what else is expected of the original's
     operators, by graph and operator."""
-    found = Divided()
+    parts = Divided()
     expected: dict[int, Expectation] = {}
     if isinstance(a, TfliteRunner):
         entry, graph = entry_of(a.file, key)
@@ -184,42 +184,42 @@ def divide(
         for i, why in sorted(expected.items()):
             op = graph.operators[i]
             for tensor in (graph.tensor(t).name for t in op.outputs if t >= 0):
-                found.expected[tensor] = Named(i, op.opcode, tensor), why
+                parts.expected[tensor] = Named(i, op.opcode, tensor), why
         if isinstance(b, FileRunner):
-            _note_rounding(found, graph, [i for i in rounding(graph) if i not in expected])
+            _note_rounding(parts, graph, [i for i in rounding(graph) if i not in expected])
     cuts: list[dict[str, int]] = [{}, {}]
-    if found.expected:
-        reason = _unfit(a, b, key, found.expected)
+    if parts.expected:
+        reason = _unfit(a, b, key, parts.expected)
         if reason:
-            listed = ", ".join(f"{named.opcode} (operator {named.operator})" for named, _ in found.expected.values())
-            found.notes.append(f"{listed}: a difference is expected, and what follows may differ for it: {reason}")
-            found.expected = {}
+            listed = ", ".join(f"{named.opcode} (operator {named.operator})" for named, _ in parts.expected.values())
+            parts.notes.append(f"{listed}: a difference is expected, and what follows may differ for it: {reason}")
+            parts.expected = {}
         else:
-            cuts = [{name: r.names(key)[name] for name in found.expected} for r in (a, b)]
+            cuts = [{name: r.names(key)[name] for name in parts.expected} for r in (a, b)]
     for runner, label, cut in zip((a, b), labels, cuts, strict=True):
         if isinstance(runner, FileRunner):
             runner.divide(cut)
         else:
             own = broken(entry_of(runner.file, key)[1]) if resolver == "reference" else {}
             division = runner.divide(key, {i: why.reason for i, why in own.items() if why.apart}, cut)
-            found.apart += _listed(runner, label, key, division)
-    if found.expected and not all(r.feeds(key) for r in (a, b)):
-        found.notes.append(
+            parts.apart += _listed(runner, label, key, division)
+    if parts.expected and not all(r.feeds(key) for r in (a, b)):
+        parts.notes.append(
             "a model cannot be divided: what follows operators of which a difference is expected may differ"
         )
-        found.expected = {}
+        parts.expected = {}
         for runner in (a, b):
             if isinstance(runner, FileRunner):
                 runner.divide(())
-    return found
+    return parts
 
 
-def _note_rounding(found: Divided, graph: Graph, operators: Sequence[int]) -> None:
+def _note_rounding(parts: Divided, graph: Graph, operators: Sequence[int]) -> None:
     """Notes operators whose results differ whatever the conversion does, and how to compare the rest."""
     if operators:
         listed = ", ".join(dict.fromkeys(graph.operators[i].opcode for i in operators))
         more = f" and {len(operators) - 1} more" if len(operators) > 1 else ""
-        found.notes.append(
+        parts.notes.append(
             f"{listed} (operator {operators[0]}{more}): the interpreter rounds activations to 8 bits, and TOSA does "
             "not: results differ; give the conversion's report (--report FILE) to compare the rest"
         )

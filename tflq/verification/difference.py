@@ -29,7 +29,7 @@ class Tolerance:
 
     @classmethod
     def asked(cls, lsb: float, atol: float | None, rtol: float | None) -> Tolerance:
-        """What a user says; where they say nothing of floats, these may differ by what TOSA leaves open."""
+        """The user's tolerance; if it does not mention floats, these may differ by what TOSA leaves open."""
         return cls(lsb, atol or 0.0, rtol or 0.0, None if atol is None and rtol is None else 0.0)
 
     def for_tensor(self, want: np.ndarray) -> Tolerance:
@@ -220,7 +220,7 @@ def _block(
 
 
 def _histogram(gap: np.ndarray) -> dict[int, int]:
-    """How many of these differences, those of 0 aside, each power of two has."""
+    """How many differences above 0 each power of two has."""
     _, exponents = np.frexp(gap[(gap > 0) & np.isfinite(gap)])
     powers, counts = np.unique(exponents - 1, return_counts=True)
     return dict(zip(powers.tolist(), counts.tolist(), strict=True))
@@ -260,12 +260,12 @@ _DEVIATIONS: Final = 4
 
 def allowed_ulps(function: Function) -> int:
     """Ulps by which the float results of a TOSA function may differ; 0 if it computes none."""
-    found: dict[Value, int] = {}
+    ulps: dict[Value, int] = {}
     for op in function.ops:
         if any(v.type.storage.is_float for v in op.results):
-            before = max((found.get(v, 0) for v in op.operands if v is not None), default=0)
-            found.update(dict.fromkeys(op.results, before + _own(op)))
-    return min(2 * max(found.values(), default=0), MOST)
+            before = max((ulps.get(v, 0) for v in op.operands if v is not None), default=0)
+            ulps.update(dict.fromkeys(op.results, before + _own(op)))
+    return min(2 * max(ulps.values(), default=0), MOST)
 
 
 def _own(op: Op) -> int:

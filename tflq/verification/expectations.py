@@ -91,7 +91,8 @@ def _several_scales(graph: Graph, op: Operator) -> Iterator[str]:
 
 
 def reported(report: ReportLike) -> dict[tuple[int, int], Expectation]:
-    """What a conversion's report warns of as not reproduced, by subgraph and operator. FileError, OptionError."""
+    """The operators of which a conversion's report warns that they are not reproduced, by subgraph and number.
+    FileError, OptionError."""
     if not isinstance(report, (Mapping, str, os.PathLike)):
         if not hasattr(report, "to_json"):
             raise not_expected("report", report, "the report of a conversion, its JSON form, or a file of that")

@@ -63,7 +63,7 @@ def _results(runner: AnyRunner, key: str) -> Iterable[Named]:
 
 
 def _chunks(named: Sequence[Named], sizes: Sequence[int]) -> Iterable[tuple[Named, ...]]:
-    """As many as fit into the budget; at least one."""
+    """Chunks of as many results as fit into the budget, but at least one."""
     chunk: list[Named] = []
     total = 0
     for each, size in zip(named, sizes, strict=True):
@@ -130,13 +130,13 @@ Rows: TypeAlias = Mapping[int, tuple[Filled, np.ndarray]]
 
 def filled(graph: Graph) -> dict[int, Filled]:
     """The tensors of a graph that are filled in part, by index."""
-    found: dict[int, Filled] = {}
+    by_tensor: dict[int, Filled] = {}
     for i, op in enumerate(graph.operators):
         kernel = _KERNELS.get(op.opcode)
         if kernel is not None and len(op.outputs) > kernel.count:
             one = Filled(i, op.opcode, kernel.axis, op.outputs[kernel.count], *_groups(graph, i, op))
-            found |= {op.outputs[place]: one for place in kernel.outputs}
-    return found
+            by_tensor |= {op.outputs[place]: one for place in kernel.outputs}
+    return by_tensor
 
 
 def _groups(graph: Graph, index: int, op: Operator) -> tuple[int, int]:
@@ -184,26 +184,26 @@ class FilledOutputs:
         return list(dict.fromkeys(self._counts[self.by_name[n].count] for n in names if n in self.by_name))
 
     def part(self, name: str, fetcher: AnyFetcher, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        """What is filled of a tensor of models, by its name; the count is fetched."""
+        """The filled rows of a tensor in several models, by its name; the count is fetched."""
         one = self.by_name.get(name)
         count = None if one is None else fetcher.fetch(self._counts[one.count])
         return arrays if one is None or count is None else cropped({0: (one, count)}, 0, arrays)
 
     def rows(self, arrays: Sequence[np.ndarray], inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> Rows:
-        """What is filled of the outputs of a run. A count that is not an output is fetched by another run of the model;
-        if that fails, everything is compared."""
+        """The filled rows of the outputs of a run. A count that is not an output is fetched by another run of the
+        model; if that fails, everything is compared."""
         tensors = {one.count for one in self._filled.values()}
-        found = {t: arrays[self._places[t]] for t in tensors if t in self._places}
-        if missing := {t: self._counts[t] for t in tensors - found.keys()}:
+        counts = {t: arrays[self._places[t]] for t in tensors if t in self._places}
+        if missing := {t: self._counts[t] for t in tensors - counts.keys()}:
             with suppress(RunError), self._runner.fetching(self._key, list(missing.values())) as fetcher:
                 fetcher.run(inputs, fed)
                 fetched = {t: fetcher.fetch(name) for t, name in missing.items()}
-                found |= {t: array for t, array in fetched.items() if array is not None}
-        return {place: (one, found[one.count]) for place, one in self._filled.items() if one.count in found}
+                counts |= {t: array for t, array in fetched.items() if array is not None}
+        return {place: (one, counts[one.count]) for place, one in self._filled.items() if one.count in counts}
 
 
 def cropped(rows: Rows, place: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What is filled of an output of models, which has one shape in all."""
+    """The filled rows of an output in several models, if its shape is the same in all."""
     if place not in rows or len({array.shape for array in arrays}) > 1:
         return list(arrays)
     one, count = rows[place]

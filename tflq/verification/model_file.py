@@ -1,4 +1,4 @@
-"""What a TFLite file says of its entries, tensors and operators, read with the `tflite` package.
+"""Entries, tensors and operators of a TFLite file, read with the `tflite` package.
 
 Nothing here is shared with the project's own reader and writer, so that a comparison shows what they get wrong.
 """

@@ -63,8 +63,8 @@ class Opened:
 
     def fetch(self, place: tuple[int, int]) -> np.ndarray | None:
         """The tensor at (subgraph, index) after a run; None if it has no data."""
-        found = self._child.ask({"do": "fetch", "id": self._number, "place": place})[1]
-        return found[0] if found else None
+        arrays = self._child.ask({"do": "fetch", "id": self._number, "place": place})[1]
+        return arrays[0] if arrays else None
 
     def sizes(self, places: Sequence[tuple[int, int]]) -> list[int]:
         """Bytes of the tensors at (subgraph, index) after a run; 0 where that is not known."""
@@ -142,7 +142,7 @@ def opened_whole(model: str, *, keep: bool, timeout: float) -> Iterator[Opened]:
 
 
 class Process(Protocol):
-    """What is used of a process, as `subprocess.Popen` has it."""
+    """The part of `subprocess.Popen` that is used."""
 
     @property
     def stdin(self) -> IO[bytes] | None: ...
@@ -328,7 +328,7 @@ class FileRunner:
 
     @contextmanager
     def fetching(self, _: str, names: Sequence[str]) -> Iterator[Any]:
-        """What runs the file so that these tensors can be fetched."""
+        """A runner of the file from which these tensors can be fetched."""
         yield self  # there are no names to fetch
 
     def release(self) -> None:
@@ -358,7 +358,7 @@ def dtype_of(value: Value) -> np.dtype:
 
 
 def _description(value: Value) -> dict[str, Any]:
-    """As `worker.describe`."""
+    """The same as `worker.describe` says of a tensor."""
     shape = [d or 1 for d in value.type.shape or ()]
     return {
         "name": value.name,

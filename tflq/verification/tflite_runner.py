@@ -112,13 +112,13 @@ def indivisible(file: ModelFile, entry: Entry) -> str:
 
 def callees(file: ModelFile, graphs: Collection[int]) -> set[int]:
     """Graphs, and all that their operators run."""
-    found, rest = set(graphs), list(graphs)
+    reached, rest = set(graphs), list(graphs)
     while rest:
         for op in file.graphs[rest.pop()].operators:
-            new = [g for g in op.calls if g not in found]
-            found.update(new)
+            new = [g for g in op.calls if g not in reached]
+            reached.update(new)
             rest += new
-    return found
+    return reached
 
 
 OTHER: Resolver = "optimized"
@@ -179,7 +179,7 @@ class TfliteRunner:
 
     @cached_property
     def file(self) -> ModelFile:
-        """What the file says. InvalidModelError if it cannot be read."""
+        """The content of the file. InvalidModelError if it cannot be read."""
         return ModelFile(self.path)
 
     def _open(self) -> None:
@@ -222,8 +222,8 @@ class TfliteRunner:
             copies = [self._copy(self._of_code(row), f"code{row}") for row in range(len(self.file.codes))]
         except (TflqError, ValueError):
             return False  # the interpreter says what is wrong with the file
-        found = self._child.kernels("reference", copies)
-        self._missing = {row for row, there in enumerate(found) if not there}
+        has_kernels = self._child.kernels("reference", copies)
+        self._missing = {row for row, there in enumerate(has_kernels) if not there}
         for path in copies:
             os.unlink(path)
         return bool(self._missing)
@@ -290,8 +290,8 @@ class TfliteRunner:
     def cut(self, key: str) -> dict[str, np.ndarray]:
         """The tensors after which an entry is divided, as the last run computed them."""
         cuts = self._divisions[key].cuts if self.feeds(key) else {}
-        found = {name: self._parts[key].fetch((0, index)) for name, index in cuts.items()}
-        return {name: value for name, value in found.items() if value is not None}
+        values = {name: self._parts[key].fetch((0, index)) for name, index in cuts.items()}
+        return {name: value for name, value in values.items() if value is not None}
 
     def _kernels(self, division: Division | None) -> Resolver:
         return OTHER if division is not None and division.apart else self.kernels

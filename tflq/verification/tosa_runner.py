@@ -48,8 +48,8 @@ class TosaFetcher:
 
     def fetch(self, name: str) -> np.ndarray | None:
         place, value = self._places[name]
-        found = self._opened.fetch((0, place))
-        return None if found is None else found.view(dtype_of(value)) if place < len(self._runner.outputs) else found
+        array = self._opened.fetch((0, place))
+        return array if array is None or place >= len(self._runner.outputs) else array.view(dtype_of(value))
 
     def close(self) -> None:
         self._opened.close()
@@ -81,10 +81,10 @@ class _InARow:
             self._opened = Opened(self._child, {"tosa": str(self._copy)})
         arrays = self._opened.run("", inputs)
         main = self._module.main
-        found = dict(zip((*main.inputs, *main.outputs, *self._fetched), (*inputs, *arrays), strict=True))
+        values = dict(zip((*main.inputs, *main.outputs, *self._fetched), (*inputs, *arrays), strict=True))
         for name, value in self._written.items():
             if not value.is_constant:
-                array = np.ascontiguousarray(found[value]).view(dtype_of(value))
+                array = np.ascontiguousarray(values[value]).view(dtype_of(value))
                 value = Value(value.type, buffer=Buffer.of(array))
             self._variables[name].operands[0] = value
         return arrays[: len(main.outputs)]
@@ -149,8 +149,8 @@ class TosaRunner(FileRunner):
 
     def cut(self, _: str) -> dict[str, np.ndarray]:
         """The tensors after which the file is divided, as the last run computed them."""
-        found = {name: self._divided.fetch(name) for name in self._cuts} if self._divided else {}
-        return {name: value for name, value in found.items() if value is not None}
+        values = {name: self._divided.fetch(name) for name in self._cuts} if self._divided else {}
+        return {name: value for name, value in values.items() if value is not None}
 
     def names(self, _: str) -> dict[str, int]:
         """Outputs, and results of operators that have a name."""

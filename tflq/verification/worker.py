@@ -70,7 +70,7 @@ def load() -> tuple[str, Any, Any]:
 
 
 def describe(detail: dict[str, Any]) -> dict[str, Any]:
-    """What belongs to the interface of a tensor."""
+    """The interface of a tensor."""
     quantization = detail["quantization_parameters"]
     return {
         "name": detail["name"],
@@ -319,7 +319,7 @@ def opened(request: dict[str, Any]) -> tuple[Opened, dict[str, Any]]:
 
 
 def answer(models: dict[int, Opened], request: dict[str, Any], arrays: list[np.ndarray]) -> Response:
-    """What to send."""
+    """The response to a request."""
     do, number = request["do"], request.get("id", 0)
     if do == "kernels":
         return {"found": kernels(request["resolver"], request["models"])}, []
