@@ -36,7 +36,7 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
 TIMES: Final = {("integer", "optimized"): 2.5, ("float32", "optimized"): 1.5, ("float32", "XNNPACK"): 1.5}
 MEMORY: Final = {"integer": 3.0, "float32": 2.0}
 """The most of the original's."""
-RESOLVERS: Final = {"optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "XNNPACK": "BUILTIN"}
+RESOLVERS: Final = {"optimized": "optimized", "XNNPACK": "default"}
 PROGRAM: Final = """
 import json, statistics, sys, time
 sys.path.insert(0, sys.argv[1])

@@ -27,7 +27,7 @@ MOST: Final = 1.3
 
 def run_seconds(path: Path) -> float:
     """The median time of a run on the reference kernels."""
-    model = interpreter(path.read_bytes(), "BUILTIN_REF")
+    model = interpreter(path.read_bytes(), "reference")
     times = []
     for _ in range(3):
         start = time.perf_counter()

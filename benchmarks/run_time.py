@@ -20,10 +20,12 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from measure import in_turns
 
 import tflq
+from tflq.verification.inputs import made_inputs
+from tflq.verification.runner import Resolver
+from tflq.verification.worker import RESOLVERS, describe, load
 
 
 class Row(NamedTuple):
@@ -33,29 +35,22 @@ class Row(NamedTuple):
     seconds: list[float]
 
 
-def interpreter(model: bytes, resolver: str = "BUILTIN_WITHOUT_DEFAULT_DELEGATES") -> Any:
+def interpreter(model: bytes, resolver: Resolver = "optimized") -> Any:
     """The model on random inputs, run once."""
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    kind = OpResolverType[resolver]
-    made = Interpreter(model_content=model, experimental_op_resolver_type=kind, num_threads=1)
-    made.allocate_tensors()
-    rng = np.random.default_rng(0)
-    for detail in made.get_input_details():
-        made.set_tensor(detail["index"], _random(rng, np.dtype(detail["dtype"]), detail["shape"]))
-    made.invoke()
-    return made
-
-
-def _random(rng: np.random.Generator, dtype: np.dtype, shape: np.ndarray) -> np.ndarray:
-    if dtype.kind == "f":
-        return rng.uniform(-1, 1, shape).astype(dtype)
-    if dtype.itemsize > 2 or dtype.kind == "b":  # indices more often than not
-        return rng.integers(0, 2, shape).astype(dtype)
-    return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+    _, kind, resolvers = load()
+    opened = kind(
+        model_content=model, experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver]), num_threads=1
+    )
+    opened.allocate_tensors()
+    details = opened.get_input_details()
+    _, arrays = next(made_inputs([(detail["name"], describe(detail)) for detail in details], 1, None))
+    for detail, array in zip(details, arrays, strict=True):
+        opened.set_tensor(detail["index"], array)
+    opened.invoke()
+    return opened
 
 
-def measured(model: Path, macs: Sequence[str], target: str | None, repeat: int, resolver: str) -> Row | str:
+def measured(model: Path, macs: Sequence[str], target: str | None, repeat: int, resolver: Resolver) -> Row | str:
     """The figures of a model, or why there are none."""
     original = model.read_bytes()
     try:
@@ -79,7 +74,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=11)
     parser.add_argument("--xnnpack", action="store_true", help="with the default resolver and its delegate")
     arguments = parser.parse_args()
-    resolver = "AUTO" if arguments.xnnpack else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+    resolver: Resolver = "default" if arguments.xnnpack else "optimized"
     columns = (f"{mac + ' ops':>12} {'ms':>8} {'ratio':>6}" for mac in arguments.mac)
     print(f"{'model':44} {'ops':>5} {'ms':>8} " + " ".join(columns))
     ratios: list[list[float]] = []

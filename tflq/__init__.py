@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from tflq.sweep.sweeping import run_sweep
     from tflq.verification.comparison import verify
     from tflq.verification.difference import Difference
-    from tflq.verification.layers import RunTime
-    from tflq.verification.outcome import Run, Verification
+    from tflq.verification.outcome import Run, RunTime, Verification
 
 __version__ = "2.0.0"
 
@@ -69,7 +68,7 @@ _HOME = {
     "Row": "tflq.report",
     "RuleBuilder": "tflq.legalize.rule",
     "Run": "tflq.verification.outcome",
-    "RunTime": "tflq.verification.layers",
+    "RunTime": "tflq.verification.outcome",
     "TflqError": "tflq.errors",
     "UnsupportedError": "tflq.errors",
     "Verification": "tflq.verification.outcome",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -23,20 +23,18 @@ from tflq.options import Fallback, Options, Semantics, State, asked
 from tflq.pipelines import form_of, narrowing
 from tflq.select.lowering import Mac
 from tflq.verification.difference import Tolerance, difference
-from tflq.verification.inputs import made
+from tflq.verification.inputs import made_inputs
+from tflq.verification.interface import function_number, signature_of
 from tflq.verification.layers import BUDGET, seen_as
 from tflq.verification.runner import Resolver, RunError
 from tflq.verification.tflite_runner import TfliteRunner
-
-# What a bisection found.
-
 
 JSON_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The model after a pass that changed something. by: what ran it; "": nothing can, `note` says why."""
+    """The model after a pass that changed something. by: what ran it; "" if nothing can: `note` says why."""
 
     number: int
     name: str
@@ -130,16 +128,14 @@ class Case:
 
 @dataclass(slots=True)
 class Results:
-    """What a module gave for a case: its outputs by the interpreter's names, and operator results by theirs."""
+    """What a module gave for a case: outputs by the interpreter's names, and operator results by their own."""
 
     outputs: Mapping[str, np.ndarray]
     inner: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def function_of(module: Module, entry: str) -> Function:
-    """The function of an entry."""
-    number = next((s.function for s in module.signatures or () if entry and s.key == entry), 0)
-    return module.functions[number]
+    return module.functions[function_number(module, entry)]
 
 
 def interpreted(
@@ -158,7 +154,7 @@ def interpreted(
 
 def run_file(runner: TfliteRunner, cases: Sequence[Case], names: Mapping[str, Sequence[str]]) -> list[Results]:
     """What the interpreter gives for each case, by an open model."""
-    found = []
+    every = []
     for case in cases:
         sides = runner.entries[case.entry]
         arrays = [case.inputs[name] for name, _ in sides["inputs"]]
@@ -169,34 +165,34 @@ def run_file(runner: TfliteRunner, cases: Sequence[Case], names: Mapping[str, Se
             fetcher.run(arrays, {})
             fetched = {name: fetcher.fetch(name) for name in wanted}
         results.inner = {name: array for name, array in fetched.items() if array is not None}
-        found.append(results)
-    return found
+        every.append(results)
+    return every
 
 
 def _affordable(runner: TfliteRunner, entry: str, names: Sequence[str], cases: Sequence[Case]) -> list[str]:
     """The first names whose tensors fit into memory, for all cases together."""
-    rest, found = BUDGET // len(cases), []
+    rest, affordable = BUDGET // len(cases), []
     for name, size in zip(names, runner.sizes(entry, names), strict=True):
         rest -= size
         if rest < 0:
             break
-        found.append(name)
-    return found
+        affordable.append(name)
+    return affordable
 
 
 def evaluated(module: Module, cases: Iterable[Case], wanted: Sequence[Results]) -> list[Results]:
-    """What the evaluator gives for a module in the integer or the tosa form. wanted: the original's results, whose
-    names and types are taken. NotImplementedError names an op without an evaluator."""
+    """What the evaluator gives for a module in the integer or the tosa form, by the names and in the types of the
+    `wanted` results, the original's. NotImplementedError names an op without an evaluator."""
     return [_evaluated(module, case, want) for case, want in zip(cases, wanted, strict=True)]
 
 
 def _evaluated(module: Module, case: Case, want: Results) -> Results:
     function = function_of(module, case.entry)
-    signature = next((s for s in module.signatures or () if case.entry and s.key == case.entry), None)
+    signature = signature_of(module, case.entry)
     inputs = _by_name(None if signature is None else signature.inputs, function.inputs, case.inputs)
     outputs = _by_name(None if signature is None else signature.outputs, function.outputs, want.outputs)
-    given = {v: case.inputs[name].astype(v.type.storage.dtype) for name, v in inputs.items()}
-    env = evaluate_function(function, given, Run(module))
+    arrays = {v: case.inputs[name].astype(v.type.storage.dtype) for name, v in inputs.items()}
+    env = evaluate_function(function, arrays, Run(module))
 
     def array(value: Value, like: np.ndarray) -> np.ndarray:
         return seen_as(value.array if value.is_constant else env[value], like.dtype)
@@ -213,14 +209,14 @@ def _by_name(
 ) -> dict[str, Value]:
     """Inputs or outputs by the names that the interpreter has: those of the signature, or of the tensors."""
     pairs = stated if stated is not None else [(v.name, v) for v in values]
-    found = {name: value for name, value in pairs if name is not None and name in names}
-    return found if len(found) == len(names) else dict(zip(names, values, strict=True))
+    by_name = {name: value for name, value in pairs if name is not None and name in names}
+    return by_name if len(by_name) == len(names) else dict(zip(names, values, strict=True))
 
 
-# `tflq bisect`: the model after each pass of its conversion is run on the same inputs, until the results differ.
+# `tflq bisect`: the model after each pass of its conversion is run on the same inputs.
 #
-# The original and what its kernels' form gives are run by the interpreter; the integer form and TOSA's by the
-# evaluator. A pass counts that all later results differ after: some passes of selection need the next one.
+# The interpreter runs the original and the kernels' form, the evaluator the integer form and TOSA's. The pass that is
+# found is the first after which all results differ, to the end: some passes of selection need the next one.
 
 
 _Ops = Mapping[Location, tuple[str, ...]]
@@ -313,6 +309,15 @@ def bisect(
         return search.run(module, options, tell)
 
 
+class _Where(NamedTuple):
+    """Where results differ first: entry, set of inputs, tensor, and how far it is from the original's."""
+
+    entry: str = ""
+    inputs: str = ""
+    tensor: str = ""
+    difference: str = ""
+
+
 class _Search:
     """One model's passes, each run on the same cases."""
 
@@ -334,48 +339,47 @@ class _Search:
             raise TflqError(Reason(f"the original does not run: {error}", module.source)) from error
 
     def run(self, module: Module, options: Options, progress: Callable[[str], None]) -> Bisection:
-        steps, found, source = [Checked(0, "read", "interpreter", True)], None, module.source
+        steps, finding, source = [Checked(0, "read", "interpreter", True)], None, module.source
         unchecked: list[str] = []
         ops = _ops(module)
         for number, step in enumerate(Pipeline(options.backend.lowering(options, "tfl"), "tfl").steps(module), 1):
             if not step.modified:
                 continue
             progress(f"running what {step.item.name} made")
-            checked, seen = self._check(number, step)
+            checked, where = self._check(number, step)
             steps.append(checked)
             if not checked.by:
                 unchecked.append(step.item.name)
                 continue
             if checked.equal:
-                found = None
-            elif found is None:
-                found = self._finding(number, step, ops, unchecked, seen)
+                finding = None
+            elif finding is None:
+                finding = self._finding(number, step, ops, unchecked, where)
             unchecked, ops = [], _ops(step.module)
         sets = tuple(dict.fromkeys(case.name for case in self._cases))
-        return Bisection(source, self._interpreter, tuple(steps), found, sets)
+        return Bisection(source, self._interpreter, tuple(steps), finding, sets)
 
-    def _check(self, number: int, step: Step) -> tuple[Checked, tuple[str, str, str, str]]:
-        """A step, and where it differs first: entry, set of inputs, tensor and how far it is away."""
+    def _check(self, number: int, step: Step) -> tuple[Checked, _Where]:
+        """A step, and where it differs first."""
         name = step.item.name
         by: Literal["interpreter", "evaluator"] = "evaluator" if step.form in ("integer", "tosa") else "interpreter"
-        nowhere = ("", "", "", "")
         try:
             if by == "evaluator":
                 got = evaluated(step.module, self._cases, self._want)
             else:
                 got = interpreted(self._path, step.module, self._cases, self._names, self._limits)
         except NotImplementedError as error:
-            return Checked(number, name, "", None, str(error)), nowhere
+            return Checked(number, name, "", None, str(error)), _Where()
         except RunError as error:
-            return Checked(number, name, "interpreter", False, f"does not run: {error}"), nowhere
+            return Checked(number, name, "interpreter", False, f"does not run: {error}"), _Where()
         except (ValueError, IndexError, KeyError, TypeError, AssertionError) as error:
             note = f"does not evaluate: {type(error).__name__}: {error}"
-            return Checked(number, name, "evaluator", False, note), nowhere
+            return Checked(number, name, "evaluator", False, note), _Where()
         where = self._first(got, step.module)
-        return Checked(number, name, by, where is None), where or nowhere
+        return Checked(number, name, by, where is None), where or _Where()
 
-    def _first(self, got: Sequence[Results], module: Module) -> tuple[str, str, str, str] | None:
-        """The first operator result that differs in a case whose outputs differ, or else the output."""
+    def _first(self, got: Sequence[Results], module: Module) -> _Where | None:
+        """The first operator result that differs in a case whose outputs differ; if there is none, the output."""
         for case, want, results in zip(self._cases, self._want, got, strict=True):
             apart = {n: text for n, array in want.outputs.items() if (text := self._apart(results.outputs[n], array))}
             if not apart:
@@ -384,36 +388,35 @@ class _Search:
                 if name in results.inner and name in want.inner:
                     text = self._apart(results.inner[name], want.inner[name])
                     if text:
-                        return case.entry, case.name, name, text
-            return case.entry, case.name, *next(iter(apart.items()))
+                        return _Where(case.entry, case.name, name, text)
+            return _Where(case.entry, case.name, *next(iter(apart.items())))
         return None
 
     def _apart(self, got: np.ndarray, want: np.ndarray) -> str:
-        """How far two arrays are from each other; empty if not by more than is accepted."""
-        found = difference(got, want, self._tolerance)
-        if found.accepted:
-            return ""
-        if found.problem:
-            return found.problem
-        return f"{found.differing} of {found.elements} elements, by up to {found.largest:g} {found.unit}"
+        """How far two arrays are from each other; empty if that is accepted."""
+        apart = difference(got, want, self._tolerance)
+        return "" if apart.accepted else str(apart)
 
-    def _finding(
-        self, number: int, step: Step, ops: _Ops, unchecked: Sequence[str], seen: tuple[str, str, str, str]
-    ) -> Finding:
-        entry, inputs, tensor, text = seen
-        op = _producer(step.module, entry, tensor) if tensor else None
+    def _finding(self, number: int, step: Step, ops: _Ops, unchecked: Sequence[str], where: _Where) -> Finding:
+        how_far = where.difference or "the model after it does not run"
+        finding = Finding(number, step.item.name, tuple(unchecked), where.tensor, where.inputs, how_far)
+        op = _producer(step.module, where.entry, where.tensor) if where.tensor else None
         place = None if op is None else op.location
-        name, passed = step.item.name, tuple(unchecked)
         if place is None:
-            return Finding(number, name, passed, tensor, inputs, text or "the model after it does not run")
-        decisions = (d for d in Decisions.of(step.module) if d.op.location == place)
-        decision = next(decisions, None)
-        found = Finding(number, name, passed, tensor, inputs, text, place.function, place.operator, place.opcode)
-        found = replace(found, before=ops.get(place, ()), after=_ops(step.module).get(place, ()))
+            return finding
+        finding = replace(
+            finding,
+            subgraph=place.function,
+            operator=place.operator,
+            opcode=place.opcode,
+            before=ops.get(place, ()),
+            after=_ops(step.module).get(place, ()),
+        )
+        decision = next((d for d in Decisions.of(step.module) if d.op.location == place), None)
         if decision is None:
-            return found
+            return finding
         return replace(
-            found,
+            finding,
             path=decision.path,
             reason=decision.reason,
             warning=decision.warning,
@@ -430,7 +433,7 @@ def _rule(decision: Decision) -> str:
 
 def _cases(runner: TfliteRunner, seeds: int, seed: int) -> Iterator[Case]:
     for key, sides in runner.entries.items():
-        for name, arrays in made(sides["inputs"], seeds, None, seed):
+        for name, arrays in made_inputs(sides["inputs"], seeds, None, seed):
             yield Case(key, name, dict(zip([n for n, _ in sides["inputs"]], arrays, strict=True)))
 
 
@@ -442,18 +445,18 @@ def _results(module: Module, entry: str) -> list[str]:
 def _producer(module: Module, entry: str, tensor: str) -> Op | None:
     function = function_of(module, entry)
     named = (op for op in function.ops if any(v.name == tensor for v in op.results))
-    signature = next((s for s in module.signatures or () if entry and s.key == entry), None)
+    signature = signature_of(module, entry)
     outputs = [] if signature is None else [v.producer for name, v in signature.outputs or () if name == tensor]
     return next(named, outputs[0] if outputs else None)
 
 
 def _ops(module: Module) -> dict[Location, tuple[str, ...]]:
     """What each operator of the source is now: names of ops, in order, each once."""
-    found: dict[int, tuple[Location, dict[str, None]]] = {}  # ops share their locations, whose hashes are slow
+    shared: dict[int, tuple[Location, dict[str, None]]] = {}  # ops share their locations, whose hashes are slow
     for op in module.ops():
         if op.location is not None:
-            found.setdefault(id(op.location), (op.location, {}))[1][op.name] = None
+            shared.setdefault(id(op.location), (op.location, {}))[1][op.name] = None
     joined: dict[Location, dict[str, None]] = {}
-    for place, names in found.values():
+    for place, names in shared.values():
         joined.setdefault(place, {}).update(names)
     return {place: tuple(names) for place, names in joined.items()}

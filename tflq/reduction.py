@@ -19,7 +19,7 @@ import numpy as np
 
 import tflq
 from tflq.backends import of_target
-from tflq.dialects.declare import Operator, Slot
+from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees
 from tflq.errors import (
     InvalidModelError,
@@ -44,8 +44,10 @@ from tflq.processes import Died, call
 from tflq.select.lowering import Mac
 from tflq.verification.comparison import verify
 from tflq.verification.difference import difference
-from tflq.verification.inputs import GivenInputs, check_inputs, files_of, given, loaded, made
-from tflq.verification.runner import RunError, Runner
+from tflq.verification.inputs import GivenInputs, check_inputs, files_of, given_inputs, load_inputs, made_inputs
+from tflq.verification.interface import function_number, signature_of
+from tflq.verification.runner import Child, Opened, RunError, opened_whole
+from tflq.verification.worker import Side
 
 # Delta debugging (Zeller and Hildebrandt 2002): the least part of a list that still fails.
 
@@ -54,9 +56,9 @@ T = TypeVar("T")
 
 
 def minimize(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """A part of items, in their order, that fails and of which no single one can be left out. `items` itself fails.
+    """A part of items, in their order, that fails, and does not without any single one of them. `items` itself fails.
 
-    A part is tried once. About 2 log2(n) are, if one item is at fault.
+    Each part is tried once: about 2 log2(n) parts, if one item is at fault.
     """
     kept, chunks = list(items), 2
     tried: set[tuple[T, ...]] = {tuple(kept)}
@@ -93,30 +95,27 @@ Recording: TypeAlias = Mapping[tuple[int, int], np.ndarray]
 """By function and number in its tensor table."""
 
 
-def input_sets(
-    runner: Runner, entry: str, seeds: int, own: GivenInputs | str | os.PathLike[str] | None
-) -> Iterator[list[np.ndarray]]:
+def input_sets(side: Side, seeds: int, own: GivenInputs | str | os.PathLike[str] | None) -> Iterator[list[np.ndarray]]:
     """The inputs of an entry, as `tflq.verify` makes them, or the user's own."""
-    side = runner.entries[entry]["inputs"]
     if own is not None:
-        yield from (given(side, arrays) for _, arrays in loaded(own))
+        yield from (given_inputs(side, arrays) for _, arrays in load_inputs(own))
     else:
-        yield from (arrays for _, arrays in made(side, seeds, None))
+        yield from (arrays for _, arrays in made_inputs(side, seeds, None))
 
 
 def record(path: Path, module: Module, entry: str, inputs: Sequence[np.ndarray], timeout: float) -> Recording:
     """Every tensor of every function of a model, after one run of an entry. Empty if the model does not run."""
     places = [(i, n) for i, function in enumerate(module.functions) for n in range(len(function.tensors))]
     try:
-        with Runner(str(path), resolver="reference", keep=True, timeout=timeout) as runner:
-            fetched = runner.run(entry, inputs, places).fetched
+        with opened_whole(str(path), keep=True, timeout=timeout) as opened:
+            opened.run(entry, inputs)
+            return {place: array for place in places if (array := opened.fetch(place)) is not None}
     except RunError:
         return {}
-    return {place: array for place, array in zip(places, fetched, strict=True) if array is not None}
 
 
 def invented(value: Value) -> np.ndarray:
-    """Random elements for a tensor of which nothing is known; open dims are 1."""
+    """Random elements for a tensor that was not recorded; open dims are 1."""
     element = value.type.element
     quantized = isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType))
     zero = element.zero_point if isinstance(element, UniformQuantizedType) else 0
@@ -127,7 +126,7 @@ def invented(value: Value) -> np.ndarray:
         "scales": [1.0] if quantized else [],
         "zero_points": [zero],
     }
-    return next(arrays for _, arrays in made([(value.name, description)], 1, None))[0]
+    return next(arrays for _, arrays in made_inputs([(value.name, description)], 1, None))[0]
 
 
 # The parts of a model that reduction tries: operators of one function, on the values that the model has there.
@@ -137,26 +136,26 @@ Candidate = tuple[bytes, dict[str, np.ndarray]]
 """A model, and arrays for its inputs by name."""
 
 SMALL: Final = 8
-"""Elements up to which axes, shapes and indices become constants, as most operators want them."""
+"""Axes, shapes and indices of up to so many elements become constants, as most operators want them."""
 
 
 def build(data: bytes, index: int, operators: Sequence[int], recording: Recording) -> Candidate:
-    """Some operators of function `index`, by number, of a model, and with them those that give what has no value."""
+    """Some operators of function `index` of a model, by number, with the ones that compute what cannot be an input."""
     module = read(data)
     function = module.functions[index]
     values = {value: recording.get((index, number)) for number, value in enumerate(function.tensors)}
     ops = _closed(function, {function.ops[i] for i in operators}, values)
     outside = read_from_outside(function, [op for op in function.ops if op in ops])
-    known = {v: _known(v, values.get(v)) for v in outside}
+    known = {v: invented(v) if (array := values.get(v)) is None else array for v in outside}
     constants = {v: array for v, array in known.items() if v.producer is not None and _is_small_shape(v, array, ops)}
     for value, array in known.items():
         value.type = _as_run(value.type, array)
-    made = part(module, index, ops, constants)
-    return write(made), {v.name: known[v] for v in made.main.inputs}
+    smaller = part(module, index, ops, constants)
+    return write(smaller), {v.name: known[v] for v in smaller.main.inputs}
 
 
 def _closed(function: Function, ops: set[Op], values: Mapping[Value, np.ndarray | None]) -> set[Op]:
-    """The ops, and those that give them what cannot be an input: resources, strings, packed integers."""
+    """The ops, and those that compute for them what cannot be an input: resources, strings, packed integers."""
     closed, wanted = set(ops), set[Value]()
     for op in reversed(function.ops):
         if not wanted.isdisjoint(op.results):
@@ -173,12 +172,8 @@ def _can_be_input(value: Value, array: np.ndarray | None) -> bool:
     return array is None or array.dtype == storage.dtype
 
 
-def _known(value: Value, array: np.ndarray | None) -> np.ndarray:
-    return invented(value) if array is None else array
-
-
 def _as_run(type: TensorType, array: np.ndarray) -> TensorType:
-    """A type whose shape the array has: the file's, unless the model runs with another."""
+    """A type with the array's shape: the file's, unless the model runs with another."""
     shape = type.shape
     fits = shape is not None and len(shape) == array.ndim
     if fits and shape is not None and all(a in (None, b) for a, b in zip(shape, array.shape, strict=True)):
@@ -189,15 +184,12 @@ def _as_run(type: TensorType, array: np.ndarray) -> TensorType:
 def _is_small_shape(value: Value, array: np.ndarray, ops: set[Op]) -> bool:
     if array.dtype.kind != "i" or array.size > SMALL:
         return False
-    uses = [slot for op in ops for slot, v in zip(_slots(op), op.operands, strict=False) if v is value]
+    declared = [op for op in ops if isinstance(op, Operator)]
+    uses = (s for op in declared for s, v in zip(op.operand_slots, op.operands, strict=False) if v is value)
     return all(slot.indices for slot in uses)
 
 
-def _slots(op: Op) -> Sequence[Slot]:
-    return op.operand_slots if isinstance(op, Operator) else ()
-
-
-# One model after another in the interpreter, in one process that is started anew when a model takes it down.
+# One model after another in the interpreter, in one process that is started again when a model takes it down.
 
 
 Inputs: TypeAlias = Mapping[str, np.ndarray]
@@ -209,7 +201,8 @@ class Interpreter:
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
-        self._runner: Runner | None = None
+        self._child: Child | None = None
+        self._opened: Opened | None = None
 
     def run(self, model: bytes, inputs: Inputs | Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs of a model on inputs by name, or in order. RunError if it does not run."""
@@ -217,25 +210,26 @@ class Interpreter:
             file.write(model)
             file.flush()
             try:
-                runner = self._open(file.name)
-                arrays = given(runner.entries[""]["inputs"], inputs) if isinstance(inputs, Mapping) else inputs
-                return runner.run("", arrays).outputs
+                opened = self._open(file.name)
+                side = opened.head["entries"][""]["inputs"]
+                return opened.run("", given_inputs(side, inputs) if isinstance(inputs, Mapping) else inputs)
             except RunError as error:
                 if error.fatal:
                     self.close()
                 raise
 
     def close(self) -> None:
-        if self._runner is not None:
-            self._runner.close()
-            self._runner = None
+        if self._child is not None:
+            self._child.close()
+            self._child = self._opened = None
 
-    def _open(self, path: str) -> Runner:
-        if self._runner is None:
-            self._runner = Runner(path, resolver="reference", keep=False, timeout=self._timeout)
-        else:
-            self._runner.reopen(path)
-        return self._runner
+    def _open(self, path: str) -> Opened:
+        self._child = self._child or Child("the interpreter", self._timeout)
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+        self._opened = Opened(self._child, {"model": path, "resolver": "reference"})
+        return self._opened
 
 
 # Whether a model fails, and how: what reduction asks of every part that it tries.
@@ -248,7 +242,7 @@ class Predicate(Protocol):
 
 
 Converted: TypeAlias = tuple[bytes, Mapping[str, Any]]
-"""A converted model, and the JSON form of its report: differences that it announces are no failures."""
+"""A converted model, and the JSON form of its report: differences that it announces are not failures."""
 
 
 def _converted(model: bytes, options: Mapping[str, Any]) -> Converted:
@@ -271,7 +265,7 @@ class Conversion:
         timeout: float = 120.0,
     ) -> None:
         """options: of `tflq.convert`. convert: the bytes of the converted model; by default `tflq.convert` with the
-        options. It runs in a process of its own for at most `timeout` seconds, the interpreter likewise."""
+        options. It and the interpreter each run in a process of their own, for at most `timeout` seconds."""
         self._convert = convert or partial(_converted, options=options or {})
         self._timeout = timeout
         self._original, self._result = Interpreter(timeout), Interpreter(timeout)
@@ -313,21 +307,21 @@ class Conversion:
         return "" if equal else "differs"
 
     def _verified(self, model: bytes, converted: bytes, report: Mapping[str, Any], inputs: Inputs) -> str:
-        """The kind of failure, where differences are none that the conversion or the original's kernels explain."""
+        """The kind of failure, apart from differences that the conversion or the original's kernels explain."""
         options: dict[str, Any] = {"report": report} if report else {}
         options |= {"inputs": inputs, "interface": False, "timeout": self._timeout}
         return {"differs": "differs", "failed": "does not run"}.get(verify(model, converted, **options).verdict, "")
 
 
 def _outcome(convert: Callable[[bytes], Converted | bytes], model: bytes) -> Converted | str:
-    """The converted model, or the kind of failure. A converter that makes no report gives the model alone."""
+    """The converted model, or the kind of failure. A converter without a report returns the model alone."""
     try:
         converted = convert(model)
         return converted if isinstance(converted, tuple) else (converted, {})
     except UnsupportedError as error:
         return f"refused: {error.reason.what}"
     except InvalidModelError:
-        return ""  # it is the part that is no model
+        return ""  # the part is not a valid model
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is what we look for
         return f"error: {type(error).__name__} in {_place(error)}"
 
@@ -477,10 +471,10 @@ def reduce(
     options = {"target": target, "mac": mac, "fallback": fallback, "format": format}
     with ExitStack() as stack:
         asked_for = predicate or stack.enter_context(Conversion(options, timeout=timeout))
-        found = _reduced(model, asked_for, start, seeds, inputs, timeout)
-    if found is not None and destination is not None:
-        found.save(Path(destination), force=force)
-    return found
+        reduction = _reduced(model, asked_for, start, seeds, inputs, timeout)
+    if reduction is not None and destination is not None:
+        reduction.save(Path(destination), force=force)
+    return reduction
 
 
 def _reduced(
@@ -499,12 +493,12 @@ def _reduced(
         path.write_bytes(data)
         search = _Search(data, module, predicate)
         for entry, arrays in _runs(path, module, seeds, inputs, timeout):
-            index = next((s.function for s in module.signatures or () if entry and s.key == entry), 0)
-            search.recording = _given(module, entry, index, arrays)
+            index = function_number(module, entry)
+            search.recording = _recorded_inputs(module, entry, index, arrays)
             if search.fails_whole(index):
                 search.recording = record(path, module, entry, arrays, timeout) or search.recording
-                found = search.smallest(index)
-                return Reduction(module.source, search.kind, *found, search.tried, time.monotonic() - start)
+                smallest = search.smallest(index)
+                return Reduction(module.source, search.kind, *smallest, search.tried, time.monotonic() - start)
     return None
 
 
@@ -520,21 +514,21 @@ def _name(model: str | os.PathLike[str] | bytes) -> str:
 def _runs(
     path: Path, module: Module, seeds: int, own: GivenInputs | str | os.PathLike[str] | None, timeout: float
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """Entries and inputs to try. A model that the interpreter does not open has its first function, on none."""
+    """Entries and inputs to try. If the interpreter does not open the model: its first function, without inputs."""
     try:
-        with Runner(str(path), resolver="reference", keep=False, timeout=timeout) as runner:
-            runs = [(key, arrays) for key in entries(module) for arrays in input_sets(runner, key, seeds, own)]
+        with opened_whole(str(path), keep=False, timeout=timeout) as opened:
+            sides = opened.head["entries"]
+            runs = [(key, arrays) for key in entries(module) for arrays in input_sets(sides[key]["inputs"], seeds, own)]
     except RunError:
         runs = [("", [])]
     yield from runs
 
 
-def _given(module: Module, entry: str, index: int, arrays: Sequence[np.ndarray]) -> Recording:
+def _recorded_inputs(module: Module, entry: str, index: int, arrays: Sequence[np.ndarray]) -> Recording:
     """The inputs of an entry, by their places."""
     function = module.functions[index]
     values = function.inputs
-    if entry:
-        signature = next(s for s in module.signatures or () if s.key == entry)
+    if (signature := signature_of(module, entry)) is not None:
         values = [value for _, value in sorted(signature.inputs or (), key=lambda pair: pair[0] or "")]
     numbers = {value: n for n, value in enumerate(function.tensors)}
     return {(index, numbers[v]): array for v, array in zip(values, arrays, strict=False)}
@@ -552,7 +546,7 @@ class _Search:
         self.tried = 0
 
     def fails_whole(self, index: int) -> bool:
-        """Whether a function fails; that kind of failure is what its parts are then asked for."""
+        """Whether a function fails; its parts must then fail in the same way."""
         self.kind = self._kind(self._part(index, self._all(index)))
         return bool(self.kind)
 

@@ -17,7 +17,7 @@ from tflq.cli import main
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, f32, i1, i8, resource
 from tflq.reduction import Conversion, Inputs, Interpreter, build, input_sets, record, reduce
-from tflq.verification.runner import Runner
+from tflq.verification.runner import opened_whole
 
 needs_interpreter = pytest.mark.skipif(
     not pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'"), reason=""
@@ -115,7 +115,7 @@ def test_kinds_of_conversions_that_fail(models: Path) -> None:
         with Conversion(convert=convert, timeout=timeout) as predicate:
             return predicate(data, {})
 
-    assert kind(raises) == "error: KeyError in predicates._outcome"
+    assert kind(raises) == "error: KeyError in reduction._outcome"
     assert kind(lambda _: os.kill(os.getpid(), signal.SIGKILL)) == "crash: SIGKILL"  # type: ignore[arg-type, return-value]
     assert kind(lambda _: os._exit(3)) == "crash: exit code 3"
     assert kind(hangs, 0.5) == "crash: no answer in 0.5 s"
@@ -164,8 +164,8 @@ def test_the_command_writes_a_part_that_its_line_shows(
 def test_every_operator_alone_gives_what_it_gives_in_the_model(name: str, models: Path) -> None:
     path = models / f"{name}.tflite"
     module = tflq.read(path)
-    with Runner(str(path), resolver="reference", keep=False, timeout=60) as runner:
-        arrays = next(input_sets(runner, "", 1, None))
+    with opened_whole(str(path), keep=False, timeout=60) as opened:
+        arrays = next(input_sets(opened.head["entries"][""]["inputs"], 1, None))
     recording = record(path, module, "", arrays, 60)
     places = {value.name: (0, n) for n, value in enumerate(module.main.tensors)}
     interpreter = Interpreter(60)

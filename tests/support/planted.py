@@ -139,6 +139,9 @@ class Plant(Pass):
         return PassResult(module, modified=True)
 
 
+Plant.__module__ = "tflq.planted"  # an error in a pass that is not tflq's own would be the user's
+
+
 def plant(fault: Fault, patch: pytest.MonkeyPatch) -> None:
     """Has every conversion make the fault, in the integer form."""
     simplification = pipelines._simplification

@@ -13,8 +13,8 @@ from support.harness import argument, one_op
 
 import tflq
 from tflq.cli import convert, sweep
-from tflq.cli.conversion_options import OF_ONE_MODEL
 from tflq.cli.main import run
+from tflq.cli.options import OF_ONE_MODEL
 from tflq.errors import OptionError
 from tflq.ir.types import UniformQuantizedType, i8
 from tflq.options import Fallback, Prefer, Semantics, State, asked, changed

@@ -17,7 +17,7 @@ from tflq.dialects.traits.quantization import Misreads
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import dialect
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
-from tflq.verification.inputs import _ONE_SCALE
+from tflq.verification.expectations import _ONE_SCALE
 from tflq.verification.model_file import ModelFile
 from tflq.verification.tflite_runner import indivisible
 
@@ -120,7 +120,7 @@ def test_what_the_report_of_a_conversion_warns_of_is_expected() -> None:
     (expected,) = result.expected
     assert (expected.operator, expected.reason, expected.within) == (0, "interpreters differ", None)
     assert all(difference.equal for difference in result.outputs.values())
-    with pytest.raises(tflq.OptionError, match="no report of a conversion"):
+    with pytest.raises(tflq.OptionError, match="this is not the report of a conversion"):
         tflq.verify(a, b, report={})
 
 

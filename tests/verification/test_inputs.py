@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tflq.errors import FileError, OptionError
-from tflq.verification.inputs import given, loaded, made
+from tflq.verification.inputs import given_inputs, load_inputs, made_inputs
 
 
 def tensor(
@@ -21,7 +21,7 @@ def tensor(
 
 
 def test_sets_and_their_names() -> None:
-    names = [name for name, _ in made([("x", tensor("int8", scale=0.1))], 2, [(2, 3)])]
+    names = [name for name, _ in made_inputs([("x", tensor("int8", scale=0.1))], 2, [(2, 3)])]
     assert names == ["random 0", "random 1", "minimum", "maximum", "zero point"]
 
 
@@ -30,7 +30,7 @@ def test_sets_and_their_names() -> None:
 )
 def test_edges_of_quantized_inputs(dtype: str, low: int, high: int, zero: int) -> None:
     side = [("x", tensor(dtype, (64, 64), scale=0.1, zero=zero))]
-    values = {name: arrays[0] for name, arrays in made(side, 1, [(64, 64)])}
+    values = {name: arrays[0] for name, arrays in made_inputs(side, 1, [(64, 64)])}
     assert {name: a.dtype.name for name, a in values.items()} == dict.fromkeys(values, dtype)
     assert [int(values[name].min()) for name in ("minimum", "maximum", "zero point")] == [low, high, zero]
     assert [int(values[name].max()) for name in ("minimum", "maximum", "zero point")] == [low, high, zero]
@@ -39,7 +39,7 @@ def test_edges_of_quantized_inputs(dtype: str, low: int, high: int, zero: int) -
 
 def test_floats_indices_and_strings() -> None:
     side = [("f", tensor("float32")), ("i", tensor("int32")), ("b", tensor("bool")), ("s", tensor("bytes_"))]
-    for _, (floats, indices, flags, texts) in made(side, 2, [(2, 3)] * 4):
+    for _, (floats, indices, flags, texts) in made_inputs(side, 2, [(2, 3)] * 4):
         assert np.abs(floats).max() <= 1
         assert set(np.unique(indices)) <= {0, 1}
         assert flags.dtype.name + texts.dtype.kind == "boolS"
@@ -47,7 +47,7 @@ def test_floats_indices_and_strings() -> None:
 
 def test_the_same_every_time_and_others_with_another_seed() -> None:
     side = [("x", tensor("int8", scale=0.1))]
-    one, other, third = (next(made(side, 3, [(2, 3)], seed))[1][0] for seed in (0, 0, 1))
+    one, other, third = (next(made_inputs(side, 3, [(2, 3)], seed))[1][0] for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, other)
     assert (one != third).any()
 
@@ -55,36 +55,36 @@ def test_the_same_every_time_and_others_with_another_seed() -> None:
 def test_given_by_name_or_in_order(tmp_path: Path) -> None:
     side = [("x", tensor("int8", batch=True)), ("y", tensor("float32"))]
     x, y = np.ones((7, 3), np.int8), np.ones((2, 3), np.float32)
-    assert [a.shape for a in given(side, {"y": y, "x": x})] == [(7, 3), (2, 3)]
+    assert [a.shape for a in given_inputs(side, {"y": y, "x": x})] == [(7, 3), (2, 3)]
     np.savez(tmp_path / "in.npz", x, y)
-    ((name, arrays),) = loaded(tmp_path / "in.npz")
-    assert (name, [a.dtype.name for a in given(side, arrays)]) == ("given", ["int8", "float32"])
+    ((name, arrays),) = load_inputs(tmp_path / "in.npz")
+    assert (name, [a.dtype.name for a in given_inputs(side, arrays)]) == ("given", ["int8", "float32"])
 
 
 def test_a_folder_of_arrays_by_input(tmp_path: Path) -> None:
     side = [("serving/x:0", tensor("int8")), ("y", tensor("float32"))]
     np.save(tmp_path / "serving_x_0.npy", np.ones((2, 3), np.int8))
     np.save(tmp_path / "y.npy", np.zeros((2, 3), np.float32))
-    ((name, arrays),) = loaded(tmp_path)
-    assert (name, [a.dtype.name for a in given(side, arrays)]) == ("given", ["int8", "float32"])
+    ((name, arrays),) = load_inputs(tmp_path)
+    assert (name, [a.dtype.name for a in given_inputs(side, arrays)]) == ("given", ["int8", "float32"])
 
 
 def test_a_folder_of_sets(tmp_path: Path) -> None:
     for name in "ab":
         np.savez(tmp_path / f"{name}.npz", x=np.ones((2, 3), np.int8))
-    assert [name for name, _ in loaded(tmp_path)] == ["a.npz", "b.npz"]
+    assert [name for name, _ in load_inputs(tmp_path)] == ["a.npz", "b.npz"]
 
 
 def test_a_single_input_takes_a_file_of_any_name(tmp_path: Path) -> None:
     np.save(tmp_path / "cat.npy", np.ones((2, 3), np.int8))
     for source in (tmp_path, tmp_path / "cat.npy"):
-        ((_, arrays),) = loaded(source)
-        assert given([("x", tensor("int8"))], arrays)[0].shape == (2, 3)
+        ((_, arrays),) = load_inputs(source)
+        assert given_inputs([("x", tensor("int8"))], arrays)[0].shape == (2, 3)
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"holds no \.npy files and no \.npz files"):
-        loaded(tmp_path)
+        load_inputs(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_empty_folder(tmp_path: Path) -> None:
 )
 def test_given_that_do_not_fit(arrays: dict[str, np.ndarray], message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        given([("x", tensor("int8"))], arrays)
+        given_inputs([("x", tensor("int8"))], arrays)
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04 not a zip", b"\x93NUMPY"])
@@ -107,4 +107,4 @@ def test_a_file_that_is_none(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "in.npz"
     path.write_bytes(data)
     with pytest.raises(FileError, match=r"in\.npz: not a readable \.npy or \.npz file"):
-        loaded(path)
+        load_inputs(path)

@@ -12,9 +12,8 @@ from verification.chains import chain
 
 import tflq
 from tflq.ir.types import UniformQuantizedType, f32, i8, i32
-from tflq.verification.inputs import Shapes, bound, chosen, open_in_both
+from tflq.verification.cases import Shapes, bound_shapes, chosen_shapes, largest_window, open_in_both
 from tflq.verification.model_file import ModelFile
-from tflq.verification.outcome import largest_window
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
@@ -28,7 +27,9 @@ def tensor(*signature: int) -> dict[str, Any]:
 
 def choices(*signatures: tuple[int, ...], window: int = 3, batch: int | None = None, runs: Any = None) -> list[Shapes]:
     side = [(f"x{i}", tensor(*signature)) for i, signature in enumerate(signatures)]
-    return chosen(side, window, bound(side, batch, {}), [False] * len(side), batch, runs or (lambda _: True))
+    return chosen_shapes(
+        side, window, bound_shapes(side, batch, {}), [False] * len(side), batch, runs or (lambda _: True)
+    )
 
 
 def test_two_sizes_above_the_window() -> None:
@@ -64,11 +65,11 @@ def test_an_open_model_and_one_that_is_bound(models: Path) -> None:
 
 def test_shapes_given() -> None:
     side = [("x", tensor(1, -1)), ("y", tensor(-1, 4))]
-    assert bound(side, 3, {"x": (2, 5)}) == [(2, 5), (3, 4)]
+    assert bound_shapes(side, 3, {"x": (2, 5)}) == [(2, 5), (3, 4)]
     with pytest.raises(tflq.OptionError, match="no input 'z'; its inputs are 'x', 'y'"):
-        bound(side, None, {"z": (1,)})
+        bound_shapes(side, None, {"z": (1,)})
     with pytest.raises(tflq.OptionError, match="input 'x' is of rank 2, the shape given for it of rank 1"):
-        bound(side, None, {"x": (1,)})
+        bound_shapes(side, None, {"x": (1,)})
 
 
 def convolution(dilation: int = 1) -> bytes:

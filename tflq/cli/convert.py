@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -13,12 +14,10 @@ import click
 
 from tflq.backends import DEFAULT, backend
 from tflq.cli import output
-from tflq.cli import output as streams
-from tflq.cli import output as talk
-from tflq.cli.conversion_options import FORMAT, FORMS, PARTS, complete_target, conversion_options
-from tflq.cli.main import BUG, Failure, SectionedCommand, Stopped
+from tflq.cli.main import BUG, INVALID, UNSUPPORTED, USAGE, Failure, SectionedCommand, Stopped
+from tflq.cli.options import FORMAT, FORMS, PARTS, conversion_options, json_option, target_option
 from tflq.cli.output import MODEL, Cell, is_stream
-from tflq.cli.verify import print_cost, print_report, print_timings, print_verdict, warnings
+from tflq.cli.report import print_cost, print_report, print_timings, print_verdict, warnings
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import Output, check_outputs, file_errors, replace_file
 from tflq.processes import Died, in_processes
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from tflq.cost import Cost
     from tflq.report import Report
 
-
-JSON_VERSION = 2
+JSON_VERSION: Final = 2
 
 
 class _Convert(SectionedCommand):
@@ -57,11 +55,9 @@ class _Convert(SectionedCommand):
     type=click.IntRange(1),
     help="Processes that convert models into DIR; by default as many as there are cores.",
 )
-@click.option(
-    "--target",
-    shell_complete=complete_target,
+@target_option(
+    "Which operators the result may use: integer or kernels (.tflite), tosa (.tosa, .mlir), or a target file.",
     metavar="NAME|PATH.toml",
-    help="Which operators the result may use: integer or kernels (.tflite), tosa (.tosa, .mlir), or a target file.",
 )
 @click.option(
     "--format",
@@ -97,7 +93,7 @@ class _Convert(SectionedCommand):
     is_flag=True,
     help="With -o: leave models whose files are in DIR, and go on with the others, as after Ctrl-C.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@json_option()
 @click.pass_context
 def command(
     context: click.Context,
@@ -123,8 +119,7 @@ def command(
         if dump_ir is not None or timings:
             raise click.UsageError("--dump-ir and --timings are for one model.")
         models = _sources(context, paths, report_path)
-
-        many = Many(folder, options, force=force, skip=skip, workers=workers, as_json=as_json, quiet=talk.quiet())
+        many = Many(folder, options, force=force, skip=skip, workers=workers, as_json=as_json, quiet=output.quiet())
         context.exit(convert_many(models, many))
     if len(paths) != 2:
         raise click.UsageError("Give a model IN and a file OUT, or models and folders IN... and a folder: -o DIR.")
@@ -135,14 +130,11 @@ def command(
     from tflq import convert
     from tflq.conversion import destinations, observed
 
-    given = streams.source(source)
     place = None if is_stream(destination) else destination
-    with talk.progress_talk(f"converting {streams.name_of(source)}", silent=as_json):
+    with output.progress(f"converting {output.name_of(source)}", silent=as_json):
         start = time.perf_counter()
-        if dump_ir is None:
-            conversion = convert(given, place, force=force, **options)
-        else:
-            conversion = observed(given, place, force=force, dump_ir=dump_ir, **options)
+        run = convert if dump_ir is None else partial(observed, dump_ir=dump_ir)
+        conversion = run(output.source(source), place, force=force, **options)
         seconds = time.perf_counter() - start
     if place is None:
         written = ["standard output"]
@@ -155,23 +147,44 @@ def command(
         check_outputs([*zip(written, written, strict=True), ("--report", report_path)], force=True)
         replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"], force=force)
     if as_json:
-        document = {"format": "tflq.conversion", "version": JSON_VERSION, "source": source, "destination": destination}
-        measures = {**conversion.cost.to_json(), "seconds": round(seconds, 4)}
-        document |= {"files": written, "options": options, **measures, "report": conversion.report.to_json()}
+        document = _document(source, destination, written, options, conversion.report, conversion.cost, seconds)
         if timings:
             from dataclasses import asdict
 
             document["timings"] = [asdict(row) for row in conversion.timings]
         output.print_json(document)
-    elif not talk.quiet():
-        made = f"{streams.name_of(source)} -> {', '.join(written)} in {seconds:.2f} s"
-        _print(conversion, made, timings=timings, err=place is None)
+    elif not output.quiet():
+        where = f"{output.name_of(source)} -> {', '.join(written)} in {seconds:.2f} s"
+        _print(conversion, where, timings=timings, err=place is None)
 
 
-def _print(conversion: Conversion, made: str, *, timings: bool, err: bool) -> None:
-    """The verdict, what was `made`, what it costs, and the report."""
+def _document(
+    source: str,
+    destination: str,
+    files: Sequence[str],
+    options: Mapping[str, Any],
+    report: Report,
+    cost: Cost,
+    seconds: float,
+) -> dict[str, Any]:
+    """A conversion in the form of JSON: docs/json.md."""
+    return {
+        "format": "tflq.conversion",
+        "version": JSON_VERSION,
+        "source": source,
+        "destination": destination,
+        "files": list(files),
+        "options": dict(options),
+        **cost.to_json(),
+        "seconds": round(seconds, 4),
+        "report": report.to_json(),
+    }
+
+
+def _print(conversion: Conversion, where: str, *, timings: bool, err: bool) -> None:
+    """The verdict, from where to where, what the result costs, and the report."""
     print_verdict(conversion.report.rows, err=err)
-    output.line(made, err=err)
+    output.line(where, err=err)
     print_cost(conversion.cost, err=err)
     output.line(err=err)
     print_report(conversion.report, err=err)
@@ -199,11 +212,11 @@ def _check(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Whether all that one conversion writes has a place of its own."""
+    """Checks that everything one conversion writes has a place of its own."""
     if os.path.isdir(destination):
         raise FileError(destination, "this is a folder", remedy="name a file, or say -o DIR")
-    outputs: list[Output] = [("OUT", streams.stream_or_path(destination, 1)), ("--report", report)]
-    inputs = streams.stream_or_path(source, 0), options["target"], *options["rules"]
+    outputs: list[Output] = [("OUT", output.stream_or_path(destination, 1)), ("--report", report)]
+    inputs = output.stream_or_path(source, 0), options["target"], *options["rules"]
     check_outputs(outputs, inputs=inputs, force=force)
     if report is not None and is_stream(report):
         raise OptionError(Reason("the report has no stream", value="-", remedy="--json prints it"))
@@ -215,7 +228,7 @@ def _check(
         if as_json:
             what = "--json and OUT '-' both go to standard output"
             raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
-        streams.check_output(text=backend(options["format"] or DEFAULT).text)
+        output.check_output(text=backend(options["format"] or DEFAULT).text)
 
 
 def _model(context: click.Context, path: str) -> str:
@@ -228,7 +241,7 @@ def _write(conversion: Conversion) -> None:
     if len(conversion.files) > 1:
         what = f"there is a file for each signature: {', '.join(conversion.files)}"
         raise OptionError(Reason(what, remedy="--signature says which"))
-    streams.write_output([conversion.data])
+    output.write_output([conversion.data])
 
 
 # `tflq convert IN... -o DIR`: many models, each on its own, and one summary.
@@ -237,18 +250,15 @@ def _write(conversion: Conversion) -> None:
 # DIR after an interruption is done: `--skip-existing` goes on with the rest.
 
 
-MANY_JSON_VERSION: Final = 2
-_WORDS: Final = {2: "failed", 3: "invalid model", 4: "not supported", BUG: "bug"}
-
-
+_WORDS: Final = {INVALID: "invalid model", UNSUPPORTED: "not supported", BUG: "bug"}
 _SUFFIXES: Final = (".tflite", ".tosa")
-"""Of the files in a folder that are models."""
+"""Of models in a folder."""
 
 
 @dataclass(frozen=True)
 class Many:
     """What is asked of a conversion into a folder. skip: files that are there already stay, and are not made again.
-    workers: processes; None for as many as there are cores."""
+    workers: processes; None for one per core."""
 
     folder: str
     options: Mapping[str, Any]
@@ -274,7 +284,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of a model: its report, or why there is none: a failure, or its files were there already."""
+    """What became of a model: a report, or a failure; neither if its files were there already."""
 
     source: str
     destination: Path
@@ -291,87 +301,83 @@ class _Outcome:
     def to_json(self, options: Mapping[str, Any]) -> dict[str, Any]:
         if self.failure is not None:
             return {**self.failure.to_json(), "source": self.source}
-        places = {"source": self.source, "destination": str(self.destination), "files": list(self.files)}
+        source, destination = self.source, str(self.destination)
         if self.report is None:
-            return {"format": "tflq.skipped", "version": MANY_JSON_VERSION, **places}
+            places = {"source": source, "destination": destination, "files": list(self.files)}
+            return {"format": "tflq.skipped", "version": JSON_VERSION, **places}
         assert self.cost is not None
-        return {
-            "format": "tflq.conversion",
-            "version": MANY_JSON_VERSION,
-            **places,
-            "options": dict(options),
-            **self.cost.to_json(),
-            "seconds": round(self.seconds, 4),
-            "report": self.report.to_json(),
-        }
+        return _document(source, destination, self.files, options, self.report, self.cost, self.seconds)
 
 
-def convert_many(given: Sequence[str], many: Many) -> int:
-    """Converts models, and those in folders, into a folder, which is made if it is not there; the worst of the exit
-    codes. Nothing is written if files would meet."""
+def convert_many(paths: Sequence[str], many: Many) -> int:
+    """Converts models, and those in folders, into a folder, which is made if it is missing. Returns the worst of the
+    exit codes. Nothing is written if two results would be the same file."""
     if many.force and many.skip:
         raise OptionError("--force replaces files, --skip-existing leaves them: give one of them")
     folder = Path(many.folder)
-    jobs = _jobs(given, folder, many)
+    jobs = _jobs(paths, folder, many)
     with file_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    found: dict[int, _Outcome] = {}
+    done: dict[int, _Outcome] = {}
     workers = many.workers or min(os.cpu_count() or 1, len(jobs))
     try:
-        with talk.progress_talk("converting", silent=many.as_json, total=len(jobs)) as display:
+        with output.progress("converting", silent=many.as_json, total=len(jobs)) as show:
             for number, outcome in _run(jobs, workers):
-                found[number] = outcome
-                if display is not None:
-                    display.advance(display.task_ids[0])
+                done[number] = outcome
+                show("", len(done))
     except (KeyboardInterrupt, Stopped):
-        done = f"{len(found)} of {len(jobs)} are done; the same command with --skip-existing goes on with the rest"
-        output.line(done, err=True)
+        rest = f"{len(done)} of {len(jobs)} are done; the same command with --skip-existing goes on with the rest"
+        output.line(rest, err=True)
         raise
-    outcomes = _apart([found[number] for number in range(len(jobs))])
+    outcomes = _apart([done[number] for number in range(len(jobs))])
     seconds = time.perf_counter() - start
     code = max(outcome.failure.code if outcome.failure else 0 for outcome in outcomes)
     if many.as_json:
         from tflq.cost import total
 
-        document = {"format": "tflq.conversions", "version": MANY_JSON_VERSION, "destination": str(folder)}
+        document = {"format": "tflq.conversions", "version": JSON_VERSION, "destination": str(folder)}
         document |= {"exit_code": code, "seconds": round(seconds, 4), "cost": total(_costs(outcomes)).to_json()}
         document |= {"skipped": sum(outcome.skipped for outcome in outcomes)}
         output.print_json({**document, "conversions": [outcome.to_json(many.options) for outcome in outcomes]})
         return code
-    if not talk.quiet():
-        _many_print(outcomes, folder, seconds)
-    _print_failures(outcomes)
+    if not many.quiet:
+        _print_outcomes(outcomes, folder, seconds)
+    for outcome in outcomes:
+        if outcome.failure is not None:
+            outcome.failure.show()
     return code
 
 
-def _jobs(given: Sequence[str], folder: Path, many: Many) -> list[_Job]:
+def _jobs(paths: Sequence[str], folder: Path, many: Many) -> list[_Job]:
     """A job per model, all places checked."""
-    models = [model for path in given for model in _models(Path(path), folder)]
+    models = [model for path in paths for model in _models(Path(path), folder)]
     suffix = backend(many.format).suffixes[0]
     places = [folder / inside.parent / f"{inside.stem}.{suffix}" for _, inside in models]
     sources = [os.fspath(source) for source, _ in models]
     inputs = *sources, many.options.get("target"), *many.options.get("rules", ())
     check_outputs(zip(sources, places, strict=True), inputs=inputs, force=many.force or many.skip, folders=True)
-    return [_Job(source, place, inputs, many, talk.verbosity()) for source, place in zip(sources, places, strict=True)]
+    return [
+        _Job(source, place, inputs, many, output.verbosity()) for source, place in zip(sources, places, strict=True)
+    ]
 
 
 def _models(path: Path, folder: Path) -> list[tuple[Path, Path]]:
-    """A model, or those in a folder, each with its path in the output folder, but for its suffix. What is in the output
-    folder is a result, and no model to convert."""
+    """A model, or those in a folder, each with its path in the output folder, suffix apart. Files in the output folder
+    are results, and are not converted."""
     if not path.is_dir():
         return [(path, Path(path.name))]
     root, results = path.resolve(), folder.resolve()
     if root == results:
         raise OptionError(Reason("the models to convert are in this folder", str(folder), remedy="write to another"))
     inside = [
-        each.relative_to(path)
-        for each in sorted(path.rglob("*"))
-        if each.suffix in _SUFFIXES and not each.is_dir() and results not in each.resolve().parents
+        file.relative_to(path)
+        for file in sorted(path.rglob("*"))
+        if file.suffix in _SUFFIXES and not file.is_dir() and results not in file.resolve().parents
     ]
     if not inside:
         raise FileError(str(path), f"there is no model in this folder: no {' or '.join(_SUFFIXES)} file")
-    return [(path / each, each) for each in inside]
+    return [(path / name, name) for name in inside]
 
 
 def _run(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[int, _Outcome]]:
@@ -384,7 +390,7 @@ def _run(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[int, _Outcome]]:
             job = jobs[number]
             what = f"its process ended ({answer}), perhaps for want of memory"
             reason = Reason(what, job.source, remedy="with --workers 1 it has the machine for itself")
-            failure = Failure("Died", BUG, str(reason), (reason.to_json(),))
+            failure = Failure.because("Died", BUG, reason)
             yield number, _Outcome(job.source, job.destination, 0.0, failure=failure)
         else:
             yield number, answer
@@ -399,7 +405,7 @@ def _convert(job: _Job) -> _Outcome:
     try:
         if job.many.skip and (there := _there(job, options)):
             return _Outcome(job.source, job.destination, 0.0, there)
-        with talk.spoken(job.verbosity):
+        with output.spoken(job.verbosity):
             conversion = convert(job.source, **options)
             places = destinations(conversion.module, conversion.format, job.destination)
             files = tuple(place for place, _ in places)
@@ -418,8 +424,8 @@ def _convert(job: _Job) -> _Outcome:
 
 
 def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The files of a conversion if all of them are there. TOSA has one for each of several signatures: which these are
-    is read from the model, if there is a file of such a name."""
+    """The files of a conversion if all of them are there. TOSA has one per signature if there are several: their names
+    are read from the model, if there is a file that could be one."""
     from tflq.conversion import expected_places
 
     if job.destination.is_file():
@@ -435,22 +441,22 @@ def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _apart(outcomes: Sequence[_Outcome]) -> list[_Outcome]:
-    """The outcomes; of two that wrote the same file for a signature, the latter failed."""
+    """The outcomes; where two wrote the same file for a signature, the second one failed."""
     written: dict[str, str] = {}
-    found = []
+    checked = []
     for outcome in outcomes:
         for path in outcome.files:
             other = written.setdefault(path, outcome.source)
             if other is not outcome.source:
                 reason = Reason(f"{other} and {outcome.source} were both written to it", path, remedy="rename one")
-                failure = Failure("FileError", 2, str(reason), (reason.to_json(),))
+                failure = Failure.because("FileError", USAGE, reason)
                 outcome = replace(outcome, files=(), report=None, failure=failure)
                 break
-        found.append(outcome)
-    return found
+        checked.append(outcome)
+    return checked
 
 
-def _many_print(outcomes: Sequence[_Outcome], folder: Path, seconds: float) -> None:
+def _print_outcomes(outcomes: Sequence[_Outcome], folder: Path, seconds: float) -> None:
     done = [outcome.report for outcome in outcomes if outcome.report is not None]
     skipped = sum(outcome.skipped for outcome in outcomes)
     colour = "green" if len(done) + skipped == len(outcomes) else "red"
@@ -460,21 +466,17 @@ def _many_print(outcomes: Sequence[_Outcome], folder: Path, seconds: float) -> N
         print_verdict([row for report in done for row in report.rows])
     output.line(f"{folder}{os.sep} in {seconds:.2f} s")
     if costs := _costs(outcomes):
-        _print_total(costs)
+        from tflq.cost import total
+
+        print_cost(total(costs))
+        if unknown := sum(cost.arena is not None and cost.arenas is None for cost in costs):
+            output.line(f"not in this sum: {unknown} model{'s' * (unknown > 1)} whose arena is unknown before a run")
     output.line()
     head = ["file", "outcome", "integer", "float", "kept", "size", "arena"]
     output.table(head, [_row(outcome, folder) for outcome in outcomes], right=(2, 3, 4))
     for outcome in outcomes:
         if outcome.report is not None:
             output.warnings([f"{outcome.source}: {text}" for text in warnings(outcome.report)])
-
-
-def _print_total(costs: Sequence[Cost]) -> None:
-    from tflq.cost import total
-
-    print_cost(total(costs))
-    if unknown := sum(cost.arena is not None and cost.arenas is None for cost in costs):
-        output.line(f"not in this sum: {unknown} model{'s' * (unknown > 1)} whose arena is unknown before a run")
 
 
 def _row(outcome: _Outcome, folder: Path) -> list[Cell]:
@@ -491,9 +493,3 @@ def _row(outcome: _Outcome, folder: Path) -> list[Cell]:
 
 def _costs(outcomes: Sequence[_Outcome]) -> list[Cost]:
     return [outcome.cost for outcome in outcomes if outcome.cost is not None]
-
-
-def _print_failures(outcomes: Sequence[_Outcome]) -> None:
-    for outcome in outcomes:
-        if outcome.failure is not None:
-            outcome.failure.show()

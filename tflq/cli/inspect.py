@@ -8,28 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
-from tflq.cli.conversion_options import complete_target
+from tflq.cli.options import TARGETS, json_option, target_option
 from tflq.cli.output import MODEL, Cell, name_of, source
-from tflq.cli.verify import VERDICT_COLOURS as COLOURS
-from tflq.cli.verify import arena, print_verdict, types, warnings
+from tflq.cli.report import COLOURS, arena, print_verdict, types, warnings
 
 if TYPE_CHECKING:
     from tflq.inspection import FunctionSummary, Summary, TensorSummary
     from tflq.report import Report
-
-__all__ = ["command"]
 
 
 @click.command()
 @click.argument("model", type=MODEL)
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
-@click.option(
-    "--target",
-    shell_complete=complete_target,
-    help="The target that --why and --format convert for: integer (the default), kernels, tosa, or a file.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@target_option(f"The target that --why and --format convert for: {TARGETS}")
+@json_option("Print as JSON.")
 @click.option(
     "--format",
     "form",
@@ -44,20 +37,20 @@ def command(model: str, target: str | None, *, ir: bool, why: bool, as_json: boo
         raise click.UsageError("--ir is a form of its own: give it without --why and --json.")
     import tflq
 
-    found = tflq.inspect(source(model), target=target)
+    inspection = tflq.inspect(source(model), target=target)
     if form or why:
-        with output.progress(f"converting {name_of(model)}", quiet=as_json):
-            _ = found.explored if form else found.report
+        with output.progress(f"converting {name_of(model)}", silent=as_json):
+            _ = inspection.explored if form else inspection.report
     if form:
-        click.echo(json.dumps(found.explored.stages, allow_nan=False))
-        if found.explored.refused is not None:
-            raise found.explored.refused
+        click.echo(json.dumps(inspection.explored.stages, allow_nan=False))
+        if inspection.explored.refused is not None:
+            raise inspection.explored.refused
     elif why:
-        output.print_json(found.report.to_json()) if as_json else print_why(found.report)
+        output.print_json(inspection.report.to_json()) if as_json else print_why(inspection.report)
     elif ir:
-        click.echo(found.text)
+        click.echo(inspection.text)
     else:
-        output.print_json(found.to_json()) if as_json else print_summary(found.summary, found.bytes)
+        output.print_json(inspection.to_json()) if as_json else print_summary(inspection.summary, inspection.bytes)
 
 
 def print_why(report: Report) -> None:

@@ -20,7 +20,6 @@ import click
 
 import tflq
 from tflq.cli import output
-from tflq.cli import output as talk
 from tflq.cli.output import Undelivered, open_standard_streams
 from tflq.collector import RARELY
 from tflq.errors import (
@@ -35,9 +34,8 @@ from tflq.errors import (
 )
 from tflq.light import dataclass
 
-# What `--help` says beside what click makes of the commands: their order in groups, sections of options, examples.
-#
-# `docs/cli.md` has the same (`scripts/make_cli_docs.py`), and a test runs every example.
+# What `--help` says in addition to click: groups of commands, sections of options, examples. `docs/cli.md` has the same
+# (`scripts/make_cli_docs.py`), and a test runs every example.
 
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -110,8 +108,9 @@ _ALL: Final = "tflq.help_all"
 
 
 class SectionedCommand(click.Command):
-    """A command whose options stand in sections: `sections` has the names of their parameters, and what is in none
-    comes last. most_used: those that `--help` shows; `--help-all`, and docs/cli.md, have all. Empty: `--help` has."""
+    """A command whose options are listed in sections, by the names of their parameters; the others come last.
+
+    most_used: those that `--help` shows; `--help-all` and docs/cli.md have all. Empty: `--help` shows all."""
 
     sections: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     most_used: ClassVar[tuple[str, ...]] = ()
@@ -184,29 +183,28 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """What an error becomes. What is none of the library's or the system's is a bug; its traceback goes to a
+        """What an error becomes. One that is neither the library's nor the system's is a bug; its traceback goes to a
         file."""
         if isinstance(error, (click.Abort, KeyboardInterrupt)):
-            return cls._of("Interrupted", 130, Reason("interrupted"))
+            return cls.because("Interrupted", 130, Reason("interrupted"))
         if isinstance(error, Stopped):
-            return cls._of("Stopped", 128 + error.signal, Reason(f"told to stop, by signal {error.signal}"))
+            return cls.because("Stopped", 128 + error.signal, Reason(f"told to stop, by signal {error.signal}"))
         if isinstance(error, click.ClickException):
-            return cls._of("OptionError", error.exit_code, _usage(error))
+            return cls.because("OptionError", error.exit_code, _usage(error))
         if isinstance(error, TflqError):
             code = next((code for kind, code in _CODES if isinstance(error, kind)), USAGE)
             message = "\n  ".join([str(error), *getattr(error, "__notes__", ())])
             kind = "InternalError" if code == BUG else type(error).__name__
-            found = cls(
-                kind, code, message, tuple(_with_remedy(kind, reason, error.remedy) for reason in error.reasons)
-            )
-            return found if code != BUG else found._reported(error)
+            reasons = tuple(_with_remedy(kind, reason, error.remedy) for reason in error.reasons)
+            failure = cls(kind, code, message, reasons)
+            return failure if code != BUG else failure._reported(error)
         if isinstance(error, OSError):
-            return cls._of("FileError", USAGE, Reason(error.strerror or str(error), str(error.filename or "")))
+            return cls.because("FileError", USAGE, Reason(error.strerror or str(error), str(error.filename or "")))
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return cls._of("InternalError", BUG, Reason(what))._reported(error)
+        return cls.because("InternalError", BUG, Reason(what))._reported(error)
 
     @classmethod
-    def _of(cls, kind: str, code: int, reason: Reason) -> Failure:
+    def because(cls, kind: str, code: int, reason: Reason) -> Failure:
         return cls(kind, code, str(reason), (_with_remedy(kind, reason),))
 
     def _reported(self, error: BaseException) -> Failure:
@@ -217,11 +215,8 @@ class Failure:
         with tempfile.NamedTemporaryFile("w", prefix="tflq-bug-", suffix=".txt", delete=False) as file:
             file.write(f"tflq {tflq.__version__}, Python {sys.version}, {sys.platform}\n{sys.argv}\n\n")
             traceback.print_exception(error, file=file)
-        message = (
-            f"internal error: {self.message}\n"
-            f"This is a bug of tflq's own. Please report it with the model and the file {file.name}."
-        )
         remedy = f"report it with the model and the file {file.name}"
+        message = f"internal error: {self.message}\nThis is a bug of tflq's own. Please {remedy}."
         return Failure(self.kind, BUG, message, tuple({**reason, "remedy": remedy} for reason in self.reasons))
 
     def to_json(self) -> dict[str, Any]:
@@ -252,17 +247,17 @@ _REMEDIES: Final = {
     "Stopped": "start it again: no file was left half-written",
     "UnsupportedError": "convert the part before it (--cut), or write a rule for it (--rules)",
 }
-"""What can be done where an error itself does not say it."""
+"""Remedies for errors that do not have their own."""
 
 
 def _with_remedy(kind: str, reason: Reason, general: str = "") -> dict[str, Any]:
     """A reason in the form of JSON, always with a remedy: its own, the error's, or that of its class."""
-    found = reason.to_json()
-    return found if found["remedy"] else {**found, "remedy": general or _REMEDIES.get(kind, "see the message")}
+    document = reason.to_json()
+    return document if document["remedy"] else {**document, "remedy": general or _REMEDIES.get(kind, "see the message")}
 
 
 def _usage(error: click.ClickException) -> Reason:
-    """What click has against a command line, in the words of our errors."""
+    """What click says is wrong with a command line, in the form of our errors."""
     context = getattr(error, "ctx", None)
     remedy = f"see {context.command_path if context else 'tflq'} --help"
     if isinstance(error, click.NoSuchOption):
@@ -276,27 +271,21 @@ def _usage(error: click.ClickException) -> Reason:
     return Reason(text[:1].lower() + text[1:] if not text.startswith("IN ") else text, remedy=remedy)
 
 
-COMMANDS: Final = {
-    "convert": "tflq.cli.convert",
-    "inspect": "tflq.cli.inspect",
-    "ops": "tflq.cli.ops",
-    "verify": "tflq.cli.verify",
-    "reduce": "tflq.cli.reduce",
-    "bisect": "tflq.cli.bisect",
-    "sweep": "tflq.cli.sweep",
-    "opt": "tflq.cli.opt",
-}
+COMMANDS: Final = tuple(name for commands in GROUPS.values() for name in commands)
+"""Each is `command` in the module of `tflq.cli` that is called like it."""
 
+RARELY: Final = 50_000
+"""New objects from one garbage collection to the next, as in `tflq.conversion`, which imports too much to ask it."""
 CLOSED: Final = 141
-"""The exit code where what reads standard output ends early, as that of a process that SIGPIPE ends."""
+"""The exit code if the reader of standard output ends early: that of a process ended by SIGPIPE."""
 
 
 class _SystemError(Exception):
-    """An error of the system, under a name that click does not know: it ends the process at a closed pipe, silently."""
+    """An error of the system, hidden from click, which would end the process silently at a closed pipe."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are each in a module of their own, as `command`."""
+    """A group whose commands are imported when they are used, each from a module, as `command`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -304,7 +293,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return with_examples(talk.add_options(import_module(COMMANDS[cmd_name]).command), cmd_name)
+        return with_examples(output.add_options(import_module(f"tflq.cli.{cmd_name}").command), cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -356,7 +345,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def stop_by_exception() -> None:
-    """Has the signals that tell a process to stop raise `Stopped` in it."""
+    """Makes the signals that tell a process to stop raise `Stopped` in it."""
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _stop)

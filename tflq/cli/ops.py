@@ -11,34 +11,27 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
-from tflq.cli.conversion_options import complete_target
+from tflq.cli.options import json_option, target_option
 from tflq.cli.output import Cell
-from tflq.cli.verify import types
+from tflq.cli.report import types
 from tflq.errors import OptionError, Reason
 
 if TYPE_CHECKING:
     from tflq.coverage.table import CoverageRow
-
-__all__ = ["command"]
 
 JSON_VERSION = 2
 COLOURS = {"integer": "green", "table": "green", "float": "yellow", "refused": "red"}
 
 
 @click.command()
-@click.option(
-    "--target",
-    shell_complete=complete_target,
-    metavar="NAME|PATH.toml",
-    help="integer (the default), kernels, tosa, or a file of TFLite kernels.",
-)
+@target_option("integer (the default), kernels, tosa, or a file of TFLite kernels.", metavar="NAME|PATH.toml")
 @click.option("--operator", metavar="NAME", help="Only operators whose name contains this.")
 @click.option(
     "--fresh",
     is_flag=True,
     help="Compute the table anew (some seconds) instead of printing the one that comes with this version.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option("Print as JSON.")
 def command(target: str | None, operator: str | None, *, fresh: bool, as_json: bool) -> None:
     """Show what becomes of each operator, on each signature.
 
@@ -76,7 +69,7 @@ def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list
     from tflq.tosa.operands import load_target as load_tosa
 
     chosen = load_tosa() if target == "tosa" else load_target(target)
-    with output.progress("asking the engine", quiet=quiet):
+    with output.progress("asking the engine", silent=quiet):
         return getattr(chosen, "name", "tosa"), list(coverage(chosen, operator))
 
 

@@ -9,17 +9,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from tflq.cli import output
-from tflq.cli import output as talk
 from tflq.cli.output import MODEL, name_of, source, stream_or_path
 from tflq.files import check_outputs, replace_file
-
-__all__ = ["command"]
 
 RULES = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def complete_passes(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What `-p` completes to: the last of its passes."""
+    """Completes the last pass of `-p`."""
     from tflq.named_passes import named_passes
 
     before, comma, last = incomplete.rpartition(",")
@@ -78,7 +75,7 @@ def command(file: str, pipeline: str | None, rules: tuple[Path, ...], destinatio
     passes = parse_pipeline(pipeline, named_passes(*rules)) if pipeline is not None else None
     module = read_any_form(source(file))
     if passes is not None:
-        with talk.progress_talk(f"running passes on {name_of(file)}"):
+        with output.progress(f"running passes on {name_of(file)}"):
             module = passes.run(module).module
     if destination is None:
         sys.stdout.write(print_module(module))

@@ -1,4 +1,4 @@
-"""What the commands print with: lines, tables, sizes, JSON, and progress on a terminal.
+"""What the commands read from and print to: standard streams, lines, tables, JSON, and progress on a terminal.
 
 Colour and width are as rich finds them: the terminal's, or what NO_COLOR, FORCE_COLOR and COLUMNS say. A table wraps
 its cells to fit; where nobody says a width, in a pipe, each row is one line, whole.
@@ -13,20 +13,18 @@ import os
 import select
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tflq.errors import FileError, OptionError, Reason, nearest, plain_numbers
-from tflq.logs import DEBUG, INFO, logger
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
     from rich.console import Console
-    from rich.progress import Progress, TaskID
 
 
 # Standard input and output: `-` as a model, and what is printed, which is written whole, or an error says so.
@@ -54,7 +52,7 @@ class _Model(click.Path):
 
 
 def _nearest_file(path: str) -> str:
-    """What to do where a file is not there."""
+    """The remedy if a file is missing."""
     folder, name = os.path.split(path)
     try:
         there = os.listdir(folder or os.curdir)
@@ -66,12 +64,12 @@ def _nearest_file(path: str) -> str:
 MODEL = _Model(dir_okay=False, allow_dash=True)
 """The path of a model as text, in which `-` is standard input and `./-` a file of that name."""
 FILE = _Model(dir_okay=False, path_type=Path)
-"""The path of a model that is no stream."""
+"""The path of a model or another file; `-` is a file of that name."""
 
 
 class Undelivered(BaseException):
     """A standard stream does not take what is printed. `closed`: what reads it has ended, such as `head`; else `error`
-    is for the user. It is no Exception, so that nothing between the printing and `main` handles it."""
+    is for the user. Not an Exception, so that nothing between the printing and `main` handles it."""
 
     def __init__(self, stream: str, cause: OSError) -> None:
         super().__init__(stream, cause)
@@ -108,10 +106,10 @@ class _Whole(io.RawIOBase):
 
 
 def open_standard_streams() -> None:
-    """Has standard output and error write all, or raise `Undelivered`; names of tensors that they cannot show are
-    escaped. Terminals, and streams that are no files, stay as they are.
+    """Makes standard output and error write everything, or raise `Undelivered`; names of tensors that they cannot show
+    are escaped. Terminals, and streams that are not files, stay as they are.
 
-    The place of a stream that is closed is taken, lest the next file that is opened gets it, and what is printed.
+    The number of a closed stream is taken: otherwise the next file that is opened gets it, and what is printed.
     """
     for number in range(3):
         try:
@@ -137,7 +135,7 @@ def _whole(number: int, name: str, stream: Any) -> Any:
 
 
 class _Input(io.BytesIO):
-    """What standard input held."""
+    """The content of standard input."""
 
     name = "<stdin>"
 
@@ -147,17 +145,17 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 def stream_or_path(path: str, stream: int) -> str | int:
-    """What `tflq.files` checks: `-` as the number of its stream."""
+    """The number of the stream for `-`, as `tflq.files` takes it; any other path as it is."""
     return stream if is_stream(path) else path
 
 
 def name_of(path: str) -> str:
-    """What messages call the source."""
+    """The name of a source in messages."""
     return "standard input" if is_stream(path) else path
 
 
 def source(path: str) -> str | _Input:
-    """What the library reads a model from: a path, or all of standard input."""
+    """A source for the library: the path, or all of standard input."""
     if not is_stream(path):
         return path
     if sys.stdin.isatty():
@@ -165,13 +163,8 @@ def source(path: str) -> str | _Input:
     return _Input(sys.stdin.buffer.read())
 
 
-def size_of(given: str | _Input) -> int:
-    """Bytes of a source."""
-    return len(given.getbuffer()) if isinstance(given, _Input) else os.stat(given).st_size
-
-
 def check_output(*, text: bool) -> None:
-    """OptionError if standard output is a terminal: that gets no models but in the form of text."""
+    """OptionError if standard output is a terminal, unless the model is written as text."""
     if sys.stdout.isatty() and not text:
         raise OptionError(Reason("standard output is a terminal", value=STREAM, remedy="redirect it, or name a file"))
 
@@ -184,136 +177,7 @@ def write_output(pieces: Iterable[Any]) -> None:
     sys.stdout.buffer.flush()
 
 
-# What listens to the library's logger for the commands: lines on stderr, or the stage in a display.
-
-
-class Listening:
-    """A handler on the library's logger, until it is called."""
-
-    def __init__(self, handler: logging.Handler) -> None:
-        self._log = logger()
-        self._handler, self._before = handler, self._log.level
-        self._log.addHandler(handler)
-        self._log.setLevel(logging.DEBUG)
-
-    def __call__(self) -> None:
-        self._log.removeHandler(self._handler)
-        self._log.setLevel(self._before)
-
-
-def lines(level: int) -> Listening:
-    """Prints up to the level, without warnings: the commands print these themselves."""
-    handler = logging.StreamHandler()
-    handler.setLevel(level)
-    handler.setFormatter(logging.Formatter("tflq: %(message)s"))
-    handler.addFilter(lambda record: record.levelno < logging.WARNING)
-    return Listening(handler)
-
-
-def stages(display: Progress, task: TaskID, what: str) -> Listening:
-    """Shows the stage that has begun."""
-    return Listening(_Stages(display, task, what))
-
-
-class _Stages(logging.Handler):
-    def __init__(self, display: Progress, task: TaskID, what: str) -> None:
-        super().__init__(logging.DEBUG)
-        self._display, self._task, self._what = display, task, what
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if stage := getattr(record, "begins", ""):
-            self._display.update(self._task, description=f"{self._what}: {stage}")
-
-
-# How much the commands say beside their result: `-v`, `-q`, and progress on a terminal.
-
-
-_QUIET = "tflq.quiet"
-_VERBOSE = "tflq.verbose"
-
-
-def add_options(command: click.Command) -> click.Command:
-    """Gives a command, or each command of a group, `-v` and `-q`."""
-    if isinstance(command, click.Group):
-        for each in command.commands.values():
-            add_options(each)
-    elif not any(parameter.name == "verbose" for parameter in command.params):
-        command.params += [
-            click.Option(
-                ["-v", "--verbose"],
-                count=True,
-                expose_value=False,
-                callback=_verbose,
-                help="Report each stage and its time on stderr; -vv reports each pass, too.",
-            ),
-            click.Option(
-                ["-q", "--quiet"],
-                is_flag=True,
-                expose_value=False,
-                callback=_quiet,
-                help="Print only the result of the command, and errors.",
-            ),
-        ]
-    return command
-
-
-def quiet() -> bool:
-    """Whether the user wants no more than results and errors."""
-    context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get(_QUIET))
-
-
-def verbosity() -> int:
-    """How often `-v` was given."""
-    context = click.get_current_context(silent=True)
-    return 0 if context is None else int(context.meta.get(_VERBOSE, 0))
-
-
-@contextmanager
-def spoken(count: int) -> Iterator[None]:
-    """Has the library's logger say what `-v`, given so often, asks for."""
-    if not count:
-        yield
-        return
-
-    detach = lines(DEBUG if count > 1 else INFO)
-    try:
-        yield
-    finally:
-        detach()
-
-
-def _quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
-    context.meta[_QUIET] = value
-
-
-def _verbose(context: click.Context, _: click.Parameter, count: int) -> None:
-    context.meta[_VERBOSE] = count
-    if count:
-        context.with_resource(spoken(count))
-
-
-@contextmanager
-def progress_talk(what: str, *, silent: bool = False, total: int | None = None) -> Iterator[Progress | None]:
-    """Shows what is going on, and for how long, where someone can see it: on a terminal, unless `silent`, `-q` or `-v`
-    is asked for. `total`: how many things there are to do, for a bar; the display's first task counts them."""
-    if silent or verbosity() or quiet() or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    counted = (BarColumn(), MofNCompleteColumn()) if total is not None else ()
-    columns = SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        task = display.add_task(escape(what), total=total)
-        detach = stages(display, task, escape(what)) if total is None else None
-        try:
-            yield display
-        finally:
-            if detach is not None:
-                detach()
+# Lines, tables, sizes, JSON.
 
 
 Cell = str | tuple[str, str]
@@ -325,7 +189,7 @@ NARROWEST = 12
 ALIGNED = 48
 """Without a width, what is longer than this does not push the next column to the right."""
 _ASKED = ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE")
-"""What makes rich print in colours or in a width even where no terminal is."""
+"""Variables that make rich print in colours or in a width even without a terminal."""
 _CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n not in (9, 10)}
 
 
@@ -340,8 +204,8 @@ def line(*cells: Cell, err: bool = False) -> None:
     _print([cells], err=err)
 
 
-def heading(text: str, *, err: bool = False) -> None:
-    line((text, "bold"), err=err)
+def heading(text: str) -> None:
+    line((text, "bold"))
 
 
 def field(name: str, value: object, *, err: bool = False) -> None:
@@ -386,8 +250,8 @@ def table(
     total: bool = False,
     err: bool = False,
 ) -> None:
-    """Columns as wide as they need to be, those of `right` set right; where the width does not suffice, the widest
-    columns of text wrap. Nothing is cut. `total`: the last row is set off."""
+    """Prints columns as wide as they need to be, those of `right` aligned right; where that is too wide, the widest
+    columns of text wrap. Nothing is cut off. `total`: the last row is bold."""
     cells: list[list[Cell]] = [[(text, "dim") for text in head], *map(list, rows)]
     if total:
         cells[-1] = [(_text(cell), f"bold {_style(cell)}".strip()) for cell in cells[-1]]
@@ -405,29 +269,29 @@ def _columns(
     """Rows in columns of the widths given, or as wide as their longest cell."""
     most = width(err)
     longest = [max((len(_cell(row[i])) for row in rows), default=0) for i in range(len(widths))]
-    found = [n if width is None else max(width, n) for width, n in zip(widths, longest, strict=True)]
+    fitted = [n if width is None else max(width, n) for width, n in zip(widths, longest, strict=True)]
     if most is None:
-        found = [n if i in right else min(n, ALIGNED) for i, n in enumerate(found)]
+        fitted = [n if i in right else min(n, ALIGNED) for i, n in enumerate(fitted)]
     else:
         flexible = [i for i, width in enumerate(widths) if i not in right and width is None]
-        _shrink(found, flexible, sum(found) + len(gap) * (len(found) - 1) - most)
+        _shrink(fitted, flexible, sum(fitted) + len(gap) * (len(fitted) - 1) - most)
     lines = []
     for row in rows:
         wrapped = [
-            [_cell(cell)] if most is None or i in right else _wrap(_cell(cell), found[i]) for i, cell in enumerate(row)
+            [_cell(cell)] if most is None or i in right else _wrap(_cell(cell), fitted[i]) for i, cell in enumerate(row)
         ]
         for number in range(max(map(len, wrapped))):
             parts: list[Cell] = []
             for i, pieces in enumerate(wrapped):
                 text = pieces[number] if number < len(pieces) else ""
-                text = text.rjust(found[i]) if i in right else text.ljust(found[i])
+                text = text.rjust(fitted[i]) if i in right else text.ljust(fitted[i])
                 parts += [(text, _style(row[i])), gap]
             lines.append(_stripped(parts))
     _print(lines, err=err)
 
 
 def _shrink(widths: list[int], flexible: Sequence[int], excess: int) -> None:
-    """Takes what is too much from the widest of the columns that can wrap, one place at a time."""
+    """Narrows the widest of the columns that can wrap, one character at a time, until nothing is too much."""
     while excess > 0 and flexible:
         widest = max(flexible, key=lambda i: widths[i])
         if widths[widest] <= NARROWEST:
@@ -498,8 +362,127 @@ def _print(lines: Sequence[Sequence[Cell]], *, err: bool) -> None:
     _console(err).print(whole, soft_wrap=width(err) is None)
 
 
+# How much the commands say besides their result: `-v`, `-q`, and progress on a terminal.
+
+
+_QUIET = "tflq.quiet"
+_VERBOSE = "tflq.verbose"
+
+
+def add_options(command: click.Command) -> click.Command:
+    """Gives a command, or each command of a group, `-v` and `-q`."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            add_options(each)
+    elif not any(parameter.name == "verbose" for parameter in command.params):
+        command.params += [
+            click.Option(
+                ["-v", "--verbose"],
+                count=True,
+                expose_value=False,
+                callback=_verbose,
+                help="Report each stage and its time on stderr; -vv reports each pass, too.",
+            ),
+            click.Option(
+                ["-q", "--quiet"],
+                is_flag=True,
+                expose_value=False,
+                callback=_quiet,
+                help="Print only the result of the command, and errors.",
+            ),
+        ]
+    return command
+
+
+def _quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[_QUIET] = value
+
+
+def _verbose(context: click.Context, _: click.Parameter, count: int) -> None:
+    context.meta[_VERBOSE] = count
+    context.with_resource(spoken(count))
+
+
+def quiet() -> bool:
+    """Whether the user wants no more than results and errors."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_QUIET))
+
+
+def verbosity() -> int:
+    """How often `-v` was given."""
+    context = click.get_current_context(silent=True)
+    return 0 if context is None else int(context.meta.get(_VERBOSE, 0))
+
+
 @contextmanager
-def progress(what: str, *, quiet: bool) -> Iterator[None]:
-    """Shows that work is going on, where someone can see it, and not with `--json`."""
-    with progress_talk(what, silent=quiet):
+def spoken(count: int) -> Iterator[None]:
+    """Prints what the library logs, as far as `-v`, given `count` times, asks for it. Warnings are left out: the
+    commands print these themselves."""
+    if not count:
         yield
+        return
+    from tflq.contract import DEBUG, INFO
+
+    handler = logging.StreamHandler()
+    handler.setLevel(DEBUG if count > 1 else INFO)
+    handler.setFormatter(logging.Formatter("tflq: %(message)s"))
+    handler.addFilter(lambda record: record.levelno < logging.WARNING)
+    with _listening(handler):
+        yield
+
+
+@contextmanager
+def _listening(handler: logging.Handler) -> Iterator[None]:
+    """Adds a handler to the library's logger for a while."""
+    from tflq.contract import logger
+
+    log = logger()
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+class _Stages(logging.Handler):
+    """Tells which stage of the library has begun."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.DEBUG)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if stage := getattr(record, "begins", ""):
+            self._tell(stage)
+
+
+@contextmanager
+def progress(what: str, *, silent: bool = False, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """Shows what is going on, and for how long, where someone can see it: on a terminal, unless `silent`, `-q` or `-v`
+    is asked for. With `total`, the number of things to do, there is a bar; without it the library's stages are shown.
+
+    Yields show(what, done, total), which says what is done now and how far it is; "" and None leave that as it was.
+    """
+    if silent or verbosity() or quiet() or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    counted = (BarColumn(), MofNCompleteColumn()) if total is not None else ()
+    columns = SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn()
+    with ExitStack() as stack:
+        display = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+        task = display.add_task(escape(what), total=total)
+
+        def show(now: str, done: int | None = None, total: int | None = None) -> None:
+            display.update(task, description=escape(now) or None, completed=done, total=total)
+
+        if total is None:
+            stack.enter_context(_listening(_Stages(lambda stage: show(f"{what}: {stage}"))))
+        yield show

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output
-from tflq.cli.conversion_options import complete_target, conversion_options
+from tflq.cli.main import DIFFERS
+from tflq.cli.options import TARGETS, conversion_options, json_option, seeds_option, target_option, timeout_option
 from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
     from tflq.reduction import Reduction
-
-__all__ = ["command"]
 
 
 @click.command()
@@ -25,35 +24,23 @@ __all__ = ["command"]
     "--output",
     "destination",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where the part goes (.tflite), its inputs beside it (.npz). By default MODEL.reduced.tflite, in this folder.",
+    help="Where the part goes (.tflite), with its inputs next to it (.npz). By default ./MODEL.reduced.tflite.",
 )
-@click.option(
-    "--target",
-    shell_complete=complete_target,
-    help="What the conversion is for: integer (the default), kernels, tosa, or a file.",
-)
+@target_option(f"What the conversion is for: {TARGETS}")
 @conversion_options("mac", "fallback")
 @click.option(
     "--inputs", type=FILE, metavar="FILE.npz", help="Run on these inputs (arrays by input name) instead of random ones."
 )
-@click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
-@click.option(
-    "--timeout", type=float, default=120.0, show_default=True, help="Seconds that a conversion or run may take."
-)
+@seeds_option(2)
+@timeout_option(120.0, "Seconds that a conversion or run may take.")
 @click.option("--force", is_flag=True, help="Replace existing files; what is read is never replaced.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@json_option()
 def command(
     model: Path,
     destination: Path | None,
     *,
-    target: str | None,
-    mac: str,
-    fallback: str,
-    inputs: Path | None,
-    seeds: int,
-    timeout: float,
-    force: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Find the smallest part of MODEL whose conversion still differs, fails or crashes.
 
@@ -63,27 +50,26 @@ def command(
     import tflq
 
     path = destination or Path(f"{model.stem}.reduced.tflite")
-    options: dict[str, Any] = {"target": target, "mac": mac, "fallback": fallback}
-    with output.progress(f"reducing {model}", quiet=as_json):
-        found = tflq.reduce(model, path, inputs=inputs, seeds=seeds, timeout=timeout, force=force, **options)
-    if found is None:
+    with output.progress(f"reducing {model}", silent=as_json):
+        reduction = tflq.reduce(model, path, **options)
+    if reduction is None:
         output.print_json({"format": "tflq.reduction", "kind": ""}) if as_json else click.echo("it does not fail")
         return
     arrays = path.with_suffix(".npz")
-    line = _line(path, arrays, options, verifies=found.kind in ("differs", "dies", "does not run"))
+    line = _line(path, arrays, options, verifies=reduction.kind in ("differs", "dies", "does not run"))
     if as_json:
-        output.print_json(found.to_json() | {"model": str(path), "inputs": str(arrays), "command": line})
+        output.print_json(reduction.to_json() | {"model": str(path), "inputs": str(arrays), "command": line})
     else:
-        print_reduction(found, path, arrays, line)
-    click.get_current_context().exit(5)
+        print_reduction(reduction, path, arrays, line)
+    click.get_current_context().exit(DIFFERS)
 
 
-def print_reduction(found: Reduction, path: Path, arrays: Path, line: str) -> None:
-    output.heading(f"{found.source}: {found.kind}")
-    output.field("operators", f"{len(found.operators)} of {found.total}")
-    for place in found.operators:
+def print_reduction(reduction: Reduction, path: Path, arrays: Path, line: str) -> None:
+    output.heading(f"{reduction.source}: {reduction.kind}")
+    output.field("operators", f"{len(reduction.operators)} of {reduction.total}")
+    for place in reduction.operators:
         click.echo(f"  {place}")
-    output.field("found in", f"{found.seconds:.1f} s, {found.tried} parts tried")
+    output.field("found in", f"{reduction.seconds:.1f} s, {reduction.tried} parts tried")
     output.field("written to", f"{path}, inputs {arrays}")
     output.field("try it", line)
 
@@ -93,13 +79,13 @@ def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) 
     from tflq.backends import of_target
 
     converted = path.with_suffix(f".converted.{of_target(options['target'], static=True).suffixes[0]}")
-    given = [
+    words = [
         word
         for name, usual in (("target", None), ("mac", "integer"), ("fallback", "float"))
         if options[name] != usual
         for word in (f"--{name}", str(options[name]))
     ]
-    convert = shlex.join(["tflq", "convert", str(path), str(converted), "--force", *given])
+    convert = shlex.join(["tflq", "convert", str(path), str(converted), "--force", *words])
     if not verifies:
         return convert
     return f"{convert} && {shlex.join(['tflq', 'verify', str(path), str(converted), '--inputs', str(arrays)])}"

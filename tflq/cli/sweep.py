@@ -9,15 +9,23 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import click
 
 from tflq.cli import output
-from tflq.cli import output as talk
-from tflq.cli.conversion_options import FORMS, OF_ONE_MODEL, PARTS, complete_target, conversion_options
-from tflq.cli.main import SectionedCommand
+from tflq.cli.main import DIFFERS, SectionedCommand
+from tflq.cli.options import (
+    FORMS,
+    OF_ONE_MODEL,
+    PARTS,
+    conversion_options,
+    json_option,
+    seeds_option,
+    target_option,
+    timeout_option,
+    tolerance_options,
+)
 from tflq.errors import OptionError, Reason, nearest
 
 if TYPE_CHECKING:
@@ -26,8 +34,7 @@ if TYPE_CHECKING:
     from tflq.sweep.sweeping import Outcome
 
 
-DIFFERS = 5
-INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}
+SIGNALS = signal.SIGINT, signal.SIGTERM
 CAUSES = 12
 
 OF_MANY = tuple(name for name in PARTS if name not in OF_ONE_MODEL)
@@ -37,7 +44,7 @@ SWEPT = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 class SweepGroup(click.Group):
-    """The commands of sweeps; what names none of them is sources for `run`."""
+    """The commands of sweeps; any other first word is a source for `run`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -49,7 +56,7 @@ class SweepGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             if (meant := nearest(args[0], self.commands)) and not Path(args[0]).exists():
-                what = f"'{args[0]}' is no command of sweep, and no file or folder"
+                what = f"'{args[0]}' is neither a command of sweep nor a file or folder"
                 raise OptionError(Reason(what, value=args[0], remedy=meant))
             args = ["run", *args]
         return super().parse_args(ctx, args)
@@ -78,29 +85,23 @@ class _Run(SectionedCommand):
 @command.command("run", cls=_Run)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("-o", "--output", "folder", metavar="DIR", type=FOLDER, required=True, help="Where results go.")
-@click.option(
-    "--target",
-    "targets",
-    shell_complete=complete_target,
+@target_option(
+    "integer, kernels, tosa, or a target's file; may be repeated.",
+    name="targets",
     metavar="NAME|PATH.toml",
     multiple=True,
     default=("integer",),
     show_default=True,
-    help="integer, kernels, tosa, or a target's file; may be repeated.",
 )
 @conversion_options(*FORMS, *OF_MANY)
 @click.option("--workers", type=click.IntRange(0), default=0, help="Processes at once; one per CPU by default.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Run on a Dask cluster: tcp://HOST:PORT.")
-@click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, help="Seconds for one model.")
+@timeout_option(300.0, "Seconds for one model.", least=0.1)
 @click.option("--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB for one model.")
-@click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="Sets of random inputs.")
+@seeds_option(2)
 @click.option("--xnnpack/--no-xnnpack", default=True, show_default=True, help="Run the default kernels, too.")
 @click.option("--time", is_flag=True, help="Measure what a run takes before and after: seconds more for each model.")
-@click.option(
-    "--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that differ by at most this many counts."
-)
-@click.option("--atol", type=click.FloatRange(0), default=0, help="Accept floats that differ by at most this ...")
-@click.option("--rtol", type=click.FloatRange(0), default=0, help="... plus this share of the original's value.")
+@tolerance_options(0, 0)
 @click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted: rewrites its DIR.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 @click.option("--only", metavar="PATTERN", multiple=True, help="Only models whose id matches or contains this.")
@@ -119,10 +120,10 @@ class _Run(SectionedCommand):
 @click.option(
     "--fail-on",
     metavar="KIND,...",
-    callback=lambda _, __, given: _kinds(given),
+    callback=lambda _, __, text: _kinds(text),
     help="More changes that exit with 5: slower, larger, new, gone, renamed, content, cause ...",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@json_option()
 def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any) -> None:
     """Convert the models of each SOURCE to each target, verify them against the originals, and write DIR.
 
@@ -132,14 +133,14 @@ def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any
     from tflq.sweep.driver import StoppedError
     from tflq.sweep.sweeping import run_sweep
 
-    with _stopping() as received, Display(quiet=as_json or talk.quiet()) as display:
+    with _stopping() as received, Display(quiet=as_json or output.quiet()) as display:
         try:
             outcome = run_sweep(sources, folder, observer=display, stop=lambda: bool(received), **options)
         except StoppedError:
             outcome = None
     if outcome is None:
         click.echo(f"tflq: interrupted; the same command with --resume goes on with {folder}", err=True)
-        click.get_current_context().exit(INTERRUPTED[received[0]])
+        click.get_current_context().exit(128 + received[0])
     if as_json:
         output.print_json(_document(outcome, folder))
     else:
@@ -166,23 +167,21 @@ def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None
 @command.command("diff")
 @click.argument("a", metavar="A", type=PLACE)
 @click.argument("b", metavar="B", type=PLACE)
-@click.option("--fail-on", metavar="KIND,...", callback=lambda _, __, given: _kinds(given), help="As for a sweep.")
-@click.option("--json", "as_json", is_flag=True, help="Print the changes as JSON.")
+@click.option("--fail-on", metavar="KIND,...", callback=lambda _, __, text: _kinds(text), help="As for a sweep.")
+@json_option("Print the changes as JSON.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the changes as Markdown.")
 def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, as_markdown: bool) -> None:
     """Show what changed from sweep A to sweep B, each a folder or a baseline.json. Exit code 5 if something got worse.
 
     Times are not compared: only a sweep with --baseline runs again what seems slower.
     """
-    from tflq.sweep.baseline import compare, failing, options_of, read_entries
+    from tflq.sweep.baseline import changes_document, compare, failing, options_of, read_entries
     from tflq.sweep.store import other_options
 
     changes = compare(read_entries(a), read_entries(b))
     options = other_options(options_of(a), options_of(b))
     if as_json:
-        document = {"format": "tflq.sweep-changes", "version": 1, "changes": [c.to_json() for c in changes]}
-        document |= {"options": options}
-        output.print_json(document)
+        output.print_json(changes_document(changes) | {"options": options})
     elif as_markdown:
         from tflq.sweep.page import markdown_changes
 
@@ -198,7 +197,7 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
 @click.argument("folder", metavar="DIR", type=SWEPT)
 @click.argument("earlier", metavar="[EARLIER]...", nargs=-1, type=PLACE)
 def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
-    """Write the page of the sweep in DIR again, other sweeps beside it: folders, or baseline.json files.
+    """Write the page of the sweep in DIR again, with EARLIER sweeps next to it: folders, or baseline.json files.
 
     It rewrites DIR/index.html. What changed since the first of them is listed.
     """
@@ -213,22 +212,24 @@ def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
 
 
 for _one in command.commands.values():
-    talk.add_options(_one)
+    output.add_options(_one)
 
 
-def _kinds(given: str | None) -> tuple[str, ...]:
+def _kinds(text: str | None) -> tuple[str, ...]:
     from tflq.sweep.baseline import KINDS
 
-    kinds = tuple(filter(None, (given or "").split(",")))
+    kinds = tuple(filter(None, (text or "").split(",")))
     for kind in kinds:
         if kind not in KINDS:
-            raise click.BadParameter(f"'{kind}' is none of {', '.join(KINDS)}")
+            raise click.BadParameter(f"'{kind}' is not one of {', '.join(KINDS)}")
     return kinds
 
 
 def _document(outcome: Outcome, folder: Path) -> dict[str, Any]:
+    from tflq.sweep.baseline import changes_document
+
     head = {"format": "tflq.sweep-summary", "version": 1, "folder": str(folder), "failed": outcome.failed}
-    changes = None if outcome.changes is None else [change.to_json() for change in outcome.changes]
+    changes = None if outcome.changes is None else changes_document(outcome.changes)["changes"]
     return {**head, **outcome.summary.to_json(), "changes": changes, "pinned": outcome.pinned}
 
 
@@ -242,7 +243,7 @@ def _stopping() -> Iterator[list[signal.Signals]]:
             raise KeyboardInterrupt
         received.append(signal.Signals(number))
 
-    before = {number: signal.signal(number, hear) for number in INTERRUPTED}
+    before = {number: signal.signal(number, hear) for number in SIGNALS}
     try:
         yield received
     finally:
@@ -323,9 +324,7 @@ class Display:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
@@ -345,20 +344,19 @@ class Display:
         self._running[id, target] = stage, self._running.get((id, target), ("", time.monotonic()))[1]
 
     def finished(self, result: dict[str, Any]) -> None:
-        self._running.pop((result["id"], result["target"]), None)
+        from tflq.sweep.result import key_of, label
+
+        self._running.pop(key_of(result), None)
         self._done += 1
         self._counts[result["status"]] += 1
         if self._quiet:
             return
         if not result["expected"]:
-            line = f"{result['status']:<15} {self._shown(result['id'])} [{result['target']}] {result['why']}"
+            line = f"{result['status']:<15} {label(key_of(result), self._prefix)} {result['why']}"
             self._print(line[:300])
         if self._live is None and time.monotonic() - self._said > EVERY:
             self._said = time.monotonic()
             self._print(f"{self._done} of {self._total} {self._left()}")
-
-    def _shown(self, id: str) -> str:
-        return id.removeprefix(self._prefix)
 
     def _print(self, line: str) -> None:
         if self._live is None:
@@ -378,11 +376,13 @@ class Display:
         from rich.console import Group
         from rich.text import Text
 
+        from tflq.sweep.result import label
+
         self._bar.update(self._task, total=self._total or None, completed=self._done, left=self._left())
         now = time.monotonic()
         counts = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
         lines = [
-            f"  {stage:<9} {now - since:5.0f} s  {self._shown(id)} [{target}]"
-            for (id, target), (stage, since) in self._running.items()
+            f"  {stage:<9} {now - since:5.0f} s  {label(key, self._prefix)}"
+            for key, (stage, since) in self._running.items()
         ]
         return Group(self._bar, Text(counts), *map(Text, lines))

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tflq.cli import output
-from tflq.cli import output as talk
-from tflq.cli.conversion_options import shape_option
-from tflq.cli.output import FILE, Cell
+from tflq.cli.main import DIFFERS
+from tflq.cli.options import json_option, seed_option, seeds_option, shape_option, timeout_option, tolerance_options
+from tflq.cli.output import FILE
 from tflq.files import check_outputs, replace_file
 
 if TYPE_CHECKING:
-    from tflq.analysis.arena import Arena
-    from tflq.conversion import Timing
-    from tflq.cost import Cost
-    from tflq.report import Outcome, Report, Row
     from tflq.verification.difference import Difference
     from tflq.verification.outcome import Verification
 
 
-DIFFERS = 5
 COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red"}
 SHOWN = 10
 
@@ -40,8 +32,8 @@ SHOWN = 10
     metavar="FILE.npz|FOLDER",
     help="Run on these inputs: an .npz file of arrays by name, a folder of .npz files, or one .npy file per input.",
 )
-@click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the random inputs.")
+@seeds_option(2)
+@seed_option()
 @click.option("--layers", is_flag=True, help="Compare operator results too: where do the models begin to differ?")
 @click.option(
     "--html",
@@ -65,15 +57,7 @@ SHOWN = 10
     default=True,
     help="Compare names, types, quantization and signatures, or only what the outputs hold, by position.",
 )
-@click.option(
-    "--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that differ by at most this many counts."
-)
-@click.option(
-    "--atol",
-    type=click.FloatRange(0),
-    help="Accept floats that differ by at most this ... Without both: 0, with a TOSA file what TOSA leaves open.",
-)
-@click.option("--rtol", type=click.FloatRange(0), help="... plus this share of the original's value.")
+@tolerance_options(None, None, " Without both: 0, with a TOSA file what TOSA leaves open.")
 @click.option(
     "--report",
     type=FILE,
@@ -85,8 +69,8 @@ SHOWN = 10
     is_flag=True,
     help="Measure what a run takes in each: in turns, with the default kernels and delegate, on one thread.",
 )
-@click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@timeout_option(600.0)
+@json_option()
 def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
     """Run models A and B, in the interpreter or (TOSA files) on the TOSA reference model, and compare them.
 
@@ -103,12 +87,7 @@ def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, 
         check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
 
-    with talk.progress_talk("opening the models", silent=as_json, total=0) as display:
-
-        def show(what: str, done: int, total: int) -> None:
-            if display is not None:
-                display.update(display.task_ids[0], description=what, completed=done, total=total)
-
+    with output.progress("opening the models", silent=as_json, total=0) as show:
         result = tflq.verify(a, b, progress=show, **options)
     if page is not None:
         from tflq.pages.layers import layers_page
@@ -147,11 +126,11 @@ def print_verification(result: Verification) -> None:
 
 
 def _print_runs(result: Verification) -> None:
-    made = [run for run in result.runs if not run.skipped]
-    if made:
-        output.field("inputs", ", ".join(dict.fromkeys(run.inputs for run in made)))
-    shapes = list(dict.fromkeys(run.shapes for run in made if run.shapes))
-    if len(shapes) > len({run.entry for run in made}):
+    done = [run for run in result.runs if not run.skipped]
+    if done:
+        output.field("inputs", ", ".join(dict.fromkeys(run.inputs for run in done)))
+    shapes = list(dict.fromkeys(run.shapes for run in done if run.shapes))
+    if len(shapes) > len({run.entry for run in done}):
         listed = [", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in each) for each in shapes]
         output.field("shapes", "; ".join(listed))
     for run in result.runs:
@@ -159,10 +138,10 @@ def _print_runs(result: Verification) -> None:
             where = f"signature '{run.entry}', " if run.entry else ""
             what = f"{where}inputs '{run.inputs}': the original does not run: {run.skipped}"
             output.warnings([f"{what}; give it others with --inputs"])
-    if result.tolerance.ulps and any(found.unit == "absolute" for found in result.outputs.values()):
+    if result.tolerance.ulps and any(difference.unit == "absolute" for difference in result.outputs.values()):
         far = f"{result.tolerance.ulps:g} float32 ulps of their tensor's largest value"
-        output.field("tolerance", f"floats up to {far}: TOSA does not say them to the last bit")
-    rows = [_row(f"{entry}: {name}" if entry else name, found) for (entry, name), found in result.outputs.items()]
+        output.field("tolerance", f"floats up to {far}: TOSA does not define them to the last bit")
+    rows = [_row(f"{entry}: {name}" if entry else name, apart) for (entry, name), apart in result.outputs.items()]
     if rows:
         click.echo()
         head = ["output", "elements", "differing", "largest", "mean", "cosine", "SNR"]
@@ -170,19 +149,19 @@ def _print_runs(result: Verification) -> None:
         click.echo()
 
 
-def _row(name: str, found: Difference) -> list[str]:
-    differing = f"{found.differing} ({found.share:.2%})"
-    if found.problem:
-        return [name, str(found.elements), differing, found.problem, "", "", ""]
-    unit = f" {found.unit}" if found.unit == "LSB" else ""
-    measures = ["-" if math.isnan(x) else text for x, text in _measures(found)]
-    return [name, str(found.elements), differing, f"{found.largest:.4g}{unit}", *measures]
+def _row(name: str, apart: Difference) -> list[str]:
+    differing = f"{apart.differing} ({apart.share:.2%})"
+    if apart.problem:
+        return [name, str(apart.elements), differing, apart.problem, "", "", ""]
+    unit = f" {apart.unit}" if apart.unit == "LSB" else ""
+    measures = ["-" if math.isnan(x) else text for x, text in _measures(apart)]
+    return [name, str(apart.elements), differing, f"{apart.largest:.4g}{unit}", *measures]
 
 
-def _measures(found: Difference) -> list[tuple[float, str]]:
+def _measures(apart: Difference) -> list[tuple[float, str]]:
     """Mean, cosine, and signal to noise, with how they are shown."""
-    ratio = "∞" if math.isinf(found.snr) else f"{found.snr:.1f} dB"
-    return [(found.mean, f"{found.mean:.3g}"), (found.cosine, f"{found.cosine:.6f}"), (found.snr, ratio)]
+    ratio = "∞" if math.isinf(apart.snr) else f"{apart.snr:.1f} dB"
+    return [(apart.mean, f"{apart.mean:.3g}"), (apart.cosine, f"{apart.cosine:.6f}"), (apart.snr, ratio)]
 
 
 def _print_expected(result: Verification) -> None:
@@ -216,164 +195,3 @@ def _print_layers(result: Verification) -> None:
         click.echo(f"  {divergence}")
     if len(layers.diverging) > SHOWN:
         click.echo(f"  and {len(layers.diverging) - SHOWN} more")
-
-
-# What `tflq convert` and `tflq inspect --why` say of a conversion, the verdict first.
-
-
-LABELS: Final = {
-    "float": "computed in float",
-    "kept": "kept as they are",
-    "kernel": "kernels of the target",
-    "unquantized": "without quantized tensors",
-}
-VERDICT_COLOURS: Final = {"integer": "green", "float": "yellow", "kept": "yellow", "kernel": "green", "unquantized": ""}
-UNKNOWN: Final = "unknown before a run"
-"""An arena that depends on the values that are computed."""
-KINDS, NUMBERS = 5, 8
-"""So many kinds of operators, and numbers of operators, are listed."""
-COUNTS = ("integer", "float", "kept")
-
-
-def verdict(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """What became of the operators, a label and what it holds of each way: the integer one first."""
-    ways: dict[str, list[Row]] = {}
-    for row in rows:
-        ways.setdefault(row.outcome, []).append(row)
-    total = len(rows)
-    found = [("integer", f"{len(ways.get('integer', ()))} of {total} operator{'s' * (total != 1)}")]
-    return found + [(LABELS[way], f"{len(ways[way])} ({_kinds(ways[way])})") for way in LABELS if way in ways]
-
-
-def print_verdict(rows: Sequence[Row], *, err: bool = False) -> None:
-    lines = verdict(rows)
-    surprises = {LABELS["float"], LABELS["kept"]}
-    whole = surprises.isdisjoint(label for label, _ in lines)
-    for label, text in lines:
-        colour = "yellow" if label in surprises else "green" if whole else ""
-        output.line((f"{label}: ", f"bold {colour}".strip()), (text, "bold"), err=err)
-
-
-def arena(planned: Arena, before: Arena | None = None) -> str:
-    """The memory of activations in words, and what it was before, if that is told."""
-    if planned.bytes is None:
-        text = f"{UNKNOWN}: {planned.dynamic} gives what it finds then"
-    elif before is not None and before.bytes is not None:
-        text = output.change(before.bytes, planned.bytes)
-    else:
-        text = output.size(planned.bytes)
-    if before is not None and None in (before.bytes, planned.bytes) and before.bytes != planned.bytes:
-        text = f"{UNKNOWN if before.bytes is None else output.size(before.bytes)} → {text}"
-    if planned.bytes is not None and planned.kept:
-        text += f", {output.size(planned.kept)} of it kept"
-    return f"{text}, and what {', '.join(planned.beside)} needs" if planned.beside else text
-
-
-def print_cost(cost: Cost, *, err: bool = False) -> None:
-    """File and arena before and after, and whether an interpreter runs the result slower."""
-    told = f"file {output.change(cost.bytes_in, cost.bytes_out)}"
-    if cost.arena is not None:
-        told += f", arena {arena(cost.arena, cost.arena_in)}"
-    output.line(told, err=err)
-    for text in filter(None, (cost.slower, cost.instead)):
-        output.line((text, "yellow"), err=err)
-
-
-def print_timings(timings: Sequence[Timing], *, err: bool = False) -> None:
-    """What each pass took, and the verifier after it; those that changed nothing are dim."""
-    rows: list[list[Cell]] = []
-    for row in timings:
-        cells = [row.name, f"{row.ms:.1f}", f"{row.verifier_ms:.1f}" if row.modified else "-"]
-        cells += [str(row.ops_before), str(row.ops_after)]
-        rows.append([(cell, "" if row.modified else "dim") for cell in cells])
-    sums = [f"{sum(row.ms for row in timings):.1f}", f"{sum(row.verifier_ms for row in timings):.1f}"]
-    ends = [str(timings[0].ops_before), str(timings[-1].ops_after)] if timings else ["-", "-"]
-    rows.append([*("total", *sums), *ends])
-    head = ["pass", "ms", "verifier ms", "ops before", "after"]
-    output.table(head, rows, right=(1, 2, 3, 4), total=True, err=err)
-
-
-def print_report(report: Report, *, err: bool = False) -> None:
-    """Operators by path, then why some are not integer, then the warnings."""
-    opcodes: dict[str, Counter[str]] = {}
-    for row in sorted(report.rows, key=lambda row: row.name):
-        opcodes.setdefault(row.name, Counter()).update({row.path: 1, "made": row.made})
-    if report.rows:
-        rows = [_counted(name, counts) for name, counts in opcodes.items()]
-        rows.append(_counted("total", sum(opcodes.values(), Counter())))
-        output.table(["operator", *COUNTS, "made"], rows, right=(1, 2, 3, 4), total=True, err=err)
-        output.line(("made: operators of the result that compute those on the left", "dim"), err=err)
-    if report.requirements is not None:
-        output.line(err=err)
-        output.field("needs", str(report.requirements), err=err)
-    _print_reasons(report.rows, err=err)
-    output.warnings(warnings(report), err=err)
-
-
-def warnings(report: Report) -> list[str]:
-    """What is of the model, then what is of operators: the same words once, however many operators they are said of."""
-    by_text: dict[str, list[Row]] = {}
-    for row in report.rows:
-        if row.warning:
-            by_text.setdefault(row.advice, []).append(row)
-    of_rows = sum(map(len, by_text.values()))
-    of_model = report.warnings[: len(report.warnings) - of_rows]
-    return [*dict.fromkeys(of_model), *(f"{_places(rows)}: {text}" for text, rows in by_text.items())]
-
-
-def _print_reasons(rows: Iterable[Row], *, err: bool) -> None:
-    """Why operators are not integer, those of one kind in one row."""
-    kinds: dict[tuple[Outcome, str, str], list[Row]] = {}
-    for row in rows:
-        if row.outcome in ("float", "kept"):
-            kinds.setdefault((row.outcome, row.name, row.reason), []).append(row)
-    if not kinds:
-        return
-    table: list[list[Cell]] = [
-        [name, _numbers(alike), (path, VERDICT_COLOURS[path]), why]
-        for (path, name, why), alike in sorted(kinds.items())
-    ]
-    output.line(err=err)
-    output.table(["operator", "number", "path", "why"], table, err=err)
-
-
-def types(operands: Sequence[str], results: Sequence[str]) -> str:
-    """What an operator takes and gives; long runs of one type are counted: "qi8, none x3 -> qi8"."""
-
-    def listed(names: Sequence[str]) -> str:
-        runs = [(name, len(list(run))) for name, run in groupby(names)]
-        return ", ".join(f"{name} x{n}" if n > 2 else ", ".join([name] * n) for name, n in runs)
-
-    return f"{listed(operands)} -> {listed(results)}"
-
-
-def _counted(name: str, counts: Counter[str]) -> list[Cell]:
-    return [name, *(str(counts[key] or "-") for key in (*COUNTS, "made"))]
-
-
-def _kinds(rows: Sequence[Row]) -> str:
-    """Names and how often: "CONV_2D x3, ADD"; custom operators first, then what there is most of."""
-    counts = Counter((not row.custom_code, row.name) for row in rows)
-    ordered = sorted(counts.items(), key=lambda item: (item[0][0], -item[1]))
-    listed = [f"{name} x{count}" if count > 1 else name for (_, name), count in ordered]
-    return _and_more(listed, KINDS, "kind")
-
-
-def _numbers(rows: Sequence[Row]) -> str:
-    """The operators' numbers, of those in other subgraphs than the first behind theirs: "3, 7, 1:0"."""
-    if len(rows) == 1 and rows[0].tensor:
-        return f"{rows[0].number} '{rows[0].tensor}'"
-    return _and_more([row.number for row in rows], NUMBERS, "")
-
-
-def _places(rows: Sequence[Row]) -> str:
-    if len(rows) == 1:
-        return rows[0].place
-    return f"{len(rows)} operators ({_kinds(rows)}), the first of them {rows[0].place}"
-
-
-def _and_more(texts: Sequence[str], most: int, what: str) -> str:
-    rest = len(texts) - most
-    if rest <= 1:
-        return ", ".join(texts)
-    return f"{', '.join(texts[:most])} and {rest} more{f' {what}s' if what else ''}"

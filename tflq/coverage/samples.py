@@ -6,7 +6,7 @@ after a colon what else tells it from the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.coverage import samples_of_layers as layers
 from tflq.coverage import samples_with_state as with_state
-from tflq.coverage.samples_of_layers import SCALE, Entry, Slot, model_of, per_layer
+from tflq.coverage.samples_of_layers import SCALE, STORED, Entry, Samples, Slot, model_of, per_layer
 from tflq.dialects.declare import Slot as Port
 from tflq.dialects.tfl import op_name
 from tflq.dialects.traits.operands import Unquantized
@@ -30,21 +30,19 @@ from tflq.ir.types import (
     i4,
     i8,
     i16,
-    ui8,
 )
 
 # The signatures an entry comes in: element types of its quantized tensors, by the operator's declaration.
 #
-# storage     int8, uint8, int16 and int4, for all of them; where results need not be like the operands (no
-#             `SameElementType` says so, or not of quantized ones), int8 → int16 and int16 → int8, too; where operands
-#             need not be like each other, int8 beside int16
-# scales      all equal; all different; where the kernel fixes the result's (`FixedScale`), those and others
-# per axis    one operand, or the result, has a scale for each index of its last dim; where integers are moved
+# storage     int8, uint8, int16 and int4, for all of them; if results may have another type than the operands (no
+#             `SameElementType` says otherwise of quantized ones), int8 → int16 and int16 → int8, too; if operands may
+#             differ, int8 with int16
+# scales      all equal; all different; if the kernel fixes the result's (`FixedScale`), those and others
+# per axis    one operand, or the result, has a scale for each index of its last dim; if integers are moved
 #             (`SameScale`), both
-# hybrid      float operands beside a quantized constant
+# hybrid      float operands with a quantized constant
 
 
-STORED = (i8, ui8, i16)
 _MIXED = ((i8, i16), (i16, i8))
 
 
@@ -94,7 +92,7 @@ def _ports(declared: Sequence[Port], slots: Sequence[Slot]) -> Iterator[Port]:
             yield declared[min(i, len(declared) - 1)]
 
 
-def plain_samples(name: str, made: Entry) -> Iterator[tuple[str, bytes]]:
+def plain_samples(name: str, made: Entry) -> Samples:
     """Each signature's sample: its name, and the file."""
     shape = _Shape.of(name, made)
     for storage in STORED:
@@ -115,7 +113,7 @@ def plain_samples(name: str, made: Entry) -> Iterator[tuple[str, bytes]]:
 _EQUAL = "equal scales"
 
 
-def _scales(name: str, made: Entry, shape: _Shape, storage: ScalarType) -> Iterator[tuple[str, bytes]]:
+def _scales(name: str, made: Entry, shape: _Shape, storage: ScalarType) -> Samples:
     count = len(shape.operands) + len(shape.results)
     if shape.fixed:
         yield f"{name} {storage}: the result's scale is the kernel's", _model(name, made, shape, storage, storage)
@@ -148,7 +146,7 @@ def _axis(dims: tuple[int, ...]) -> ElementType:
     return UniformQuantizedPerAxisType.of(i8, len(dims) - 1, SCALE / (np.arange(dims[-1]) + 1), 0)
 
 
-def _per_axis(name: str, made: Entry, shape: _Shape) -> Iterator[tuple[str, bytes]]:
+def _per_axis(name: str, made: Entry, shape: _Shape) -> Samples:
     operands: list[ElementType] = [per_layer(i8)] * len(shape.operands)
     results: list[ElementType] = [_result(shape, i8)] * len(shape.results)
     for i, dims in enumerate(shape.operands):
@@ -164,7 +162,7 @@ def _per_axis(name: str, made: Entry, shape: _Shape) -> Iterator[tuple[str, byte
         yield f"{name} i8 per axis, all: ", model_of(name, made, [_axis(d) for d in shape.operands], axes)
 
 
-def _hybrid(name: str, made: Entry, shape: _Shape) -> Iterator[tuple[str, bytes]]:
+def _hybrid(name: str, made: Entry, shape: _Shape) -> Samples:
     if not shape.hybrid:
         return
     places = [i for i, slot in enumerate(made.operands) if isinstance(slot, tuple)]
@@ -172,21 +170,8 @@ def _hybrid(name: str, made: Entry, shape: _Shape) -> Iterator[tuple[str, bytes]
     yield f"{name} f32 × i8: constant i8", model_of(name, made, operands, [f32] * len(shape.results), places[-1:])
 
 
-_ENTRIES: Mapping[str, Entry] = {
-    **layers.ELEMENTWISE_ENTRIES,
-    **layers.MOVEMENT_ENTRIES,
-    **layers.ENTRIES,
-    **with_state.ENTRIES,
-}
-
-
-_SAMPLES: Sequence[Mapping[str, Callable[[], Iterator[tuple[str, bytes]]]]] = (
-    layers.SAMPLES,
-    layers.CASTS_SAMPLES,
-    with_state.RECURRENT_SAMPLES,
-    with_state.SAMPLES,
-    with_state.STABLEHLO_SAMPLES,
-)
+_ENTRIES: Mapping[str, Entry] = {**layers.ENTRIES, **with_state.ENTRIES}
+_SAMPLES = {**layers.SAMPLES, **with_state.SAMPLES}
 
 
 def operators() -> list[str]:
@@ -203,16 +188,15 @@ def unquantized() -> Mapping[str, str]:
     return {name: trait.reason for name, trait in traits if trait is not None}
 
 
-def samples() -> Iterator[tuple[str, bytes]]:
+def samples() -> Samples:
     """Each sample's name and file."""
     for name in operators():
         yield from samples_of(name)
 
 
-def samples_of(name: str) -> Iterator[tuple[str, bytes]]:
+def samples_of(name: str) -> Samples:
     """An operator's samples."""
     if name in _ENTRIES:
         yield from plain_samples(name, _ENTRIES[name])
-    for made in _SAMPLES:
-        if name in made:
-            yield from made[name]()
+    if name in _SAMPLES:
+        yield from _SAMPLES[name]()

@@ -1,6 +1,6 @@
 """How a valid operator is built: the shapes of its quantized tensors, its other operands and results, its options.
 
-An entry says nothing of element types: `signatures` gives them, by what the schema declares of the operator.
+An entry says nothing of element types: `samples` gives them, by what is declared of the operator.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -40,6 +41,9 @@ from tflq.ir.types import (
 SCALE = 0.0625
 Shaped: TypeAlias = tuple[int, ...]
 Attributes: TypeAlias = Mapping[str, Any]
+Samples: TypeAlias = Iterator[tuple[str, bytes]]
+"""Name and file of each."""
+STORED = (i8, ui8, i16)
 _FIRST_VERSIONS = {"broadcast_to": 2}
 """First versions that are not 1."""
 
@@ -79,6 +83,10 @@ def ints(*data: Any) -> np.ndarray:
     return np.asarray(data[0] if len(data) == 1 else data, np.int32)
 
 
+def longs(*data: int) -> np.ndarray:
+    return np.asarray(data, np.int64)
+
+
 def condition(*shape: int) -> Plain:
     return Plain(shape, i1)
 
@@ -90,14 +98,13 @@ def indices(*shape: int) -> Plain:
 def per_layer(storage: ScalarType, scale: float = SCALE, zero_point: int | None = None) -> UniformQuantizedType:
     """One scale, and a zero point off the middle where the kernels take one."""
     if zero_point is None:
-        zero_point = (
-            0 if storage.bits >= 16 else (storage.minimum + storage.maximum) // 2 + (3 if storage.bits == 8 else 1)
-        )
+        middle = (storage.minimum + storage.maximum) // 2
+        zero_point = 0 if storage.bits >= 16 else middle + (3 if storage.bits == 8 else 1)
     return UniformQuantizedType.of(storage, scale, zero_point)
 
 
 def stored(shape: Shape, element: ElementType, name: str, data: np.ndarray | None = None) -> Value:
-    """A constant of stored integers: those given, or some of all over the range."""
+    """A constant of stored integers: `data`, or integers from all over the range."""
     storage = element_storage(element)
     if data is None:
         data = np.arange(np.prod(shape)).reshape(shape) * 7  # type: ignore[arg-type]
@@ -133,6 +140,17 @@ def _value(slot: Slot, elements: Any, name: str, fixed: bool) -> Value:
     return stored(slot, element, name) if fixed else Value(TensorType(slot, element), name)
 
 
+def op_of(
+    name: str,
+    operands: Sequence[Value | None],
+    results: Sequence[Value],
+    options: Attributes = MappingProxyType({}),
+    intermediates: Sequence[Value] = (),
+) -> Op:
+    info = {"version": _FIRST_VERSIONS.get(name, 1)}
+    return Op(op_name(name), [*operands], [*results], dict(options), info=info, intermediates=[*intermediates])
+
+
 def file_of(
     name: str,
     operands: Sequence[Value | None],
@@ -142,15 +160,7 @@ def file_of(
     intermediates: Sequence[Value] = (),
 ) -> bytes:
     """The file of a model of one operator, and the functions it calls; operands without data are its inputs."""
-    version = _FIRST_VERSIONS.get(name, 1)
-    op = Op(
-        op_name(name),
-        list(operands),
-        list(results),
-        dict(options),
-        info={"version": version},
-        intermediates=list(intermediates),
-    )
+    op = op_of(name, operands, results, options, intermediates)
     inputs = [v for v in operands if v is not None and v.buffer is None and not v.info.get("is_variable")]
     return bytes(write(Module([Function("main", list(dict.fromkeys(inputs)), list(results), [op]), *functions])))
 
@@ -177,7 +187,7 @@ class _Weighted:
 _IMAGE, _VOLUME = (1, 4, 4, 4), (1, 3, 3, 3, 2)
 _WINDOW = {"padding": "VALID", "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
 _WINDOW_3D = {**_WINDOW, "stride_d": 1, "dilation_d_factor": 1}
-_OPERATORS: Mapping[str, _Weighted] = {
+_WEIGHTED: Mapping[str, _Weighted] = {
     "batch_matmul": _Weighted((2, 3, 4), (4, 5), (2, 3, 5), 1, biased=False),
     "conv_2d": _Weighted(_IMAGE, (5, 2, 2, 4), (1, 3, 3, 5), 0, _WINDOW),
     "conv_3d": _Weighted(_VOLUME, (2, 2, 2, 2, 3), (1, 2, 2, 2, 3), 4, _WINDOW_3D),
@@ -195,9 +205,9 @@ _TYPES = (
 _KINDS = ("per layer", "per axis", "blockwise")
 
 
-def _weighted_samples(name: str) -> Iterator[tuple[str, bytes]]:
+def _weighted_samples(name: str) -> Samples:
     """Each signature's sample: its name, and the file."""
-    made = _OPERATORS[name]
+    made = _WEIGHTED[name]
     for x, w in _TYPES:
         for kind in _KINDS:
             if kind != "blockwise" or w in (i4, i8):
@@ -220,7 +230,7 @@ def _weighted_samples(name: str) -> Iterator[tuple[str, bytes]]:
 
 
 _BIAS = {name: {"quantized_bias_type": "INT32"} for name in ("conv_2d", "fully_connected", "transpose_conv")}
-"""How operators say that the bias beside int16 is not int64."""
+"""How operators say that the bias is not int64 for int16 activations."""
 _OPTIONS: Mapping[str, tuple[ScalarType, Mapping[str, Any]]] = {
     "shuffled weights": (ui8, {"weights_format": "SHUFFLED4x16INT8"}),
     "dims kept": (i8, {"keep_num_dims": True}),
@@ -240,7 +250,7 @@ def _model(
     fixed: bool = True,
     options: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The file of one signature; the bias is int64 beside int16, and float beside float, unless given."""
+    """The file of one signature; unless given, the bias is int64 for int16 activations, and float for floats."""
     y = y or x
     source = Value(TensorType(made.x, x if x.is_float else per_layer(x)), "in0")
     result = Value(TensorType(made.y, y if y.is_float else per_layer(y, 0.5)), "out0")
@@ -288,7 +298,7 @@ def _bias(weights: Value, channels: int, storage: ScalarType) -> Value:
     return stored((channels,), UniformQuantizedType.of(storage, scale), "bias", data)
 
 
-def _embedding() -> Iterator[tuple[str, bytes]]:
+def _embedding() -> Samples:
     """Rows of a quantized table as floats."""
     ids, result = Value(TensorType((2,), i32), "in0"), Value(TensorType((2, 64), f32), "out0")
     for storage in (i8, ui8, i4):
@@ -297,31 +307,20 @@ def _embedding() -> Iterator[tuple[str, bytes]]:
             yield f"embedding_lookup {storage} → f32: {kind}", file_of("embedding_lookup", [ids, table], [result], {})
 
 
-SAMPLES: Mapping[str, Callable[[], Iterator[tuple[str, bytes]]]] = {
-    "embedding_lookup": _embedding,
-    **{name: partial(_weighted_samples, name) for name in _OPERATORS},
-}
-
-
 # Operators that slide a window without weights.
 
 
-_WINDOWS_IMAGE = (1, 4, 4, 4)
 _POOL = {"padding": "VALID", "stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2}
 _OTHERS = {"padding SAME": {"padding": "SAME"}, "fused RELU": {"fused_activation_function": "RELU"}}
 
 
-def _longs(*data: int) -> np.ndarray:
-    return np.asarray(data, np.int64)
-
-
-ENTRIES: Mapping[str, Entry] = {
+_WINDOWS: Mapping[str, Entry] = {
     **dict.fromkeys(
-        ("average_pool_2d", "l2_pool_2d", "max_pool_2d"), entry([_WINDOWS_IMAGE], [(1, 2, 2, 4)], _OTHERS, **_POOL)
+        ("average_pool_2d", "l2_pool_2d", "max_pool_2d"), entry([_IMAGE], [(1, 2, 2, 4)], _OTHERS, **_POOL)
     ),
-    "local_response_normalization": entry([_WINDOWS_IMAGE], [_WINDOWS_IMAGE], radius=1, bias=1.0, alpha=1.0, beta=0.5),
+    "local_response_normalization": entry([_IMAGE], [_IMAGE], radius=1, bias=1.0, alpha=1.0, beta=0.5),
     "reduce_window": entry(
-        [(4, 4), (), _longs(2, 2), _longs(2, 2), _longs(1, 1)],
+        [(4, 4), (), longs(2, 2), longs(2, 2), longs(1, 1)],
         [(2, 2)],
         {kind.lower(): {"reduce_function": kind} for kind in ("MUL", "MINIMUM", "MAXIMUM")},
         reduce_function="ADD",
@@ -343,7 +342,7 @@ _COMPARISONS = "equal greater greater_equal less less_equal not_equal".split()
 _REDUCTIONS = "mean reduce_max reduce_min reduce_prod sum".split()
 _RELU = {"fused RELU": {"fused_activation_function": "RELU"}}
 
-ELEMENTWISE_ENTRIES: Mapping[str, Entry] = {
+_ELEMENTWISE: Mapping[str, Entry] = {
     **dict.fromkeys(_UNARY, entry([_X], [_X])),
     "fake_quant": entry([_X], [_X], min=-1.0, max=1.0, num_bits=8),
     "gelu": entry([_X], [_X], {"approximate": {"approximate": True}}),
@@ -379,10 +378,9 @@ ELEMENTWISE_ENTRIES: Mapping[str, Entry] = {
 # Operators that move elements: reshaped, sliced, gathered, padded, filled.
 
 
-_MOVEMENT_IMAGE = (1, 4, 4, 4)
 _HALF = np.asarray(0.5, np.float32)
 
-MOVEMENT_ENTRIES: Mapping[str, Entry] = {
+_MOVEMENT: Mapping[str, Entry] = {
     "batch_to_space_nd": entry([(4, 2, 2, 2), ints(2, 2), ints([[0, 0], [0, 0]])], [(1, 4, 4, 2)]),
     "broadcast_to": entry([(1, 3), ints(2, 3)], [_X]),
     "concatenation": entry([_X, _X], [(2, 6)], axis=1),
@@ -403,15 +401,13 @@ MOVEMENT_ENTRIES: Mapping[str, Entry] = {
     "pad": entry([_X, ints([[1, 1], [0, 0]])], [(4, 3)]),
     "padv2": entry([_X, ints([[1, 1], [0, 0]]), ()], [(4, 3)]),
     "reshape": entry([_X, ints(3, 2)], [(3, 2)], new_shape=np.asarray([3, 2], np.int32)),
-    "resize_bilinear": entry(
-        [_MOVEMENT_IMAGE, ints(8, 8)],
-        [(1, 8, 8, 4)],
-        {"aligned corners": {"align_corners": True}, "half-pixel centers": {"half_pixel_centers": True}},
-    ),
-    "resize_nearest_neighbor": entry(
-        [_MOVEMENT_IMAGE, ints(8, 8)],
-        [(1, 8, 8, 4)],
-        {"aligned corners": {"align_corners": True}, "half-pixel centers": {"half_pixel_centers": True}},
+    **dict.fromkeys(
+        ("resize_bilinear", "resize_nearest_neighbor"),
+        entry(
+            [_IMAGE, ints(8, 8)],
+            [(1, 8, 8, 4)],
+            {"aligned corners": {"align_corners": True}, "half-pixel centers": {"half_pixel_centers": True}},
+        ),
     ),
     "reverse_sequence": entry([_X, ints(1, 2)], [_X], seq_dim=1, batch_dim=0),
     "reverse_v2": entry([_X, ints([1])], [_X]),
@@ -436,16 +432,17 @@ MOVEMENT_ENTRIES: Mapping[str, Entry] = {
     },
 }
 
+ENTRIES: Mapping[str, Entry] = {**_WINDOWS, **_ELEMENTWISE, **_MOVEMENT}
+
 
 # QUANTIZE, DEQUANTIZE and CAST: from one type to another.
 
 
 _SHAPE = (2, 4)
-_STORED = (i8, ui8, i16)
 _FLOATS = (f32, f16, bf16)
 
 
-def _samples(name: str) -> Iterator[tuple[str, bytes]]:
+def _cast_samples(name: str) -> Samples:
     """Each signature's sample: its name, and the file."""
     for source, target, words in _pairs(name):
         names = " → ".join(str(getattr(e, "storage", e)) for e in (source, target))
@@ -455,27 +452,27 @@ def _samples(name: str) -> Iterator[tuple[str, bytes]]:
 
 def _pairs(name: str) -> Iterator[tuple[ElementType, ElementType, str]]:
     if name == "dequantize":
-        for source in (*_STORED, i4, i32):
+        for source in (*STORED, i4, i32):
             yield per_layer(source), f32, ""
         yield from ((per_layer(i8), real, "") for real in (f16, bf16))
-        yield from ((_per_axis(source), f32, "per axis") for source in (*_STORED, i4))
+        yield from ((_per_axis(source), f32, "per axis") for source in (*STORED, i4))
         return
     if name == "quantize":
-        for target in (*_STORED, i4, i32, ui16):
+        for target in (*STORED, i4, i32, ui16):
             yield f32, per_layer(target), ""
         yield from ((real, per_layer(i8), "") for real in (f16, bf16))
-        yield from ((f32, _per_axis(target), "per axis") for target in _STORED)
+        yield from ((f32, _per_axis(target), "per axis") for target in STORED)
         yield per_layer(i32), per_layer(i8), ""
         yield per_layer(i16), per_layer(i32), ""
         yield _per_axis(i8), per_layer(i8), "per axis, operand"
     else:
         for plain in (f32, i32, i64, i1):
-            yield from ((per_layer(source), plain, "") for source in _STORED)
-            yield from ((plain, per_layer(target), "") for target in _STORED)
+            yield from ((per_layer(source), plain, "") for source in STORED)
+            yield from ((plain, per_layer(target), "") for target in STORED)
         yield per_layer(i4), f32, ""
         yield _per_axis(i8), f32, "per axis"
-    for a in _STORED:
-        for b in _STORED:
+    for a in STORED:
+        for b in STORED:
             yield per_layer(a), per_layer(b, SCALE * 1.5), "other scales"
     yield per_layer(i8), per_layer(i8), "equal scales"
 
@@ -484,6 +481,8 @@ def _per_axis(storage: ScalarType) -> ElementType:
     return UniformQuantizedPerAxisType.of(storage, 1, SCALE / (np.arange(_SHAPE[1]) + 1), 0)
 
 
-CASTS_SAMPLES: Mapping[str, Callable[[], Iterator[tuple[str, bytes]]]] = {
-    name: partial(_samples, name) for name in ("cast", "dequantize", "quantize")
+SAMPLES: Mapping[str, Callable[[], Samples]] = {
+    "embedding_lookup": _embedding,
+    **{name: partial(_weighted_samples, name) for name in _WEIGHTED},
+    **{name: partial(_cast_samples, name) for name in ("cast", "dequantize", "quantize")},
 }

@@ -1,31 +1,29 @@
-"""Operators that call subgraphs, hold variables or read sparse constants: what passes through them is quantized."""
+"""Samples of operators that call subgraphs, hold variables, read sparse constants or are recurrent, and of
+StableHLO."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tflq.coverage.samples_of_layers import (
-    SCALE,
+    STORED,
     Entry,
     Plain,
+    Samples,
     Shaped,
     condition,
     entry,
     file_of,
     ints,
+    longs,
+    op_of,
     per_layer,
     stored,
 )
-from tflq.dialects.tfl import op_name
-from tflq.dialects.tfl.activation import Relu
-from tflq.dialects.tfl.arithmetic import Add
-from tflq.dialects.tfl.comparison import Less
-from tflq.dialects.tfl.control import CallOnce, Custom
-from tflq.dialects.tfl.recurrent import VarHandle
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import (
@@ -43,8 +41,6 @@ from tflq.ir.types import (
 )
 
 _SHAPE = (2, 3)
-Samples = Iterator[tuple[str, bytes]]
-
 
 _COMPOSITE = {
     "name": "tflq.relu",
@@ -53,14 +49,14 @@ _COMPOSITE = {
 }
 
 
-def _tensor(element: UniformQuantizedType, name: str) -> Value:
-    return Value(TensorType(_SHAPE, element), name)
+def _tensor(element: ElementType, name: str, shape: Shaped = _SHAPE) -> Value:
+    return Value(TensorType(shape, element), name)
 
 
 def _relu(element: UniformQuantizedType, name: str) -> Function:
     """A subgraph of one RELU."""
     x, y = _tensor(element, f"{name}_in"), _tensor(element, f"{name}_out")
-    return Function(name, [x], [y], [Op(Relu.op_name, [x], [y], {}, info={"version": 1})])
+    return Function(name, [x], [y], [op_of("relu", [x], [y])])
 
 
 def _call(name: str, storage: ScalarType) -> bytes:
@@ -75,10 +71,10 @@ def _branches(name: str, storage: ScalarType) -> bytes:
     x, other = _tensor(element, "else_in"), _relu(element, "then")
     functions = [other, Function("else", [x], [x], [])]
     if name == "if":
-        chosen = Value(TensorType((), i1), "in1")
+        chosen = _tensor(i1, "in1", ())
         options: dict[str, Any] = {"then_subgraph_index": 1, "else_subgraph_index": 2}
     else:
-        chosen = Value(TensorType((), i32), "in1")
+        chosen = _tensor(i32, "in1", ())
         options = {"branch_subgraph_indices": np.asarray([1, 2], np.int32)}
     return file_of(name, [chosen, _tensor(element, "in0")], [_tensor(element, "out0")], options, functions)
 
@@ -86,17 +82,17 @@ def _branches(name: str, storage: ScalarType) -> bytes:
 def _loop(name: str, storage: ScalarType) -> bytes:
     """A loop over a counter and a tensor: three rounds of RELU."""
     element = per_layer(storage)
-    counters = [Value(TensorType((), i32), f"n{i}") for i in range(3)]
+    counters = [_tensor(i32, f"n{i}", ()) for i in range(3)]
     unused = _tensor(element, "cond_in")
-    goes_on, limit = Value(TensorType((), i1), "goes_on"), stored((), i32, "limit", np.asarray(3))
-    test = Op(Less.op_name, [counters[1], limit], [goes_on], {}, info={"version": 1})
+    goes_on, limit = _tensor(i1, "goes_on", ()), stored((), i32, "limit", np.asarray(3))
+    test = op_of("less", [counters[1], limit], [goes_on])
     body = _relu(element, "body")
-    more, one = Value(TensorType((), i32), "more"), stored((), i32, "one", np.asarray(1))
-    body.ops.append(Op(Add.op_name, [counters[2], one], [more], {}, info={"version": 1}))
+    more, one = _tensor(i32, "more", ()), stored((), i32, "one", np.asarray(1))
+    body.ops.append(op_of("add", [counters[2], one], [more]))
     body.inputs.insert(0, counters[2])
     body.outputs.insert(0, more)
     functions = [Function("cond", [counters[1], unused], [goes_on], [test]), body]
-    results = [Value(TensorType((), i32), "out0"), _tensor(element, "out1")]
+    results = [_tensor(i32, "out0", ()), _tensor(element, "out1")]
     options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
     return file_of(name, [counters[0], _tensor(element, "in0")], results, options, functions)
 
@@ -106,31 +102,23 @@ def _variable(storage: ScalarType) -> bytes:
     element = per_layer(storage)
     x, held = _tensor(element, "in0"), _tensor(element, "out0")
     first, handle = _handle("first"), _handle("handle")
-    start = _op("assign_variable", [first.result, stored(_SHAPE, element, "start")], [])
+    start = op_of("assign_variable", [first.result, stored(_SHAPE, element, "start")], [])
     ops = [
-        Op(CallOnce.op_name, [], [], {"init_subgraph_index": 1}, info={"version": 1}),
+        op_of("call_once", [], [], {"init_subgraph_index": 1}),
         handle,
-        _op("read_variable", [handle.result], [held]),
-        _op("assign_variable", [handle.result, x], []),
+        op_of("read_variable", [handle.result], [held]),
+        op_of("assign_variable", [handle.result, x], []),
     ]
     return bytes(write(Module([Function("main", [x], [held], ops), Function("start", [], [], [first, start])])))
 
 
 def _handle(name: str) -> Op:
-    made = Op(VarHandle.op_name, [], [Value(TensorType((), resource), name)], {"container": "", "shared_name": "state"})
-    made.info = {"version": 1}
-    return made
-
-
-def _op(name: str, operands: Sequence[Value], results: Sequence[Value]) -> Op:
-    return Op(op_name(name), list(operands), list(results), {}, info={"version": 1})
+    return op_of("var_handle", [], [_tensor(resource, name, ())], {"container": "", "shared_name": "state"})
 
 
 def _custom(storage: ScalarType) -> bytes:
-    element = per_layer(storage, SCALE)
-    x, y = _tensor(element, "in0"), _tensor(element, "out0")
-    op = Op(Custom.op_name, [x], [y], {"custom_code": "TflqUnknown"}, info={"version": 1})
-    return bytes(write(Module([Function("main", [x], [y], [op])])))
+    element = per_layer(storage)
+    return file_of("custom", [_tensor(element, "in0")], [_tensor(element, "out0")], {"custom_code": "TflqUnknown"})
 
 
 def _densify(storage: ScalarType) -> bytes:
@@ -148,7 +136,7 @@ def _densify(storage: ScalarType) -> bytes:
 
 
 def _each(make: Callable[[ScalarType], bytes], name: str) -> Samples:
-    for storage in (i8,) if name in _UNTYPED else (i8, ui8, i16):
+    for storage in (i8,) if name in _UNTYPED else STORED:
         yield f"{name} {storage}: ", make(storage)
 
 
@@ -164,7 +152,6 @@ _MAKERS: Mapping[str, Callable[[ScalarType], bytes]] = {
     "custom": _custom,
     "densify": _densify,
 }
-SAMPLES: Mapping[str, Callable[[], Samples]] = {name: partial(_each, make, name) for name, make in _MAKERS.items()}
 
 
 # Recurrent operators: integer kernels where TFLite has them, and hybrid ones (float activations, int8 weights).
@@ -175,10 +162,6 @@ SAMPLES: Mapping[str, Callable[[], Samples]] = {name: partial(_each, make, name)
 _BATCH, _STEPS, _DEPTH, _CELLS = 2, 3, 5, 4
 _CLIPS = {"cell_clip": 0.0, "proj_clip": 0.0}
 _TANH = {"fused_activation_function": "TANH"}
-
-
-def _recurrent_tensor(shape: Shaped, element: ElementType, name: str) -> Value:
-    return Value(TensorType(shape, element), name)
 
 
 def _state(shape: Shaped, element: ElementType, name: str) -> Value:
@@ -200,7 +183,7 @@ def _svdf() -> Samples:
         x: ElementType, w: ScalarType, time: ElementType, bias: ElementType, state: ElementType, y: ElementType
     ) -> bytes:
         operands = [
-            _recurrent_tensor((_BATCH, _DEPTH), x, "in0"),
+            _tensor(x, "in0", (_BATCH, _DEPTH)),
             _weights(filters, _DEPTH, "feature", w),
             stored((filters, memory), time, "time"),
             _vector(bias, "bias"),
@@ -209,7 +192,7 @@ def _svdf() -> Samples:
         return file_of(
             "svdf",
             operands,
-            [_recurrent_tensor((_BATCH, _CELLS), y, "out0")],
+            [_tensor(y, "out0", (_BATCH, _CELLS))],
             {"rank": rank, "fused_activation_function": "RELU"},
         )
 
@@ -252,11 +235,11 @@ def _lstm(name: str) -> Samples:
     ) -> bytes:
         weights = lambda rows, columns, label: _weights(rows, columns, label, w)  # noqa: E731
         held = [_state((_BATCH, _CELLS), e, n) for e, n in zip(states, ("h", "c"), strict=True)]
-        operands = [_recurrent_tensor(x, element, "in0"), *_gates(x, weights, bias), *held, *[None] * 4]
-        return file_of(name, operands, [_recurrent_tensor(y, output, "out0")], options, intermediates=inner)
+        operands = [_tensor(element, "in0", x), *_gates(x, weights, bias), *held, *[None] * 4]
+        return file_of(name, operands, [_tensor(output, "out0", y)], options, intermediates=inner)
 
-    inner = [_recurrent_tensor((0,), per_layer(i16, 2.0**-11), f"i{g}") for g in range(4)]
-    inner.append(_recurrent_tensor((0,), hidden, "hidden"))
+    inner = [_tensor(per_layer(i16, 2.0**-11), f"i{g}", (0,)) for g in range(4)]
+    inner.append(_tensor(hidden, "hidden", (0,)))
     yield f"{name} i8 × i8: integer", made(per_layer(i8), hidden, (hidden, cell), per_layer(i32, 5e-4), inner)
     for w in (i8, ui8):
         yield f"{name} f32 × {w}: hybrid", made(f32, f32, (f32, f32), f32, (), w)
@@ -267,17 +250,17 @@ def _lstm(name: str) -> Samples:
 def _basic() -> bytes:
     activation, cell = per_layer(ui8, 2.0**-7, 128), per_layer(i16, 2.0**-11)
     operands = [
-        _recurrent_tensor((_BATCH, _DEPTH), activation, "in0"),
+        _tensor(activation, "in0", (_BATCH, _DEPTH)),
         _state((_BATCH, _CELLS), activation, "h"),
         _weights(4 * _CELLS, _DEPTH + _CELLS, "weights", ui8),
         stored((4 * _CELLS,), per_layer(i32, 0.01 * 2.0**-7), "bias"),
         _state((_BATCH, _CELLS), cell, "c"),
     ]
     results = [
-        _recurrent_tensor((_BATCH, _CELLS), activation, "out0"),
-        _recurrent_tensor((_BATCH, _CELLS), cell, "out1"),
-        _recurrent_tensor((_BATCH, _DEPTH + _CELLS), activation, "out2"),
-        _recurrent_tensor((_BATCH, 4 * _CELLS), per_layer(i16, 2.0**-12), "out3"),
+        _tensor(activation, "out0", (_BATCH, _CELLS)),
+        _tensor(cell, "out1", (_BATCH, _CELLS)),
+        _tensor(activation, "out2", (_BATCH, _DEPTH + _CELLS)),
+        _tensor(per_layer(i16, 2.0**-12), "out3", (_BATCH, 4 * _CELLS)),
     ]
     return file_of("lstm", operands, results, {**_TANH, **_CLIPS, "kernel_type": "BASIC"})
 
@@ -288,8 +271,8 @@ def _bidirectional_lstm() -> Samples:
         weights = lambda rows, columns, label, w=w: _weights(rows, columns, label, w)  # noqa: E731
         states = [_state((_BATCH, _CELLS), f32, n) for n in ("fh", "fc", "bh", "bc")]
         gates = [*_gates(x, weights, f32, "f"), *_gates(x, weights, f32, "b")]
-        operands = [_recurrent_tensor(x, f32, "in0"), *gates, *states, *[None] * 9]
-        result = _recurrent_tensor((_BATCH, _STEPS, 2 * _CELLS), f32, "out0")
+        operands = [_tensor(f32, "in0", x), *gates, *states, *[None] * 9]
+        result = _tensor(f32, "out0", (_BATCH, _STEPS, 2 * _CELLS))
         options = {**_TANH, **_CLIPS, "merge_outputs": True, "time_major": False}
         yield (
             f"bidirectional_sequence_lstm f32 × {w}: hybrid",
@@ -306,8 +289,8 @@ def _rnn(name: str) -> Samples:
         for prefix in ("f", "b") if both else ("",):
             cells += [_weights(_CELLS, _DEPTH, f"{prefix}w", w), _weights(_CELLS, _CELLS, f"{prefix}r", w)]
             cells += [_vector(f32, f"{prefix}b"), _state((_BATCH, _CELLS), f32, f"{prefix}h")]
-        operands = [_recurrent_tensor(x, element, "in0"), *cells, *([None] * 3 if both else [])]
-        result = _recurrent_tensor((*x[:-1], _CELLS * (2 if both else 1)), element, "out0")
+        operands = [_tensor(element, "in0", x), *cells, *([None] * 3 if both else [])]
+        result = _tensor(element, "out0", (*x[:-1], _CELLS * (2 if both else 1)))
         words = "hybrid" if element == f32 else "no kernel"
         yield (
             f"{name} {getattr(element, 'storage', element)} × {w}: {words}",
@@ -315,7 +298,7 @@ def _rnn(name: str) -> Samples:
         )
 
 
-RECURRENT_SAMPLES: Mapping[str, Callable[[], Samples]] = {
+_RECURRENT: Mapping[str, Callable[[], Samples]] = {
     "svdf": _svdf,
     "lstm": lambda: _lstm("lstm"),
     "unidirectional_sequence_lstm": lambda: _lstm("unidirectional_sequence_lstm"),
@@ -334,85 +317,81 @@ _UNARY = "abs cbrt convert cosine exponential floor log logistic negate rsqrt ta
 _BINARY = "add and divide maximum minimum multiply or power remainder shift_left subtract".split()
 
 
-def _longs(*data: int) -> np.ndarray:
-    return np.asarray(data, np.int64)
-
-
 def _start() -> np.ndarray:
     return np.asarray(1, np.int32)
 
 
 _PADDED: dict[str, Any] = {
-    "edge_padding_low": _longs(1, 0),
-    "edge_padding_high": _longs(0, 2),
-    "interior_padding": _longs(0, 1),
+    "edge_padding_low": longs(1, 0),
+    "edge_padding_high": longs(0, 2),
+    "interior_padding": longs(0, 1),
 }
 _DOT: dict[str, Any] = {
-    "lhs_batching_dimensions": _longs(),
-    "rhs_batching_dimensions": _longs(),
-    "lhs_contracting_dimensions": _longs(1),
-    "rhs_contracting_dimensions": _longs(0),
+    "lhs_batching_dimensions": longs(),
+    "rhs_batching_dimensions": longs(),
+    "lhs_contracting_dimensions": longs(1),
+    "rhs_contracting_dimensions": longs(0),
 }
 _CONVOLUTION: dict[str, Any] = {
-    "window_strides": _longs(1, 1),
-    "padding": _longs(0, 0, 0, 0),
-    "lhs_dilation": _longs(1, 1),
-    "rhs_dilation": _longs(1, 1),
+    "window_strides": longs(1, 1),
+    "padding": longs(0, 0, 0, 0),
+    "lhs_dilation": longs(1, 1),
+    "rhs_dilation": longs(1, 1),
     "input_batch_dimension": 0,
     "input_feature_dimension": 3,
-    "input_spatial_dimensions": _longs(1, 2),
+    "input_spatial_dimensions": longs(1, 2),
     "kernel_input_feature_dimension": 2,
     "kernel_output_feature_dimension": 3,
-    "kernel_spatial_dimensions": _longs(0, 1),
+    "kernel_spatial_dimensions": longs(0, 1),
     "output_batch_dimension": 0,
     "output_feature_dimension": 3,
-    "output_spatial_dimensions": _longs(1, 2),
+    "output_spatial_dimensions": longs(1, 2),
     "feature_group_count": 1,
     "batch_group_count": 1,
 }
 _GATHERED: dict[str, Any] = {
-    "offset_dims": _longs(1),
-    "collapsed_slice_dims": _longs(0),
-    "start_index_map": _longs(0),
+    "offset_dims": longs(1),
+    "collapsed_slice_dims": longs(0),
+    "start_index_map": longs(0),
     "index_vector_dim": 1,
-    "slice_sizes": _longs(1, 3),
+    "slice_sizes": longs(1, 3),
 }
 
 _ENTRIES: Mapping[str, Entry] = {
     **dict.fromkeys(_UNARY, entry([_X], [_X])),
     **dict.fromkeys(_BINARY, entry([_X, _X], [_X])),
-    "broadcast_in_dim": entry([(3,)], [_X], broadcast_dimensions=_longs(1)),
+    "broadcast_in_dim": entry([(3,)], [_X], broadcast_dimensions=longs(1)),
     "clamp": entry([_X, _X, _X], [_X]),
     "compare": entry([_X, _X], [condition(*_X)], comparison_direction="STABLEHLO_COMPARISON_DIRECTION_LT"),
     "concatenate": entry([_X, _X], [(2, 6)], dimension=1),
     "convolution": entry([(1, 4, 4, 2), (2, 2, 2, 3)], [(1, 3, 3, 3)], **_CONVOLUTION),
     "custom_call": entry([_X], [_X], call_target_name="tflq.unknown"),
     "dot_general": entry([_X, (3, 4)], [(2, 4)], **_DOT),
-    "dynamic_slice": entry([_X, _start(), _start()], [(1, 2)], slice_sizes=_longs(1, 2)),
+    "dynamic_slice": entry([_X, _start(), _start()], [(1, 2)], slice_sizes=longs(1, 2)),
     "dynamic_update_slice": entry([_X, (1, 2), _start(), _start()], [_X]),
     "gather": entry([_X, ints([[1], [0]])], [_X], **_GATHERED),
     "iota": entry([], [_X], iota_dimension=1),
     "pad": entry([_X, ()], [(3, 7)], **_PADDED),
     "reshape": entry([_X], [(3, 2)]),
     "select": entry([condition(*_X), _X, _X], [_X]),
-    "slice": entry([_X], [(1, 2)], start_indices=_longs(1, 0), limit_indices=_longs(2, 3), strides=_longs(1, 2)),
-    "transpose": entry([_X], [(3, 2)], permutation=_longs(1, 0)),
+    "slice": entry([_X], [(1, 2)], start_indices=longs(1, 0), limit_indices=longs(2, 3), strides=longs(1, 2)),
+    "transpose": entry([_X], [(3, 2)], permutation=longs(1, 0)),
 }
 ENTRIES: Mapping[str, Entry] = {f"stablehlo_{name}": made for name, made in _ENTRIES.items()}
 
 
 def _combiner(element: UniformQuantizedType, name: str, result: UniformQuantizedType | ScalarType) -> Function:
     """A subgraph of one operator on two scalars."""
-    operands: list[Value | None] = [Value(TensorType((), element), f"{name}{i}") for i in range(2)]
-    made = Op(op_name(name), operands, [Value(TensorType((), result), f"{name}_out")], {}, info={"version": 1})
-    return Function(name, [v for v in operands if v], made.results, [made])
+    operands: list[Value | None] = [_tensor(element, f"{name}{i}", ()) for i in range(2)]
+    op = op_of(name, operands, [_tensor(result, f"{name}_out", ())])
+    return Function(name, [v for v in operands if v], op.results, [op])
 
 
 def _combined(name: str, operands: list[Plain | np.ndarray | Shaped], y: Shaped, options: Mapping[str, Any]) -> Samples:
     """An operator that combines elements by a subgraph: the larger of two; a sort's order."""
     compares = name == "stablehlo_sort"
-    for storage in (i8, ui8, i16):
-        element = per_layer(storage, SCALE)
+    for storage in STORED:
+        element = per_layer(storage)
         values = [
             constant(slot, name=f"in{i}")
             if isinstance(slot, np.ndarray)
@@ -423,26 +402,32 @@ def _combined(name: str, operands: list[Plain | np.ndarray | Shaped], y: Shaped,
         yield f"{name} {storage}: ", file_of(name, values, [Value(TensorType(y, element), "out0")], options, [called])
 
 
-_REDUCED = {"dimensions": _longs(1), "body_subgraph_index": 1}
+_REDUCED = {"dimensions": longs(1), "body_subgraph_index": 1}
 _WINDOW = {
-    "window_dimensions": _longs(2, 2),
-    "window_strides": _longs(1, 1),
-    "base_dilations": _longs(1, 1),
-    "window_dilations": _longs(1, 1),
-    "padding": _longs(0, 0, 0, 0),
+    "window_dimensions": longs(2, 2),
+    "window_strides": longs(1, 1),
+    "base_dilations": longs(1, 1),
+    "window_dilations": longs(1, 1),
+    "padding": longs(0, 0, 0, 0),
     "body_subgraph_index": 1,
 }
 _SCATTERED = {
-    "update_window_dims": _longs(1),
-    "inserted_window_dims": _longs(0),
-    "scatter_dims_to_operand_dims": _longs(0),
+    "update_window_dims": longs(1),
+    "inserted_window_dims": longs(0),
+    "scatter_dims_to_operand_dims": longs(0),
     "index_vector_dim": 1,
     "update_computation_subgraph_index": 1,
 }
 _SORTED = {"dimension": 1, "is_stable": True, "comparator_subgraph_index": 1}
-STABLEHLO_SAMPLES: Mapping[str, Callable[[], Samples]] = {
+_STABLEHLO: Mapping[str, Callable[[], Samples]] = {
     "stablehlo_reduce": partial(_combined, "stablehlo_reduce", [_X, ()], (2,), _REDUCED),
     "stablehlo_reduce_window": partial(_combined, "stablehlo_reduce_window", [_X, ()], (1, 2), _WINDOW),
     "stablehlo_scatter": partial(_combined, "stablehlo_scatter", [_X, ints([[1]]), (1, 3)], _X, _SCATTERED),
     "stablehlo_sort": partial(_combined, "stablehlo_sort", [_X], _X, _SORTED),
+}
+
+SAMPLES: Mapping[str, Callable[[], Samples]] = {
+    **{name: partial(_each, make, name) for name, make in _MAKERS.items()},
+    **_RECURRENT,
+    **_STABLEHLO,
 }

@@ -22,20 +22,22 @@ from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module, Op
 from tflq.options import Options
 from tflq.pipelines import lower
-from tflq.report import Report, Row, short_type
+from tflq.report import short_type
 from tflq.targets.target import INTEGER, Target
 from tflq.tosa.operands import Target as TosaTarget
-
-# What the engine makes of one operator's model, for TFLite and for TOSA.
-#
-# kept the target's own kernel integer plain integers, equal to the reference kernel bit for bit table likewise, as a
-# table of all values of an 8-bit operand float in float between casts, within one count of the real result refused
-# not converted: `reason`
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`needs`: the profiles and extensions of TOSA that the result, `module`, takes."""
+    """What the engine makes of one operator's model. `needs`: the profiles and extensions of TOSA for its `module`.
+
+    Paths:
+        kept: The target's own kernel.
+        integer: Plain integers, equal to the reference kernel bit for bit.
+        table: The same, as a table of all values of an 8-bit operand.
+        float: In float between casts, within one count of the real result.
+        refused: Not converted; `reason` says why.
+    """
 
     path: str
     reason: str = ""
@@ -46,45 +48,28 @@ class Outcome:
 
 def outcome(module: Module, op: Op, target: Target | TosaTarget) -> Outcome:
     """What becomes of an operator of a module."""
+    options = Options(backend("tosa"), target=target) if isinstance(target, TosaTarget) else Options(kernels=target)
     try:
-        if isinstance(target, TosaTarget):
-            return _for_tosa(module, op, target)
-        return _for_tflite(module, op, target)
+        lowered, report = lower(module, options)
     except TflqError as error:
         return Outcome("refused", refusal(error))
+    row = next(row for row in report.rows if row.opcode == builtin_of(op.name))
+    path = "table" if row.path == "integer" and any(map(_is_table, lowered.ops())) else row.path
+    needed = report.requirements
+    needs = () if needed is None else (*needed.profiles, *needed.extensions)
+    return Outcome(path, row.reason or row.note, row.warning, needs, lowered)
+
+
+def _is_table(op: Op) -> bool:
+    return isinstance(op, Table) or (isinstance(op, Gather) and op.input.is_constant)
 
 
 def refusal(error: TflqError) -> str:
     """An error's reasons without the places, which the rows name."""
-    stated = [part for reason in error.reasons for part in (reason.what, reason.remedy) if part]
-    return "; ".join(dict.fromkeys(stated))
+    return "; ".join(dict.fromkeys(part for reason in error.reasons for part in (reason.what, reason.remedy) if part))
 
 
-def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:
-    converted, report = lower(module, Options(kernels=target))
-    row = _row(report, op)
-    table = row.path == "integer" and any(
-        isinstance(made, Gather) and made.input.is_constant for made in converted.ops()
-    )
-    return Outcome("table" if table else row.path, row.reason or row.note, row.warning, module=converted)
-
-
-def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
-    converted, report = lower(module, Options(backend("tosa"), target=target))
-    needed = report.requirements
-    assert needed is not None
-    row = _row(report, op)
-    table = row.path == "integer" and any(isinstance(made, Table) for made in converted.ops())
-    path = "table" if table else row.path
-    return Outcome(path, row.reason or row.note, row.warning, (*needed.profiles, *needed.extensions), converted)
-
-
-def _row(report: Report, op: Op) -> Row:
-    return next(row for row in report.rows if row.opcode == builtin_of(op.name))
-
-
-# The rows of the coverage table, and the table that comes with the package: made by `scripts/make_coverage.py`; a
-# test holds it to what the engine says.
+# The rows of the table, and the table that comes with the package, made by `scripts/make_coverage.py`.
 
 
 PATHS: Final = ("kept", "integer", "table", "float", "refused", "none")
@@ -110,14 +95,14 @@ class CoverageRow:
 
 
 def dump_rows(tables: Mapping[str, Sequence[CoverageRow]]) -> str:
-    """The tables of all targets as JSON, a line per row: what a row is, and behind it what becomes of it per target;
-    null where that is as for the target before."""
+    """The tables of all targets as JSON, a line per row: what a row is, then what becomes of it for each target; null
+    where that is the same as for the target before."""
     lines = []
     for rows in zip(*(tables[name] for name in TARGETS), strict=True):
-        found = [[row.path, row.reason, row.warning, row.needs] for row in rows]
-        told = [now if now != before else None for before, now in zip([None, *found], found, strict=False)]
+        outcomes = [[row.path, row.reason, row.warning, row.needs] for row in rows]
+        new = [now if now != before else None for before, now in zip([None, *outcomes], outcomes, strict=False)]
         first = rows[0]
-        line = [first.operator, first.operands, first.results, first.detail, first.key, *told]
+        line = [first.operator, first.operands, first.results, first.detail, first.key, *new]
         lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
@@ -125,9 +110,9 @@ def dump_rows(tables: Mapping[str, Sequence[CoverageRow]]) -> str:
 def shipped_rows(target: str, operator: str = "") -> Iterator[CoverageRow]:
     """The rows of one of `TARGETS`, of the operators whose name contains `operator`."""
     count = TARGETS.index(target) + 1
-    for name, operands, results, detail, key, *told in json.loads(SHIPPED.read_text(encoding="utf-8")):
+    for name, operands, results, detail, key, *new in json.loads(SHIPPED.read_text(encoding="utf-8")):
         if operator.lower() in name.lower():
-            path, reason, warning, needs = next(outcome for outcome in reversed(told[:count]) if outcome)
+            path, reason, warning, needs = next(outcome for outcome in reversed(new[:count]) if outcome)
             yield CoverageRow(name, tuple(operands), tuple(results), detail, path, reason, warning, tuple(needs), key)
 
 
@@ -151,13 +136,11 @@ def converted(key: str, model: bytes, target: Target | TosaTarget) -> tuple[Cove
     try:
         module = read(model)
     except TflqError as error:
-        found = Outcome("refused", refusal(error))
+        result = Outcome("refused", refusal(error))
     else:
         op = next(op for op in module.ops() if op.name == op_name(name))
         operands = tuple("none" if v is None else short_type(v) for v in op.operands)
         results = tuple(short_type(v) for v in op.results)
-        found = outcome(module, op, target)
-    row = CoverageRow(
-        name.upper(), operands, results, detail, found.path, found.reason, found.warning, found.needs, key
-    )
-    return row, found.module
+        result = outcome(module, op, target)
+    said = result.path, result.reason, result.warning, result.needs
+    return CoverageRow(name.upper(), operands, results, detail, *said, key), result.module

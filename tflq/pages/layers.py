@@ -1,5 +1,5 @@
 """The layers page of a comparison: every operator result of the original in order, how far the other model's is from
-it, and what the operator is, in the original's parameters and in the formulas of the integer form.
+it, and the operator, with the original's parameters and the formulas of the integer form.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tflq.ir.core import Module, Op, Value
 from tflq.ir.print_types import attribute_text, quantization, shape_text
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.pipelines import integer_form
+from tflq.verification.interface import function_number
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -36,12 +37,11 @@ if TYPE_CHECKING:
     from tflq.verification.outcome import Verification
 
 
-# The plot of a layers page: a bar for each operator result, as high as its largest difference, with axes that are
-# scaled to the data.
+# The plot: a bar for each operator result, as high as its largest difference, with axes that are scaled to the data.
 
 
 LABELS: Final = 6  # of an axis, at most
-DECADES: Final = 12  # of floats: what is smaller is as low as the plot
+DECADES: Final = 12  # of floats: smaller ones get the lowest bar
 LOWEST: Final = 2.0  # percent, of a bar that has a difference
 
 
@@ -62,7 +62,7 @@ class Axis:
     high: int
 
     def height(self, value: float) -> float:
-        """Where a value is, in percent; what is no number is at the top."""
+        """Where a value is, in percent; infinity and NaN are at the top."""
         at = math.log(value, self.base) if math.isfinite(value) else self.high
         return round(min(max(100 * (at - self.low) / (self.high - self.low), LOWEST), 100.0), 1)
 
@@ -87,21 +87,20 @@ class Plot:
 
 
 def plots(rows: Sequence[Row]) -> list[Plot]:
-    """A plot for the integers that differ, and one for the floats; none where all are equal."""
-    found = []
+    """A plot for the integers that differ, and one for the floats, if there are any."""
+    drawn = []
     for title, integers in (("in LSB", True), ("in floats", False)):
         own = [_largest(row, integers) for row in rows]
         values = [value for value in own if value is not None]
         if values:
             axis = axis_for(values, integers=integers)
             heights = [None if value is None else axis.height(value) for value in own]
-            found.append(Plot(f"Largest difference {title}, layer by layer", axis, heights, _across(rows)))
-    return found
+            drawn.append(Plot(f"Largest difference {title}, layer by layer", axis, heights, _across(rows)))
+    return drawn
 
 
 def axis_for(values: Sequence[float], *, integers: bool) -> Axis:
-    """The axis of some differences, none of which is 0: counts from 1/2 to a power of two, floats between powers of
-    ten."""
+    """The axis of some differences above 0: counts from 1/2 to a power of two, floats between powers of ten."""
     finite = [value for value in values if math.isfinite(value)] or [1.0]
     if integers:
         return Axis(2, -1, max(1, math.ceil(math.log2(max(finite)))))
@@ -111,11 +110,11 @@ def axis_for(values: Sequence[float], *, integers: bool) -> Axis:
 
 
 def _largest(row: Row, integers: bool) -> float | None:
-    """The largest difference of a row, if it has one in this unit; infinity where there is no number for it."""
-    found = row.difference
-    if found is None or found.equal or (found.unit == "LSB") != integers:
+    """The largest difference of a row, if it has one in this unit; infinity if it is not a number."""
+    apart = row.difference
+    if apart is None or apart.equal or (apart.unit == "LSB") != integers:
         return None
-    return math.inf if found.problem or not found.largest > 0 else found.largest
+    return math.inf if apart.problem or not apart.largest > 0 else apart.largest
 
 
 def _across(rows: Sequence[Row]) -> list[Tick]:
@@ -141,23 +140,23 @@ _ROUNDINGS: Final[Mapping[str, str]] = {
 
 
 def steps(form: Module, operands: Mapping[tuple[int, int], Sequence[str]]) -> dict[tuple[int, int], list[str]]:
-    """The formulas of each operator of the source, by function and number, as the integer form computes it, in order.
-    A step that uses the result of another calls it by its number: `#1` is the first.
+    """The formulas by which the integer form computes each operator of the source, by function and number, in order. A
+    step calls the result of another by its number: `#1` is the first.
 
     operands: names of each operator's operands, which are `input 0`, `input 1`, ...
     """
-    found: dict[tuple[int, int], list[str]] = {}
+    formulas: dict[tuple[int, int], list[str]] = {}
     numbers: dict[Value, tuple[tuple[int, int], str]] = {}
     for op in form.ops():
         if op.location is None:
             continue
         key = op.location.function, op.location.operator
-        lines = found.setdefault(key, [])
+        lines = formulas.setdefault(key, [])
         names = {value: _name(value, key, numbers, operands.get(key, ())) for value in op.operands if value is not None}
         lines.append(formula(op, {value: name for value, name in names.items() if name}))
         for i, value in enumerate(op.results):
             numbers[value] = key, f"#{len(lines)}" + (f"[{i}]" if len(op.results) > 1 else "")
-    return found
+    return formulas
 
 
 def _name(
@@ -185,19 +184,18 @@ def _name(
 
 def formula(op: Op, names: Mapping[Value, str] = MappingProxyType({})) -> str:
     """One line: `y = sat_int8((x - 0) * 1814478563 >> 39 ...)`. names: of operands; else they are x, or their type."""
-    special = _special(op, names)
-    if special:
-        return f"{_type(op.result)} = {special}"
+    if special := _special(op, names):
+        return f"{shape_text(op.result.type)} = {special}"
     known = None if op.name.startswith("tfl.") else " ".join((type(op).__doc__ or "").split())
     numbers = ", ".join(f"{name} {attribute_text(value)}" for name, value in op.attributes.items() if value is not None)
     operands = ", ".join("none" if v is None else names.get(v) or _operand(v) for v in op.operands)
-    results = ", ".join(map(_type, op.results))
+    results = ", ".join(shape_text(value.type) for value in op.results)
     text = f"{results} = {op.name.partition('.')[2]}({operands})" if results else f"{op.name}({operands})"
     return "; ".join(part for part in (text, numbers, known) if part)
 
 
 def _special(op: Op, names: Mapping[Value, str]) -> str:
-    """What a class of ops computes in a formula of its own; empty for all others."""
+    """What an op computes, if its class has a formula of its own; else empty."""
     first = op.operands[0] if op.operands else None
     x = (names.get(first) if first is not None else "") or "x"
     match op:
@@ -233,11 +231,8 @@ def _convolution(op: Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D, x: str
 
 
 def _table(entries: Value, x: str) -> str:
-    return (
-        f"table[{x}], {shape_text(entries.type)}: {attribute_text(entries.array)}"
-        if entries.is_constant
-        else f"table[{x}]"
-    )
+    shown = f", {shape_text(entries.type)}: {attribute_text(entries.array)}" if entries.is_constant else ""
+    return f"table[{x}]{shown}"
 
 
 def parameters(op: Op) -> list[tuple[str, str]]:
@@ -253,13 +248,13 @@ def real_multipliers(op: Op) -> str:
     if not isinstance(op, _PRODUCTS):
         return ""
     types = [v.type.element if v is not None else None for v in (*op.operands[:2], op.result)]
-    scales = [_scales(element) for element in types]
-    if any(scale is None for scale in scales):
+    scales = [scale for element in types if (scale := _scales(element)) is not None]
+    if len(scales) < len(types):
         return ""
-    x, w, y = (scale for scale in scales if scale is not None)
+    x, w, y = scales
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = x * w / y
-    return _span(found) if found.size == 1 else f"{_span(found)}, {found.size} channels"
+        real = x * w / y
+    return _span(real) if real.size == 1 else f"{_span(real)}, {real.size} channels"
 
 
 _PRODUCTS: Final = (tfl.Conv2D, tfl.DepthwiseConv2D, FullyConnected, Mul, BatchMatMul, tfl.Conv3D)
@@ -287,10 +282,6 @@ def _quantized(value: Value) -> str:
 def _operand(value: Value) -> str:
     if value.is_constant and value.type.storage.numpy and value.array.size <= 4:
         return attribute_text(value.array)
-    return _type(value)
-
-
-def _type(value: Value) -> str:
     return shape_text(value.type)
 
 
@@ -317,9 +308,8 @@ def _environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
-        raise TflqError(
-            Reason("pages are made with jinja2, which is not installed", remedy=to_install("verify"))
-        ) from error
+        what = "pages are made with jinja2, which is not installed"
+        raise TflqError(Reason(what, remedy=to_install("verify"))) from error
     loader = PackageLoader("tflq.pages")
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
@@ -330,7 +320,8 @@ def render(template: str, **values: Any) -> str:
 
 
 def render_pieces(template: str, **values: Any) -> Iterator[str]:
-    """The same in pieces, in order: what a value is asked for late may be known late. TflqError without jinja2."""
+    """The same in pieces, in order: values that come late in the template may be known late. TflqError without
+    jinja2."""
     return _environment().get_template(template).generate(**values)
 
 
@@ -367,7 +358,7 @@ class Row:
 
     @property
     def short(self) -> str:
-        """The tensor's name without those of what was fused into its operator."""
+        """The tensor's name, without the names of tensors that were fused into its operator."""
         first, _, rest = self.tensor.partition(";")
         return f"{first}; …" if rest else first
 
@@ -388,17 +379,16 @@ def layers_page(model: str | os.PathLike[str], result: Verification) -> str:
 def rows_of(module: Module, result: Verification, formulas: Formulas) -> list[Row]:
     """A row for each operator result of the original's entries that were run."""
     entries = list(dict.fromkeys(run.entry for run in result.runs))
-    found: dict[tuple[str, int, str], Difference] = {}
+    differences: dict[tuple[str, int, str], Difference] = {}
     for each in (*(result.layers.every if result.layers else ()), *result.expected):
         key = each.entry, each.operator, each.tensor
-        found[key] = found[key] + each.difference if key in found else each.difference
-    shown = [_described(module, entry) for entry in entries]
+        differences[key] = differences[key] + each.difference if key in differences else each.difference
     rows = []
-    for entry, function, ops in shown:
-        first = True
-        for number, op in enumerate(ops):
+    for entry in entries:
+        function, first = function_number(module, entry), True
+        for number, op in enumerate(module.functions[function].ops):
             for value in op.results:
-                difference = found.get((entry, number, value.name))
+                difference = differences.get((entry, number, value.name))
                 differs = difference is not None and not difference.equal
                 lines = formulas.get((function, number), [])
                 rows.append(
@@ -420,14 +410,8 @@ def rows_of(module: Module, result: Verification, formulas: Formulas) -> list[Ro
     return rows
 
 
-def _described(module: Module, entry: str) -> tuple[str, int, list[Op]]:
-    """An entry, its function, and the operators of it, which legalization leaves as they are."""
-    index = next((s.function for s in module.signatures or () if entry and s.key == entry), 0)
-    return entry, index, list(module.functions[index].ops)
-
-
 def _formulas(module: Module) -> tuple[Formulas, str]:
-    """The formulas of a model that is not to be used any more; why there are none."""
+    """The formulas of a model, which this changes; and why they are missing."""
     operands = {
         (i, n): [value.name if value is not None else "" for value in op.operands]
         for i, function in enumerate(module.functions)

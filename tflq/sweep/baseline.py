@@ -6,18 +6,14 @@ import json
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from tflq.backends import Backend, backend, of_target
-from tflq.errors import InvalidModelError, OptionError, Reason, to_install
-from tflq.extensions import extension_of
+from tflq.errors import InvalidModelError, OptionError, Reason
 from tflq.files import file_errors, replace_file
-from tflq.options import asked
-from tflq.sweep.result import Key, Result, key_of, part_of
-from tflq.sweep.store import FILES, Job, Store, differences, expected_keys, read_results, read_settings
-from tflq.sweep.task import MACHINE, Settings
+from tflq.sweep.result import Key, Result, how_far, in_part, key_of, label
+from tflq.sweep.store import FILES, Store, differences, expected_keys, read_results, read_settings
+from tflq.sweep.task import MACHINE
 
 BASELINE: Final = "baseline.json"
 FORMAT: Final = "tflq.sweep-baseline"
@@ -26,7 +22,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is compared of a result.
+    """The part of a result that is compared.
 
     sha256, bytes: of the model; converted: bytes of the converted one. numbers: how far outputs are from the original,
     for each verification, as "name: differing of elements, largest". paths: operators per opcode and path. static:
@@ -84,11 +80,7 @@ def _numbers(result: Result) -> Iterator[str]:
         for output in result.get(part, {}).get("outputs", []):
             if output["differing"] or output["problem"]:
                 where = f"{output['entry']}:{output['name']}" if output["entry"] else output["name"]
-                unit = " LSB" if output["unit"] == "LSB" else ""
-                how = output["problem"] or (
-                    f"{output['differing']} of {output['elements']}, up to {output['largest']}{unit}"
-                )
-                yield f"{part} {where}: {how}"
+                yield f"{part} {where}: {how_far(output)}"
 
 
 def write_baseline(results: Iterable[Result], path: Path) -> None:
@@ -100,8 +92,8 @@ def write_baseline(results: Iterable[Result], path: Path) -> None:
         entries.append(entry_of(result))
     entries.sort(key=lambda entry: entry.key)
     lines = (json.dumps(entry.to_json(), sort_keys=True) for entry in entries)
-    said = f'"options": {json.dumps(options, sort_keys=True)}, ' if options else ""
-    head = f'{{"format": "{FORMAT}", "version": {VERSION}, {said}"entries": [\n'
+    shared = f'"options": {json.dumps(options, sort_keys=True)}, ' if options else ""
+    head = f'{{"format": "{FORMAT}", "version": {VERSION}, {shared}"entries": [\n'
     replace_file(path, [head.encode(), ",\n".join(lines).encode(), b"\n]}\n"])
 
 
@@ -113,17 +105,17 @@ def read_entries(place: Path) -> list[Entry]:
 
 
 def options_of(place: Path) -> dict[str, Any]:
-    """The options of the conversion that a baseline, or a sweep, was made with, but for those that were as by default.
+    """The options of the conversion that a baseline, or a sweep, was made with: those that differ from the default.
     Errors as of `read_entries`."""
     if place.is_dir():
         return next((_options(result) for result in read_results(place)), {})
-    found: dict[str, Any] = _document(place).get("options", {})
-    return found
+    options: dict[str, Any] = _document(place).get("options", {})
+    return options
 
 
 def _options(result: Result) -> dict[str, Any]:
-    found: dict[str, Any] = result["fingerprint"].get("convert", {})
-    return found
+    options: dict[str, Any] = result["fingerprint"].get("convert", {})
+    return options
 
 
 def _document(place: Path) -> dict[str, Any]:
@@ -149,10 +141,10 @@ def _entry(document: dict[str, Any]) -> Entry:
 
 
 Kind = Literal[
-    "failing",  # it was ok or as expected, and is not any more
+    "failing",  # it was ok or as expected, and no longer is
     "numbers",  # it differs from the original by something else
     "path",  # an operator takes another path: integer, float or kept
-    "memory",  # static memory is not kept any more
+    "memory",  # static memory is no longer kept
     "cause",  # it fails still, for another reason
     "fixed",  # it failed, and is ok now
     "unexpected-pass",  # it is ok, and something else is expected of it
@@ -169,7 +161,7 @@ FAILING: Final[frozenset[Kind]] = frozenset({"failing", "numbers", "path", "memo
 """Regressions: exit code 5. `--fail-on` adds others."""
 
 SLOWER_BY: Final = 1.25, 0.15
-"""Times as much, and seconds more: what is slower by less is noise."""
+"""Times as much, and seconds more: less than that is noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,17 +175,24 @@ class Change:
     layer: str = ""
 
     def place(self, prefix: str = "") -> str:
-        """Model and target, without what all ids of a sweep begin with."""
-        return f"{self.id.removeprefix(prefix)} [{self.target}]"
+        """Model and target in words, without what all ids of a sweep begin with."""
+        return label((self.id, self.target), prefix)
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "id": self.id, "target": self.target, "what": self.what, "layer": self.layer}
+
+def in_order(changes: Iterable[Change]) -> list[Change]:
+    """The gravest kind first."""
+    return sorted(changes, key=lambda c: (KINDS.index(c.kind), c.id, c.target))
+
+
+def changes_document(changes: Iterable[Change]) -> dict[str, Any]:
+    """Changes in a versioned JSON form."""
+    return {"format": "tflq.sweep-changes", "version": 1, "changes": [asdict(change) for change in changes]}
 
 
 def compare(before: Iterable[Entry], now: Iterable[Entry]) -> list[Change]:
-    """The changes, the gravest kind first. Models are told by name and target, and those that are left by content.
+    """The changes, the gravest kind first. Models are matched by name and target, and those that are left by content.
 
-    What only takes longer is not among them: see `is_slower`.
+    Models that only take longer are not among them: see `is_slower`.
     """
     old = {entry.key: entry for entry in before}
     new = {entry.key: entry for entry in now}
@@ -209,7 +208,7 @@ def compare(before: Iterable[Entry], now: Iterable[Entry]) -> list[Change]:
     changes += [Change("gone", e.id, e.target, f"was {e.status}") for e in old.values()]
     for a, b in pairs:
         changes += _changes(a, b)
-    return sorted(changes, key=lambda c: (KINDS.index(c.kind), c.id, c.target))
+    return in_order(changes)
 
 
 def _changes(a: Entry, b: Entry) -> Iterable[Change]:
@@ -235,7 +234,7 @@ def _changes(a: Entry, b: Entry) -> Iterable[Change]:
     if a.paths and b.paths and a.paths != b.paths and a.sha256 == b.sha256:
         yield change("path", "; ".join(_paths(a.paths, b.paths)))
     if a.static and b.static is False:
-        yield change("memory", "the interpreter does not allocate all of it before it runs any more")
+        yield change("memory", "the interpreter no longer allocates all of it before it runs")
     if a.converted and b.converted > a.converted and a.sha256 == b.sha256:
         yield change("larger", f"{b.converted} bytes, was {a.converted}")
 
@@ -255,13 +254,13 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def is_slower(seconds: float, before: float) -> bool:
-    """Whether a CPU time is more than noise above another."""
+    """Whether a CPU time is above another by more than noise."""
     times, more = SLOWER_BY
     return before > 0 and seconds > before * times and seconds > before + more
 
 
 def failing(changes: Iterable[Change], fail_on: Collection[str] = ()) -> list[Change]:
-    """Those that make a sweep fail."""
+    """The changes that make a sweep fail."""
     return [change for change in changes if change.kind in FAILING or change.kind in fail_on]
 
 
@@ -273,9 +272,8 @@ PARTS = ("shard", "only")
 
 
 def merge(folders: Sequence[Path], into: Path, *, force: bool = False) -> None:
-    """Puts the results of several sweeps, and what their failures left, into one folder.
-
-    What of the whole sweep is missing is said by the settings there, and by the summary.
+    """Puts the results of several sweeps, and what their failures left, into one folder. Its settings, and the summary,
+    say what is missing of the whole sweep.
 
     OptionError if they were made with different settings or versions, or have results of the same model and target.
     """
@@ -316,7 +314,7 @@ def _check_apart(parts: Sequence[_Part]) -> None:
     for part in parts:
         for id, target in part.keys:
             if (id, target) in seen:
-                raise OptionError(f"{id} [{target}] is in both {seen[id, target]} and {part.folder}")
+                raise OptionError(f"{label((id, target))} is in both {seen[id, target]} and {part.folder}")
             seen[id, target] = part.folder
 
 
@@ -327,7 +325,7 @@ def _incomplete(parts: Sequence[_Part], jobs: Sequence[Key]) -> Iterator[str]:
         for number in range(1, count + 1):
             if (number, count) in given:
                 continue
-            missing = sum(part_of(id, count) == number for id, _ in jobs)
+            missing = sum(in_part(id, (number, count)) for id, _ in jobs)
             if missing or not jobs:
                 of = f", with {missing} of {len(jobs)} results" if jobs else ""
                 yield f"part {number}/{count} is not among them{of}: merge it, too"
@@ -335,83 +333,3 @@ def _incomplete(parts: Sequence[_Part], jobs: Sequence[Key]) -> Iterator[str]:
         if part.missing:
             whole = len(part.keys) + len(part.missing)
             yield f"{part.folder} lacks {len(part.missing)} of {whole} results: go on with that sweep by --resume"
-
-
-# What can be known to go wrong before a sweep starts: a package that is missing, a target or an option that no model
-# could be converted with. Said at once, not once for each model.
-
-
-_Package = tuple[tuple[str, ...], str, str, str]
-_PACKAGES: Final[Mapping[str, _Package]] = {
-    "page": (("jinja2",), "jinja2", "to write its page", "verify"),
-    "kaggle": (("kagglehub",), "kagglehub", "to fetch models from Kaggle", "kaggle"),
-    "dask": (("distributed",), "dask", "to run on the workers of a scheduler", "dask"),
-}
-"""What sweeps need: modules of which one has to be there, the package that has it, what for, tflq's extra with it."""
-
-
-def check(jobs: Sequence[Job], settings: Settings, scheduler: str = "", *, kaggle: bool = True) -> None:
-    """Raises the error that every model, or every one under some target, would end with. Nothing is run or written.
-
-    kaggle: whether models of Kaggle are fetched from there, not by a fetcher of the caller's.
-    OptionError for a package that is not installed, for a target or an option that is not known, or does nothing
-    for a target, for a file of rules that has none, or a scheduler that does not answer. FileError for a target's
-    file that cannot be read.
-    """
-    targets = list(dict.fromkeys(target for _, target in jobs))
-    chosen = dict.fromkeys(_for_target(target, settings) for target in targets)
-    for path in settings.rules:
-        extension_of(Path(path))
-    _check_packages(_needed(jobs, chosen, scheduler, kaggle))
-    if scheduler:
-        from tflq.sweep.cluster import connected
-
-        connected(scheduler).close()
-
-
-def _for_target(target: str, settings: Settings) -> Backend:
-    """The format of a target, if models can be converted to it with the sweep's options."""
-    options = {name: value for name, value in settings.convert.items() if name != "rules"}
-    chosen = of_target(target, static=True)
-    try:
-        asked(chosen.name, target, **options)
-    except OptionError as error:
-        if any(reason.value == target for reason in error.reasons):
-            raise
-        first = error.reasons[0]
-        remedy = first.remedy or "leave it out, or sweep the targets that take it on their own"
-        raise OptionError(Reason(f"target {target}: {first.what}", value=first.value, remedy=remedy)) from error
-    return chosen
-
-
-def _needed(jobs: Sequence[Job], chosen: Iterable[Backend], scheduler: str, kaggle: bool) -> Iterator[_Package]:
-    """Packages. Models run on the workers of a scheduler, which have packages of their own."""
-    if scheduler:
-        yield _PACKAGES["dask"]
-    else:
-        yield from _runs(backend("tflite"), "to run models")
-        for each in chosen:
-            if not each.builtins:
-                yield from _runs(each, f"to run {each.name.upper()} files")
-    yield _PACKAGES["page"]
-    if kaggle and any(model.kaggle for model, _ in jobs):
-        yield _PACKAGES["kaggle"]
-
-
-def _runs(chosen: Backend, purpose: str) -> Iterator[_Package]:
-    if chosen.requires is not None:
-        modules, package, extra = chosen.requires
-        yield modules, package, purpose, extra
-
-
-def _check_packages(needed: Iterator[_Package]) -> None:
-    missing = [
-        (package, purpose, extra)
-        for modules, package, purpose, extra in needed
-        if not any(find_spec(module) for module in modules)
-    ]
-    if missing:
-        listed = " and ".join(f"{package} ({purpose})" for package, purpose, _ in missing)
-        extras = ",".join(dict.fromkeys(extra for _, _, extra in missing))
-        what = f"a sweep of these models needs {listed}, which {'is' if len(missing) == 1 else 'are'} not installed"
-        raise OptionError(Reason(what, remedy=to_install(extras)))

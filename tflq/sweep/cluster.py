@@ -1,8 +1,8 @@
 """Tasks on a Dask cluster.
 
-The driver says which worker runs what: the one with most threads free, of these one that has the model. A file goes to
-a worker once, named by its content, and stays on its disk while it is among the last that were used. The tasks of a
-worker that dies go to another; dask's nanny replaces it.
+The driver says which worker runs what: one of those with most threads free, if possible one that has the model. A file
+goes to a worker once, named by its content, and stays on its disk while it is among the last that were used. The tasks
+of a worker that dies go to another; dask's nanny replaces it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from tflq.sweep.measure import JOB
 from tflq.sweep.server import Ended, Event, LocalExecutor, Staged
 from tflq.sweep.task import Ending, Limits, Task
 
-# What runs in the workers of a Dask cluster: models kept by content, and tasks in processes of their own, as locally.
-#
-# Each thread of a worker has a warm server; its children have the limits that those of this machine have.
+# What runs in the workers: models kept by content, and tasks in processes of their own. Each thread of a worker has a
+# warm server, whose children have the same limits as on this machine.
 
 
 POLL: Final = 0.5  # seconds between looks at whether a task was called off
@@ -114,9 +113,12 @@ def _folder() -> Path:
     return Path(get_worker().local_directory) / "tflq"
 
 
+# What runs in the driver.
+
+
 LOOK: Final = 1.0  # seconds between looks at the cluster
 DEATHS: Final = 5
-"""How many workers may die on a task before that is its ending."""
+"""How many workers may die on a task before it counts as failed."""
 KEPT: Final = 64  # files on a worker
 PATIENCE: Final = 60.0  # seconds without any worker
 
@@ -271,7 +273,7 @@ class ClusterExecutor:
         flight.future.add_done_callback(lambda future: self._events.put((number, future)))
 
     def _stored(self, address: str, content: str, path: str) -> Any:
-        """The future of a file on a worker; sent if it is not there."""
+        """The future of a file on a worker, which is sent if it is not there."""
         files = self._workers[address].files
         if content not in files:
             where = {"workers": [address], "allow_other_workers": False}
@@ -284,7 +286,7 @@ class ClusterExecutor:
         return files[content]
 
     def _forget(self, address: str, files: OrderedDict[str, Any]) -> None:
-        """Removes what a worker has not used for longest, and no task there needs."""
+        """Removes the files that a worker has not used for longest, unless a task there needs them."""
         from distributed import fire_and_forget
 
         needed = {name for flight in self._flights.values() if flight.worker == address for name in flight.files}
@@ -307,7 +309,7 @@ class ClusterExecutor:
         return [Ended(number, Ending(**ending, folder=str(place)))]
 
     def _failed(self, flight: _Flight) -> None:
-        """Starts a task again that dask gave up, for its worker is gone; TflqError for what is wrong there."""
+        """Starts a task again that dask gave up because its worker is gone. TflqError for any other error."""
         from distributed.scheduler import KilledWorker, NoValidWorkerError
 
         if flight.future.status == "error":
@@ -331,6 +333,6 @@ def _stamp(path: str) -> tuple[int, int]:
 
 @lru_cache(256)
 def _content_name(path: str, _size: int, _changed: int) -> str:
-    """A file's name by its content; its size and time of change are for the cache to see another content."""
+    """A file's name by its content. Its size and time of change tell the cache that the content is another."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() + Path(path).suffix

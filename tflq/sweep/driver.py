@@ -11,10 +11,21 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final, Protocol
 
-from tflq.sweep.baseline import KINDS, Change, Entry, compare, entry_of, is_slower, read_entries
+from tflq.sweep.baseline import Change, Entry, compare, entry_of, in_order, is_slower, read_entries
 from tflq.sweep.fetching import Supplied
 from tflq.sweep.measure import CONVERT_ONLY, JOB
-from tflq.sweep.result import RETRIED, Key, Model, Result, as_expected, expectation_for, from_ending, key_of, new_result
+from tflq.sweep.result import (
+    RETRIED,
+    Key,
+    Model,
+    Result,
+    as_expected,
+    expectation_for,
+    from_ending,
+    how_far,
+    key_of,
+    new_result,
+)
 from tflq.sweep.server import Ended, Executor, Staged
 from tflq.sweep.store import Store, read_results
 from tflq.sweep.task import Ending, Limits, Settings, Task
@@ -27,24 +38,10 @@ class StoppedError(Exception):
 
 
 class Observer(Protocol):
-    """Who is told what goes on."""
+    """Is told what goes on."""
 
     def begin(self, jobs: Sequence[Key], done: int) -> None:
         """All there is to do, and how much of it is done already, by the sweep that this one resumes."""
-        ...
-
-    def started(self, id: str, target: str) -> None: ...
-
-    def staged(self, id: str, target: str, stage: str) -> None: ...
-
-    def finished(self, result: Result) -> None: ...
-
-
-class Silent:
-    """Nobody."""
-
-    def begin(self, jobs: Sequence[Key], done: int) -> None:
-        """The sweep begins."""
 
     def started(self, id: str, target: str) -> None:
         """A task begins."""
@@ -54,6 +51,18 @@ class Silent:
 
     def finished(self, result: Result) -> None:
         """A result is on disk."""
+
+
+class Silent:
+    """Does nothing."""
+
+    def begin(self, jobs: Sequence[Key], done: int) -> None: ...
+
+    def started(self, id: str, target: str) -> None: ...
+
+    def staged(self, id: str, target: str, stage: str) -> None: ...
+
+    def finished(self, result: Result) -> None: ...
 
 
 @dataclass(slots=True)
@@ -92,7 +101,7 @@ class Driver:
     _numbers: int = 0
 
     def run(self, supply: Iterator[Supplied]) -> None:
-        """Until every job has its result. StoppedError if `stop` says so; what runs then is dropped."""
+        """Runs until every job has its result. StoppedError if `stop` says so; what runs then is dropped."""
         exhausted = False
         while not (exhausted and not self._flights):
             while not exhausted and len(self._flights) < self.executor.slots:
@@ -127,25 +136,25 @@ class Driver:
         self.executor.submit(self._numbers, flight.task, self.limits)
 
     def _ended(self, flight: _Flight, ending: Ending) -> None:
-        found = from_ending(ending)
+        result = from_ending(ending)
         left = Path(ending.folder)
         if flight.first is None:
-            expected = as_expected(found["status"], expectation_for(flight.model, flight.target))
-            if found["status"] in RETRIED and not expected:
+            expected = as_expected(result["status"], expectation_for(flight.model, flight.target))
+            if result["status"] in RETRIED and not expected:
                 again = replace(flight.task, layers=True, cache="")
-                self._submit(_Flight(flight.model, flight.target, again, found, left))
+                self._submit(_Flight(flight.model, flight.target, again, result, left))
                 return
-            self._store(flight.model, flight.target, found, left)
+            self._store(flight.model, flight.target, result, left)
             return
-        both, kept = _both(flight.first, found)
+        both, kept = _both(flight.first, result)
         folders = (flight.left, left) if kept is flight.first else (left, flight.left)
         if folders[1] is not None:
             shutil.rmtree(folders[1], ignore_errors=True)
         self._store(flight.model, flight.target, both, folders[0])
 
-    def _store(self, model: Model, target: str, found: Mapping[str, Any], left: Path | None) -> None:
+    def _store(self, model: Model, target: str, outcome: Mapping[str, Any], left: Path | None) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        result = {**new_result(model, target, found, self.fingerprint), "ended": now}
+        result = {**new_result(model, target, outcome, self.fingerprint), "ended": now}
         if left is not None:
             if result["status"] != "ok" and not (result["expected"] and result["status"] == "original-fails"):
                 result["artifacts"] = self.store.keep(model.id, target, left)
@@ -156,19 +165,15 @@ class Driver:
 
 
 def _both(first: Result, second: Result) -> tuple[Result, Result]:
-    """What two tries found together, and the one that it rests on.
-
-    A search for the layer that takes too long or fails is no other outcome of a model that differs.
-    """
+    """What two tries found together, and the one that it rests on. A model that differs keeps that status if only the
+    search for the layer took too long or failed."""
     tries = [first["status"], second["status"]]
     if tries[0] == tries[1]:
         return {**second, "tries": tries}, second
     searching = first["status"] == "differs" and second["status"] in ("timeout", "out-of-memory")
     if searching:
         return {**first, "tries": tries, "layers_why": second["why"]}, first
-    words = "; then ".join(
-        f"{found['status']}{': ' if found['why'] else ''}{found['why']}" for found in (first, second)
-    )
+    words = "; then ".join(": ".join(filter(None, (t["status"], t["why"]))) for t in (first, second))
     worse = first if second["status"] == "ok" else second
     return {**worse, "status": "flaky", "why": words, "tries": tries}, worse
 
@@ -177,16 +182,14 @@ def _both(first: Result, second: Result) -> tuple[Result, Result]:
 
 
 def first_layer(result: Result) -> str:
-    """The first layer that differs, in words; "" if none is known."""
+    """The first layer that differs, in words; "" if it is not known."""
     layers = result.get("layers")
     if not layers:
         return result.get("layers_why", "")
     first = layers["first"]
     if first is None:
         return f"all {layers['compared']} results of operators that can be compared are equal"
-    how = first["problem"] or f"{first['differing']} of {first['elements']} elements, up to {first['largest']}"
-    unit = " LSB" if first["unit"] == "LSB" and not first["problem"] else ""
-    return f"operator {first['operator']} ({first['opcode']}), tensor '{first['tensor']}': {how}{unit}"
+    return f"operator {first['operator']} ({first['opcode']}), tensor '{first['tensor']}': {how_far(first)}"
 
 
 def with_layers(
@@ -196,7 +199,7 @@ def with_layers(
     executor: Callable[[], Executor],
     limits: Limits,
 ) -> list[Change]:
-    """The changes, those of models that differ now with their first layer; what no try has looked for is looked for."""
+    """The changes, with the first layer of models that differ now; it is searched for if no try has done so."""
     told = []
     for change in changes:
         result = results.get((change.id, change.target))
@@ -211,18 +214,24 @@ def with_layers(
 
 
 def _searched(task: Task, executor: Executor, limits: Limits) -> Result:
-    executor.submit(0, replace(task, layers=True, cache=""), limits)
+    ending = _alone(executor, 0, replace(task, layers=True, cache=""), limits)
+    return ending.answer or {"layers_why": f"no layer found: {ending.what}"}
+
+
+def _alone(executor: Executor, number: int, task: Task, limits: Limits) -> Ending:
+    """Runs a task alone, and says how it ended."""
+    executor.submit(number, task, limits)
     while True:
         for event in executor.poll(1.0):
             if isinstance(event, Ended):
-                return event.ending.answer or {"layers_why": f"no layer found: {event.ending.what}"}
+                return event.ending
 
 
-# A sweep held against a baseline: what changed, where it begins, and what really takes longer.
+# A sweep compared with a baseline: what changed, where it begins, and what really takes longer.
 
 
 RUNS: Final = 5
-"""How often what seems slower runs again, alone: it counts only if it is slower then, too."""
+"""How often a model that seems slower runs again, alone: it counts only if it is slower then, too."""
 
 
 def changes_since(
@@ -235,8 +244,8 @@ def changes_since(
 ) -> list[Change]:
     """What changed from a baseline to the results in a folder.
 
-    selected: which part of the baseline was swept. executor: one for a job, "module:function", that this closes again.
-    FileError or InvalidModelError if the baseline is none.
+    selected: which part of the baseline was swept. executor: makes one for a job, "module:function", which is closed
+    here. FileError or InvalidModelError if it is not a baseline.
     """
     before = [entry for entry in read_entries(baseline) if selected(entry.key)]
     now = [entry_of(result) for result in read_results(folder)]
@@ -256,11 +265,11 @@ def changes_since(
         if pairs := suspects(before, now):
             tasks = {key: task for key in pairs if (task := task_of(key)) is not None}
             changes += slower(pairs, tasks, get(CONVERT_ONLY), limits)
-    return sorted(changes, key=lambda c: (KINDS.index(c.kind), c.id, c.target))
+    return in_order(changes)
 
 
 def suspects(before: Iterable[Entry], now: Iterable[Entry]) -> dict[Key, tuple[Entry, Entry]]:
-    """What took longer: the same model, converted on a CPU of the same name."""
+    """Models that took longer to convert, with the same content and on a CPU of the same name."""
     old = {entry.key: entry for entry in before}
     return {
         b.key: (a, b)
@@ -276,7 +285,7 @@ def suspects(before: Iterable[Entry], now: Iterable[Entry]) -> dict[Key, tuple[E
 def slower(
     pairs: Mapping[Key, tuple[Entry, Entry]], tasks: Mapping[Key, Task], executor: Executor, limits: Limits
 ) -> Iterator[Change]:
-    """Runs each suspect five times, one at a time with nothing beside it; those whose median is slower still."""
+    """Runs each suspect five times, alone; those whose median is still slower."""
     for key, (a, b) in pairs.items():
         if key not in tasks:
             continue
@@ -287,9 +296,5 @@ def slower(
 
 
 def _seconds(number: int, task: Task, executor: Executor, limits: Limits) -> float | None:
-    executor.submit(number, task, limits)
-    while True:
-        for event in executor.poll(1.0):
-            if isinstance(event, Ended):
-                answer = event.ending.answer
-                return None if answer is None else answer["cpu"]["read"] + answer["cpu"]["convert"]
+    answer = _alone(executor, number, task, limits).answer
+    return None if answer is None else answer["cpu"]["read"] + answer["cpu"]["convert"]

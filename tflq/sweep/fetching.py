@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 from tflq.errors import to_install
@@ -30,7 +29,7 @@ TRIES: Final = 3
 
 
 class UnavailableError(Exception):
-    """A model cannot be had; the message says why, and what can be done."""
+    """A model is unavailable; the message says why, and what can be done."""
 
 
 class Fetcher(Protocol):
@@ -87,20 +86,37 @@ class UrlFetcher:
         if self._offline and not model.url.startswith("file://"):
             raise UnavailableError(f"{model.url}: it is not in the cache, and the sweep is offline")
         self._folder.mkdir(parents=True, exist_ok=True)
-        for attempt in range(TRIES):
-            try:
-                self._download(model.url, path)
-            except (OSError, http.client.HTTPException) as error:
-                permanent = isinstance(error, urllib.error.HTTPError) and error.code < 500
-                if permanent or attempt == TRIES - 1:
-                    raise UnavailableError(f"{model.url}: {getattr(error, 'reason', '') or error}") from error
-            else:
-                return path
-        raise AssertionError
+        return _retried(
+            lambda: self._download(model.url, path),
+            (OSError, http.client.HTTPException),
+            lambda error: not (isinstance(error, urllib.error.HTTPError) and error.code < 500),
+            lambda error: f"{model.url}: {getattr(error, 'reason', '') or error}",
+        )
 
-    def _download(self, url: str, path: Path) -> None:
+    def _download(self, url: str, path: Path) -> Path:
         with urllib.request.urlopen(url, timeout=self._timeout) as answer:  # noqa: S310 - checked by the caller
             replace_file(path, iter(lambda: answer.read(CHUNK), b""))
+        return path
+
+
+def _retried(
+    get: Callable[[], Path],
+    kinds: tuple[type[Exception], ...],
+    passing: Callable[[Any], bool],
+    why: Callable[[Any], str],
+    pause: float = 0.0,
+) -> Path:
+    """What `get` returns, in at most three tries, with pauses that double. UnavailableError for an error of these kinds
+    that another try cannot pass, or that the last one raised."""
+    for left in reversed(range(TRIES)):
+        try:
+            return get()
+        except kinds as error:
+            if not left or not passing(error):
+                raise UnavailableError(why(error)) from error
+        time.sleep(pause)
+        pause *= 2
+    raise AssertionError
 
 
 # Models made available ahead of the tasks: remote ones are fetched in threads while others run.
@@ -112,7 +128,7 @@ AHEAD: Final = 8  # models fetched before their turn
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """A model under a target, with its file, or why there is none."""
+    """A model under a target, with its file, or why it is missing."""
 
     model: Model
     target: str
@@ -133,9 +149,7 @@ class Supply:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def __iter__(self) -> Iterator[Supplied]:
@@ -180,7 +194,7 @@ class Supply:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a path is a pattern, and no file of just that name."""
+    """Whether a path is a pattern, and not the name of a file."""
     return glob.has_magic(text) and not Path(text).exists()
 
 
@@ -189,8 +203,8 @@ def expanded(pattern: str) -> list[tuple[str, Path]]:
     parts = Path(pattern).parts
     fixed = next((i for i, part in enumerate(parts) if re.search(r"[*?\[]", part)), len(parts) - 1)
     root = Path(*parts[:fixed])
-    found = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
-    return [(path.relative_to(root).as_posix(), path) for path in found]
+    matches = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+    return [(path.relative_to(root).as_posix(), path) for path in matches]
 
 
 # Models of Kaggle, by kagglehub: its cache, its credentials, its way of checking what came.
@@ -230,11 +244,18 @@ class KaggleFetcher:
         with self._lock:
             lock = self._locks[model.kaggle]
         with lock:
-            found = self._cached(model, name) or self._download(hub, model, name)
-        return found if found.is_file() else _chosen(found, pattern)
+            place = self._cached(model, name) or _retried(
+                lambda: Path(hub.model_download(model.kaggle, name or None)),
+                (Exception,),  # kagglehub has no class of its own for what it raises
+                _passing,
+                lambda error: _why(error, model),
+                self._pause,
+            )
+        return place if place.is_file() else _chosen(place, pattern)
 
     def _cached(self, model: Model, name: str) -> Path | None:
-        """The bundle or, if `name` says which, the file, if it came whole. UnavailableError if that has to do."""
+        """The bundle or, if `name` says which, the file, if it came whole; else None, and when offline
+        UnavailableError."""
         from kagglehub.cache import Cache
         from kagglehub.handle import parse_model_handle
 
@@ -242,28 +263,16 @@ class KaggleFetcher:
         bundle = Cache().load_from_cache(handle)
         if bundle is not None and name and not Path(bundle, name).is_file():
             bundle = None
-        found = str(Path(bundle, name)) if bundle is not None else name and Cache().load_from_cache(handle, name)
-        if found:
-            return Path(found)
+        place = str(Path(bundle, name)) if bundle is not None else name and Cache().load_from_cache(handle, name)
+        if place:
+            return Path(place)
         if self._offline:
             raise UnavailableError("it is not in kagglehub's cache, and the sweep is offline")
         return None
 
-    def _download(self, hub: Any, model: Model, name: str) -> Path:
-        pause = self._pause
-        for attempt in range(TRIES):
-            try:
-                return Path(hub.model_download(model.kaggle, name or None))
-            except Exception as error:  # kagglehub has no class of its own for what it raises
-                if attempt == TRIES - 1 or not _passing(error):
-                    raise UnavailableError(_why(error, model)) from error
-            time.sleep(pause)
-            pause *= 2
-        raise AssertionError
-
 
 def _hub() -> Any:
-    """kagglehub, which writes nothing on the terminal but what is wrong."""
+    """kagglehub, made to print only what is wrong."""
     os.environ.setdefault("TQDM_DISABLE", "1")  # read when tqdm is imported
     try:
         import kagglehub
@@ -282,7 +291,7 @@ def _chosen(folder: Path, pattern: str) -> Path:
         return folder / fits[0]
     if not fits:
         raise UnavailableError(f"no file matches '{pattern}'; there are {_listed(names)}")
-    raise UnavailableError(f"`file` has to say which: '{pattern}' matches {_listed(fits)}")
+    raise UnavailableError(f"`file` must say which: '{pattern}' matches {_listed(fits)}")
 
 
 def _listed(names: list[str], most: int = 8) -> str:
@@ -303,7 +312,7 @@ def _passing(error: Exception) -> bool:
 
 
 def _is_of_network(error: Exception) -> bool:
-    """What requests raises without an answer is an OSError, but not of the system."""
+    """Whether it is what requests raises without an answer: an OSError, but not the system's."""
     return isinstance(error, OSError) and error.errno is None and not _status(error)
 
 

@@ -34,13 +34,14 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from tflq.errors import FileError, InvalidModelError, OptionError
 from tflq.files import file_errors, replace_file
 from tflq.sweep.fetching import HANDLE, expanded, is_pattern
-from tflq.sweep.result import Expectation, Model, Result, Status
+from tflq.sweep.result import STATUSES, Expectation, Model, Result
 
+SUFFIX: Final = ".tflite"
 MANIFEST_VERSION: Final = 1
 TEXTS: Final = ("id", "path", "url", "kaggle", "file", "source", "sha256", "inputs")
 MODEL_KEYS: Final = {*TEXTS, "targets", "shapes", "expect", "verified"}
@@ -60,6 +61,8 @@ def read_manifest(path: Path) -> list[Model]:
 
 
 class _Manifest:
+    """Makes models of a document, and checks it."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
 
@@ -89,50 +92,47 @@ class _Manifest:
         if texts["kaggle"] and not HANDLE.fullmatch(texts["kaggle"]):
             raise self._wrong(f"{where}.kaggle", "a handle is owner/model/tfLite/variation/version")
         texts["inputs"] = texts["inputs"] and str(self._path.parent / texts["inputs"])
-        expect = (*self._expectations(f"{where}.expect", entry.get("expect", [])), *common)
         rest: dict[str, Any] = {
             "targets": self._texts(where, entry, "targets") or targets,
             "shapes": self._shapes(where, entry.get("shapes", {})),
             "verified": entry.get("verified", True) is True,
-            "expect": expect,
+            "expect": (*self._expectations(f"{where}.expect", entry.get("expect", [])), *common),
         }
         if not texts["path"]:
             texts["id"] = texts["id"] or place_name(texts["url"] or texts["kaggle"])
             yield Model(**{**texts, **rest})
             return
         pattern = str(self._path.parent / texts["path"])
-        found = expanded(pattern) if is_pattern(pattern) else [(Path(pattern).name, Path(pattern))]
-        if not found:
+        several = is_pattern(pattern)
+        files = expanded(pattern) if several else [(Path(pattern).name, Path(pattern))]
+        if not files:
             raise FileError(pattern, "no file matches", remedy=f"see {where} of {self._path}")
-        for name, path in found:
-            stem = name.removesuffix(".tflite")
-            several = is_pattern(pattern)
+        for name, path in files:
+            stem = name.removesuffix(SUFFIX)
             id = "/".join(part for part in (texts["id"], stem) if part) if several else texts["id"] or stem
             yield Model(**{**texts, **rest, "id": id, "path": str(path)})
 
-    def _expectations(self, where: str, given: object) -> tuple[Expectation, ...]:
-        found = []
-        for entry in given if isinstance(given, list) else [given]:
+    def _expectations(self, where: str, entries: object) -> tuple[Expectation, ...]:
+        expectations = []
+        for entry in entries if isinstance(entries, list) else [entries]:
             if not isinstance(entry, dict):
                 raise self._wrong(where, "an expectation is a table of status and reason")
             self._known(where, entry, EXPECT_KEYS)
             status, reason = self._text(where, entry, "status"), self._text(where, entry, "reason")
-            if status not in get_args(Status):
-                raise self._wrong(f"{where}.status", f"'{status}' is not one of {', '.join(get_args(Status))}")
+            if status not in STATUSES:
+                raise self._wrong(f"{where}.status", f"'{status}' is not one of {', '.join(STATUSES)}")
             if not reason:
                 raise self._wrong(where, "an expectation has a reason")
             targets = self._texts(where, entry, "targets")
-            found.append(Expectation(status, reason, targets, self._text(where, entry, "match") or "*"))  # type: ignore[arg-type]
-        return tuple(found)
+            expectations.append(Expectation(status, reason, targets, self._text(where, entry, "match") or "*"))
+        return tuple(expectations)
 
-    def _shapes(self, where: str, given: object) -> dict[str, tuple[int, ...]]:
-        fits = isinstance(given, dict) and all(
-            isinstance(shape, list) and all(isinstance(d, int) and d > 0 for d in shape) for shape in given.values()
-        )
-        if not fits:
+    def _shapes(self, where: str, shapes: object) -> dict[str, tuple[int, ...]]:
+        if not isinstance(shapes, dict) or not all(
+            isinstance(shape, list) and all(isinstance(d, int) and d > 0 for d in shape) for shape in shapes.values()
+        ):
             raise self._wrong(f"{where}.shapes", "shapes are lists of dims by input: { image = [1, 224, 224, 3] }")
-        assert isinstance(given, dict)
-        return {name: tuple(shape) for name, shape in given.items()}
+        return {name: tuple(shape) for name, shape in shapes.items()}
 
     def _text(self, where: str, table: Mapping[str, Any], key: str) -> str:
         value = table.get(key, "")
@@ -143,29 +143,24 @@ class _Manifest:
     def _texts(self, where: str, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
         value = table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-            raise self._wrong(f"{where}.{key}".lstrip("."), f"a list of texts, not {value!r}")
+            raise self._wrong(f"{where}.{key}", f"a list of texts, not {value!r}")
         return tuple(value)
 
     def _known(self, where: str, table: Mapping[str, Any], keys: set[str]) -> None:
         for key in table:
             if key not in keys:
-                raise self._wrong(
-                    f"{where}.{key}".lstrip("."), f"there is no such key; there are {', '.join(sorted(keys))}"
-                )
+                raise self._wrong(f"{where}.{key}", f"there is no such key; there are {', '.join(sorted(keys))}")
 
     def _wrong(self, where: str, what: str) -> InvalidModelError:
-        return InvalidModelError(where, what, path=str(self._path))
+        return InvalidModelError(where.lstrip("."), what, path=str(self._path))
 
 
 def place_name(place: str) -> str:
     """A name for what is at a URL or under a handle."""
-    return place.split("://")[-1].split("?")[0].removesuffix(".tflite").strip("/")
+    return place.split("://")[-1].split("?")[0].removesuffix(SUFFIX).strip("/")
 
 
-# Sources of a sweep: folders, patterns, single files and manifests, to models.
-
-
-SUFFIX = ".tflite"
+# The models of a sweep's sources: folders, patterns, single files and manifests.
 
 
 def find_models(sources: Sequence[str | os.PathLike[str]]) -> list[Model]:
@@ -180,12 +175,11 @@ def find_models(sources: Sequence[str | os.PathLike[str]]) -> list[Model]:
     labels = _labels([Path(text) for text in texts if Path(text).is_dir()])
     models: list[Model] = []
     for text in texts:
-        found = list(_models(text, labels))
-        if not found:
-            raise FileError(
-                text, f"no {SUFFIX} file is in it", remedy="name a folder, a file or a pattern that has models"
-            )
-        models += found
+        added = list(_models(text, labels))
+        if not added:
+            remedy = "name a folder, a file or a pattern that has models"
+            raise FileError(text, f"no {SUFFIX} file is in it", remedy=remedy)
+        models += added
     models = list({(m.id, m.place, m.targets): m for m in models}.values())
     _check_ids(models)
     return models
@@ -194,7 +188,7 @@ def find_models(sources: Sequence[str | os.PathLike[str]]) -> list[Model]:
 def _models(text: str, labels: dict[Path, str]) -> Iterator[Model]:
     path = Path(text)
     if "://" in text:
-        yield Model(text.split("://")[-1].split("?")[0].removesuffix(SUFFIX), url=text)
+        yield Model(place_name(text), url=text)
     elif path.is_dir():
         label = labels[path.resolve()]
         for name, file in expanded(str(path / "**" / f"*{SUFFIX}")):
@@ -233,9 +227,8 @@ def _check_ids(models: Sequence[Model]) -> None:
             )
 
 
-# Pins: the SHA-256 of models that were fetched, written into the manifest that lists them.
-#
-# Only lines change: `sha256` and `verified` of an entry. What a manifest says else, and how, stays as it is.
+# Pins: the SHA-256 of models that were fetched, written into the manifest that lists them. Only the lines `sha256` and
+# `verified` of an entry change.
 
 
 UNREAD: Final = ("invalid", "checksum")
@@ -253,17 +246,17 @@ def hashes_of(results: Iterable[Result]) -> dict[str, str]:
 def pin(path: Path, hashes: Mapping[str, str]) -> list[str]:
     """Writes the hashes of entries of a manifest that have a URL or a handle, and no hash. Returns their ids.
 
-    FileError if the manifest is written in a way that its lines cannot be told apart; then it stays as it is.
+    FileError if the manifest is not written in plain [[model]] tables; then it stays as it is.
     """
     with file_errors(path):
         text = path.read_text("utf-8")
     document = tomllib.loads(text)
-    found = {i: id for i, entry in enumerate(document.get("model", [])) if (id := _unpinned(entry)) in hashes}
-    if not found:
+    pinned = {i: id for i, entry in enumerate(document.get("model", [])) if (id := _unpinned(entry)) in hashes}
+    if not pinned:
         return []
-    for i, id in found.items():
+    for i, id in pinned.items():
         document["model"][i] |= {"sha256": hashes[id], "verified": True}
-    edited = _edited(text, {i: hashes[id] for i, id in found.items()})
+    edited = _edited(text, {i: hashes[id] for i, id in pinned.items()})
     try:
         same = tomllib.loads(edited) == document
     except tomllib.TOMLDecodeError:
@@ -272,7 +265,7 @@ def pin(path: Path, hashes: Mapping[str, str]) -> list[str]:
         raise FileError(str(path), "its entries are not plain [[model]] tables", remedy="write the pins by hand")
     with file_errors(path):
         replace_file(path, [edited.encode("utf-8")])
-    return list(found.values())
+    return list(pinned.values())
 
 
 def _unpinned(entry: Mapping[str, Any]) -> str:

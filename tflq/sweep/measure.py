@@ -32,9 +32,8 @@ from tflq.verification.runner import forked_ahead
 
 REPORT: Final = "report.json"
 """The report of the conversion, in the folder of a task."""
-
 COMPARING: Final = 2
-"""Which way of comparing it is: what another one found is not taken from the cache."""
+"""The version of comparing: the cache gives only what this one found."""
 VERIFYING_LISTED: Final = 50  # outputs, layers: the first of them
 
 
@@ -51,8 +50,8 @@ def verified(
     `run_time` of both models if the sweep measures it.
 
     original, converted: hashes of the content. batch: what the converted model has where the original's first dims are
-    open: then interfaces are not compared. The runs with the default kernels say how the two models fare there; the
-    status is that of the reference kernels.
+    open: then interfaces are not compared. The status is that of the reference kernels; the runs with the default
+    kernels only say how the two models differ there.
     """
     report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
     options = json.dumps(by_content(task.settings.convert), sort_keys=True)
@@ -60,25 +59,25 @@ def verified(
     contents = f"{COMPARING} {original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
     one = _Verifier(task, original, f"{contents} {batch}", places, folder, {"batch": batch, "interface": batch is None})
     timed: dict[str, Any] = {"time": True} if task.settings.time and of_target(task.target).builtins else {}
-    found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
+    result: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
     if timed:
-        found["run_time"] = found["verification"].pop("time")
+        result["run_time"] = result["verification"].pop("time")
     if task.inputs:
         inputs = Path(task.inputs)
         try:
             digest = hashlib.sha256(inputs.read_bytes()).hexdigest()
         except OSError as error:
-            return found | {"status": "unavailable", "why": f"the inputs {inputs}: {error.strerror}"}
+            return result | {"status": "unavailable", "why": f"the inputs {inputs}: {error.strerror}"}
         try:
-            found["given"] = one("given", digest, inputs=inputs)
+            result["given"] = one("given", digest, inputs=inputs)
         except TflqError as error:
-            return found | {"status": "refused", "why": f"the inputs do not fit: {error}"}
-    outcome = _status([found[name] for name in ("verification", "given") if name in found])
+            return result | {"status": "refused", "why": f"the inputs do not fit: {error}"}
+    outcome = _status([result[name] for name in ("verification", "given") if name in result])
     if task.settings.xnnpack and outcome["status"] in ("ok", "differs") and of_target(task.target).builtins:
-        found["xnnpack"] = one("xnnpack", seeds=1, resolver="default")
+        result["xnnpack"] = one("xnnpack", seeds=1, resolver="default")
     if task.layers and outcome["status"] == "differs":
-        found["layers"] = one("layers", seeds=1, layers=True)["layers"]
-    return found | outcome | {"cached": one.cached, "recorded": one.recorded}
+        result["layers"] = one("layers", seeds=1, layers=True)["layers"]
+    return result | outcome | {"cached": one.cached, "recorded": one.recorded}
 
 
 class _Verifier:
@@ -104,8 +103,8 @@ class _Verifier:
         self._originals = Originals(Path(task.cache, "outputs"), original) if task.cache else None
 
     def __call__(self, name: str, inputs_digest: str = "", **options: Any) -> dict[str, Any]:
-        """The verification of every file, in short; found in the cache if all is as it was before, and no time is to
-        be measured."""
+        """The verification of every file, in short; from the cache if all is as it was before, and no time is to be
+        measured."""
         cache = None if "time" in options else self._cache
         key = f"{self._contents} {inputs_digest} {json.dumps({k: str(v) for k, v in sorted(options.items())})}"
         known = cache.get(key) if cache else None
@@ -113,15 +112,15 @@ class _Verifier:
             self.cached.append(name)
             return known
         done = [self._verify(place, options) for place in self._places.values()]
-        found = _short(done)
+        summary = _short(done)
         self._keep(name, done)
-        if cache and found["verdict"] != "failed":
-            cache.put(key, found)
-        return found
+        if cache and summary["verdict"] != "failed":
+            cache.put(key, summary)
+        return summary
 
     @property
     def recorded(self) -> int:
-        """How many runs of the original were spared, since their outputs are kept."""
+        """How many runs of the original were not needed, because their outputs are kept."""
         return self._originals.hits if self._originals else 0
 
     def _verify(self, place: Path, options: Mapping[str, Any]) -> Verification:
@@ -142,7 +141,7 @@ class _Verifier:
             )
 
     def _keep(self, name: str, done: list[Verification]) -> None:
-        """The whole of it in a file, where it says more than that all is equal."""
+        """Writes all of it to a file, if it says more than that all is equal."""
         if not all(verification.equal for verification in done):
             document = [verification.to_json() for verification in done]
             (self._folder / f"verification-{name}.json").write_text(json.dumps(document, indent=1))
@@ -158,9 +157,12 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         for v in done
         for failure in v.failures
     ]
-    times = [each.to_json() for verification in done for each in verification.time or ()]
+
+    def every(name: str) -> list[dict[str, Any]]:
+        return [item.to_json() for verification in done for item in getattr(verification, name)]
+
     return {
-        **({"time": times} if done[0].time is not None else {}),
+        **({"time": every("time")} if done[0].time is not None else {}),
         "verdict": next((v for v in ("failed", "differs", "accepted") if v in verdicts), "equal"),
         "interpreter": done[0].interpreter,
         "resolver": done[0].resolver,
@@ -171,31 +173,31 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
         "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
         "cut": done[0].cut,
-        "kernels": [each.to_json() for verification in done for each in verification.kernels],
-        "top1": [each.to_json() for verification in done for each in verification.top1],
-        "expected": [each.to_json() for verification in done for each in verification.expected],
+        "kernels": every("kernels"),
+        "top1": every("top1"),
+        "expected": every("expected"),
         "apart": [each.to_json() | {"model": _which(each.model, v)} for v in done for each in v.apart],
         "layers": layers_of(done),
     }
 
 
 def _which(path: str, verification: Verification) -> str:
-    """A model without its path, which is no part of the result."""
+    """A model without its path, which does not belong to the result."""
     return "original" if path == verification.a else "converted"
 
 
 def layers_of(done: list[Verification]) -> dict[str, Any] | None:
-    """Results of operators that differ, each once: over all shapes of the inputs that it was compared at."""
+    """Results of operators that differ, each once, over all shapes of the inputs that it was compared at."""
     parts = [verification.layers for verification in done if verification.layers is not None]
     if not parts:
         return None
-    found: dict[tuple[int, str, int, str], Divergence] = {}
+    by_place: dict[tuple[int, str, int, str], Divergence] = {}
     for i, part in enumerate(parts):
         for each in part.diverging:
             key = i, each.entry, each.operator, each.tensor
-            known = found.get(key)
-            found[key] = each if known is None else replace(each, difference=known.difference + each.difference)
-    diverging = [each.to_json() for each in found.values()]
+            known = by_place.get(key)
+            by_place[key] = each if known is None else replace(each, difference=known.difference + each.difference)
+    diverging = [each.to_json() for each in by_place.values()]
     return {
         "results": sum(part.results for part in parts),
         "compared": sum(part.compared for part in parts),
@@ -239,44 +241,44 @@ LISTED: Final = 20  # reasons, warnings: the first of them
 
 
 def measure(document: Mapping[str, Any], folder: Path, stage: Callable[[str], None]) -> dict[str, Any]:
-    """What a model under a target gives: `status`, `why`, and every measure that was taken until then.
+    """The result of a model under a target: `status`, `why`, and every measure that was taken until then.
 
     Files are left in the folder: `converted.tflite` (or .tosa), and what explains a failure.
     """
     task = Task.of_json(document)
     times = _Times(stage)
-    found, places = _converted(task, folder, times)
-    if "status" in found:
-        return found
+    result, places = _converted(task, folder, times)
+    if "status" in result:
+        return result
     with times("verify"):
-        found |= verified(task, found["model"]["sha256"], found["converted"], places, folder, found.get("batch"))
+        result |= verified(task, result["model"]["sha256"], result["converted"], places, folder, result.get("batch"))
     first = next(iter(places.values()))
-    if of_target(task.target, static=True).builtins and found["status"] in ("ok", "differs"):
+    if of_target(task.target, static=True).builtins and result["status"] in ("ok", "differs"):
         with times("allocate"):
-            found["static"] = _static(Path(task.path), first)
-    return found
+            result["static"] = _static(Path(task.path), first)
+    return result
 
 
 def convert_only(document: Mapping[str, Any], folder: Path, stage: Callable[[str], None]) -> dict[str, Any]:
-    """What `measure` gives until it verifies: for times."""
+    """The first part of `measure`, before it verifies: for times."""
     return _converted(Task.of_json(document), folder, _Times(stage))[0]
 
 
 def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any], dict[str, Path]]:
     """A model read and converted: what was found, with a `status` if that failed, and the files."""
-    found: dict[str, Any] = {"cpu": times.cpu}
+    result: dict[str, Any] = {"cpu": times.cpu}
     path = Path(task.path)
     with times("read"):
         data = path.read_bytes()
         sha256 = hashlib.sha256(data).hexdigest()
-        found["model"] = {"sha256": sha256, "bytes": len(data)}
+        result["model"] = {"sha256": sha256, "bytes": len(data)}
         if task.sha256 not in ("", sha256):
-            return found | {"status": "checksum", "why": f"its SHA-256 is {sha256}, pinned is {task.sha256}"}, {}
+            return result | {"status": "checksum", "why": f"its SHA-256 is {sha256}, pinned is {task.sha256}"}, {}
         del data
         try:
             module = tflq.read(path)
         except TflqError as error:
-            return found | _failure(error), {}
+            return result | _failure(error), {}
     try:
         with times("convert"):
             batch = _batch(task, module)
@@ -288,9 +290,9 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
     except VerificationError:
         raise  # a pass left invalid IR behind: a bug
     except TflqError as error:
-        return found | _failure(error), {}
+        return result | _failure(error), {}
     bound = {} if batch is None else {"batch": batch}
-    return found | bound | _described(conversion, places) | {"peak_convert": _peak()}, places
+    return result | bound | _described(conversion, places) | {"peak_convert": _peak()}, places
 
 
 class _Times:
@@ -317,8 +319,7 @@ def _cpu() -> float:
 
 def _peak() -> int:
     """Bytes of memory that this process had at most, until now."""
-    kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return kibibytes << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10  # kibibytes
 
 
 def _failure(error: TflqError) -> dict[str, Any]:
@@ -331,12 +332,12 @@ def _failure(error: TflqError) -> dict[str, Any]:
 
 
 def _plain(reason: Reason) -> dict[str, Any]:
-    """A reason without the path, which is no part of the result."""
+    """A reason without the path, which does not belong to the result."""
     return {key: value for key, value in reason.to_json().items() if value not in (None, "") and key != "path"}
 
 
 def _batch(task: Task, module: Module) -> int | None:
-    """What inputs whose first dim is open are bound to, if they are: as the sweep says, for TOSA to 1 otherwise."""
+    """The batch that open first dims of inputs get: the sweep's; without one 1 for TOSA."""
     entries = {0, *(signature.function for signature in module.signatures or ())}
     inputs = [value.type.shape for entry in entries for value in module.functions[entry].inputs]
     if task.shapes or not any(shape and shape[0] is None for shape in inputs):
@@ -347,8 +348,8 @@ def _batch(task: Task, module: Module) -> int | None:
 
 def _convert(task: Task, batch: int | None) -> Conversion:
     options: dict[str, Any] = {**task.settings.convert, "target": task.target, "shapes": task.shapes or None}
-    options["format"] = of_target(task.target, static=True).name
-    return tflq.convert(task.path, **{**options, "batch": batch})
+    options |= {"format": of_target(task.target, static=True).name, "batch": batch}
+    return tflq.convert(task.path, **options)
 
 
 def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:
@@ -384,10 +385,10 @@ def _described(conversion: Conversion, places: Mapping[str, Path]) -> dict[str, 
 
 def _paths(report: Report) -> dict[str, dict[str, int]]:
     """Operators of the original per opcode and path."""
-    found: dict[str, Counter[str]] = {}
+    by_opcode: dict[str, Counter[str]] = {}
     for row in report.rows:
-        found.setdefault(row.opcode, Counter())[row.path] += 1
-    return {opcode: dict(sorted(counts.items())) for opcode, counts in sorted(found.items())}
+        by_opcode.setdefault(row.opcode, Counter())[row.path] += 1
+    return {opcode: dict(sorted(counts.items())) for opcode, counts in sorted(by_opcode.items())}
 
 
 def _reasons(report: Report) -> dict[str, int]:
@@ -397,13 +398,13 @@ def _reasons(report: Report) -> dict[str, int]:
 
 
 def _static(original: Path, converted: Path) -> dict[str, Any]:
-    """Whether what the interpreter allocates before it runs is all allocated in the converted model, too."""
+    """Whether the interpreter still allocates a whole model before it runs, if it did so for the original."""
     from tflq.verification.runner import first_dynamic
 
-    found = {}
+    first = {}
     for name, path in (("original", original), ("converted", converted)):
         try:
-            found[name] = first_dynamic(path)
+            first[name] = first_dynamic(path)
         except (LookupError, RuntimeError, ValueError) as error:
             return {"error": f"{name}: {error}"}
-    return {**found, "kept": found["original"] is not None or found["converted"] is None}
+    return {**first, "kept": first["original"] is not None or first["converted"] is None}

@@ -1,5 +1,7 @@
-"""The page of a sweep: one HTML file, which works from disk. Its data are lines of JSON that its script reads: two for
-each result, a row of the table and what is shown of it when it is opened.
+"""What a finished sweep writes: counts, a page, Markdown, JUnit XML.
+
+The page is one HTML file, which works from disk. Its script reads lines of JSON, two for each result: a row of the
+table, and what is shown of it when it is opened.
 """
 
 from __future__ import annotations
@@ -16,12 +18,22 @@ from xml.sax.saxutils import escape, quoteattr
 
 from tflq.files import replace_file
 from tflq.pages.layers import render_pieces
-from tflq.sweep.baseline import BASELINE, FAILING, Change, Entry, entry_of, failing, read_entries, write_baseline
+from tflq.sweep.baseline import (
+    BASELINE,
+    FAILING,
+    Change,
+    Entry,
+    changes_document,
+    entry_of,
+    failing,
+    read_entries,
+    write_baseline,
+)
 from tflq.sweep.driver import first_layer
-from tflq.sweep.result import STATUSES, Key, Result, key_of, shared_prefix
+from tflq.sweep.result import STATUSES, Key, Result, key_of, label, shared_prefix
 from tflq.sweep.store import expected_keys, read_results, read_settings
 
-# What a sweep found, in counts: what every page and message begins with.
+# Counts, which every page and message begins with.
 
 
 NAMED: Final = 5  # models of one cause that are named
@@ -38,7 +50,7 @@ class Cause:
 
     def named(self, prefix: str = "") -> str:
         """The first of them in words, without what all ids of a sweep begin with."""
-        shown = ", ".join(f"{id.removeprefix(prefix)} [{target}]" for id, target in self.first)
+        shown = ", ".join(label(key, prefix) for key in self.first)
         return f"{shown} …" if self.count > len(self.first) else shown
 
 
@@ -111,26 +123,19 @@ class Summary:
                     "cause": cause.text,
                     "count": cause.count,
                     "unexpected": cause.unexpected,
-                    "first": [f"{id} [{target}]" for id, target in cause.first],
+                    "first": list(map(label, cause.first)),
                 }
                 for cause in self.grouped
             ],
-            "missing": [f"{id} [{target}]" for id, target in self.missing],
+            "missing": list(map(label, self.missing)),
             "incomplete": self.incomplete,
         }
-
-
-def summarize(results: Iterable[Result]) -> Summary:
-    summary = Summary()
-    for result in results:
-        summary.add(result)
-    return summary
 
 
 LEFT_OUT: Final = frozenset(
     {"format", "version", "id", "target", "status", "expected", "why", "cause", "fingerprint", "cached", "recorded"}
 )
-"""Fields of a result that its details do without: the row has them, or they say nothing of the model."""
+"""Fields of a result that are not among its details: the row has them, or they say nothing of the model."""
 
 OUTPUT: Final = (
     "entry",
@@ -150,7 +155,7 @@ PIECES: Final = 256  # pieces of the template that are written at once
 
 
 class _Totals:
-    """What the page's head says, complete once every result has gone by."""
+    """Totals for the page's head, complete after the last result."""
 
     def __init__(self) -> None:
         self.summary = Summary()
@@ -178,9 +183,9 @@ def write(
 ) -> None:
     """Writes the page of some results, whole or not at all. What it takes in memory does not grow with the results.
 
-    earlier: sweeps' folders or baselines to show beside it; changes: those since a baseline; known: what is missing.
-    FileError if it cannot be written or one of `earlier` not be read, InvalidModelError if that is no sweep, TflqError
-    without jinja2.
+    earlier: sweeps' folders or baselines to show next to it; changes: those since a baseline; known: what is missing.
+    FileError if it cannot be written or one of `earlier` cannot be read, InvalidModelError if that is not a sweep,
+    TflqError without jinja2.
     """
     before = [{entry.key: entry for entry in read_entries(place)} for place in earlier]
     totals = _Totals()
@@ -220,7 +225,7 @@ def _json(document: Any) -> str:
 
 
 def _row(result: Result, earlier: Sequence[Entry | None]) -> list[Any]:
-    """As the script's COLUMNS have it; null where nothing is known."""
+    """A row in the order of the script's COLUMNS; null if a value is unknown."""
     counts = result.get("operators", {}).get("counts", {})
     cost = result.get("cost", {})
     arenas = [(cost.get(name) or {}).get("bytes") for name in ("arena_in", "arena")]
@@ -242,12 +247,12 @@ def _row(result: Result, earlier: Sequence[Entry | None]) -> list[Any]:
 
 
 def _pair(before: float | None, after: float | None) -> tuple[float | None, float | None, float | None]:
-    """What something was, what it is, and how many times as much that is."""
+    """A value before and after, and their ratio."""
     return before, after, round(after / before, 6) if before and after is not None else None
 
 
 def _seconds(result: Result, when: str) -> float | None:
-    """What a run of all entries takes; None where that was not measured."""
+    """Seconds of a run of all entries; None if it was not measured."""
     times = [each[when] for each in result.get("run_time", [])]
     return None if not times or None in times else sum(times)
 
@@ -275,9 +280,9 @@ def _verification(part: Mapping[str, Any]) -> dict[str, Any]:
     return {"verdict": part["verdict"], "inputs": part["inputs"], "outputs": outputs, **lists}
 
 
-def _output(found: Mapping[str, Any], more: tuple[str, ...] = ()) -> dict[str, Any]:
+def _output(document: Mapping[str, Any], more: tuple[str, ...] = ()) -> dict[str, Any]:
     """A difference, without what says nothing."""
-    return {name: found[name] for name in (*more, *OUTPUT) if found.get(name) not in ("", None, {})}
+    return {name: document[name] for name in (*more, *OUTPUT) if document.get(name) not in ("", None, {})}
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -289,10 +294,6 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 
 SHOWN: Final = 30
-
-
-def write_markdown(summary: Summary, path: Path, changes: Sequence[Change] | None = None) -> None:
-    replace_file(path, [markdown(summary, changes).encode()])
 
 
 def markdown(summary: Summary, changes: Sequence[Change] | None = None) -> str:
@@ -367,15 +368,13 @@ def write_junit(
     regressions: Sequence[Change] | None = None,
     missing: Sequence[Key] = (),
 ) -> None:
-    """One test case for each model and target. What fails is what is not as expected, or the regressions; and what is
-    missing.
-
-    An expected failure is skipped, with its reason.
+    """One test case for each model and target. Those that are not as expected fail, or with `regressions` these; and
+    those that are missing. An expected failure is skipped, with its reason.
     """
     worse = None if regressions is None else {(c.id, c.target): c for c in regressions}
     cases, failures, errors, skipped, seconds = [], 0, 0, 0, 0.0
     for result in results:
-        regression = worse.pop((result["id"], result["target"]), None) if worse is not None else None
+        regression = worse.pop(key_of(result), None) if worse is not None else None
         fails = not result["expected"] if worse is None else regression is not None
         body = ""
         if fails:
@@ -414,7 +413,7 @@ def _quoted(text: str) -> str:
     return quoteattr(_NOT_IN_XML.sub("\ufffd", text))
 
 
-# The files that a finished sweep leaves beside its results.
+# All of them.
 
 
 def write_outputs(
@@ -423,19 +422,18 @@ def write_outputs(
     fail_on: Sequence[str] = (),
     earlier: Sequence[Path] = (),
 ) -> Summary:
-    """Writes baseline.json, summary.md, junit.xml, of a comparison changes.json, and index.html; the counts.
-    What the settings in the folder expect and has no result is missing: after a merge of some parts.
+    """Writes baseline.json, summary.md, junit.xml, index.html, and changes.json if there was a comparison. Returns the
+    counts. Jobs without a result, as after a merge of some parts, are missing.
 
-    earlier: sweeps' folders or baselines to show beside this one.
+    earlier: sweeps' folders or baselines to show next to this one.
     """
     summary = summary_of(folder)
     write_baseline(read_results(folder), folder / BASELINE)
-    write_markdown(summary, folder / "summary.md", changes)
+    replace_file(folder / "summary.md", [markdown(summary, changes).encode()])
     regressions = None if changes is None else failing(changes, fail_on)
     write_junit(read_results(folder), folder / "junit.xml", regressions, summary.missing)
     if changes is not None:
-        document = {"format": "tflq.sweep-changes", "version": 1, "changes": [c.to_json() for c in changes]}
-        replace_file(folder / "changes.json", [json.dumps(document, indent=1).encode(), b"\n"])
+        replace_file(folder / "changes.json", [json.dumps(changes_document(changes), indent=1).encode(), b"\n"])
     else:
         (folder / "changes.json").unlink(missing_ok=True)
     write(read_results(folder), folder / "index.html", earlier, changes, summary)
@@ -443,9 +441,11 @@ def write_outputs(
 
 
 def summary_of(folder: Path) -> Summary:
-    """The counts of the results in a folder, and what its settings expect and has no result."""
-    summary, settings = summarize(read_results(folder)), read_settings(folder)
-    there = {key_of(result) for result in read_results(folder)}
+    """The counts of the results in a folder, and the jobs of its settings that have no result."""
+    summary, settings, there = Summary(), read_settings(folder), set()
+    for result in read_results(folder):
+        summary.add(result)
+        there.add(key_of(result))
     summary.missing = [key for key in expected_keys(settings) if key not in there]
     summary.incomplete = settings.get("incomplete", [])
     return summary

@@ -32,9 +32,7 @@ Status = Literal[
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 ACCEPTED: Final[frozenset[Status]] = frozenset({"ok", "original-fails"})
-"""As expected, where nothing else is said of a model."""
-
-PASSING: Final[frozenset[Status]] = frozenset({"ok"})
+"""As expected, unless a model says otherwise."""
 
 RETRIED: Final[frozenset[Status]] = frozenset({"differs", "timeout", "out-of-memory", "crash", "internal-error"})
 """Tried once more: what gives another status then is flaky."""
@@ -68,7 +66,7 @@ class Model:
     source: the page that it comes from.
     sha256: its content, in hex; "" if it is not pinned.
     targets: those to convert to; empty: those of the sweep.
-    inputs: an .npz file of arrays to run it on, beside the made ones.
+    inputs: an .npz file of arrays to run it on, in addition to random ones.
     shapes: whole shapes of inputs, by name.
     verified: whether somebody has had the file under this hash.
     """
@@ -92,7 +90,7 @@ class Model:
         return self.path or self.url or f"kaggle:{self.kaggle}"
 
     def to_json(self) -> dict[str, Any]:
-        """What results say of it."""
+        """The part of it that results contain."""
         return {"place": self.place, "source": self.source}
 
 
@@ -135,16 +133,28 @@ def shared_prefix(ids: Iterable[str]) -> str:
     return "".join(f"{names[0]}/" for names in common)
 
 
-def part_of(id: str, count: int) -> int:
-    """Which of so many parts of a sweep a model is in, from 1; it is always the same."""
-    return zlib.crc32(id.encode()) % count + 1
+def in_part(id: str, shard: Sequence[int] | None) -> bool:
+    """Whether a model is in part i of n of a sweep, from 1; a model is always in the same. None: the sweep is whole."""
+    return shard is None or zlib.crc32(id.encode()) % shard[1] + 1 == shard[0]
 
 
-def new_result(model: Model, target: str, found: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Result:
-    """The line of a model under a target; `found` holds its status and what was measured."""
+def label(key: Key, prefix: str = "") -> str:
+    """Model and target in words, without what all ids of a sweep begin with."""
+    return f"{key[0].removeprefix(prefix)} [{key[1]}]"
+
+
+def how_far(difference: Mapping[str, Any]) -> str:
+    """A difference in its JSON form, in words: "7 of 64, up to 5.0 LSB"."""
+    unit = " LSB" if difference["unit"] == "LSB" else ""
+    measured = f"{difference['differing']} of {difference['elements']}, up to {difference['largest']}{unit}"
+    return difference["problem"] or measured
+
+
+def new_result(model: Model, target: str, outcome: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Result:
+    """The line of a model under a target; `outcome` holds its status and what was measured."""
     expectation = expectation_for(model, target)
-    status: Status = found["status"]
-    where = model.to_json() | found.get("model", {})
+    status: Status = outcome["status"]
+    where = model.to_json() | outcome.get("model", {})
     return {
         "format": RESULT_FORMAT,
         "version": RESULT_VERSION,
@@ -153,16 +163,16 @@ def new_result(model: Model, target: str, found: Mapping[str, Any], fingerprint:
         "status": status,
         "expected": as_expected(status, expectation),
         "expectation": expectation and {"status": expectation.status, "reason": expectation.reason},
-        "why": found.get("why", ""),
-        "cause": cause_of(status, found.get("why", "")),
-        **{key: value for key, value in found.items() if key not in ("status", "why")},
+        "why": outcome.get("why", ""),
+        "cause": cause_of(status, outcome.get("why", "")),
+        **{key: value for key, value in outcome.items() if key not in ("status", "why")},
         "model": where,
         "fingerprint": {**fingerprint, "model": where.get("sha256", "")},
     }
 
 
 def from_ending(ending: Ending) -> Result:
-    """What a try found, whichever way it ended."""
+    """What a try found, however it ended."""
     measures = {"seconds": ending.seconds, "peak_bytes": ending.peak}
     if ending.answer is not None:
         cpu = {**ending.answer.get("cpu", {}), "total": ending.cpu}
@@ -179,7 +189,7 @@ def from_ending(ending: Ending) -> Result:
 
 
 def cause_of(status: str, why: str) -> str:
-    """What failures of one cause have in common: the sentence without its names and numbers."""
+    """What failures with the same cause have in common: the sentence without its names and numbers."""
     if status == "ok":
         return ""
     text = re.sub(r"(?<!\w)'[^']*'", "'…'", why.splitlines()[0] if why else "")
@@ -190,5 +200,5 @@ def cause_of(status: str, why: str) -> str:
 
 
 def stable(result: Mapping[str, Any]) -> Result:
-    """A result without times, memory and what else another run of the same may have different."""
+    """A result without times, memory and whatever else may differ from run to run."""
     return {key: value for key, value in result.items() if key not in VOLATILE}

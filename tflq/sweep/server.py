@@ -1,12 +1,13 @@
-"""The warm server: a process that has imported all that a task needs, and forks a child for each.
+"""Where tasks run: an `Executor`, and that of this machine, with a warm server: a process that has imported all that a
+task needs, and forks a child for each.
 
-Requests come on standard input, one line of JSON each; answers go to standard output likewise.
+Requests come on the server's standard input, answers go to its standard output, each as one line of JSON:
 
     {"number": N, "job": "module:function", "task": {...}, "folder": PATH, "seconds": S, "bytes": B}
     → {"number": N, "group": PID}  {"number": N, "stage": "convert"}*  {"number": N, "ending": {...}} as `task.Ending`
 
-It has one thread, so that forking is safe; it watches time and memory of its children's process groups. When its input
-ends, because the driver did, it ends all of them and itself.
+The server has one thread, so that forking is safe; it watches time and memory of its children's process groups. When
+its input ends, because the driver did, it ends all of them and itself.
 """
 
 from __future__ import annotations
@@ -22,19 +23,18 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, NoReturn, Protocol, Self
 
 import tflq
 from tflq.errors import TflqError, plain_numbers
 from tflq.processes import die_with_parent, kill_group, kills_by_system, last_words, resident_bytes, signal_name
 from tflq.sweep.measure import JOB
-from tflq.sweep.task import Ending, Limits, Task
+from tflq.sweep.task import Ending, Limits, Lines, Task, write_all
 
 POLL: Final = 0.1  # seconds between looks at the memory of the children
 LOG: Final = "log.txt"
@@ -51,11 +51,162 @@ PACKAGES: Final = (
     "tflq.tosa",
     "tflq.verification",
 )
-"""What is loaded before there are tasks, so that no child loads it."""
+"""Packages that the server imports first, so that no child has to."""
 DIALECTS: Final = ("quant", "tfl", "tosa")
-
 Job = Callable[[dict[str, Any], Path, Callable[[str], None]], dict[str, Any]]
 """What a child does: the task as JSON, the folder for its files, and whom to tell the stage; its answer as JSON."""
+RESTARTS: Final = 5
+"""How often a server that dies is started again before that is an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A task has come to a stage."""
+
+    number: int
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A task has ended. The files it left are in `ending.folder`, the caller's to keep or remove."""
+
+    number: int
+    ending: Ending
+
+
+Event = Staged | Ended
+
+
+class Executor(Protocol):
+    """Runs tasks, at most `slots` at once, and says what becomes of them.
+
+    Every task that was submitted gives one `Ended`, whatever happens to it. `close` ends what still runs.
+    """
+
+    @property
+    def slots(self) -> int: ...
+
+    def submit(self, number: int, task: Task, limits: Limits) -> None: ...
+
+    def poll(self, seconds: float) -> list[Event]:
+        """What happened since; waits up to this long for an event."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class LocalExecutor:
+    """Tasks in processes of this machine, forked from a warm server."""
+
+    def __init__(self, folder: Path, workers: int = 0, job: str = JOB) -> None:
+        """folder: for the files of tasks, one below it for each; it is emptied. workers: 0 for one per CPU."""
+        self.slots = workers or len(
+            os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+        )
+        self._folder = folder
+        self._job = job
+        self._requests: dict[int, dict[str, Any]] = {}
+        self._groups: dict[int, int] = {}
+        self._restarts = 0
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        self._start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(self, number: int, task: Task, limits: Limits) -> None:
+        place = self._folder / str(number)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        self._requests[number] = {
+            "number": number,
+            "job": self._job,
+            "task": task.to_json(),
+            "folder": str(place),
+            "seconds": limits.seconds,
+            "bytes": limits.bytes,
+        }
+        self._send(self._requests[number])
+
+    def poll(self, seconds: float) -> list[Event]:
+        if not self._selector.select(seconds):
+            return []
+        data = os.read(self._answers.fileno(), 1 << 20)
+        if not data:
+            self._restart()
+            return []
+        return [event for message in self._lines.messages(data) if (event := self._event(message)) is not None]
+
+    def close(self) -> None:
+        """Ends the server, and what still runs."""
+        self._stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _event(self, message: dict[str, Any]) -> Event | None:
+        number = message["number"]
+        if "group" in message:
+            self._groups[number] = message["group"]
+            return None
+        if "stage" in message:
+            return Staged(number, message["stage"])
+        del self._requests[number]
+        self._groups.pop(number, None)
+        return Ended(number, Ending(**message["ending"]))
+
+    def _start(self) -> None:
+        root = str(Path(tflq.__file__).resolve().parents[1])
+        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+        threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tflq.sweep.server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | threads | {"PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"},
+            start_new_session=True,  # Ctrl-C is the driver's business
+            bufsize=0,
+        )
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._input, self._answers = self._server.stdin, self._server.stdout
+        self._lines = Lines()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._answers, selectors.EVENT_READ)
+
+    def _send(self, request: dict[str, Any]) -> None:
+        with suppress(BrokenPipeError):  # `poll` sees that it ended, too, and starts another
+            self._input.write(json.dumps(request).encode() + b"\n")
+
+    def _restart(self) -> None:
+        """Another server for one that died; what it had under way starts over."""
+        self._restarts += 1
+        code = self._server.wait()
+        self._stop()
+        if self._restarts > RESTARTS:
+            raise TflqError(f"the process that starts the tasks has ended {self._restarts} times, exit code {code}")
+        self._start()
+        for request in self._requests.values():
+            self._send(request)
+
+    def _stop(self) -> None:
+        self._selector.close()
+        self._input.close()
+        try:
+            self._server.wait(10)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()
+        self._answers.close()
+        for group in self._groups.values():
+            kill_group(group)
+        self._groups.clear()
+
+
+# The server
 
 
 class Try:
@@ -73,17 +224,11 @@ class Try:
         self.peak = 0
         self.stage = "start"
         self.ending: dict[str, Any] = {}
-        self._rest = b""
+        self.lines = Lines()
         self._killed_by_system = kills_by_system()
 
-    def messages(self, data: bytes) -> Iterator[dict[str, Any]]:
-        """What a child said, line by line."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            yield json.loads(line)
-
     def hear(self, message: dict[str, Any]) -> bool:
-        """Takes note of what a child said; whether it is a new stage."""
+        """Takes note of what a child said. Returns whether it is a new stage."""
         if "stage" in message:
             self.stage = message["stage"]
             return True
@@ -96,7 +241,7 @@ class Try:
         return False
 
     def overdue(self, now: float, used: int) -> bool:
-        """Whether it has to end, for time or memory."""
+        """Whether it took too much time or memory."""
         self.peak = max(self.peak, used)
         if used > self.limit:
             self._end("memory", what=f"{used >> 20} MiB, of {self.limit >> 20} MiB allowed")
@@ -126,23 +271,25 @@ class Try:
         }
 
     def _end(self, how: str, **more: Any) -> None:
-        """The first thing that ends it is how it ended."""
+        """Takes note of how it ended, if nothing ended it before."""
         if not self.ending:
             self.ending = {"how": how, **more}
 
 
 class Server:
+    """Starts a child for each request, and tells what it hears from them."""
+
     def __init__(self, requests: int, answers: int) -> None:
         self._requests = requests
         self._answers = answers
         self._selector = selectors.DefaultSelector()
         self._selector.register(requests, selectors.EVENT_READ)
         self._tries: dict[int, Try] = {}
-        self._rest = b""
+        self._lines = Lines()
         self._next_look = 0.0
 
     def serve(self) -> None:
-        """Until the input ends."""
+        """Serves until the input ends."""
         try:
             while self._turn():
                 pass
@@ -161,9 +308,8 @@ class Server:
 
     def _take(self) -> bool:
         data = os.read(self._requests, 1 << 16)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            self._start(json.loads(line))
+        for request in self._lines.messages(data):
+            self._start(request)
         return bool(data)
 
     def _start(self, request: dict[str, Any]) -> None:
@@ -185,7 +331,7 @@ class Server:
 
     def _hear(self, one: Try) -> None:
         data = os.read(one.pipe, 1 << 20)
-        for message in one.messages(data):
+        for message in one.lines.messages(data):
             if one.hear(message):
                 self._say({"number": one.number, "stage": one.stage})
         if not data or one.ending:
@@ -212,9 +358,7 @@ class Server:
         self._say({"number": one.number, "ending": one.close(status, usage)})
 
     def _say(self, message: dict[str, Any]) -> None:
-        data = memoryview(json.dumps(message).encode() + b"\n")
-        while data:
-            data = data[os.write(self._answers, data) :]
+        write_all(self._answers, json.dumps(message).encode() + b"\n")
 
 
 def _log_of(folder: str) -> str:
@@ -228,26 +372,23 @@ def _log_of(folder: str) -> str:
 
 def _run(job: str, task: dict[str, Any], folder: Path, pipe: int) -> NoReturn:
     """Does a job, "module:function", in a process that was just forked, and ends it. Lines of JSON go to the pipe."""
+
+    def tell(message: dict[str, Any]) -> None:
+        write_all(pipe, json.dumps(plain_numbers(message), allow_nan=False).encode() + b"\n")
+
     code = 1
     try:
         _settle(folder)
-        with os.fdopen(pipe, "wb", buffering=0) as out:
-
-            def tell(message: dict[str, Any]) -> None:
-                data = memoryview(json.dumps(plain_numbers(message), allow_nan=False).encode() + b"\n")
-                while data:
-                    data = data[out.write(data) :]
-
-            try:
-                module, _, name = job.partition(":")
-                function: Job = getattr(import_module(module), name)
-                tell({"answer": function(task, folder, lambda stage: tell({"stage": stage}))})
-                code = 0
-            except MemoryError:
-                tell({"memory": "an allocation failed"})
-            except BaseException as error:  # noqa: BLE001 - whatever happens is a result
-                traceback.print_exc()
-                tell({"error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()})
+        try:
+            module, _, name = job.partition(":")
+            function: Job = getattr(import_module(module), name)
+            tell({"answer": function(task, folder, lambda stage: tell({"stage": stage}))})
+            code = 0
+        except MemoryError:
+            tell({"memory": "an allocation failed"})
+        except BaseException as error:  # noqa: BLE001 - whatever happens is a result
+            traceback.print_exc()
+            tell({"error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()})
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -255,7 +396,7 @@ def _run(job: str, task: dict[str, Any], folder: Path, pipe: int) -> NoReturn:
 
 
 def _settle(folder: Path) -> None:
-    """A process of its own: its group, its signals, its output; nothing of the server's."""
+    """Gives a child its own group, signals and output instead of the server's."""
     die_with_parent()
     os.setpgid(0, 0)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -307,164 +448,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-
-# Where tasks run: an `Executor`, and the one of this machine, a warm server that forks a process for each task.
-
-
-RESTARTS: Final = 5
-"""How often a server that dies is started again before that is an error."""
-
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """A task has come to a stage."""
-
-    number: int
-    stage: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A task has ended. The files it left are in `ending.folder`, the caller's to keep or remove."""
-
-    number: int
-    ending: Ending
-
-
-Event = Staged | Ended
-
-
-class Executor(Protocol):
-    """Runs tasks, at most `slots` at once, and says what becomes of them.
-
-    Every task that was submitted gives one `Ended`, whatever happens to it. `close` ends what still runs.
-    """
-
-    @property
-    def slots(self) -> int: ...
-
-    def submit(self, number: int, task: Task, limits: Limits) -> None: ...
-
-    def poll(self, seconds: float) -> list[Event]:
-        """What happened; waits up to this long for something to happen."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class LocalExecutor:
-    """Tasks in processes of this machine, forked from a warm server."""
-
-    def __init__(self, folder: Path, workers: int = 0, job: str = JOB) -> None:
-        """folder: for the files of tasks, one below it for each; it is emptied. workers: 0 for one per CPU."""
-        self.slots = workers or len(
-            os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-        )
-        self._folder = folder
-        self._job = job
-        self._requests: dict[int, dict[str, Any]] = {}
-        self._groups: dict[int, int] = {}
-        self._restarts = 0
-        self._rest = b""
-        self._selector = selectors.DefaultSelector()
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        self._start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def submit(self, number: int, task: Task, limits: Limits) -> None:
-        place = self._folder / str(number)
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
-        self._requests[number] = {
-            "number": number,
-            "job": self._job,
-            "task": task.to_json(),
-            "folder": str(place),
-            "seconds": limits.seconds,
-            "bytes": limits.bytes,
-        }
-        self._send(self._requests[number])
-
-    def poll(self, seconds: float) -> list[Event]:
-        if not self._selector.select(seconds):
-            return []
-        data = os.read(self._answers.fileno(), 1 << 20)
-        if not data:
-            self._restart()
-            return []
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return [event for line in lines if (event := self._event(json.loads(line))) is not None]
-
-    def close(self) -> None:
-        """Ends the server, and with it what still runs."""
-        self._stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _event(self, message: dict[str, Any]) -> Event | None:
-        number = message["number"]
-        if "group" in message:
-            self._groups[number] = message["group"]
-            return None
-        if "stage" in message:
-            return Staged(number, message["stage"])
-        del self._requests[number]
-        self._groups.pop(number, None)
-        return Ended(number, Ending(**message["ending"]))
-
-    def _start(self) -> None:
-        root = str(Path(tflq.__file__).resolve().parents[1])
-        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
-        threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self._server = subprocess.Popen(
-            [sys.executable, "-m", "tflq.sweep.server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | threads | {"PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"},
-            start_new_session=True,  # Ctrl-C is the driver's business
-            bufsize=0,
-        )
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._input, self._answers = self._server.stdin, self._server.stdout
-        self._rest = b""
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._answers, selectors.EVENT_READ)
-
-    def _send(self, request: dict[str, Any]) -> None:
-        try:
-            self._input.write(json.dumps(request).encode() + b"\n")
-        except BrokenPipeError:  # `poll` sees its end, too, and starts another
-            return
-
-    def _restart(self) -> None:
-        """Another server for one that died; what it had under way starts over."""
-        self._restarts += 1
-        code = self._server.wait()
-        self._stop()
-        if self._restarts > RESTARTS:
-            raise TflqError(f"the process that starts the tasks has ended {self._restarts} times, exit code {code}")
-        self._start()
-        for request in self._requests.values():
-            self._send(request)
-
-    def _stop(self) -> None:
-        self._selector.close()
-        self._input.close()
-        try:
-            self._server.wait(10)
-        except subprocess.TimeoutExpired:
-            self._server.kill()
-            self._server.wait()
-        self._answers.close()
-        for group in self._groups.values():
-            kill_group(group)
-        self._groups.clear()

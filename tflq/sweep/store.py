@@ -16,15 +16,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from tflq.errors import FileError, InvalidModelError, OptionError, Reason
 from tflq.files import check_outputs, file_errors, replace_file, replace_files
-from tflq.sweep.result import RESULT_FORMAT, RESULT_VERSION, Key, Model, Result, key_of, part_of
-from tflq.sweep.task import MACHINE
+from tflq.sweep.result import RESULT_FORMAT, RESULT_VERSION, Key, Model, Result, in_part, key_of
+from tflq.sweep.task import MACHINE, write_all
 
-# Whether two sweeps are of the same: what each was started with, and how to say what differs.
+# What two sweeps were started with, and how to say what differs.
 
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -41,7 +40,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "platform": "the platform",
     "cpu": "the CPU",
 }
-"""What parts of `sweep.json` are called that are not an option of the same name."""
+"""The names of parts of `sweep.json` that are not an option of the same name."""
 _SHOWN: Final[Mapping[str, Callable[[Any], str]]] = {
     "bytes": lambda value: str(value >> 20),
     "shard": lambda value: "/".join(map(str, value)),
@@ -54,16 +53,12 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], free: Collect
     told = []
     for part in ("settings", "fingerprint"):
         a, b = before.get(part, {}), now.get(part, {})
-        told += _other(a, b, {*free, "convert"}) + other_options(a.get("convert", {}), b.get("convert", {}))
+        told += other_options(a, b, {*free, "convert"}) + other_options(a.get("convert", {}), b.get("convert", {}))
     return told
 
 
-def other_options(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The options of a conversion that are not the same, as `differences` says them."""
-    return _other(before, now)
-
-
-def _other(before: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
+def other_options(before: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
+    """The options that are not the same, as `differences` says them."""
     keys = sorted(key for key in {*before, *now} - {*free} if before.get(key) != now.get(key))
     return [f"{_said(key, before.get(key))} (now {_said(key, now.get(key))})" for key in keys]
 
@@ -101,8 +96,8 @@ class Store:
     """The folder, opened by the one driver that may write to it."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes the folder and takes its lock. OptionError if another sweep has it; FileError if it has a file of that
-        name that is no lock."""
+        """Makes the folder and takes its lock. OptionError if another sweep has it; FileError if a file of that name is
+        not a lock."""
         self.folder = folder
         with file_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -121,9 +116,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -178,16 +171,14 @@ class Store:
     def append(self, result: Result) -> None:
         """Writes one result, which is on disk when this returns."""
         assert self._file is not None
-        data = memoryview(_line(result))
-        while data:
-            data = data[os.write(self._file, data) :]
+        write_all(self._file, _line(result))
         os.fsync(self._file)
 
     def results(self) -> Iterator[Result]:
         return read_results(self.folder)
 
     def keep(self, id: str, target: str, left: Path) -> str:
-        """Moves what a failure left to its place under the folder, and names that."""
+        """Moves what a failure left to its place under the folder, whose name it returns."""
         name = f"{ARTIFACTS}/{_file_name(id)}--{_file_name(target)}"
         place = self.folder / name
         shutil.rmtree(place, ignore_errors=True)
@@ -223,15 +214,14 @@ def _check_lock(path: Path) -> None:
 
 
 def expected_keys(settings: Mapping[str, Any]) -> list[Key]:
-    """The models and targets that a sweep of these settings has results of when it is done; none are known of a sweep
-    of tflq 1."""
+    """The models and targets that a sweep with these settings has results of when it is done. Empty for a sweep of tflq
+    1, which did not say."""
     shard = settings["settings"].get("shard")
-    keys = [(id, target) for id, target in settings.get("jobs", ())]
-    return [key for key in keys if shard is None or part_of(key[0], shard[1]) == shard[0]]
+    return [(id, target) for id, target in settings.get("jobs", ()) if in_part(id, shard)]
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """What a sweep was started with."""
+    """The settings that a sweep was started with."""
     with file_errors(folder / SETTINGS):
         document: dict[str, Any] = json.loads((folder / SETTINGS).read_text())
     if document.get("format") != FORMAT or document.get("version") != VERSION:
@@ -240,7 +230,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 
 def read_results(folder: Path) -> Iterator[Result]:
-    """The results in a folder, one by one. A torn last line, of a sweep that was killed, is none."""
+    """The results in a folder, one by one. A torn last line, of a sweep that was killed, is left out."""
     path = folder / RESULTS
     if not path.is_file():
         raise FileError(str(path), "there is no such file: not the folder of a sweep")
@@ -282,12 +272,12 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _file_name(text: str) -> str:
-    """A text as the name of a file; two texts never have one name."""
+    """A text as the name of a file; different texts get different names."""
     name = re.sub(r"[^\w.-]+", "_", text)
     return name if name == text and name.strip(".") else f"{name[-100:]}-{zlib.crc32(text.encode()):08x}"
 
 
-# Which of a sweep's models and targets are done: some by name, those that failed before, or one part of several.
+# Which models and targets a sweep runs: some by name, those that failed before, or one part of several.
 
 
 Job = tuple[Model, str]
@@ -307,16 +297,12 @@ class Selection:
 
     def test(self) -> Callable[[Key], bool]:
         """Whether something is selected. FileError if there is no sweep to look in."""
-        failed = (
-            {key_of(result) for result in read_results(self.failed_from) if not result["expected"]}
-            if self.failed_from
-            else None
-        )
+        failed: set[Key] | None = None
+        if self.failed_from:
+            failed = {key_of(result) for result in read_results(self.failed_from) if not result["expected"]}
 
         def selected(key: Key) -> bool:
-            if not self.names(key[0]) or (failed is not None and key not in failed):
-                return False
-            return self.shard is None or part_of(key[0], self.shard[1]) == self.shard[0]
+            return self.names(key[0]) and (failed is None or key in failed) and in_part(key[0], self.shard)
 
         return selected
 
@@ -328,7 +314,7 @@ class Selection:
 def jobs_of(models: Sequence[Model], targets: Sequence[str], selection: Selection) -> list[Job]:
     """Each model under each of its targets, or of the sweep's if it names none, in order, of those that are selected.
 
-    OptionError if `only` names none.
+    OptionError if `only` matches no model.
     """
     selected = selection.test()
     if not any(selection.names(model.id) for model in models):
@@ -337,9 +323,13 @@ def jobs_of(models: Sequence[Model], targets: Sequence[str], selection: Selectio
     return [(model, target) for model, target in jobs if selected((model.id, target))]
 
 
+def keys_of(jobs: Iterable[Job]) -> list[Key]:
+    return [(model.id, target) for model, target in jobs]
+
+
 def read_shard(text: str) -> tuple[int, int]:
-    """The part of a sweep that "i/n" names: 1/4 to 4/4. OptionError if it names none."""
+    """The part of a sweep that "i/n" names: 1/4 to 4/4. OptionError for any other text."""
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise OptionError(f"'{text}' is no part of a sweep: 1/4 is the first of four")
+        raise OptionError(f"'{text}' is not a part of a sweep: 1/4 is the first of four")
     return int(match[1]), int(match[2])

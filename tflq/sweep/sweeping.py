@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from tflq.errors import OptionError, Reason
-from tflq.options import Fallback, Prefer, Semantics, State, changed
+from tflq.backends import Backend, backend, of_target
+from tflq.errors import OptionError, Reason, to_install
+from tflq.extensions import extension_of
+from tflq.options import Fallback, Prefer, Semantics, State, asked, changed
 from tflq.select.lowering import Mac
-from tflq.sweep.baseline import Change, check, failing, options_of, read_entries
+from tflq.sweep.baseline import Change, failing, options_of, read_entries
 from tflq.sweep.driver import Driver, Observer, Silent, changes_since, task_for
 from tflq.sweep.fetching import Fetcher, FileFetcher, KaggleFetcher, Supply, UrlFetcher
 from tflq.sweep.manifest import find_models, hashes_of, pin
@@ -21,7 +24,7 @@ from tflq.sweep.measure import JOB
 from tflq.sweep.page import Summary, write_outputs
 from tflq.sweep.result import Key, key_of
 from tflq.sweep.server import Executor, LocalExecutor
-from tflq.sweep.store import RESULTS, Job, Selection, Store, jobs_of, other_options, read_shard
+from tflq.sweep.store import RESULTS, Job, Selection, Store, jobs_of, keys_of, other_options, read_shard
 from tflq.sweep.task import Limits, Settings, Task, fingerprint
 
 
@@ -30,10 +33,10 @@ class Plan:
     """What to sweep, and how.
 
     sources: folders, patterns, files, URLs and manifests. targets: of models that name none.
-    workers: processes at once; 0 for one per CPU. cache: a folder for models and for what verification found; None for
-    neither to be kept beyond the sweep.
-    baseline: the folder of a sweep, or a baseline's file, to compare with. fail_on: changes that are failures beside
-    those that always are; see `changes.KINDS`.
+    workers: processes at once; 0 for one per CPU. cache: a folder for models and for what verification found; None:
+    neither is kept beyond the sweep.
+    baseline: the folder of a sweep, or a baseline's file, to compare with. fail_on: changes that are failures, in
+    addition to those that always are: `baseline.KINDS`.
     scheduler: the address of a Dask scheduler whose workers run the tasks; without one, this machine does.
     offline: models come from caches only. pin: the manifests among the sources get the SHA-256 of what was fetched.
     """
@@ -55,7 +58,7 @@ class Plan:
     force: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """What a sweep that goes on must have the same."""
+        """The settings that a resumed sweep must share."""
         shard = self.selection.shard
         return {
             "targets": list(self.targets),
@@ -98,12 +101,11 @@ def sweep(
     executor: Callable[..., Executor] | None = None,
     fetchers: Sequence[Fetcher] = (),
 ) -> Outcome:
-    """Sweeps. Results are in the plan's folder; beside them `index.html`, `summary.md`, `junit.xml` and
-    `baseline.json`.
+    """Sweeps. The plan's folder gets the results, `index.html`, `summary.md`, `junit.xml` and `baseline.json`.
 
-    observer: told what goes on. stop: asked now and then; the sweep ends with StoppedError then, and can be resumed.
-    executor: makes one of a folder, the number of workers and a job, by default as the plan says. fetchers: beside
-    those of files, URLs and Kaggle.
+    observer: told what goes on. stop: asked now and then; if it says so the sweep ends with StoppedError, and can be
+    resumed. executor: makes one of a folder, the number of workers and a job, by default as the plan says. fetchers:
+    asked before those of files, URLs and Kaggle.
     OptionError, FileError or InvalidModelError, before anything is run or written, if the plan makes no sense, a
     package that it needs is not installed, or a source or the baseline is not there.
     """
@@ -118,16 +120,12 @@ def sweep(
     who = observer or Silent()
     with Store(plan.folder) as store:
         whole = jobs_of(models, plan.targets, replace(plan.selection, shard=None))
-        settings: dict[str, Any] = {
-            "settings": plan.to_json(),
-            "fingerprint": marks,
-            "sources": [str(s) for s in plan.sources],
-        }
-        settings |= {"jobs": [(model.id, target) for model, target in whole]}
+        settings: dict[str, Any] = {"settings": plan.to_json(), "fingerprint": marks}
+        settings |= {"sources": list(map(str, plan.sources)), "jobs": keys_of(whole)}
         store.begin(settings, inputs=_inputs(plan, jobs), resume=plan.resume, force=plan.force)
         done = {key_of(result) for result in store.results()}
         left = [(model, target) for model, target in jobs if (model.id, target) not in done]
-        who.begin([(model.id, target) for model, target in jobs], len(jobs) - len(left))
+        who.begin(keys_of(jobs), len(jobs) - len(left))
         known = _fetchers(plan, store.folder / "cache", fetchers)
         if left:
             with closing(make(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
@@ -161,7 +159,7 @@ def _inputs(plan: Plan, jobs: Sequence[Job]) -> Iterator[object]:
 
 
 def _check_options(baseline: Path, now: Mapping[str, Any]) -> None:
-    """OptionError if a baseline is of a sweep with other options of the conversion: what changed would be theirs."""
+    """OptionError if a baseline is of a sweep with other options of the conversion: they would be what changed."""
     if other := other_options(options_of(baseline), now):
         what = f"the baseline is of a sweep with {', '.join(other)}"
         remedy = "give the same options, or compare the two with `tflq sweep diff`"
@@ -169,7 +167,7 @@ def _check_options(baseline: Path, now: Mapping[str, Any]) -> None:
 
 
 def _fetchers(plan: Plan, cache: Path, others: Sequence[Fetcher]) -> Sequence[Fetcher]:
-    """Those that get a plan's models; cache: for models, if the plan has no folder for them."""
+    """The fetchers for a plan's models. cache: a folder for models, if the plan has none."""
     folder = (plan.cache or cache) / "models"
     return *others, FileFetcher(), UrlFetcher(folder, offline=plan.offline), KaggleFetcher(offline=plan.offline)
 
@@ -189,9 +187,9 @@ def _executor(plan: Plan) -> Callable[..., Executor]:
 
 
 def _task(key: Key, jobs: Sequence[Job], fetchers: Sequence[Fetcher], plan: Plan) -> Task | None:
-    """The task of a job, its model fetched again; None if it cannot be had."""
-    found = [(model, target) for model, target in jobs if (model.id, target) == key]
-    with Supply(found, fetchers) as supply:
+    """The task of a job, its model fetched again; None if it is unavailable."""
+    wanted = [(model, target) for model, target in jobs if (model.id, target) == key]
+    with Supply(wanted, fetchers) as supply:
         for supplied in supply:
             if supplied.path is not None:
                 return task_for(supplied.model, supplied.target, supplied.path, plan.settings, plan.limits)
@@ -201,6 +199,86 @@ def _task(key: Key, jobs: Sequence[Job], fetchers: Sequence[Fetcher], plan: Plan
 def cache_folder() -> Path:
     """Where models and verifications are kept from sweep to sweep, by default."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tflq"
+
+
+# What can be known to go wrong before a sweep starts, and is said once, not for each model: a missing package, a target
+# or an option that no model could be converted with.
+
+
+_Package = tuple[tuple[str, ...], str, str, str]
+_PACKAGES: Final[Mapping[str, _Package]] = {
+    "page": (("jinja2",), "jinja2", "to write its page", "verify"),
+    "kaggle": (("kagglehub",), "kagglehub", "to fetch models from Kaggle", "kaggle"),
+    "dask": (("distributed",), "dask", "to run on the workers of a scheduler", "dask"),
+}
+"""What sweeps need: modules, one of which must be there; the package that has it; what for; tflq's extra with it."""
+
+
+def check(jobs: Sequence[Job], settings: Settings, scheduler: str = "", *, kaggle: bool = True) -> None:
+    """Raises the error that every model, or every one under some target, would end with. Nothing is run or written.
+
+    kaggle: whether models of Kaggle are fetched from there, not by a fetcher of the caller's.
+    OptionError for a package that is not installed, a target or an option that is unknown or does nothing for a target,
+    a file of rules without rules, or a scheduler that does not answer. FileError for a target's file that cannot be
+    read.
+    """
+    targets = list(dict.fromkeys(target for _, target in jobs))
+    chosen = dict.fromkeys(_for_target(target, settings) for target in targets)
+    for path in settings.rules:
+        extension_of(Path(path))
+    _check_packages(_needed(jobs, chosen, scheduler, kaggle))
+    if scheduler:
+        from tflq.sweep.cluster import connected
+
+        connected(scheduler).close()
+
+
+def _for_target(target: str, settings: Settings) -> Backend:
+    """The format of a target, if models can be converted to it with the sweep's options."""
+    options = {name: value for name, value in settings.convert.items() if name != "rules"}
+    chosen = of_target(target, static=True)
+    try:
+        asked(chosen.name, target, **options)
+    except OptionError as error:
+        if any(reason.value == target for reason in error.reasons):
+            raise
+        first = error.reasons[0]
+        remedy = first.remedy or "leave it out, or sweep the targets that take it on their own"
+        raise OptionError(Reason(f"target {target}: {first.what}", value=first.value, remedy=remedy)) from error
+    return chosen
+
+
+def _needed(jobs: Sequence[Job], chosen: Iterable[Backend], scheduler: str, kaggle: bool) -> Iterator[_Package]:
+    """Packages. Models run on the workers of a scheduler, which have packages of their own."""
+    if scheduler:
+        yield _PACKAGES["dask"]
+    else:
+        yield from _runs(backend("tflite"), "to run models")
+        for each in chosen:
+            if not each.builtins:
+                yield from _runs(each, f"to run {each.name.upper()} files")
+    yield _PACKAGES["page"]
+    if kaggle and any(model.kaggle for model, _ in jobs):
+        yield _PACKAGES["kaggle"]
+
+
+def _runs(chosen: Backend, purpose: str) -> Iterator[_Package]:
+    if chosen.requires is not None:
+        modules, package, extra = chosen.requires
+        yield modules, package, purpose, extra
+
+
+def _check_packages(needed: Iterator[_Package]) -> None:
+    missing = [
+        (package, purpose, extra)
+        for modules, package, purpose, extra in needed
+        if not any(find_spec(module) for module in modules)
+    ]
+    if missing:
+        listed = " and ".join(f"{package} ({purpose})" for package, purpose, _ in missing)
+        extras = ",".join(dict.fromkeys(extra for _, _, extra in missing))
+        what = f"a sweep of these models needs {listed}, which {'is' if len(missing) == 1 else 'are'} not installed"
+        raise OptionError(Reason(what, remedy=to_install(extras)))
 
 
 # A sweep as one call, whose keywords are the options of `tflq sweep`.
@@ -328,5 +406,5 @@ def run_sweep(
     return sweep(plan, observer=observer, stop=stop or (lambda: False))
 
 
-def _path(given: _Path | None) -> Path | None:
-    return None if given is None else Path(given)
+def _path(path: _Path | None) -> Path | None:
+    return None if path is None else Path(path)

@@ -1,10 +1,11 @@
-"""What is sent to a child process, and what comes back: plain data, so that it can travel."""
+"""Tasks that are sent to child processes, and what comes back: plain data."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -36,12 +37,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is the same for all models of a sweep and changes results.
+    """Settings that are the same for all models of a sweep and change results.
 
-    seeds: sets of random inputs, beside the edges. xnnpack: verify with the interpreter's default kernels, too.
+    seeds: sets of random inputs, in addition to the edges. xnnpack: verify with the interpreter's default kernels, too.
     max_lsb, atol, rtol: differences that are accepted, as by `tflq.verify`. time: measure what a run takes in both
         models, anew for each.
-    convert: keywords of `tflq.convert` that change its result, where they are not as by default: {"mac": "float32"}.
+    convert: keywords of `tflq.convert` that change its result, those that differ from the default: {"mac": "float32"}.
         Rules are paths of files.
     """
 
@@ -89,7 +90,7 @@ class Task:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What it reads: the model, its inputs if it has some, files of rules."""
+        """The files that it reads: the model, its inputs if there are any, and rules."""
         return (self.path, *filter(None, [self.inputs]), *self.settings.rules)
 
     def moved(self, files: Sequence[str]) -> Task:
@@ -109,7 +110,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a try ended: with an `answer`, or how else.
+    """How a try ended: with an `answer`, or in another way.
 
     what: a sentence, if there is no answer. stage: where it was. log: the last of what its processes printed.
     seconds: wall time. cpu: seconds of all its processes. peak: bytes of resident memory, of all of them together.
@@ -125,6 +126,28 @@ class Ending:
     cpu: float = 0.0
     peak: int = 0
     folder: str = ""
+
+
+# Lines of JSON, from process to process and into files.
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Writes all of the data, even where the system takes only a part at a time."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+class Lines:
+    """Turns what comes through a pipe into messages: each is a line of JSON."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def messages(self, data: bytes) -> list[dict[str, Any]]:
+        """The messages that this piece of data completes."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [json.loads(line) for line in lines]
 
 
 # What a result rests on: versions, the machine, and the settings of the sweep.
@@ -155,10 +178,10 @@ def fingerprint(settings: Settings) -> dict[str, Any]:
 
 def by_content(convert: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a conversion as JSON has them; files of rules by name and content, wherever they are."""
-    told: dict[str, Any] = json.loads(json.dumps(convert))
-    if "rules" in told:
-        told["rules"] = [_file(Path(path)) for path in told["rules"]]
-    return told
+    options: dict[str, Any] = json.loads(json.dumps(convert))
+    if "rules" in options:
+        options["rules"] = [_file(Path(path)) for path in options["rules"]]
+    return options
 
 
 def _file(path: Path) -> str:
@@ -202,10 +225,9 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-# What runs found, kept by content: the same bytes on the same inputs in the same interpreter give the same.
-#
-# What a key does not say is added to it: the versions of the interpreter, numpy and TOSA's tools, the CPU (float
-# kernels are chosen by it), and the source of the package that verifies.
+# What runs found, kept by content: the same bytes on the same inputs in the same interpreter give the same. A key also
+# has the versions of the interpreter, numpy and TOSA's tools, the CPU (float kernels are chosen by it), and the source
+# of the package that verifies.
 
 
 MOST: Final = 2 << 30  # bytes of a folder
@@ -234,7 +256,7 @@ class Originals:
         self._entries = DiskCache(folder, MOST)
         self._model = model
         self.hits = 0
-        """How often outputs were there."""
+        """How many outputs were found."""
 
     def get(self, kernels: str, entry: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray] | None:
         data = self._entries.get(self._key(kernels, entry, inputs))
@@ -257,13 +279,10 @@ class Originals:
 
 @cache
 def surroundings() -> str:
-    """A digest of what results rest on beside the models, the inputs and the options."""
+    """A digest of what results rest on besides the models, the inputs and the options."""
     digest = hashlib.sha256(f"{cpu_name()}\n".encode())
     for name in ("ai-edge-litert", "tensorflow", "numpy", "tosa-tools"):
-        try:
-            digest.update(f"{name} {version(name)}\n".encode())
-        except PackageNotFoundError:
-            digest.update(f"{name} -\n".encode())
+        digest.update(f"{name} {_version(name) or '-'}\n".encode())
     for path in sorted(Path(tflq.verification.__path__[0]).glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

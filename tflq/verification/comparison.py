@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from statistics import median
+from time import monotonic
 from typing import Any, TypeVar, get_args
 
 import numpy as np
@@ -17,43 +19,21 @@ import numpy as np
 from tflq.backends import opening
 from tflq.errors import FileError, check_choice, check_flags, check_number, check_numbers, check_shapes, check_source
 from tflq.flatbuffer.identify import folder_error, refuse_foreign
+from tflq.verification.cases import Case, Cases
 from tflq.verification.cut import Cut, cut_of, divide, renumber, written
 from tflq.verification.difference import Difference, Tolerance, difference
-from tflq.verification.inputs import (
-    Expectation,
-    GivenInputs,
-    Options,
-    ReportLike,
-    Source,
-    broken,
-    check_inputs,
-    reported,
-)
-from tflq.verification.layers import (
-    AnyRunner,
-    FilledOutputs,
-    Named,
-    Plan,
-    Rows,
+from tflq.verification.expectations import Expectation, ReportLike, broken, reported
+from tflq.verification.inputs import GivenInputs, Options, Source, check_inputs
+from tflq.verification.interface import (
     align,
-    cropped,
-    plan,
-    run_time,
-    seen_as,
+    allocation_differences,
+    interface_differences,
+    same_inputs,
     tosa_differences,
 )
-from tflq.verification.model_file import allocation_differences, entry_of, interface_differences, same_inputs
-from tflq.verification.outcome import (
-    Agreement,
-    Case,
-    Cases,
-    Divergence,
-    Expected,
-    KernelShare,
-    Layers,
-    Run,
-    Verification,
-)
+from tflq.verification.layers import AnyRunner, FilledOutputs, Named, Plan, Rows, cropped, plan, seen_as
+from tflq.verification.model_file import entry_of
+from tflq.verification.outcome import Agreement, Divergence, Expected, KernelShare, Layers, Run, RunTime, Verification
 from tflq.verification.runner import FileRunner, Resolver, RunError
 from tflq.verification.tflite_runner import TfliteRunner
 
@@ -70,7 +50,7 @@ class _Inner:
 
 
 def compare_models(a: Source, b: Source, options: Options) -> Verification:
-    """What `verify` does."""
+    """Compares two models as `verify` does, without checking the options."""
     with ExitStack() as stack:
         path_a, path_b = (stack.enter_context(_path(source)) for source in (a, b))
         result = Verification(_label(a, path_a), _label(b, path_b), options.resolver, tolerance=options.tolerance)
@@ -146,7 +126,7 @@ class _Comparison:
             renumber(self.result, self._cut)
 
     def _opened(self, path_a: str, path_b: str) -> tuple[AnyRunner | None, AnyRunner | None]:
-        """Both models; of the original what is before a cut, where the other ends at one."""
+        """Both models; of the original only the part before the cut, if the other was cut."""
         openings = [self._pool.submit(self._open, path) for path in (path_a, path_b)]
         wait(openings)
         if openings[1].exception() is None and opening(path_a).builtins:
@@ -154,7 +134,7 @@ class _Comparison:
         if self._cut is None:
             return self._get(openings[0], self.result.a), self._get(openings[1], self.result.b)
         self.result.cut = self._cut.names
-        with suppress(RunError):  # what is behind the cut need not run
+        with suppress(RunError):  # what comes after the cut need not run
             openings[0].result().release()
         return self._get(self._pool.submit(self._open_cut, self._cut), self.result.a), openings[1].result()
 
@@ -170,7 +150,7 @@ class _Comparison:
         return runner
 
     def _settle_tolerance(self, *runners: AnyRunner) -> None:
-        """Puts a number in the place of what TOSA leaves open."""
+        """Says in numbers what TOSA leaves open."""
         if self.result.tolerance.ulps is None:
             allowed = [runner.ulps() for runner in runners if isinstance(runner, FileRunner)]
             self.result.tolerance = replace(self.result.tolerance, ulps=float(max(allowed, default=0)))
@@ -182,16 +162,15 @@ class _Comparison:
     def _comparable(self, a: AnyRunner, b: AnyRunner) -> list[str]:
         """The entries to run. A single signature of the first subgraph only names what "" runs by position."""
         result, interface = self.result, self._options.interface
-        if isinstance(a, TfliteRunner) and isinstance(b, FileRunner):
-            key, result.interface = align(a, a.file, b)
-            return [] if key is None or result.interface else [key]
-        if isinstance(a, FileRunner) and isinstance(b, TfliteRunner):
-            key, result.interface = align(b, b.file, a)
+        models = [runner for runner in (a, b) if isinstance(runner, TfliteRunner)]
+        files = [runner for runner in (a, b) if isinstance(runner, FileRunner)]
+        if models and files:
+            key, result.interface = align(models[0], files[0])
             return [] if key is None or result.interface else [key]
         keys = list(a.entries) if interface else [""]
         if interface or not same_inputs(a.entries, b.entries, "", fit=True):
-            if isinstance(a, TfliteRunner) and isinstance(b, TfliteRunner):
-                result.interface = interface_differences(a.file, b.file)
+            if models:
+                result.interface = interface_differences(models[0].file, models[1].file)
                 if interface and not result.interface:
                     result.interface = allocation_differences(a.entries, b.entries)
             else:
@@ -200,7 +179,7 @@ class _Comparison:
         return [key for key in keys if same_inputs(a.entries, b.entries, key, fit=not interface)]
 
     def _get(self, future: Future[T], label: str) -> T | None:
-        """The outcome of a job; None if it failed, which is then on record."""
+        """The outcome of a job; None if it failed, which is then recorded."""
         try:
             return future.result()
         except RunError as error:
@@ -238,7 +217,7 @@ class _Comparison:
     def _run(
         self, a: AnyRunner, b: AnyRunner, case: Case, expected: Mapping[str, tuple[Named, Expectation]]
     ) -> dict[str, np.ndarray] | None:
-        """Runs both on a set of inputs; answers what the original fed to the other, None where either did not run."""
+        """Runs both on a set of inputs. Returns what the original fed to the other; None if either did not run."""
         ahead = None if expected else self._pool.submit(b.run, case.key, case.arrays, {}, case.step)
         try:
             want = self._original(a, case) if ahead else a.run(case.key, case.arrays, {}, case.step)
@@ -266,12 +245,12 @@ class _Comparison:
             g, w = cropped(rows, place, pair)  # an output that one has not is a difference already
             outputs.append((name, self._difference(g, w, description)))
             if self._options.inputs is not None and place not in rows:
-                found = agreement(case.key, name, seen_as(g, w.dtype), w, description)
+                top1 = agreement(case.key, name, seen_as(g, w.dtype), w, description)
                 known = self._top1.get((case.key, name))
-                if found is not None:
-                    self._top1[case.key, name] = found if known is None else known + found
+                if top1 is not None:
+                    self._top1[case.key, name] = top1 if known is None else known + top1
         self.result.runs.append(Run(case.key, case.name, tuple(outputs), shapes=case.shapes))
-        differing = [place for place, (_, found) in enumerate(outputs) if not found.accepted]
+        differing = [place for place, (_, apart) in enumerate(outputs) if not apart.accepted]
         if shares and differing:
             self._share_of_kernels(a, case, {place: (got[place], want[place]) for place in differing}, rows)
 
@@ -300,7 +279,7 @@ class _Comparison:
             self._kernels[case.key, name] = KernelShare(case.key, name, own, other)
 
     def _reference(self, path: str, key: str) -> TfliteRunner:
-        """The original on the reference kernels, but where these are wrong."""
+        """The original on the reference kernels, except where these are wrong."""
         if self._on_reference is None:
             self._on_reference = self._open(path, "reference")
         runner = self._on_reference
@@ -333,18 +312,17 @@ class _Comparison:
         want: Mapping[str, np.ndarray],
         got: Mapping[str, np.ndarray],
     ) -> None:
-        """Adds the differences of results of which some are expected to those of other runs."""
+        """Adds differences of results that were expected to differ to those of other runs."""
         for name in [name for name in want if name in got]:
-            (operator, why), found = expected[name], self._difference(got[name], want[name])
+            (operator, why), apart = expected[name], self._difference(got[name], want[name])
             if (key, name) in self._expected:
-                found = self._expected[key, name].difference + found
+                apart = self._expected[key, name].difference + apart
             place = operator.operator, operator.opcode, name
-            self._expected[key, name] = Expected(key, *place, found, why.reason, why.within)
+            self._expected[key, name] = Expected(key, *place, apart, why.reason, why.within)
 
     def _original_failed(self, case: Case, error: RunError, ahead: Future[list[np.ndarray]] | None) -> None:
-        """An error on some inputs (an index out of range, say) is no difference; an abort or a timeout ends the
-        comparison.
-        """
+        """Records an error of the original on some inputs, such as an index out of range. An abort or a timeout ends
+        the comparison."""
         wait([ahead] if ahead else [])
         if error.fatal:
             self.result.failures.append(f"{self._place(self.result.a, case)}: {error}")
@@ -381,7 +359,7 @@ class _Comparison:
     def _chunk(self, a: AnyRunner, b: AnyRunner, inner: _Inner, chunk: Sequence[Named]) -> list[Divergence]:
         """The differences of some operator results; one that has no data after a run, in either, is not compared."""
         key, names = inner.case.key, [named.tensor for named in chunk]
-        found: list[Divergence] = []
+        divergences: list[Divergence] = []
         filled = self._filled[key]
         with a.fetching(key, [*names, *filled.count_names(names)]) as before, b.fetching(key, names) as after:
             jobs = [self._pool.submit(fetcher.run, inner.case.arrays, inner.fed) for fetcher in (before, after)]
@@ -394,8 +372,8 @@ class _Comparison:
                 if want is not None and got is not None:
                     got, want = filled.part(named.tensor, before, [got, want])
                     apart = self._difference(got, want)
-                    found.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
-        return found
+                    divergences.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
+        return divergences
 
 
 def agreement(
@@ -409,6 +387,37 @@ def agreement(
         return None
     rows = [np.argmax(array.reshape(-1, classes[0]), axis=1) for array in (got, want)]
     return Agreement(entry, name, rows[0].size, int(np.count_nonzero(rows[0] == rows[1])))
+
+
+# What one run of each model takes, in the processes of a comparison: in the interpreter as users have it, with its
+# default delegate and one thread.
+#
+# The models take turns, so that other load on the machine affects both. A turn is one run that is not measured, which
+# sets the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their mean, in
+# time of the processor. Times are medians over the turns, and the ratio is the median of the turns' ratios.
+
+
+TURNS, LEAST_TURNS = 15, 3
+SECONDS = 10.0
+"""After so many seconds no more turns begin, once there were LEAST_TURNS."""
+OF_TOSA = "the time that the TOSA reference model takes says nothing of a device's"
+
+
+def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
+    """How long a run of an entry takes in both models on these inputs. A model that the default kernels do
+    not run is not an error: `problem` says so."""
+    if not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
+        return RunTime(key, problem=OF_TOSA)
+    turns: list[tuple[float, float]] = []
+    end = monotonic() + SECONDS
+    try:
+        with a.timed() as before, b.timed() as after:
+            while len(turns) < LEAST_TURNS or (len(turns) < TURNS and monotonic() < end):
+                turns.append((before.time(key, inputs), after.time(key, inputs)))
+    except RunError as error:
+        return RunTime(key, problem=f"the default kernels do not run both models: {error}")
+    firsts, seconds = zip(*turns, strict=True)
+    return RunTime(key, median(firsts), median(seconds), median(s / f for f, s in turns), len(turns))
 
 
 # `tflq.verify`: what it takes and checks.
@@ -443,7 +452,7 @@ def verify(
 
     Args:
         a: The original: a path, bytes or a binary file object.
-        b: The other model, likewise.
+        b: The other model, in the same forms.
         inputs: Arrays by input name, an .npz file of them, or a folder: one set from .npy files named after inputs, or
             one set from each .npz file. By default `seeds` random sets, then all minimum, maximum and zero point. Each
             run starts with the initial state. If a model holds state, ten random sets also run in a row.

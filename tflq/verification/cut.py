@@ -1,5 +1,6 @@
-"""The original up to where a model that was cut ends: its outputs are inner tensors of the original, and are compared
-with what the original has there.
+"""Cut models, and models in parts.
+
+The outputs of a model that was cut are inner tensors of the original: it is compared with the original up to there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from tflq.errors import TflqError
-from tflq.verification.inputs import Expectation, broken, rounding
+from tflq.verification.expectations import Expectation, broken, rounding
 from tflq.verification.layers import AnyRunner, Named
 from tflq.verification.model_file import Graph, ModelFile, entry_of
 from tflq.verification.outcome import Apart, Divergence, Verification
@@ -20,7 +21,7 @@ from tflq.verification.runner import FileRunner, Resolver, RunError
 from tflq.verification.tflite_runner import OTHER, Division, Part, TfliteRunner, copy_of_part
 
 _WRITES: Final = ("CALL_ONCE", "ASSIGN_VARIABLE", "HASHTABLE_IMPORT")
-"""Operators that are there for what they write."""
+"""Operators that are needed for what they write."""
 D = TypeVar("D", bound=Divergence)
 
 
@@ -42,21 +43,21 @@ class Cut:
         return [graph.tensor(t).name for t in self.tensors if t not in graph.outputs]
 
     def reports(self, reports: Mapping[tuple[int, int], Expectation]) -> dict[tuple[int, int], Expectation]:
-        """What is expected of the original's operators, by their number in the copy."""
+        """Expectations of the original's operators, by their number in the copy."""
         numbers = {operator: i for i, operator in enumerate(self.operators)}
         return {(0, numbers[i]): why for (g, i), why in reports.items() if g == self.graph and i in numbers}
 
 
 def cut_of(path: str, b: AnyRunner) -> Cut | None:
-    """Where the model at a path is cut, if the outputs of the other are tensors of it by name, and one at least is an
-    inner one; None if the other model has the outputs of the original, or others."""
+    """Where the model at a path is cut, if the outputs of the other are tensors of it by name, at least one of them
+    inside it; else None."""
     try:
         file = ModelFile(path)
         names = _outputs(b)
         graphs = [0] if isinstance(b, TfliteRunner) else sorted({entry.graph for entry in file.entries.values()})
         if any(_stated(file.graphs[index]) == set(names) for index in graphs):
             return None
-        return next((found for index in graphs if (found := _cut(file, index, names)) is not None), None)
+        return next((cut for index in graphs if (cut := _cut(file, index, names)) is not None), None)
     except TflqError:
         return None  # the interpreter says what is wrong with a file
 
@@ -76,7 +77,7 @@ def _cut(file: ModelFile, index: int, names: Sequence[str]) -> Cut | None:
     by_name = graph.named | {graph.tensor(t).name: t for t in reversed(graph.outputs)}
     tensors = tuple(by_name[name] for name in names)
     if set(graph.outputs) - set(tensors) - _lost(graph, set(tensors) - set(graph.outputs)):
-        return None  # an output that does not depend on the cut is missing: that is no cut
+        return None  # not a cut: an output that does not depend on it is missing
     kept = [
         row
         for row, entry in enumerate(file.signatures)
@@ -114,7 +115,7 @@ def _needed(graph: Graph, tensors: Collection[int]) -> list[int]:
 
 @contextmanager
 def written(cut: Cut) -> Iterator[str]:
-    """The path of the original up to the cut, while it is needed. RunError if it cannot be copied so."""
+    """The path of a file with the original up to the cut, while it is needed. RunError if it cannot be made."""
     part = Part(cut.operators, cut.file.graphs[cut.graph].inputs, cut.tensors, apart=False)
     entries = [cut.file.entries[key].graph for key in cut.file.entries if cut.signatures]
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
@@ -147,8 +148,8 @@ def renumber(result: Verification, cut: Cut) -> None:
         result.layers = replace(result.layers, diverging=diverging, every=every)
 
 
-# Where two models are divided, so that each operator runs on kernels that there are and are right, and so that what
-# follows an operator of which a difference is expected has the same operands in both.
+# Where two models are divided, so that each operator runs on a kernel that exists and is right, and so that what
+# follows an operator that is expected to differ has the same operands in both.
 
 
 _AS_TOSA_HAS_THEM: Final = (("int64", "int32"), ("uint8", "int8"))
@@ -172,9 +173,9 @@ def divide(
     labels: tuple[str, str],
     resolver: Resolver,
 ) -> Divided:
-    """Divides an entry of both models where that has to be. `reports`: what else is expected of the original's
+    """Divides an entry of both models where that is necessary. `reports`: what else is expected of the original's
     operators, by graph and operator."""
-    found = Divided()
+    parts = Divided()
     expected: dict[int, Expectation] = {}
     if isinstance(a, TfliteRunner):
         entry, graph = entry_of(a.file, key)
@@ -183,42 +184,42 @@ def divide(
         for i, why in sorted(expected.items()):
             op = graph.operators[i]
             for tensor in (graph.tensor(t).name for t in op.outputs if t >= 0):
-                found.expected[tensor] = Named(i, op.opcode, tensor), why
+                parts.expected[tensor] = Named(i, op.opcode, tensor), why
         if isinstance(b, FileRunner):
-            _note_rounding(found, graph, [i for i in rounding(graph) if i not in expected])
+            _note_rounding(parts, graph, [i for i in rounding(graph) if i not in expected])
     cuts: list[dict[str, int]] = [{}, {}]
-    if found.expected:
-        reason = _unfit(a, b, key, found.expected)
+    if parts.expected:
+        reason = _unfit(a, b, key, parts.expected)
         if reason:
-            listed = ", ".join(f"{named.opcode} (operator {named.operator})" for named, _ in found.expected.values())
-            found.notes.append(f"{listed}: a difference is expected, and what follows may differ for it: {reason}")
-            found.expected = {}
+            listed = ", ".join(f"{named.opcode} (operator {named.operator})" for named, _ in parts.expected.values())
+            parts.notes.append(f"{listed}: a difference is expected, and what follows may differ for it: {reason}")
+            parts.expected = {}
         else:
-            cuts = [{name: r.names(key)[name] for name in found.expected} for r in (a, b)]
+            cuts = [{name: r.names(key)[name] for name in parts.expected} for r in (a, b)]
     for runner, label, cut in zip((a, b), labels, cuts, strict=True):
         if isinstance(runner, FileRunner):
             runner.divide(cut)
         else:
             own = broken(entry_of(runner.file, key)[1]) if resolver == "reference" else {}
             division = runner.divide(key, {i: why.reason for i, why in own.items() if why.apart}, cut)
-            found.apart += _listed(runner, label, key, division)
-    if found.expected and not all(r.feeds(key) for r in (a, b)):
-        found.notes.append(
+            parts.apart += _listed(runner, label, key, division)
+    if parts.expected and not all(r.feeds(key) for r in (a, b)):
+        parts.notes.append(
             "a model cannot be divided: what follows operators of which a difference is expected may differ"
         )
-        found.expected = {}
+        parts.expected = {}
         for runner in (a, b):
             if isinstance(runner, FileRunner):
                 runner.divide(())
-    return found
+    return parts
 
 
-def _note_rounding(found: Divided, graph: Graph, operators: Sequence[int]) -> None:
-    """Says of which operators results differ, whatever the conversion does, and how to compare in spite of it."""
+def _note_rounding(parts: Divided, graph: Graph, operators: Sequence[int]) -> None:
+    """Notes operators whose results differ whatever the conversion does, and how to compare the rest."""
     if operators:
         listed = ", ".join(dict.fromkeys(graph.operators[i].opcode for i in operators))
         more = f" and {len(operators) - 1} more" if len(operators) > 1 else ""
-        found.notes.append(
+        parts.notes.append(
             f"{listed} (operator {operators[0]}{more}): the interpreter rounds activations to 8 bits, and TOSA does "
             "not: results differ; give the conversion's report (--report FILE) to compare the rest"
         )

@@ -19,8 +19,8 @@ _BLOCK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What is no difference that counts: integers up to `lsb` counts away; floats up to atol + rtol * |original|, or up
-    to so many `ulps` of the largest value of their tensor. None: as many as TOSA leaves open in the files compared."""
+    """Differences that are accepted: integers up to `lsb` counts; floats up to atol + rtol * |original|, or up to so
+    many `ulps` of the largest value of their tensor. None: as many as TOSA leaves open in the files compared."""
 
     lsb: float = 0.0
     atol: float = 0.0
@@ -29,7 +29,7 @@ class Tolerance:
 
     @classmethod
     def asked(cls, lsb: float, atol: float | None, rtol: float | None) -> Tolerance:
-        """What a user says; where they say nothing of floats, these may differ by what TOSA leaves open."""
+        """The user's tolerance; if it does not mention floats, these may differ by what TOSA leaves open."""
         return cls(lsb, atol or 0.0, rtol or 0.0, None if atol is None and rtol is None else 0.0)
 
     def for_tensor(self, want: np.ndarray) -> Tolerance:
@@ -220,7 +220,7 @@ def _block(
 
 
 def _histogram(gap: np.ndarray) -> dict[int, int]:
-    """How many of these differences, those of 0 aside, each power of two has."""
+    """How many differences above 0 each power of two has."""
     _, exponents = np.frexp(gap[(gap > 0) & np.isfinite(gap)])
     powers, counts = np.unique(exponents - 1, return_counts=True)
     return dict(zip(powers.tolist(), counts.tolist(), strict=True))
@@ -231,7 +231,7 @@ def _wide(array: np.ndarray) -> np.ndarray:
 
 
 def _gaps(got: np.ndarray, want: np.ndarray, same: np.ndarray) -> np.ndarray:
-    """Absolute differences; infinite where there is none to tell."""
+    """Absolute differences; infinite where only one is NaN."""
     if want.dtype.kind in "biu" and want.dtype.itemsize < 8:
         return np.abs(got.astype(np.int64) - want.astype(np.int64)).astype(np.float64)
     gap = np.abs(_wide(got) - _wide(want))
@@ -240,10 +240,10 @@ def _gaps(got: np.ndarray, want: np.ndarray, same: np.ndarray) -> np.ndarray:
 
 # How far apart two float results of a TOSA file may be when both are right.
 #
-# TOSA does not say float results to the last bit: a sum may be taken in any order, functions may be some units in the
-# last place (ulps) off. The original's kernels round, too. What is allowed is what the roundings on the longest way
-# to an output come to on both sides, in ulps of the output's largest value. Those of a sum of n terms grow with the
-# root of n, as roundings that know nothing of each other do. docs/numerics.md, "Floats on TOSA".
+# TOSA does not define float results to the last bit: sums may be taken in any order, functions may be off by some units
+# in the last place (ulps). The original's kernels round, too. Allowed is what the roundings on the longest path to an
+# output add up to on both sides, in ulps of the output's largest value. Those of a sum of n terms grow with the root of
+# n, as independent roundings do. docs/numerics.md, "Floats on TOSA".
 
 
 MOST: Final = 4096
@@ -255,17 +255,17 @@ _OF_FUNCTION: Final = 4
 _WEIGHTED: Final = frozenset(("conv2d", "conv3d", "transpose_conv2d"))
 _CORNERS: Final = 4
 _DEVIATIONS: Final = 4
-"""Of a sum of n terms, whose roundings deviate by the root of n: no element in a thousand is further off."""
+"""Times the root of n, for a sum of n terms: fewer than one element in a thousand is further off."""
 
 
 def allowed_ulps(function: Function) -> int:
     """Ulps by which the float results of a TOSA function may differ; 0 if it computes none."""
-    found: dict[Value, int] = {}
+    ulps: dict[Value, int] = {}
     for op in function.ops:
         if any(v.type.storage.is_float for v in op.results):
-            before = max((found.get(v, 0) for v in op.operands if v is not None), default=0)
-            found.update(dict.fromkeys(op.results, before + _own(op)))
-    return min(2 * max(found.values(), default=0), MOST)
+            before = max((ulps.get(v, 0) for v in op.operands if v is not None), default=0)
+            ulps.update(dict.fromkeys(op.results, before + _own(op)))
+    return min(2 * max(ulps.values(), default=0), MOST)
 
 
 def _own(op: Op) -> int:
@@ -280,7 +280,7 @@ def _own(op: Op) -> int:
 
 
 def _terms(op: Op, name: str) -> int | None:
-    """How many terms an operator adds up; None for one that is no sum."""
+    """How many terms an operator adds up; None if it is not a sum."""
     shapes = [[d or 1 for d in v.type.shape or ()] if v is not None else [] for v in op.operands]
     if name in _WEIGHTED:
         return prod(shapes[1][1:]) + 1

@@ -5,19 +5,17 @@ The tensors are outputs of copies of both models, so many to a copy as memory al
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from statistics import median
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from flatbuffers import flexbuffers
 
 from tflq.dialects.tfl import builtin_of
-from tflq.verification.model_file import Entries, Graph, ModelFile, Operator, entry_of, shapes_fit
-from tflq.verification.runner import FileRunner, Names, RunError
+from tflq.verification.model_file import Graph, Operator, entry_of
+from tflq.verification.runner import FileRunner, RunError
 from tflq.verification.tflite_runner import Fetcher, TfliteRunner
 from tflq.verification.tosa_runner import TosaFetcher
 
@@ -45,8 +43,8 @@ class Plan:
 
 
 def plan(a: AnyRunner, b: AnyRunner, key: str, besides: Collection[str]) -> Plan:
-    """The operator results of an entry of the original that have a name of their own in both models, but those
-    `besides`. Both have run the entry, so that the sizes of their tensors are known."""
+    """The operator results of an entry of the original that have a unique name in both models, except those `besides`.
+    Both have run the entry, so that the sizes of their tensors are known."""
     results = list(_results(a, key))
     there = a.names(key).keys() & b.names(key).keys() - set(besides)
     named = [each for each in results if each.tensor in there]
@@ -65,7 +63,7 @@ def _results(runner: AnyRunner, key: str) -> Iterable[Named]:
 
 
 def _chunks(named: Sequence[Named], sizes: Sequence[int]) -> Iterable[tuple[Named, ...]]:
-    """As many as fit into the budget; at least one."""
+    """Chunks of as many results as fit into the budget, but at least one."""
     chunk: list[Named] = []
     total = 0
     for each, size in zip(named, sizes, strict=True):
@@ -86,15 +84,12 @@ def seen_as(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return array.astype(dtype) if array.dtype == np.int32 and dtype == np.int64 else array
 
 
-# Outputs of operators that hold only their first rows after a run: what is behind these is what memory held, and is
-# no result.
-#
-# Which operators these are, how many rows they fill, and of which of their outputs, is known by their kernels.
+# Outputs of which an operator's kernel fills only the first rows; what follows these is what memory held before.
 
 
 @dataclass(frozen=True)
 class _Kernel:
-    """Of these outputs of an operator, a kernel fills rows along an axis; output `count` says how many."""
+    """A kernel fills rows of these outputs along an axis; output `count` says how many."""
 
     outputs: tuple[int, ...]
     axis: int
@@ -135,13 +130,13 @@ Rows: TypeAlias = Mapping[int, tuple[Filled, np.ndarray]]
 
 def filled(graph: Graph) -> dict[int, Filled]:
     """The tensors of a graph that are filled in part, by index."""
-    found: dict[int, Filled] = {}
+    by_tensor: dict[int, Filled] = {}
     for i, op in enumerate(graph.operators):
         kernel = _KERNELS.get(op.opcode)
         if kernel is not None and len(op.outputs) > kernel.count:
             one = Filled(i, op.opcode, kernel.axis, op.outputs[kernel.count], *_groups(graph, i, op))
-            found |= {op.outputs[place]: one for place in kernel.outputs}
-    return found
+            by_tensor |= {op.outputs[place]: one for place in kernel.outputs}
+    return by_tensor
 
 
 def _groups(graph: Graph, index: int, op: Operator) -> tuple[int, int]:
@@ -154,13 +149,13 @@ def _groups(graph: Graph, index: int, op: Operator) -> tuple[int, int]:
 
 
 def _custom_options(graph: Graph, index: int) -> Mapping[str, Any]:
-    """The options of a custom operator that are a map in a flexbuffer; else none."""
+    """The options of a custom operator, if they are a map in a flexbuffer."""
     data = graph.table.Operators(index).CustomOptionsAsNumpy()
     try:
-        found = flexbuffers.Loads(bytearray(data.tobytes())) if isinstance(data, np.ndarray) else {}
+        options = flexbuffers.Loads(bytearray(data.tobytes())) if isinstance(data, np.ndarray) else {}
     except (AttributeError, IndexError, TypeError, ValueError):
         return {}
-    return found if isinstance(found, Mapping) else {}
+    return options if isinstance(options, Mapping) else {}
 
 
 class FilledOutputs:
@@ -189,180 +184,27 @@ class FilledOutputs:
         return list(dict.fromkeys(self._counts[self.by_name[n].count] for n in names if n in self.by_name))
 
     def part(self, name: str, fetcher: AnyFetcher, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        """What is filled of a tensor of models, by its name; the count is fetched."""
+        """The filled rows of a tensor in several models, by its name; the count is fetched."""
         one = self.by_name.get(name)
         count = None if one is None else fetcher.fetch(self._counts[one.count])
         return arrays if one is None or count is None else cropped({0: (one, count)}, 0, arrays)
 
     def rows(self, arrays: Sequence[np.ndarray], inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> Rows:
-        """What is filled of the outputs of a run; a count that is no output is fetched by another run of the model;
-        where that fails, all is compared."""
+        """The filled rows of the outputs of a run. A count that is not an output is fetched by another run of the
+        model; if that fails, everything is compared."""
         tensors = {one.count for one in self._filled.values()}
-        found = {t: arrays[self._places[t]] for t in tensors if t in self._places}
-        if missing := {t: self._counts[t] for t in tensors - found.keys()}:
+        counts = {t: arrays[self._places[t]] for t in tensors if t in self._places}
+        if missing := {t: self._counts[t] for t in tensors - counts.keys()}:
             with suppress(RunError), self._runner.fetching(self._key, list(missing.values())) as fetcher:
                 fetcher.run(inputs, fed)
                 fetched = {t: fetcher.fetch(name) for t, name in missing.items()}
-                found |= {t: array for t, array in fetched.items() if array is not None}
-        return {place: (one, found[one.count]) for place, one in self._filled.items() if one.count in found}
+                counts |= {t: array for t, array in fetched.items() if array is not None}
+        return {place: (one, counts[one.count]) for place, one in self._filled.items() if one.count in counts}
 
 
 def cropped(rows: Rows, place: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What is filled of an output of models, which has one shape in all."""
+    """The filled rows of an output in several models, if its shape is the same in all."""
     if place not in rows or len({array.shape for array in arrays}) > 1:
         return list(arrays)
     one, count = rows[place]
     return [one.rows(array, count) for array in arrays]
-
-
-# What one run of each model takes, in the processes of a comparison: in the interpreter as users have it, with its
-# default delegate and one thread.
-#
-# The models take turns, so that what else the machine does meets both. A turn is a run that is not measured, which
-# sets the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their mean, in
-# time of the processor. Times are medians over the turns, and the ratio is the median of the turns' ratios.
-
-
-TURNS, LEAST_TURNS = 15, 3
-SECONDS = 10.0
-"""No turn begins after so many seconds, once there were the least."""
-OF_TOSA = "the time that the TOSA reference model takes says nothing of a device's"
-
-
-@dataclass(frozen=True, slots=True)
-class RunTime:
-    """How long a run of one entry takes in both models: an item of `Verification.time`.
-
-    Attributes:
-        entry: The key of a signature, or "" for the first subgraph by position.
-        before: Seconds for a run of the original: the median of its turns. None if not measured.
-        after: The same for the other model.
-        ratio: How many times as long the other model takes: the median of the turns' ratios.
-        turns: How often both were measured.
-        problem: Why they were not measured. Empty if they were.
-
-    Example:
-        ```python
-        for found in tflq.verify("in.tflite", "out.tflite", time=True).time:
-            print(found.entry, found.ratio)
-        ```
-    """
-
-    entry: str
-    before: float | None = None
-    after: float | None = None
-    ratio: float | None = None
-    turns: int = 0
-    problem: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The times as in `tflq verify --json`: docs/json.md."""
-        return {
-            "entry": self.entry,
-            "before": self.before,
-            "after": self.after,
-            "ratio": self.ratio,
-            "turns": self.turns,
-            "problem": self.problem,
-        }
-
-
-def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
-    """What an entry of the original and of the other model takes on these inputs. A model that the default kernels do
-    not run is no error: `problem` says so."""
-    if not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
-        return RunTime(key, problem=OF_TOSA)
-    turns: list[tuple[float, float]] = []
-    end = time.monotonic() + SECONDS
-    try:
-        with a.timed() as before, b.timed() as after:
-            while len(turns) < LEAST_TURNS or (len(turns) < TURNS and time.monotonic() < end):
-                turns.append((before.time(key, inputs), after.time(key, inputs)))
-    except RunError as error:
-        return RunTime(key, problem=f"the default kernels do not run both models: {error}")
-    firsts, seconds = zip(*turns, strict=True)
-    return RunTime(key, median(firsts), median(seconds), median(s / f for f, s in turns), len(turns))
-
-
-# Which entry of a TFLite model a TOSA file is, and what of an entry's interface the file keeps.
-#
-# A TOSA file has one entry and no signatures; its inputs and outputs have the names of the tensors, their storage
-# types and known shapes, and no quantization parameters. int64 tensors are int32 there.
-
-
-Side = list[tuple[str, dict[str, Any]]]
-
-
-def align(model: TfliteRunner, file: ModelFile, tosa: FileRunner) -> tuple[str | None, list[str]]:
-    """Gives the TOSA file the key, names and order of the model's entry with the same tensors, and that entry the
-    shapes of the file. Answers the key (None: no such entry) and a sentence per difference of the interfaces.
-    """
-    own = {side: [name for name, _ in pairs] for side, pairs in tosa.entries[""].items()}
-    for key in model.entries:
-        names = _names(file, key)
-        if any(len(names[side]) != len(own[side]) for side in own):
-            continue
-        names = {side: _named(names[side], own[side]) for side in own}
-        if all(sorted(t for _, t in names[s]) == sorted(own[s]) for s in own):
-            tosa.align(key, names["inputs"], names["outputs"])
-            return key, [
-                text for side in own for text in _differences(side, model.entries[key][side], tosa.entries[key][side])
-            ]
-    return None, [f"no entry of the TFLite model has the inputs {own['inputs']} and the outputs {own['outputs']}"]
-
-
-def _named(pairs: Names, own: list[str]) -> Names:
-    """The names that tensors have in the file: their own; another, made of it, where one is listed twice, since names
-    are unique there; and what is left, in order, for those without a name."""
-    free = list(own)
-    found: dict[int, str] = {}
-    for fits in (_is, _is_made_of):
-        for i, (_, tensor) in enumerate(pairs):
-            taken = next((name for name in free if fits(name, tensor)), None) if i not in found else None
-            if taken is not None:
-                found[i] = taken
-                free.remove(taken)
-    rest = iter(free)
-    return [(name, found[i] if i in found else tensor or next(rest)) for i, (name, tensor) in enumerate(pairs)]
-
-
-def _is(name: str, tensor: str) -> bool:
-    return bool(tensor) and name == tensor
-
-
-def _is_made_of(name: str, tensor: str) -> bool:
-    return bool(tensor) and name.removeprefix(f"{tensor}_").isdigit()
-
-
-def _names(file: ModelFile, key: str) -> dict[str, Names]:
-    """For each side of an entry, (name there, name of the tensor)."""
-    entry, graph = entry_of(file, key)
-    sides = {"inputs": entry.inputs, "outputs": entry.outputs}
-    return {side: [(name, graph.tensor(index).name) for name, index in pairs] for side, pairs in sides.items()}
-
-
-def _differences(side: str, model: Side, tosa: Side) -> Iterator[str]:
-    for (name, before), (_, after) in zip(model, tosa, strict=True):
-        shape, signature = before["shape"], before["shape_signature"] or before["shape"]
-        dims = after["shape"]
-        if not shapes_fit(dims, signature) and dims != shape:
-            yield f"{side[:-1]} '{name}': shape is {dims} instead of {signature}"
-            continue
-        before["shape"] = dims
-        if after["dtype"] != before["dtype"] and (before["dtype"], after["dtype"]) != ("int64", "int32"):
-            yield f"{side[:-1]} '{name}': dtype is {after['dtype']} instead of {before['dtype']}"
-
-
-def tosa_differences(a: Entries, b: Entries) -> list[str]:
-    """One sentence per difference of two TOSA files' interfaces: they have one entry each."""
-    found: list[str] = []
-    for side in ("inputs", "outputs"):
-        before, after = a[""][side], b[""][side]
-        names = [", ".join(f"'{name}'" for name, _ in pairs) or "none" for pairs in (before, after)]
-        if names[0] != names[1]:
-            found.append(f"{side} are {names[1]} instead of {names[0]}")
-            continue
-        for (name, old), (_, new) in zip(before, after, strict=True):
-            fields = [field for field in ("shape_signature", "dtype") if old[field] != new[field]]
-            found += [f"{side[:-1]} '{name}': {f.split('_')[0]} is {new[f]} instead of {old[f]}" for f in fields]
-    return found

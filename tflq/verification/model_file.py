@@ -1,6 +1,6 @@
-"""What a TFLite file says of its entries, tensors and operators, read with the `tflite` package.
+"""Entries, tensors and operators of a TFLite file, read with the `tflite` package.
 
-Nothing here is shared with the reader and the writer of the project: what they get wrong shows in a comparison.
+Nothing here is shared with the project's own reader and writer, so that a comparison shows what they get wrong.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import struct
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, BinaryIO, Final
 
 import flatbuffers
@@ -19,11 +19,10 @@ import tflite
 
 from tflq.errors import InvalidModelError
 from tflq.files import file_errors
-
-RESET: Final = "tflq_reset"
-"""The signature that a conversion adds to reset state; it is no entry of the model."""
+from tflq.verification.worker import RESET
 
 
+@cache
 def _names(enumeration: type) -> dict[int, str]:
     return {number: name for name, number in vars(enumeration).items() if isinstance(number, int)}
 
@@ -156,19 +155,19 @@ class ModelFile:
 
     @cached_property
     def signatures(self) -> list[Entry | None]:
-        """The entry of each signature; None for one that is no entry of the model."""
-        found: list[Entry | None] = []
+        """The entry of each signature; None for one that does not count as an entry."""
+        entries: list[Entry | None] = []
         for signature in self._signatures():
             key = _text(signature.SignatureKey())
             inputs = [signature.Inputs(i) for i in range(signature.InputsLength())]
             outputs = [signature.Outputs(i) for i in range(signature.OutputsLength())]
             sides = [tuple(sorted((_text(m.Name()), m.TensorIndex()) for m in side)) for side in (inputs, outputs)]
-            found.append(Entry(key, signature.SubgraphIndex(), *sides) if key and key != RESET else None)
-        return found
+            entries.append(Entry(key, signature.SubgraphIndex(), *sides) if key and key != RESET else None)
+        return entries
 
 
 _BROKEN: Final = (struct.error, IndexError, ValueError, TypeError, AttributeError, OverflowError)
-"""What the package raises for a file that is none: it checks nothing."""
+"""What the package, which checks nothing, raises for a file that is not TFLite."""
 
 
 def entry_of(file: ModelFile, key: str) -> tuple[Entry, Graph]:
@@ -188,13 +187,14 @@ def _tensor(table: tflite.Tensor) -> Tensor:
     shape = _integers(table.ShapeAsNumpy())
     signature = _integers(table.ShapeSignatureAsNumpy()) or shape
     kind = _TYPES.get(table.Type(), f"type {table.Type()}").lower()
-    name, found = _text(table.Name()), table.Quantization()
-    if found is None:
+    name, quantization = _text(table.Name()), table.Quantization()
+    if quantization is None:
         return Tensor(name, kind, shape, signature, variable=table.IsVariable())
-    scales = found.ScaleAsNumpy() if found.ScaleLength() else np.zeros(0, np.float32)
-    axis = found.QuantizedDimension() if scales.size > 1 else 0
-    zero_points = tuple(int(z) for z in found.ZeroPointAsNumpy()) if found.ZeroPointLength() else ()
-    return Tensor(name, kind, shape, signature, scales, zero_points, axis, found.DetailsType(), table.IsVariable())
+    scales = quantization.ScaleAsNumpy() if quantization.ScaleLength() else np.zeros(0, np.float32)
+    axis = quantization.QuantizedDimension() if scales.size > 1 else 0
+    zero_points = tuple(int(z) for z in quantization.ZeroPointAsNumpy()) if quantization.ZeroPointLength() else ()
+    details, variable = quantization.DetailsType(), table.IsVariable()
+    return Tensor(name, kind, shape, signature, scales, zero_points, axis, details, variable)
 
 
 def _operator(table: tflite.Operator, codes: Sequence[str]) -> Operator:
@@ -206,21 +206,18 @@ def _operator(table: tflite.Operator, codes: Sequence[str]) -> Operator:
 
 
 def _calls(options: Any, number: int, kinds: type, callers: dict[str, tuple[str, ...]]) -> tuple[int, ...]:
-    name = _names_of(kinds).get(number, "")
+    name = _names(kinds).get(number, "")
     if options is None or name not in callers:
         return ()
-    table = getattr(tflite, name)()
-    table.Init(options.Bytes, options.Pos)
+    table = options_table(name, options)
     return tuple(int(getattr(table, getter)()) for getter in callers[name])
 
 
-def _names_of(kinds: type) -> dict[int, str]:
-    if kinds not in _UNIONS:
-        _UNIONS[kinds] = _names(kinds)
-    return _UNIONS[kinds]
-
-
-_UNIONS: Final[dict[type, dict[int, str]]] = {}
+def options_table(name: str, options: Any) -> Any:
+    """An operator's options, of which the package does not know the table, as the table of that name."""
+    table = getattr(tflite, name)()
+    table.Init(options.Bytes, options.Pos)
+    return table
 
 
 def _integers(vector: Any) -> tuple[int, ...]:
@@ -233,9 +230,9 @@ def _text(value: bytes | None) -> str:
 
 # Copies of a TFLite file that return other tensors, or hold a part of its operators.
 #
-# A copy is the same bytes with a few of them changed: offsets in a flatbuffer lead forward, so that a vector put
-# behind the file can take another's place, and tables can move up in the vector that lists them. Nothing is encoded
-# anew, and no constant moves.
+# A copy is the same bytes with a few of them changed: offsets in a flatbuffer lead forward, so that a vector appended
+# to the file can replace another, and tables can move up in the vector that lists them. Nothing is encoded anew, and no
+# constant moves.
 
 
 _SUBGRAPH_INPUTS: Final = 6
@@ -250,7 +247,7 @@ _UINT32: Final = struct.Struct("<I")
 
 
 class ModelCopy:
-    """Changes to a file, and the copy that has them. Every change answers with the copy."""
+    """Changes to a file, and the copy that has them. Every change returns the copy."""
 
     def __init__(self, file: ModelFile) -> None:
         self._file = file
@@ -260,20 +257,20 @@ class ModelCopy:
         self._vectors: list[tuple[int, Sequence[int]]] = []
 
     def outputs(self, graph: int, tensors: Sequence[int]) -> ModelCopy:
-        """A graph returns these tensors. ValueError if it has no list of them."""
+        """Makes a graph return these tensors. ValueError if it has no list of them."""
         return self._vector(self._graphs[graph], _SUBGRAPH_OUTPUTS, tensors)
 
     def inputs(self, graph: int, tensors: Sequence[int]) -> ModelCopy:
-        """A graph takes these tensors. ValueError if it has no list of them."""
+        """Makes a graph take these tensors. ValueError if it has no list of them."""
         return self._vector(self._graphs[graph], _SUBGRAPH_INPUTS, tensors)
 
     def operators(self, graph: int, kept: Sequence[int]) -> ModelCopy:
-        """A graph holds these of its operators, in this order."""
+        """Keeps these operators of a graph, in this order."""
         return self._keep(self._graphs[graph], _SUBGRAPH_OPERATORS, kept)
 
     def codes(self, kept: Collection[int]) -> ModelCopy:
-        """Of the table of operator codes these rows are kept; the others, which no operator uses, hold the same as one
-        of them: an interpreter looks for the kernels of all."""
+        """Keeps these rows of the table of operator codes. The others, which no operator uses, become copies of one of
+        them, because an interpreter looks for the kernels of all."""
         targets = self._targets(self._model, _MODEL_CODES)
         for row, (place, _) in enumerate(targets):
             if kept and row not in kept:
@@ -281,7 +278,7 @@ class ModelCopy:
         return self
 
     def alone(self, graph: int) -> ModelCopy:
-        """A graph is the first, and there are no signatures. For one that no operator runs, nor the first one."""
+        """Makes a graph the first, and removes the signatures. No operator may run this graph or the first one."""
         if graph:
             targets = self._targets(self._model, _MODEL_SUBGRAPHS)
             for row, other in ((0, graph), (graph, 0)):
@@ -289,11 +286,11 @@ class ModelCopy:
         return self.signatures(())
 
     def signatures(self, kept: Sequence[int]) -> ModelCopy:
-        """Of the signatures these rows are kept, in this order."""
+        """Keeps these rows of the signatures, in this order."""
         return self._keep(self._model, _MODEL_SIGNATURES, kept)
 
     def write(self, stream: BinaryIO) -> None:
-        """Writes the copy. ValueError where the file is too large for it."""
+        """Writes the copy. ValueError if the file is too large."""
         data = self._file.data
         end = len(data) + -len(data) % 4
         tail = b""
@@ -316,7 +313,7 @@ class ModelCopy:
         if place:
             self._vectors.append((table.Pos + place, tuple(values)))
         elif values:
-            raise ValueError("the graph has no list of tensors to put another in the place of")
+            raise ValueError("the graph has no list of tensors that can be replaced")
         return self
 
     def _targets(self, table: flatbuffers.table.Table, field: int) -> list[tuple[int, int]]:
@@ -335,118 +332,3 @@ class ModelCopy:
         for (place, _), index in zip(targets, kept, strict=False):
             self._words[place] = targets[index][1] - place
         return self
-
-
-# What a drop-in replacement keeps: names, shapes, types, quantization of inputs and outputs; signatures; metadata.
-
-
-Entries = Mapping[str, Mapping[str, list[tuple[str, dict[str, Any]]]]]
-"""The entries of a model, as `worker.Model.entries` gives them."""
-
-RUNTIME = "min_runtime_version"
-"""Metadata that says which release the operators of a model need: a model of other operators needs another."""
-
-
-def interface_differences(a: ModelFile, b: ModelFile) -> list[str]:
-    """One sentence per difference of b's interface from a's."""
-    found = [f"signature '{key}' is missing" for key in a.entries if key not in b.entries]
-    found += [f"signature '{key}' is new" for key in b.entries if key not in a.entries]
-    for key in a.entries:
-        if key in b.entries:
-            where = f"signature '{key}': " if key else ""
-            found += [where + text for text in _entries(a, b, a.entries[key], b.entries[key])]
-    return found + list(_metadata(a.metadata, b.metadata))
-
-
-def _metadata(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> Iterator[str]:
-    for name in a:
-        if name not in b:
-            yield f"metadata '{name}' is missing"
-        elif name != RUNTIME and a[name] != b[name]:
-            yield f"metadata '{name}' is {_short(b[name])} instead of {_short(a[name])}"
-    yield from (f"metadata '{name}' is new" for name in b if name not in a and name != RUNTIME)
-
-
-def _entries(a: ModelFile, b: ModelFile, before: Entry, after: Entry) -> Iterator[str]:
-    for kind in ("input", "output"):
-        pairs = [getattr(entry, f"{kind}s") for entry in (before, after)]
-        if [name for name, _ in pairs[0]] != [name for name, _ in pairs[1]]:
-            yield f"{kind}s are {_interface_names(pairs[1])} instead of {_interface_names(pairs[0])}"
-            continue
-        for (name, i), (_, j) in zip(*pairs, strict=True):
-            tensors = a.graphs[before.graph].tensor(i), b.graphs[after.graph].tensor(j)
-            yield from (f"{kind} '{name}': {text}" for text in _tensors(*tensors))
-
-
-def _tensors(a: Tensor, b: Tensor) -> Iterator[str]:
-    if a.name != b.name:
-        yield f"its tensor is '{b.name}' instead of '{a.name}'"
-    for name in ("shape", "signature", "type", "scales", "zero_points", "axis", "details"):
-        before, after = getattr(a, name), getattr(b, name)
-        if name == "signature" and (before, after) == (a.shape, b.shape):
-            continue  # nothing is open: they are the shapes again
-        same = before.tobytes() == after.tobytes() if name == "scales" else before == after
-        if not same:
-            before, after = (x.tolist() if name == "scales" else x for x in (before, after))
-            yield f"{_WORDS[name]} {_short(_listed(after))} instead of {_short(_listed(before))}"
-
-
-_WORDS = {
-    "shape": "shape is",
-    "signature": "shape signature is",
-    "type": "type is",
-    "scales": "scales are",
-    "zero_points": "zero points are",
-    "axis": "quantized axis is",
-    "details": "quantization details are of kind",
-}
-
-
-def allocation_differences(a: Entries, b: Entries) -> list[str]:
-    """One sentence per input or output that an interpreter allocates otherwise for b than for a, before it runs."""
-    found = []
-    for key in a:
-        for side in ("inputs", "outputs"):
-            pairs = zip(a[key][side], b.get(key, {}).get(side, ()), strict=False)
-            where = f"signature '{key}': " if key else ""
-            found += [
-                f"{where}{side[:-1]} '{name}': is allocated as {after['shape']} instead of {before['shape']}"
-                for (name, before), (_, after) in pairs
-                if before["shape"] != after["shape"]
-            ]
-    return found
-
-
-def same_inputs(a: Entries, b: Entries, key: str, *, fit: bool = False) -> bool:
-    """Whether both models take the same arrays at an entry, so that they can be compared there; with `fit`, once each
-    has the dims that the other states and it leaves open, which it is given.
-    """
-    sides = [[d for _, d in entries[key]["inputs"]] for entries in (a, b) if key in entries]
-    if len(sides) < 2 or [d["dtype"] for d in sides[0]] != [d["dtype"] for d in sides[1]]:
-        return False
-    stated = [[d["shape_signature"] or d["shape"] for d in side] for side in sides]
-    if stated[0] == stated[1]:
-        return True
-    if not fit or not all(map(shapes_fit, *stated)):
-        return False
-    for x, y, m, n in zip(*sides, *stated, strict=True):
-        x["shape"] = y["shape"] = [d if max(pair) < 0 else max(pair) for *pair, d in zip(m, n, x["shape"], strict=True)]
-    return True
-
-
-def shapes_fit(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether two shapes may be one; -1 is an open dim."""
-    return len(a) == len(b) and all(m == n or min(m, n) < 0 for m, n in zip(a, b, strict=True))
-
-
-def _interface_names(side: Sequence[tuple[str, int]]) -> str:
-    return ", ".join(f"'{name}'" for name, _ in side) or "none"
-
-
-def _listed(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else text[:57] + "..."

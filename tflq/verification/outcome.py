@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial, reduce
+from functools import reduce
 from operator import add
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-import numpy as np
-import tflite
-
+from tflq.verification.cases import NamedShapes
 from tflq.verification.difference import EXACT, Difference, Tolerance
-from tflq.verification.inputs import (
-    EDGES,
-    GivenInputs,
-    Options,
-    Side,
-    bound,
-    chosen,
-    given,
-    in_a_row,
-    is_open,
-    loaded,
-    made,
-    open_in_both,
-)
-from tflq.verification.inputs import Shapes as InputsShapes
-from tflq.verification.layers import AnyRunner, RunTime
-from tflq.verification.model_file import Graph
-from tflq.verification.runner import RunError
-from tflq.verification.tflite_runner import TfliteRunner
 
 JSON_VERSION = 1
 
 Verdict = Literal["equal", "accepted", "differs", "failed"]
-Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +37,7 @@ class Run:
     inputs: str
     outputs: tuple[tuple[str, Difference], ...] = ()
     skipped: str = ""
-    shapes: Shapes = ()
+    shapes: NamedShapes = ()
 
     def to_json(self) -> dict[str, Any]:
         """The run as in `tflq verify --json`: docs/json.md."""
@@ -104,8 +81,8 @@ class Expected(Divergence):
 
     @property
     def accepted(self) -> bool:
-        found = self.difference
-        return found.equal or not (found.problem or (self.within is not None and found.largest > self.within))
+        apart = self.difference
+        return apart.equal or not (apart.problem or (self.within is not None and apart.largest > self.within))
 
     def to_json(self) -> dict[str, Any]:
         known = {"reason": self.reason, "within": self.within, "accepted": self.accepted}
@@ -114,7 +91,7 @@ class Expected(Divergence):
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Operators of a model that other kernels ran than those asked for, by index. `whole`: why these ran all of it."""
+    """Operators of a model, by index, that ran on other kernels than asked for. `whole`: why these ran all of it."""
 
     model: str
     entry: str
@@ -136,8 +113,8 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class KernelShare:
-    """What of an output's difference is one of kernels: how far the `original` on the kernels asked for is from itself
-    on the reference kernels, and how far the `other` model is from these."""
+    """Which part of an output's difference comes from the kernels: how far the `original` on the kernels asked for is
+    from itself on the reference kernels, and how far the `other` model is from that."""
 
     entry: str
     name: str
@@ -171,7 +148,7 @@ class KernelShare:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """For how many inputs, of all that were given, both models have the highest score at the same class."""
+    """For how many of the user's inputs both models have the highest score at the same class."""
 
     entry: str
     name: str
@@ -206,7 +183,7 @@ class Layers:
         every: All that were compared, in the same way.
     """
 
-    results: int  # operator results that the original has
+    results: int
     compared: int
     diverging: tuple[Divergence, ...]
     every: tuple[Divergence, ...] = ()
@@ -220,6 +197,37 @@ class Layers:
         """The comparison as in `tflq verify --json`: docs/json.md."""
         diverging = [d.to_json() for d in self.diverging]
         return {"results": self.results, "compared": self.compared, "diverging": diverging}
+
+
+@dataclass(frozen=True, slots=True)
+class RunTime:
+    """How long a run of one entry takes in both models: an item of `Verification.time`.
+
+    Attributes:
+        entry: The key of a signature, or "" for the first subgraph by position.
+        before: Seconds for a run of the original: the median of its turns. None if not measured.
+        after: The same for the other model.
+        ratio: How many times as long the other model takes: the median of the turns' ratios.
+        turns: How often both were measured.
+        problem: Why they were not measured. Empty if they were.
+
+    Example:
+        ```python
+        for found in tflq.verify("in.tflite", "out.tflite", time=True).time:
+            print(found.entry, found.ratio)
+        ```
+    """
+
+    entry: str
+    before: float | None = None
+    after: float | None = None
+    ratio: float | None = None
+    turns: int = 0
+    problem: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The times as in `tflq verify --json`: docs/json.md."""
+        return asdict(self)
 
 
 @dataclass
@@ -278,16 +286,17 @@ class Verification:
     @property
     def verdict(self) -> Verdict:
         """The result in a word: `equal`; `accepted` (there are differences, but none beyond the tolerance or what is
-        expected of an operator); `differs`; or `failed` (something could not run, so nobody knows).
+        expected of an operator); `differs`; or `failed` (something could not run).
         """
         ran = any(not run.skipped for run in self.runs)
         if self.failures or not (ran or self.interface):
             return "failed"
-        found = [d for run in self.runs for _, d in run.outputs]
-        found += [d.difference for d in (self.layers.diverging if self.layers else ())]
-        if self.interface or not all(d.accepted for d in found) or not all(e.accepted for e in self.expected):
+        differences = [d for run in self.runs for _, d in run.outputs]
+        differences += [d.difference for d in (self.layers.diverging if self.layers else ())]
+        if self.interface or not all(d.accepted for d in differences) or not all(e.accepted for e in self.expected):
             return "differs"
-        return "equal" if all(d.equal for d in (*found, *(e.difference for e in self.expected))) else "accepted"
+        differences += [e.difference for e in self.expected]
+        return "equal" if all(d.equal for d in differences) else "accepted"
 
     @property
     def equal(self) -> bool:
@@ -302,11 +311,11 @@ class Verification:
     @property
     def outputs(self) -> dict[tuple[str, str], Difference]:
         """The difference of each output over all runs, by entry and name."""
-        found: dict[tuple[str, str], list[Difference]] = {}
+        by_name: dict[tuple[str, str], list[Difference]] = {}
         for run in self.runs:
             for name, d in run.outputs:
-                found.setdefault((run.entry, name), []).append(d)
-        return {key: reduce(add, differences) for key, differences in found.items()}
+                by_name.setdefault((run.entry, name), []).append(d)
+        return {key: reduce(add, differences) for key, differences in by_name.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The result in a versioned JSON form: docs/json.md."""
@@ -338,128 +347,3 @@ class Verification:
     def _tolerance(self) -> dict[str, float]:
         accepted = self.tolerance
         return {"max_lsb": accepted.lsb, "atol": accepted.atol, "rtol": accepted.rtol, "ulps": accepted.ulps or 0.0}
-
-
-# The sets of inputs that two models run on: those that are given, or ones that are made, at shapes that both take.
-
-
-_FILTERS: Final = {
-    "CONV_2D": "Conv2DOptions",
-    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
-    "CONV_3D": "Conv3DOptions",
-    "TRANSPOSE_CONV": "",
-}
-"""Operators whose second operand is a filter, and the options that say how it is dilated."""
-_POOLS: Final = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
-
-
-@dataclass(frozen=True)
-class Case:
-    """One set of inputs of an entry."""
-
-    key: str
-    name: str
-    arrays: list[np.ndarray]
-    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    step: int | None = None
-    """How many cases before it leave it the state that it starts with; None if it stands alone."""
-
-
-class Cases:
-    """The cases of an entry, by the options; `notes` say what they leave out."""
-
-    def __init__(self, options: Options) -> None:
-        self.notes: list[str] = []
-        self._options = options
-
-    def __call__(self, a: AnyRunner, b: AnyRunner, key: str) -> Iterator[Case]:
-        side, options = a.entries[key]["inputs"], self._options
-        if options.inputs is not None:
-            for name, source in self._given:
-                yield Case(key, name, given(side, source))
-            return
-        every = self._shapes(a, key, open_in_both(side, b.entries[key]["inputs"]))
-        for i, shapes in enumerate(every):
-            named = tuple(zip((name for name, _ in side), shapes, strict=True))
-            for name, arrays in made(side, options.seeds, shapes, options.seed):
-                if i == 0 or name not in EDGES:
-                    yield Case(key, name, arrays, named)
-        if self._with_state(a, b):
-            named = tuple(zip((name for name, _ in side), every[0], strict=True))
-            for step, (name, arrays) in enumerate(in_a_row(side, every[0], options.seed)):
-                yield Case(key, name, arrays, named, step)
-
-    def _with_state(self, a: AnyRunner, b: AnyRunner) -> bool:
-        """Whether runs in a row are to be compared."""
-        if not (a.has_state or b.has_state):
-            return False
-        if a.keeps_state and b.keeps_state:
-            return True
-        self.notes.append("only first runs are compared: branches or loops of a TOSA file write variables")
-        return False
-
-    @cached_property
-    def _given(self) -> list[tuple[str, GivenInputs]]:
-        assert self._options.inputs is not None
-        return loaded(self._options.inputs)
-
-    def _shapes(self, a: AnyRunner, key: str, side: Side) -> list[InputsShapes]:
-        """The shapes that an entry runs with: one choice, or two where the file leaves dims open."""
-        options = self._options
-        stated = bound(side, options.batch, options.shapes)
-        if not isinstance(a, TfliteRunner) or not is_open(side):
-            return [stated]
-        fixed = [name in options.shapes for name, _ in side]
-        open_ones = [(name, d) for (name, d), kept in zip(side, fixed, strict=True) if not kept]
-        if not any(-1 in d["shape_signature"][options.batch is not None :] for _, d in open_ones):
-            return [stated]
-        graph = a.file.graphs[a.file.entries[key].graph]
-        trial = TfliteRunner(a.path, a.kernels, options.timeout)
-        try:
-            runs = partial(self._runs, trial, key, side)
-            found = chosen(side, largest_window(graph), stated, fixed, options.batch, runs)
-        finally:
-            trial.close()
-        if not found:
-            self.notes.append("open dims are 1: the original does not run with other sizes; give --shape")
-        return found or [stated]
-
-    def _runs(self, trial: TfliteRunner, key: str, side: Side, shapes: InputsShapes) -> bool:
-        """Whether a model runs with inputs of these shapes: on any, since some values are none for it."""
-        for _, arrays in made(side, 1, shapes):
-            try:
-                trial.run(key, arrays)
-            except RunError as error:
-                if error.fatal:
-                    return False
-            else:
-                return True
-        return False
-
-
-def largest_window(graph: Graph) -> int:
-    """The largest extent of a window that the operators of a graph slide over their operands."""
-    return max((extent for i in range(len(graph.operators)) for extent in _extents(graph, i)), default=1)
-
-
-def _extents(graph: Graph, index: int) -> Iterator[int]:
-    op = graph.operators[index]
-    if op.opcode in _POOLS:
-        options = _options(graph, index, "Pool2DOptions")
-        yield from (options.FilterHeight(), options.FilterWidth()) if options else ()
-    elif op.opcode in _FILTERS and len(op.inputs) > 1:
-        name, shape = _FILTERS[op.opcode], graph.tensor(op.inputs[1]).shape
-        options = _options(graph, index, name) if name else None
-        dilations = (options.DilationHFactor(), options.DilationWFactor()) if options else (1, 1)
-        window = shape[:3] if op.opcode == "CONV_3D" else shape[1:3]
-        yield from ((extent - 1) * max(dilations) + 1 for extent in window)
-
-
-def _options(graph: Graph, index: int, name: str) -> Any:
-    """The options of an operator; None if it states none."""
-    found = graph.table.Operators(index).BuiltinOptions()
-    if found is None:
-        return None
-    options = getattr(tflite, name)()
-    options.Init(found.Bytes, found.Pos)
-    return options

@@ -1,5 +1,5 @@
-"""The parent's side of `worker.py`: a process in which models are open and run, with a time limit. It is started anew,
-or was forked ahead from a process that has the interpreter loaded.
+"""The parent's side of `worker.py`: a process that opens and runs models, with a time limit. It is started, or was
+forked ahead from a process that has loaded the interpreter; and what runs files of other formats than TFLite.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import IO, Any, Literal, NamedTuple, Protocol, Self
+from types import MappingProxyType
+from typing import IO, Any, Literal, Protocol
 
 import numpy as np
 
@@ -22,10 +22,9 @@ from tflq.errors import Reason, TflqError, to_install
 from tflq.ir.core import Function, Module, Value
 from tflq.processes import how_ended, last_words, limited
 from tflq.verification import worker
-from tflq.verification.worker import RESOLVERS, load
+from tflq.verification.worker import RESOLVERS, Entries, Side, load
 
 Resolver = Literal["reference", "optimized", "default"]
-Entries = dict[str, dict[str, list[tuple[str, dict[str, Any]]]]]
 
 
 class RunError(Exception):
@@ -37,7 +36,7 @@ class RunError(Exception):
 
 
 class Opened:
-    """A model that is open in a child process; `head` is what the child says of it. RunError where it does not run."""
+    """A model that is open in a child process; `head` is what the child says of it. RunError if it does not run."""
 
     def __init__(self, child: Child, request: dict[str, Any]) -> None:
         self._child = child
@@ -64,8 +63,8 @@ class Opened:
 
     def fetch(self, place: tuple[int, int]) -> np.ndarray | None:
         """The tensor at (subgraph, index) after a run; None if it has no data."""
-        found = self._child.ask({"do": "fetch", "id": self._number, "place": place})[1]
-        return found[0] if found else None
+        arrays = self._child.ask({"do": "fetch", "id": self._number, "place": place})[1]
+        return arrays[0] if arrays else None
 
     def sizes(self, places: Sequence[tuple[int, int]]) -> list[int]:
         """Bytes of the tensors at (subgraph, index) after a run; 0 where that is not known."""
@@ -128,65 +127,22 @@ class Child:
         """How the child ended, and the last line it printed."""
         code = self._child.wait()
         lines = last_words(self._log, 1 << 16).split("\n")
-        said = next(
-            (f": {line.strip()}" for line in reversed(lines) if line.strip() and not line.startswith("INFO")), ""
-        )
+        last = next((line for line in reversed(lines) if line.strip() and not line.startswith("INFO")), "")
+        said = f": {last.strip()}" if last else ""
         how = f"aborted ({how_ended(code)})" if code < 0 else f"ended with exit code {code}"
         return f"{self._what}'s process {how}{said}"
 
 
-class Answer(NamedTuple):
-    """Outputs of a run in the entry's order, and the tensors fetched; None for one without data."""
-
-    outputs: list[np.ndarray]
-    fetched: list[np.ndarray | None]
-
-
-class Runner:
-    """One TFLite model after another in the interpreter, whole, in one process. `entries` is what the interpreter says
-    of the inputs and outputs of the one that is open."""
-
-    def __init__(self, model: str, *, resolver: Resolver, keep: bool, timeout: float) -> None:
-        """Opens a model by its path. keep: all tensors keep their data, and can be fetched. RunError if the interpreter
-        refuses it; TflqError without an interpreter."""
-        self._request = {"resolver": resolver, "keep": keep}
-        self._child = Child("the interpreter", timeout)
-        self._opened: Opened | None = None
-        try:
-            self.reopen(model)
-        except BaseException:
-            self.close()
-            raise
-
-    def reopen(self, model: str) -> None:
-        """Opens another model in the same process, which takes no time to start. RunError as for the first."""
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
-        self._opened = Opened(self._child, {"model": os.path.abspath(model), **self._request})
-        self.entries: Entries = self._opened.head["entries"]
-
-    def run(self, entry: str, inputs: Sequence[np.ndarray], fetch: Sequence[tuple[int, int]] = ()) -> Answer:
-        """Runs an entry; `fetch` names other tensors wanted, as (subgraph, index). RunError if it does not run."""
-        if self._opened is None:
-            raise RunError("no model is open")
-        outputs = self._opened.run(entry, inputs)
-        return Answer(outputs, [self._opened.fetch(place) for place in fetch])
-
-    def close(self) -> None:
-        self._child.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+@contextmanager
+def opened_whole(model: str, *, keep: bool, timeout: float) -> Iterator[Opened]:
+    """A model on the reference kernels, in a process of its own. keep: all tensors keep their data, and can be fetched.
+    RunError if the interpreter refuses it; TflqError without an interpreter."""
+    with closing(Child("the interpreter", timeout)) as child:
+        yield Opened(child, {"model": os.path.abspath(model), "resolver": "reference", "keep": keep})
 
 
 class Process(Protocol):
-    """What is used of a process, as `subprocess.Popen` has it."""
+    """The part of `subprocess.Popen` that is used."""
 
     @property
     def stdin(self) -> IO[bytes] | None: ...
@@ -197,7 +153,7 @@ class Process(Protocol):
 
 
 def _start(log: IO[bytes]) -> Process:
-    """A process that runs `worker.py`, one that was forked ahead if there is one; what it prints goes to the log."""
+    """A process that runs `worker.py`, forked ahead if there is one left; what it prints goes to the log."""
     with suppress(IndexError):
         ready = _ahead.pop()
         os.dup2(ready.log.fileno(), log.fileno())
@@ -213,8 +169,8 @@ def _start(log: IO[bytes]) -> Process:
 
 @contextmanager
 def forked_ahead(count: int, prepare: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Within it, the first `count` processes are forks of this one, made now, while it has a single thread: they are
-    there in milliseconds if the interpreter's library is loaded already. `prepare` is called in each."""
+    """Makes the next `count` processes forks of this one, now, while it has a single thread: they start in milliseconds
+    if the interpreter's library is loaded already. `prepare` is called in each."""
     _ahead.extend(_Forked(prepare) for _ in range(count))
     try:
         yield
@@ -295,7 +251,7 @@ Names = Sequence[tuple[str, str]]
 class FileRunner:
     """One file, and the module that says its interface. `interpreter`: what runs it.
 
-    `compute` is what a backend has to add; whose tensors can also be fetched or given other values adds the rest.
+    A backend must add `compute`; the rest, if tensors can also be fetched or given other values.
     """
 
     interpreter: str = ""
@@ -308,7 +264,7 @@ class FileRunner:
         function = module.main
         self.outputs = function.outputs
         sides = {"inputs": function.inputs, "outputs": function.outputs}
-        self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = {
+        self.entries: Entries = {
             "": {side: [(value.name, _description(value)) for value in values] for side, values in sides.items()}
         }
         self._places = {"inputs": list(range(len(function.inputs))), "outputs": list(range(len(function.outputs)))}
@@ -331,15 +287,15 @@ class FileRunner:
     def align(self, key: str, inputs: Names, outputs: Names) -> None:
         """Takes the key, names and order of another model's entry."""
         entry = self.entries.pop("")
-        found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+        aligned: dict[str, Side] = {}
         for side, names in (("inputs", inputs), ("outputs", outputs)):
             free = [name for name, _ in entry[side]]
             indices = self._places[side]
             for place, (_, own) in enumerate(names):
                 indices[place] = free.index(own)
                 free[indices[place]] = ""
-            found[side] = [(name, entry[side][i][1]) for (name, _), i in zip(names, indices, strict=True)]
-        self.entries[key] = found
+            aligned[side] = [(name, entry[side][i][1]) for (name, _), i in zip(names, indices, strict=True)]
+        self.entries[key] = aligned
 
     def ordered(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Inputs in the order of the file, of its types."""
@@ -372,7 +328,7 @@ class FileRunner:
 
     @contextmanager
     def fetching(self, _: str, names: Sequence[str]) -> Iterator[Any]:
-        """What runs the file so that these tensors can be fetched."""
+        """A runner of the file from which these tensors can be fetched."""
         yield self  # there are no names to fetch
 
     def release(self) -> None:
@@ -402,7 +358,7 @@ def dtype_of(value: Value) -> np.dtype:
 
 
 def _description(value: Value) -> dict[str, Any]:
-    """As `worker.describe`."""
+    """The same as `worker.describe` says of a tensor."""
     shape = [d or 1 for d in value.type.shape or ()]
     return {
         "name": value.name,
@@ -424,7 +380,7 @@ def _size(value: Value) -> int:
 
 
 def interpreter_name() -> str:
-    """Name and version of the interpreter that is installed; "" for none."""
+    """Name and version of the interpreter that is installed; "" if there is none."""
     try:
         return load()[0]
     except LookupError:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from tflq.errors import InvalidModelError, TflqError
-from tflq.verification.model_file import Entries, Entry, Graph, ModelCopy, ModelFile, entry_of
+from tflq.verification.model_file import Entry, Graph, ModelCopy, ModelFile, entry_of
 from tflq.verification.runner import Child, Opened, Resolver, RunError
+from tflq.verification.worker import Entries
 
 # The operators of a graph in parts that run one after the other, so that some can be run by other kernels, and
 # tensors in between can be given other values.
@@ -26,9 +27,10 @@ _STATEFUL = ("VAR_HANDLE", "CALL_ONCE", "HASHTABLE")
 
 @dataclass(frozen=True)
 class Part:
-    """Some operators of a graph, by index, in order; the tensors that they take from before, and give to what follows.
+    """Some operators of a graph, by index, in order; the tensors that they take from before them, and give to what
+    follows.
 
-    apart: they are run by other kernels.
+    apart: other kernels run them.
     """
 
     operators: tuple[int, ...]
@@ -38,8 +40,8 @@ class Part:
 
 
 def divided(graph: Graph, apart: Collection[int], cuts: Collection[int], wanted: Collection[int]) -> list[Part]:
-    """The parts of a graph, as few as its order allows: the operators `apart` in parts of their own, and none that
-    computes one of the tensors `cuts` with one that reads it. `wanted` are given, too, whoever reads them."""
+    """The parts of a graph, as few as its order allows: the operators `apart` are in parts of their own, and one that
+    computes one of the tensors `cuts` is never with one that reads it. Parts also return the tensors `wanted`."""
     producer = {t: i for i, op in enumerate(graph.operators) for t in op.outputs if t >= 0}
     needed = [{(producer[t], t) for t in op.inputs if t in producer} for op in graph.operators]
     done: set[int] = set()
@@ -110,26 +112,26 @@ def indivisible(file: ModelFile, entry: Entry) -> str:
 
 def callees(file: ModelFile, graphs: Collection[int]) -> set[int]:
     """Graphs, and all that their operators run."""
-    found, rest = set(graphs), list(graphs)
+    reached, rest = set(graphs), list(graphs)
     while rest:
         for op in file.graphs[rest.pop()].operators:
-            new = [g for g in op.calls if g not in found]
-            found.update(new)
+            new = [g for g in op.calls if g not in reached]
+            reached.update(new)
             rest += new
-    return found
+    return reached
 
 
 OTHER: Resolver = "optimized"
-"""The kernels for operators that have no reference kernel, or none that is right."""
+"""The kernels for operators whose reference kernel is missing or wrong."""
 
 Fed = Mapping[str, np.ndarray]
-"""Values of tensors by name, which take the place of those that were computed."""
+"""Values of tensors by name, which replace those that were computed."""
 
 
 @dataclass
 class Division:
-    """How an entry is divided. apart: operators that other kernels run, and why; cuts: tensors after which it is;
-    whole: why it cannot be divided, so that the other kernels run all of it."""
+    """How an entry is divided. apart: operators that other kernels run, and why; cuts: tensors after which it is
+    divided; whole: why it cannot be divided, so that the other kernels run all of it."""
 
     apart: dict[int, str] = field(default_factory=dict)
     cuts: dict[str, int] = field(default_factory=dict)
@@ -177,7 +179,7 @@ class TfliteRunner:
 
     @cached_property
     def file(self) -> ModelFile:
-        """What the file says. InvalidModelError if it cannot be read."""
+        """The content of the file. InvalidModelError if it cannot be read."""
         return ModelFile(self.path)
 
     def _open(self) -> None:
@@ -210,7 +212,7 @@ class TfliteRunner:
     @cached_property
     def _anew(self) -> bool:
         """Whether nothing resets the model's state."""
-        with suppress(TflqError):  # of a file that is none, the interpreter says what is wrong with it
+        with suppress(TflqError):  # the interpreter says what is wrong with a file
             return self.file.has_variables and not self.file.resets
         return False
 
@@ -220,8 +222,8 @@ class TfliteRunner:
             copies = [self._copy(self._of_code(row), f"code{row}") for row in range(len(self.file.codes))]
         except (TflqError, ValueError):
             return False  # the interpreter says what is wrong with the file
-        found = self._child.kernels("reference", copies)
-        self._missing = {row for row, there in enumerate(found) if not there}
+        has_kernels = self._child.kernels("reference", copies)
+        self._missing = {row for row, there in enumerate(has_kernels) if not there}
         for path in copies:
             os.unlink(path)
         return bool(self._missing)
@@ -280,16 +282,16 @@ class TfliteRunner:
                 self._whole = self._opened_whole(self._kernels(division))
             return self._whole.run(key, inputs, follows=bool(step))
         if key not in self._parts:
-            cuts = list(division.cuts.values())
-            self._parts[key] = self._opened_parts(key, division, cuts, self._ends(key)[1])
+            cuts, outputs = list(division.cuts.values()), self.file.entries[key].outputs
+            self._parts[key] = self._opened_parts(key, division, cuts, [index for _, index in outputs])
         values = {division.cuts[name]: value for name, value in fed.items()}
         return self._parts[key].run(key, inputs, values, follows=bool(step))
 
     def cut(self, key: str) -> dict[str, np.ndarray]:
         """The tensors after which an entry is divided, as the last run computed them."""
         cuts = self._divisions[key].cuts if self.feeds(key) else {}
-        found = {name: self._parts[key].fetch((0, index)) for name, index in cuts.items()}
-        return {name: value for name, value in found.items() if value is not None}
+        values = {name: self._parts[key].fetch((0, index)) for name, index in cuts.items()}
+        return {name: value for name, value in values.items() if value is not None}
 
     def _kernels(self, division: Division | None) -> Resolver:
         return OTHER if division is not None and division.apart else self.kernels
@@ -345,32 +347,22 @@ class TfliteRunner:
         self._child.close()
         self._folder.cleanup()
 
-    def _ends(self, key: str) -> tuple[list[int], list[int]]:
-        """The tensors that are an entry's inputs and outputs, in the order of `entries`."""
-        entry, _ = entry_of(self.file, key)
-        return [index for _, index in entry.inputs], [index for _, index in entry.outputs]
-
     def _opened_parts(self, key: str, division: Division, kept: Collection[int], outputs: Sequence[int]) -> Opened:
         entry, graph = entry_of(self.file, key)
         parts = divided(graph, division.apart.keys(), division.cuts.values(), kept)
         told: list[dict[str, Any]] = []
         for i, part in enumerate(parts):
-            path = self._copy(
-                self._of_part(entry.graph, part), f"{key and 'signature'}{entry.graph}part{i}of{len(kept)}"
-            )
+            copy = self._made(copy_of_part, self.file, entry.graph, part).alone(entry.graph)
+            path = self._copy(copy, f"{key and 'signature'}{entry.graph}part{i}of{len(kept)}")
             results = sorted({t for o in part.operators for t in graph.operators[o].outputs if t >= 0})
             ends = {"inputs": part.inputs, "outputs": part.outputs, "results": results}
             told.append({"model": path, "resolver": OTHER if part.apart else self._resolver, **ends})
-        inputs, _ = self._ends(key)
+        inputs = [index for _, index in entry.inputs]
         return Opened(self._child, {"parts": told, "inputs": inputs, "outputs": list(outputs), "kept": list(kept)})
-
-    def _of_part(self, index: int, part: Part) -> ModelCopy:
-        """The model with a part of a graph's operators alone."""
-        return self._made(copy_of_part, self.file, index, part).alone(index)
 
     @staticmethod
     def _made(change: Callable[..., ModelCopy], *arguments: Any) -> ModelCopy:
-        """A copy that is changed so; RunError if the file has no place for it."""
+        """A changed copy; RunError if the file has no place for the change."""
         try:
             return change(*arguments)
         except ValueError as error:

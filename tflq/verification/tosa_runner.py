@@ -1,9 +1,7 @@
 """A TOSA file on the reference model, seen as `tflite_runner.TfliteRunner` shows a TFLite model.
 
-Tensors of a file that is divided can be given other values: it is run as a file that takes them as inputs.
-
-Its one entry is "", inputs and outputs in the file's order, until `align` gives it the key, names and order of another
-model's entry. Inner tensors are fetched by running an extended file that returns them.
+Inner tensors are fetched by running an extended file that returns them. Tensors of a file that is divided can be given
+other values: the extended file takes them as inputs.
 """
 
 from __future__ import annotations
@@ -25,11 +23,8 @@ from tflq.tosa.files.write import tosa_bytes
 from tflq.verification.difference import allowed_ulps
 from tflq.verification.runner import Child, FileRunner, Opened, by_name, dtype_of, stored
 
-__all__ = ["TosaFetcher", "TosaRunner"]
-
-
 _SHIFTED: Final = {"input_zp": -128, "output_zp": 0, "multiplier": 1 << 30, "shift": 30}
-"""A RESCALE of int8 that only takes it for uint8."""
+"""A RESCALE of int8 that only reinterprets it as uint8."""
 
 
 class TosaFetcher:
@@ -53,8 +48,8 @@ class TosaFetcher:
 
     def fetch(self, name: str) -> np.ndarray | None:
         place, value = self._places[name]
-        found = self._opened.fetch((0, place))
-        return None if found is None else found.view(dtype_of(value)) if place < len(self._runner.outputs) else found
+        array = self._opened.fetch((0, place))
+        return array if array is None or place >= len(self._runner.outputs) else array.view(dtype_of(value))
 
     def close(self) -> None:
         self._opened.close()
@@ -86,10 +81,10 @@ class _InARow:
             self._opened = Opened(self._child, {"tosa": str(self._copy)})
         arrays = self._opened.run("", inputs)
         main = self._module.main
-        found = dict(zip((*main.inputs, *main.outputs, *self._fetched), (*inputs, *arrays), strict=True))
+        values = dict(zip((*main.inputs, *main.outputs, *self._fetched), (*inputs, *arrays), strict=True))
         for name, value in self._written.items():
             if not value.is_constant:
-                array = np.ascontiguousarray(found[value]).view(dtype_of(value))
+                array = np.ascontiguousarray(values[value]).view(dtype_of(value))
                 value = Value(value.type, buffer=Buffer.of(array))
             self._variables[name].operands[0] = value
         return arrays[: len(main.outputs)]
@@ -154,8 +149,8 @@ class TosaRunner(FileRunner):
 
     def cut(self, _: str) -> dict[str, np.ndarray]:
         """The tensors after which the file is divided, as the last run computed them."""
-        found = {name: self._divided.fetch(name) for name in self._cuts} if self._divided else {}
-        return {name: value for name, value in found.items() if value is not None}
+        values = {name: self._divided.fetch(name) for name in self._cuts} if self._divided else {}
+        return {name: value for name, value in values.items() if value is not None}
 
     def names(self, _: str) -> dict[str, int]:
         """Outputs, and results of operators that have a name."""

@@ -1,5 +1,5 @@
-"""The child process that runs one side of a comparison in the interpreter, or on the TOSA reference model, since either
-can abort on a model it does not like.
+"""The child process that runs one side of a comparison in the interpreter, or on the TOSA reference model: either can
+abort on a model.
 
 Run as a script: it imports nothing of tflq. Requests come on standard input, answers go to standard output, each one
 line of JSON whose "arrays" lists [dtype, shape] of the arrays that follow it, as plain bytes. A model that is open has
@@ -17,11 +17,11 @@ a number, "id", that the request to open it gives.
     {"do": "close", "id": N}                                            → {}
 
 An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names. A TOSA
-file has one; what is fetched of it is an output, by index. `anew`: every run has a new interpreter, which models with
-resource variables need that have no signature to reset them. `follows`: the run starts with the state that the one
-before has left; others start anew.
+file has one; what is fetched of it is an output, by index. `anew`: every run has a new interpreter, for models with
+resource variables and no signature to reset them. `follows`: the run starts with the state that the one before it left;
+others start anew.
 
-Parts are models that hold some of a graph's operators each: {"model": PATH, "resolver": NAME, "inputs": [INDEX, ...],
+Parts are models that each hold some of a graph's operators: {"model": PATH, "resolver": NAME, "inputs": [INDEX, ...],
 "outputs": [...]}. They run in order, and hand each other tensors by index. Tensors that are fed take the place of those
 that were computed; `kept` are the ones to fetch, as they were computed.
 """
@@ -39,12 +39,15 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["NO_INTERPRETER", "NO_REFERENCE_MODEL", "main", "receive", "send"]
+Side = list[tuple[str, dict[str, Any]]]
+"""Inputs or outputs of an entry: name and description, as `describe` gives it."""
+Entries = dict[str, dict[str, Side]]
+"""The inputs and outputs of each entry, as `Model.entries` gives them."""
 
 NO_INTERPRETER = "no interpreter"
 NO_REFERENCE_MODEL = "no reference model"
 RESET = "tflq_reset"
-"""The signature that a conversion adds to reset state; it is no entry of the model."""
+"""The signature that a conversion adds to reset state; it does not count as an entry of the model."""
 ENOUGH = 0.01
 """Runs are timed for so many seconds."""
 RESOLVERS = {"reference": "BUILTIN_REF", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "default": "AUTO"}
@@ -67,7 +70,7 @@ def load() -> tuple[str, Any, Any]:
 
 
 def describe(detail: dict[str, Any]) -> dict[str, Any]:
-    """What of a tensor an interface consists of."""
+    """The interface of a tensor."""
     quantization = detail["quantization_parameters"]
     return {
         "name": detail["name"],
@@ -162,8 +165,8 @@ class Model:
         return [self.interpreter.get_tensor(d["index"]) for d in self.interpreter.get_output_details()]
 
     def time(self, entry: str, inputs: list[np.ndarray]) -> float:
-        """Seconds of a run: the mean of several in a row on the same inputs, after one that is not timed. What counts
-        is the time of the processor, as far as the system tells it: others' work is not in it."""
+        """Seconds of a run: the mean of several in a row on the same inputs, after one that is not timed. The time of
+        the processor counts, if the system tells it, so that the work of other processes does not."""
         self.run(entry, inputs, {}, follows=False)
         runner = self.interpreter.get_signature_runner(entry) if entry else self.interpreter.invoke
         named = dict(zip(sorted(runner.get_input_details()), inputs, strict=True)) if entry else {}
@@ -291,15 +294,15 @@ def size_of(detail: dict[str, Any]) -> int:
 def kernels(resolver: str, models: list[str]) -> list[bool]:
     """Whether there are kernels for what each model lists."""
     _, interpreter, resolvers = load()
-    found: list[bool] = []
-    for model in models:
+
+    def runs(model: str) -> bool:
         try:
             interpreter(model_path=model, experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver]))
         except ValueError:
-            found.append(False)
-        else:
-            found.append(True)
-    return found
+            return False
+        return True
+
+    return list(map(runs, models))
 
 
 def opened(request: dict[str, Any]) -> tuple[Opened, dict[str, Any]]:
@@ -316,7 +319,7 @@ def opened(request: dict[str, Any]) -> tuple[Opened, dict[str, Any]]:
 
 
 def answer(models: dict[int, Opened], request: dict[str, Any], arrays: list[np.ndarray]) -> Response:
-    """What to send."""
+    """The response to a request."""
     do, number = request["do"], request.get("id", 0)
     if do == "kernels":
         return {"found": kernels(request["resolver"], request["models"])}, []
@@ -340,7 +343,7 @@ def answer(models: dict[int, Opened], request: dict[str, Any], arrays: list[np.n
 
 
 def main(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answers requests until there are no more. What goes wrong in the interpreter is an answer, {"error": ...}."""
+    """Answers requests until there are no more. An error of the interpreter is an answer, too: {"error": ...}."""
     models: dict[int, Opened] = {}
     while True:
         try:

@@ -1,7 +1,7 @@
-"""The options of a conversion that change its result, declared once for all commands that convert.
+"""The options that several commands have, each declared once.
 
-Their names are the keywords of `tflq.convert`. The values of a choice, and what is taken where nothing is said, are
-those of `tflq.options`.
+Those that change the result of a conversion are named as the keywords of `tflq.convert`. The values of a choice, and
+what is taken where nothing is said, are those of `tflq.options`.
 """
 
 from __future__ import annotations
@@ -12,40 +12,14 @@ from typing import Any, Final, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-# Shapes of inputs, as commands take them.
-
-
-def shape_option(more: str = "") -> Callable[[_F], _F]:
-    """The option --shape; `more` is added to its help."""
-    return click.option(
-        "--shape",
-        "shapes",
-        metavar="INPUT=1,224,224,3",
-        multiple=True,
-        callback=lambda _, __, given: _input_shapes(given),
-        help=f"The whole shape of an input; may be repeated.{more}",
-    )
-
-
-def _input_shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs by name."""
-    found = {}
-    for text in given:
-        name, _, dims = text.rpartition("=")
-        try:
-            found[name] = tuple(int(d) for d in dims.split(",") if d)
-        except ValueError:
-            name = ""
-        if not name:
-            raise click.BadParameter(f"'{text}' is not INPUT=DIM,DIM,...")
-    return found
-
-
 _F = TypeVar("_F", bound=Callable[..., Any])
+_Option = Callable[[Any], Any]
+
+TARGETS: Final = "integer (the default), kernels, tosa, or a file."
 
 
 class _Format(click.Choice[str]):
-    """The formats that there are: asked for when one is given or listed, so that packages are not searched before."""
+    """The formats that there are, looked up when one is given or listed: that searches the installed packages."""
 
     def __init__(self) -> None:
         super().__init__(())
@@ -71,17 +45,79 @@ def _targets() -> Iterable[str]:
 
 
 def complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What `--target` completes to: names, and files."""
+    """Completes names of targets, and files."""
     names = [CompletionItem(name) for name in _targets() if name.startswith(incomplete)]
     return names or [CompletionItem(incomplete, type="file")]
 
 
-def _choice(name: str, known: Sequence[str], help: str) -> Callable[[Any], Any]:
+def target_option(help: str, name: str = "target", **more: Any) -> _Option:
+    return click.option("--target", name, shell_complete=complete_target, help=help, **more)
+
+
+def json_option(help: str = "Print the outcome as JSON.") -> _Option:
+    return click.option("--json", "as_json", is_flag=True, help=help)
+
+
+def seeds_option(default: int) -> _Option:
+    help = "How many sets of random inputs."
+    return click.option("--seeds", type=click.IntRange(0), default=default, show_default=True, help=help)
+
+
+def seed_option() -> _Option:
+    help = "The seed of the random inputs."
+    return click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help=help)
+
+
+def timeout_option(default: float, help: str = "Seconds that one run may take.", least: float = 0) -> _Option:
+    return click.option("--timeout", type=click.FloatRange(least), default=default, show_default=True, help=help)
+
+
+def tolerance_options(atol: float | None, rtol: float | None, more: str = "") -> Callable[[_F], _F]:
+    """--max-lsb, --atol and --rtol, with the defaults of the latter two; `more` is added to the help of --atol."""
+
+    def declared(function: _F) -> _F:
+        share = "... plus this share of the original's value."
+        function = click.option("--rtol", type=click.FloatRange(0), default=rtol, help=share)(function)
+        floats = f"Accept floats that differ by at most this ...{more}"
+        function = click.option("--atol", type=click.FloatRange(0), default=atol, help=floats)(function)
+        counts = "Accept integers that differ by at most this many counts."
+        return click.option("--max-lsb", type=click.FloatRange(0), default=0, help=counts)(function)
+
+    return declared
+
+
+def shape_option(more: str = "") -> _Option:
+    """The option --shape; `more` is added to its help."""
+    return click.option(
+        "--shape",
+        "shapes",
+        metavar="INPUT=1,224,224,3",
+        multiple=True,
+        callback=lambda _, __, texts: _input_shapes(texts),
+        help=f"The whole shape of an input; may be repeated.{more}",
+    )
+
+
+def _input_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes of inputs by name."""
+    shapes = {}
+    for text in texts:
+        name, _, dims = text.rpartition("=")
+        try:
+            shapes[name] = tuple(int(d) for d in dims.split(",") if d)
+        except ValueError:
+            name = ""
+        if not name:
+            raise click.BadParameter(f"'{text}' is not INPUT=DIM,DIM,...")
+    return shapes
+
+
+def _choice(name: str, known: Sequence[str], help: str) -> _Option:
     """An option that is one of some words, by default the first."""
     return click.option(f"--{name}", type=click.Choice(known), default=known[0], show_default=True, help=help)
 
 
-_OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
+_OPTIONS: Final[Mapping[str, _Option]] = {
     "mac": _choice(
         "mac",
         ["integer", "float32"],
@@ -145,11 +181,11 @@ _OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 FORMS: Final = ("mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules")
-"""What the result is, beside its target."""
+"""Options that change the result, apart from the target."""
 PARTS: Final = ("signature", "cut", "cut_before_custom", "batch", "shapes")
 """Which part of a model is converted, at which shapes."""
 OF_ONE_MODEL: Final = ("signature", "cut", "shapes")
-"""What names signatures, tensors or inputs, which other models do not have."""
+"""Options that name signatures, tensors or inputs, which other models do not have."""
 
 
 def conversion_options(*names: str) -> Callable[[_F], _F]:

@@ -1,0 +1,205 @@
+"""Interfaces: what a drop-in replacement keeps. Names, shapes, types and quantization of inputs and outputs;
+signatures; metadata. For a TOSA file it is less, and the entry that it stands for is found first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tflq.ir.core import Module, Signature
+from tflq.verification.model_file import Entry, ModelFile, Tensor, entry_of
+from tflq.verification.runner import FileRunner, Names
+from tflq.verification.tflite_runner import TfliteRunner
+from tflq.verification.worker import Entries, Side
+
+RUNTIME = "min_runtime_version"
+"""Metadata that says which release the operators of a model need: a model of other operators needs another."""
+
+
+def interface_differences(a: ModelFile, b: ModelFile) -> list[str]:
+    """One sentence per difference of b's interface from a's."""
+    sentences = [f"signature '{key}' is missing" for key in a.entries if key not in b.entries]
+    sentences += [f"signature '{key}' is new" for key in b.entries if key not in a.entries]
+    for key in a.entries:
+        if key in b.entries:
+            where = f"signature '{key}': " if key else ""
+            sentences += [where + text for text in _entries(a, b, a.entries[key], b.entries[key])]
+    return sentences + list(_metadata(a.metadata, b.metadata))
+
+
+def _metadata(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> Iterator[str]:
+    for name in a:
+        if name not in b:
+            yield f"metadata '{name}' is missing"
+        elif name != RUNTIME and a[name] != b[name]:
+            yield f"metadata '{name}' is {_short(b[name])} instead of {_short(a[name])}"
+    yield from (f"metadata '{name}' is new" for name in b if name not in a and name != RUNTIME)
+
+
+def _entries(a: ModelFile, b: ModelFile, before: Entry, after: Entry) -> Iterator[str]:
+    for kind in ("input", "output"):
+        pairs = [getattr(entry, f"{kind}s") for entry in (before, after)]
+        if [name for name, _ in pairs[0]] != [name for name, _ in pairs[1]]:
+            yield f"{kind}s are {_listed_names(pairs[1])} instead of {_listed_names(pairs[0])}"
+            continue
+        for (name, i), (_, j) in zip(*pairs, strict=True):
+            tensors = a.graphs[before.graph].tensor(i), b.graphs[after.graph].tensor(j)
+            yield from (f"{kind} '{name}': {text}" for text in _tensors(*tensors))
+
+
+def _tensors(a: Tensor, b: Tensor) -> Iterator[str]:
+    if a.name != b.name:
+        yield f"its tensor is '{b.name}' instead of '{a.name}'"
+    for name in ("shape", "signature", "type", "scales", "zero_points", "axis", "details"):
+        before, after = getattr(a, name), getattr(b, name)
+        if name == "signature" and (before, after) == (a.shape, b.shape):
+            continue  # nothing is open: they are the shapes again
+        same = before.tobytes() == after.tobytes() if name == "scales" else before == after
+        if not same:
+            before, after = (x.tolist() if name == "scales" else x for x in (before, after))
+            before, after = (list(x) if isinstance(x, tuple) else x for x in (before, after))
+            yield f"{_WORDS[name]} {_short(after)} instead of {_short(before)}"
+
+
+_WORDS = {
+    "shape": "shape is",
+    "signature": "shape signature is",
+    "type": "type is",
+    "scales": "scales are",
+    "zero_points": "zero points are",
+    "axis": "quantized axis is",
+    "details": "quantization details are of kind",
+}
+
+
+def allocation_differences(a: Entries, b: Entries) -> list[str]:
+    """One sentence per input or output that the interpreter allocates with another shape for b, before it runs."""
+    sentences: list[str] = []
+    for key in a:
+        for side in ("inputs", "outputs"):
+            pairs = zip(a[key][side], b.get(key, {}).get(side, ()), strict=False)
+            where = f"signature '{key}': " if key else ""
+            sentences += [
+                f"{where}{side[:-1]} '{name}': is allocated as {after['shape']} instead of {before['shape']}"
+                for (name, before), (_, after) in pairs
+                if before["shape"] != after["shape"]
+            ]
+    return sentences
+
+
+def same_inputs(a: Entries, b: Entries, key: str, *, fit: bool = False) -> bool:
+    """Whether both models take the same arrays at an entry, so that they can be compared there. With `fit`, each is
+    first given the dims that it leaves open and the other states.
+    """
+    sides = [[d for _, d in entries[key]["inputs"]] for entries in (a, b) if key in entries]
+    if len(sides) < 2 or [d["dtype"] for d in sides[0]] != [d["dtype"] for d in sides[1]]:
+        return False
+    stated = [[d["shape_signature"] or d["shape"] for d in side] for side in sides]
+    if stated[0] == stated[1]:
+        return True
+    if not fit or not all(map(shapes_fit, *stated)):
+        return False
+    for x, y, m, n in zip(*sides, *stated, strict=True):
+        x["shape"] = y["shape"] = [d if max(pair) < 0 else max(pair) for *pair, d in zip(m, n, x["shape"], strict=True)]
+    return True
+
+
+def shapes_fit(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether two shapes may be one; -1 is an open dim."""
+    return len(a) == len(b) and all(m == n or min(m, n) < 0 for m, n in zip(a, b, strict=True))
+
+
+def _listed_names(side: Sequence[tuple[str, Any]]) -> str:
+    return ", ".join(f"'{name}'" for name, _ in side) or "none"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def signature_of(module: Module, key: str) -> Signature | None:
+    """The signature of an entry of a module that we read; None for "", which is its first function by position."""
+    return next((signature for signature in module.signatures or () if key and signature.key == key), None)
+
+
+def function_number(module: Module, key: str) -> int:
+    """Which function of a module an entry runs."""
+    signature = signature_of(module, key)
+    return 0 if signature is None else signature.function
+
+
+# The entry of a TFLite model that a TOSA file stands for, and what the file keeps of its interface.
+#
+# A TOSA file has one entry and no signatures; its inputs and outputs have the names of the tensors, their storage
+# types and known shapes, and no quantization parameters. int64 tensors are int32 there.
+
+
+def align(model: TfliteRunner, tosa: FileRunner) -> tuple[str | None, list[str]]:
+    """Gives the TOSA file the key, names and order of the model's entry with the same tensors, and that entry the
+    shapes of the file. Returns the key (None: there is no such entry) and a sentence per difference of the interfaces.
+    """
+    own = {side: [name for name, _ in pairs] for side, pairs in tosa.entries[""].items()}
+    for key in model.entries:
+        names = _tensor_names(model.file, key)
+        if any(len(names[side]) != len(own[side]) for side in own):
+            continue
+        names = {side: _named(names[side], own[side]) for side in own}
+        if all(sorted(t for _, t in names[s]) == sorted(own[s]) for s in own):
+            tosa.align(key, names["inputs"], names["outputs"])
+            entries = model.entries[key], tosa.entries[key]
+            return key, [text for side in own for text in _differences(side, *(entry[side] for entry in entries))]
+    return None, [f"no entry of the TFLite model has the inputs {own['inputs']} and the outputs {own['outputs']}"]
+
+
+def _named(pairs: Names, own: list[str]) -> Names:
+    """The names that tensors have in the file: their own; with a number added where one is listed twice, since names
+    are unique there; and for tensors without a name what is left, in order."""
+    free = list(own)
+    chosen: dict[int, str] = {}
+    for fits in (str.__eq__, _is_numbered):
+        for i, (_, tensor) in enumerate(pairs):
+            name = next((name for name in free if tensor and fits(name, tensor)), None) if i not in chosen else None
+            if name is not None:
+                chosen[i] = name
+                free.remove(name)
+    rest = iter(free)
+    return [(name, chosen[i] if i in chosen else tensor or next(rest)) for i, (name, tensor) in enumerate(pairs)]
+
+
+def _is_numbered(name: str, tensor: str) -> bool:
+    return name.removeprefix(f"{tensor}_").isdigit()
+
+
+def _tensor_names(file: ModelFile, key: str) -> dict[str, Names]:
+    """For each side of an entry, (name there, name of the tensor)."""
+    entry, graph = entry_of(file, key)
+    sides = {"inputs": entry.inputs, "outputs": entry.outputs}
+    return {side: [(name, graph.tensor(index).name) for name, index in pairs] for side, pairs in sides.items()}
+
+
+def _differences(side: str, model: Side, tosa: Side) -> Iterator[str]:
+    for (name, before), (_, after) in zip(model, tosa, strict=True):
+        shape, signature = before["shape"], before["shape_signature"] or before["shape"]
+        dims = after["shape"]
+        if not shapes_fit(dims, signature) and dims != shape:
+            yield f"{side[:-1]} '{name}': shape is {dims} instead of {signature}"
+            continue
+        before["shape"] = dims
+        if after["dtype"] != before["dtype"] and (before["dtype"], after["dtype"]) != ("int64", "int32"):
+            yield f"{side[:-1]} '{name}': dtype is {after['dtype']} instead of {before['dtype']}"
+
+
+def tosa_differences(a: Entries, b: Entries) -> list[str]:
+    """One sentence per difference of two TOSA files' interfaces: they have one entry each."""
+    sentences: list[str] = []
+    for side in ("inputs", "outputs"):
+        before, after = a[""][side], b[""][side]
+        if [name for name, _ in before] != [name for name, _ in after]:
+            sentences.append(f"{side} are {_listed_names(after)} instead of {_listed_names(before)}")
+            continue
+        for (name, old), (_, new) in zip(before, after, strict=True):
+            fields = [field for field in ("shape_signature", "dtype") if old[field] != new[field]]
+            sentences += [f"{side[:-1]} '{name}': {f.split('_')[0]} is {new[f]} instead of {old[f]}" for f in fields]
+    return sentences
