@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 import pytest
 
-from tflq.numerics.fixed_point import logistic_table, tanh_table
+from tflq.numerics.unary import logistic_table, tanh_table
 
 _TANH = (0xA348DAF8, 0xC979DD1D, 0x742F59B7, 0x70B28DFE, 0x215077B2, 0x3A695108, 0x32E074AE)
 """CRC-32 of gemmlowp::tanh of every int16 with 0 to 6 integer bits, compiled from its header, little endian."""

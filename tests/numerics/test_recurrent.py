@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tflq.numerics.convolution import clip_bound, hidden_scale, peephole_scale, power_of_two
-from tflq.numerics.convolution import product_scale_recurrent as product_scale
+from tflq.numerics.elementwise import float_ratio
 
 
 def test_scales_are_of_float32() -> None:
-    assert product_scale(0.1, 0.3, 0.7) == float(np.float32(0.1) * np.float32(0.3) / np.float32(0.7))
+    assert float_ratio(0.1, 0.7, 0.3) == float(np.float32(0.1) * np.float32(0.3) / np.float32(0.7))
     assert hidden_scale(0.0078) == float(np.float32(2.0**-30 / float(np.float32(0.0078))))
     assert peephole_scale(-11, 0.0002) == float(np.float32(2.0 * float(np.float32(0.0002))))
 

@@ -39,7 +39,7 @@ from tflq.numerics.elementwise import (
 )
 from tflq.numerics.elementwise import squared_difference as squared_parameters
 from tflq.numerics.fixed_point import LANES, Multiplier
-from tflq.numerics.float_thresholds import floor_quotients, floor_remainders
+from tflq.numerics.tables import floor_quotients, floor_remainders
 from tflq.numerics.unary import division_multiplier, division_table, reciprocals, shifts_undefined
 
 # DIV of 8-bit tensors, a table of all pairs, and of int16; FLOOR_DIV and FLOOR_MOD, which disregard parameters.

@@ -58,8 +58,14 @@ from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, ru
 from tflq.numerics.division_fit import Term, fit_terms
 from tflq.numerics.elementwise import BOUNDS
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
-from tflq.numerics.float_thresholds import floor_quotient, floor_remainder
-from tflq.numerics.tables import REAL_FUNCTIONS_OF_TWO, FloatFunction, Stored, real_table_of_two
+from tflq.numerics.tables import (
+    REAL_FUNCTIONS_OF_TWO,
+    FloatFunction,
+    Stored,
+    floor_quotient,
+    floor_remainder,
+    real_table_of_two,
+)
 
 NOTE = "no kernel computes it; the real function, rounded"
 _FAR = "the operands' scales are too far above the result's"
