@@ -19,7 +19,7 @@ from tflq.dialects.stablehlo.convolution import Convolution, DotGeneral, Window
 from tflq.dialects.stablehlo.elementwise import Add, And, Maximum, Minimum, Multiply, Or, Return, UniformQuantize, Xor
 from tflq.dialects.stablehlo.movement import Reduce, ReduceWindow, SelectAndScatter
 from tflq.dialects.stablehlo.rules import integers
-from tflq.evaluate.registry import Run, evaluate_op, evaluator, running
+from tflq.evaluate.registry import Run, evaluate_block, evaluate_op, evaluator, running
 from tflq.evaluate.stablehlo_elementwise import ELEMENTWISE, in_units, real, rounded_to, stored
 from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType
@@ -261,24 +261,18 @@ def apply(region: Region | None, arrays: Sequence[np.ndarray]) -> list[np.ndarra
 
 
 def _once(region: Region, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    env: dict[Value, np.ndarray] = dict(zip(region.block.arguments, map(np.asarray, arrays), strict=True))
-
-    def array(value: Value) -> np.ndarray:
-        if value in env:
-            return env[value]
-        if value.is_constant:
-            return value.array
-        raise NotImplementedError(f"a region uses {value.label}, which is computed outside of it")
-
-    for op in region.block.ops:
-        given: list[np.ndarray | None] = [None if v is None else array(v) for v in op.operands]
-        if isinstance(op, Return):
-            return [a for a in given if a is not None]
-        made = evaluate_op(op, given)
-        if made is None:
+    def compute(op: Op, operands: list[np.ndarray | None]) -> list[np.ndarray]:
+        results = evaluate_op(op, operands)
+        if results is None:
             raise NotImplementedError(f"{op.name} has no evaluator")
-        env.update(zip(op.results, made, strict=True))
-    raise NotImplementedError("a region does not end in stablehlo.return")
+        return results
+
+    def outside(value: Value) -> np.ndarray:
+        if not value.is_constant:
+            raise NotImplementedError(f"a region uses {value.label}, which is computed outside of it")
+        return value.array
+
+    return evaluate_block(region.block, [np.asarray(a) for a in arrays], compute, outside)
 
 
 # The order in which a reduction combines its values: a full binary tree whose leaves, from left to right, are the
