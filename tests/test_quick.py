@@ -8,7 +8,7 @@ from scripts.quick import Suite, module
 
 FILES = {
     "tests/numerics/test_pooling.py": "from tflq.numerics import pooling",
-    "tests/numerics/test_erf.py": "from tflq.numerics.unary import erf",
+    "tests/numerics/test_erf.py": "from tflq.numerics.erf import erf",
     "tests/select/test_pooling.py": "from support.planted import plant",
     "tests/select/deep/test_bits.py": "",
     "tests/select/test_pools.py": "from tflq.numerics import (\n    erf,\n    pooling,\n)",
@@ -21,10 +21,10 @@ FILES = {
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ("tflq/numerics/convolution.py", ["numerics/test_pooling", "select/test_pools", "numerics/test_erf"]),
+        ("tflq/numerics/pooling.py", ["numerics/test_pooling", "select/test_pools", "numerics/test_erf"]),
         ("tflq/dialects/tfl/pooling.py", ["numerics/test_pooling", "select/test_pooling"]),
         ("tflq/select/deep/bits.py", ["select/deep/test_bits", "select/test_pooling", "select/test_pools"]),
-        ("tflq/select/arithmetic.py", ["select/deep/test_bits", "select/test_pooling", "select/test_pools"]),
+        ("tflq/select/bits.py", ["select/deep/test_bits", "select/test_pooling", "select/test_pools"]),
         ("tests/support/harness.py", ["select/test_pooling"]),
         ("tests/select/test_pools.py", ["select/test_pools"]),
         ("docs/cli.md", ["cli/test_help"]),
