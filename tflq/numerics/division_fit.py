@@ -109,8 +109,8 @@ def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Divisi
 
     The slope must be below 1, and 0 must map to 0. All intermediate values are in int32.
     """
-    proven, found = fit_divisions(stairs, low, high, np.asarray([low.size]))
-    return found if proven.all() else None
+    proven, divisions = fit_divisions(stairs, low, high, np.asarray([low.size]))
+    return divisions if proven.all() else None
 
 
 def fit_divisions(
@@ -120,15 +120,15 @@ def fit_divisions(
     channels. Whether each has a division, bool, and the divisions of all channels: meaningless where there is none."""
     owner = np.repeat(np.arange(sizes.size), sizes)
     whole = _Task.searched(stairs, low, high)
-    found = Division(*np.zeros((3, low.size), np.int64))
+    divisions = Division(*np.zeros((3, low.size), np.int64))
     lost = np.bincount(owner, (whole.step <= 1) | (whole.most < 1), sizes.size) > 0
     left = np.nonzero(~lost[owner])[0]
-    left = _look(whole, left, found, (_near, _by_gaps), (_near, _by_distances))
-    left = _look(whole, left, found, (_nearer, _by_distances), (_fractions, _by_distances))
+    left = _look(whole, left, divisions, (_near, _by_gaps), (_near, _by_distances))
+    left = _look(whole, left, divisions, (_nearer, _by_distances), (_fractions, _by_distances))
     lost[owner[left[whole.clear[left]]]] = True  # for these there is no other proof
-    left = _look(whole, left[~lost[owner[left]]], found, (_nearer, _exactly), (_fractions, _exactly))
+    left = _look(whole, left[~lost[owner[left]]], divisions, (_nearer, _exactly), (_fractions, _exactly))
     lost[owner[left]] = True
-    return ~lost, found
+    return ~lost, divisions
 
 
 def rescale_divisions(
@@ -143,12 +143,12 @@ def rescale_divisions(
 ) -> tuple[np.ndarray, ...]:
     """`fit_divisions` of RESCALEs (`rescale_staircase`): which have a division; a, b and c of all channels."""
     stairs = rescale_staircase(bottom, count, mantissa, shift, double_round=double_round)
-    proven, found = fit_divisions(stairs, low, high, sizes)
-    return proven, *found
+    proven, divisions = fit_divisions(stairs, low, high, sizes)
+    return proven, *divisions
 
 
-def _look(whole: _Task, left: np.ndarray, found: Division, *trials: tuple[_Candidates, _Proof]) -> np.ndarray:
-    """Fills `found` for the channels of `left` for which a trial proves a fraction; answers the other channels."""
+def _look(whole: _Task, left: np.ndarray, divisions: Division, *trials: tuple[_Candidates, _Proof]) -> np.ndarray:
+    """Fills `divisions` for the channels of `left` for which a trial proves a fraction; answers the other channels."""
     for candidates, proof in trials:
         if not left.size:
             break
@@ -156,9 +156,9 @@ def _look(whole: _Task, left: np.ndarray, found: Division, *trials: tuple[_Candi
         for a, b in candidates(task):
             c, proven = proof(task, a, b)
             proven &= (a > 0) & (b <= _I31) & (c >= 0) & (a * task.reach + c <= _I31)
-            for values, some in zip(found, (a, b, c), strict=True):
+            for values, some in zip(divisions, (a, b, c), strict=True):
                 values[left[proven]] = some[proven]
-        left = left[found.a[left] == 0]
+        left = left[divisions.a[left] == 0]
     return left
 
 
@@ -341,11 +341,11 @@ def _fit_block(
     for factor in range(1, _LARGEST_FACTOR + 1, 2):
         if factor > 1 and factor * reach > _I31:
             return False
-        multiplier, shift, found = _multipliers(levels, thresholds, scale[channels], least, most, factor)
-        found &= factor * reach <= np.left_shift(np.int64(1), shift - 1)
-        done = channels[found]
-        fit.factor[done], fit.multiplier[done], fit.shift[done] = factor, multiplier[found], shift[found]
-        channels, thresholds = channels[~found], thresholds[:, ~found]
+        multiplier, shift, exists = _multipliers(levels, thresholds, scale[channels], least, most, factor)
+        exists &= factor * reach <= np.left_shift(np.int64(1), shift - 1)
+        done = channels[exists]
+        fit.factor[done], fit.multiplier[done], fit.shift[done] = factor, multiplier[exists], shift[exists]
+        channels, thresholds = channels[~exists], thresholds[:, ~exists]
         if not channels.size:
             return True
     return False

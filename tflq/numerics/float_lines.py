@@ -92,16 +92,16 @@ class Tight(NamedTuple):
         """The thresholds of each side, `most` at most, that leave a line of a slope the least room. They are taken for
         a line that climbs a little more: rounding half away may leave the slope itself none."""
         places: list[np.ndarray] = []
-        found: list[np.ndarray] = []
+        accumulators: list[np.ndarray] = []
         sides = steps.split(*steps.room(slope * (1 + _STEEPER)), odd=odd)
         for x, room in zip((steps.reached, steps.missed), (-sides[0], sides[1]), strict=True):
             n = np.broadcast_to(np.arange(room.shape[0])[:, None, None], room.shape)
             if room.shape[0] > most:
                 n = np.argpartition(room, most, axis=0)[:most]
             free = np.isinf(np.take_along_axis(room, n, 0))
-            found.append(np.where(free, 0.0, np.take_along_axis(x[:, None], n, 0)))
+            accumulators.append(np.where(free, 0.0, np.take_along_axis(x[:, None], n, 0)))
             places.append(np.where(free, room.shape[0] + len(places), n))
-        return cls(np.stack(found), np.stack(places))
+        return cls(np.stack(accumulators), np.stack(places))
 
     def columns(self, some: np.ndarray) -> Tight:
         return Tight(self.x.take(some, -1), self.n.take(some, -1))
@@ -335,9 +335,9 @@ def fit_falling(
     return fit if _search(_Task(thresholds, low, high, slope, top, span), fit, left) else None
 
 
-def _search(task: _Task, found: FallingRequantization, channels: np.ndarray) -> bool:
-    """Fills `found` for the channels; answers whether all of them have a line."""
-    first = _first(task, found, channels)
+def _search(task: _Task, result: FallingRequantization, channels: np.ndarray) -> bool:
+    """Fills `result` for the channels; answers whether all of them have a line."""
+    first = _first(task, result, channels)
     if first is None:
         return False
     (left, tight), order = first, 0
@@ -347,7 +347,7 @@ def _search(task: _Task, found: FallingRequantization, channels: np.ndarray) -> 
         fit, hits = _tried(task.of(left), tight, np.arange(order, order + tried)[:, None])
         hits = np.nonzero(hits)[0]
         hits = hits[_proven(task.of(left[hits]), fit.of(hits))]
-        _keep(found, left[hits], fit.of(hits))
+        _keep(result, left[hits], fit.of(hits))
         rest = np.delete(np.arange(left.size), hits)
         left, tight, order = left[rest], tight.columns(rest), order + tried
         if left.size > max(_LEFT[min(wave, 1)] * channels.size, _FEW):
@@ -355,8 +355,8 @@ def _search(task: _Task, found: FallingRequantization, channels: np.ndarray) -> 
     return not left.size
 
 
-def _first(task: _Task, found: FallingRequantization, channels: np.ndarray) -> tuple[np.ndarray, Tight | None] | None:
-    """Fills `found` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
+def _first(task: _Task, result: FallingRequantization, channels: np.ndarray) -> tuple[np.ndarray, Tight | None] | None:
+    """Fills `result` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
     channels and their tightest thresholds; None if a channel has no line, as where thresholds jump at zero."""
     lost, tight = [np.zeros(0, np.int64)], []
     for at in range(0, channels.size, _BLOCK):
@@ -370,7 +370,7 @@ def _first(task: _Task, found: FallingRequantization, channels: np.ndarray) -> t
         c = ((least + most) / 2 + some.top * slope).astype(np.float32)
         fit = FallingRequantization(some.top.astype(np.float32), m, c)
         proven = _meets(fit, steps)
-        _keep(found, channels[at : at + _BLOCK][proven], fit.of(proven))
+        _keep(result, channels[at : at + _BLOCK][proven], fit.of(proven))
         rest = np.nonzero(~proven)[0]
         if rest.size:
             lost.append(channels[at : at + _BLOCK][rest])
@@ -378,8 +378,8 @@ def _first(task: _Task, found: FallingRequantization, channels: np.ndarray) -> t
     return np.concatenate(lost), Tight.joined(tight) if tight else None
 
 
-def _keep(found: FallingRequantization, channels: np.ndarray, fit: FallingRequantization) -> None:
-    for kept, new in zip(found, fit, strict=True):
+def _keep(result: FallingRequantization, channels: np.ndarray, fit: FallingRequantization) -> None:
+    for kept, new in zip(result, fit, strict=True):
         kept[channels] = new
 
 

@@ -265,12 +265,12 @@ def _wave(clamp: Clamp, levels: int, wave: int) -> tuple[np.ndarray, np.ndarray]
 def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequantization | None:
     """A proven line of each channel, with one of the `origins` as a; None if a channel has none, or likely has none."""
     size = task.slope.size
-    found = FloatRequantization(task.clamp, *(np.zeros(size, np.float32) for _ in range(5)))
-    left, tight = _first(task, found, odd=odd)
+    result = FloatRequantization(task.clamp, *(np.zeros(size, np.float32) for _ in range(5)))
+    left, tight = _first(task, result, odd=odd)
     tries = 1
     for wave, tried in enumerate(_TRIED):
         if tight is None or not left.size:
-            return found
+            return result
         levels = task.thresholds.shape[0]
         if left.size <= _LAST and tight.width < levels:
             tight = Tight.of(task.of(left).steps, task.slope[left], odd=odd, most=levels)
@@ -280,17 +280,17 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequan
         fit, hits = _tried(some, tight, wave, count)
         hits = np.nonzero(hits)[0]
         hits = hits[_proven(some.of(hits), fit.of(hits))]
-        _keep(found, left[hits], fit.of(hits))
+        _keep(result, left[hits], fit.of(hits))
         rest = np.delete(np.arange(left.size), hits)
         left, tight, tries = left[rest], tight.columns(rest), tries + tried
         hopeless = tries > _EARLY and left.size * tries > _HOPELESS
         if hopeless or (wave > 0 and left.size > max(_NONE * size, _FEW)):
             return None
-    return None if left.size else found
+    return None if left.size else result
 
 
-def _first(task: _Task, found: FloatRequantization, *, odd: bool) -> tuple[np.ndarray, Tight | None]:
-    """Fills `found` with lines through the middle of all thresholds where they are proven. Answers the other channels
+def _first(task: _Task, result: FloatRequantization, *, odd: bool) -> tuple[np.ndarray, Tight | None]:
+    """Fills `result` with lines through the middle of all thresholds where they are proven. Answers the other channels
     and their tightest thresholds."""
     lost, tight = [], []
     gain, _ = _wave(task.clamp, task.thresholds.shape[0], 0)
@@ -305,7 +305,7 @@ def _first(task: _Task, found: FloatRequantization, *, odd: bool) -> tuple[np.nd
         lines = Lines.widest(next(ends), next(ends), some.slope / own)
         fit = FloatRequantization(task.clamp, own, m[0], lines.c, lines.e, some.a.astype(np.float32))
         proven = lines.any & some.proves(fit, steps)
-        _keep(found, channels[proven], fit.of(proven))
+        _keep(result, channels[proven], fit.of(proven))
         if not proven.all():
             lost.append(channels[~proven])
             tight.append(Tight.of(steps.of_channels(np.nonzero(~proven)[0]), some.slope[~proven], odd=odd))
@@ -347,7 +347,7 @@ def _proven(task: _Task, fit: FloatRequantization) -> np.ndarray:
     return proven
 
 
-def _keep(found: FloatRequantization, channels: np.ndarray, fit: FloatRequantization) -> None:
-    for kept, new in zip(found[1:], fit[1:], strict=True):
+def _keep(result: FloatRequantization, channels: np.ndarray, fit: FloatRequantization) -> None:
+    for kept, new in zip(result[1:], fit[1:], strict=True):
         assert kept is not None
         kept[channels] = new

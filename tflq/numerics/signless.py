@@ -186,8 +186,8 @@ def comparing_factors(first: np.ndarray, second: np.ndarray, reach: int) -> tupl
     pairs = np.stack([first.reshape(-1), second.reshape(-1)], 1)
     distinct, places = np.unique(pairs, axis=0, return_inverse=True)
     terms = np.asarray([_terms(float(a), float(b), reach) for a, b in distinct], np.int64)
-    found = terms[places.reshape(-1)]
-    return found[:, 0].reshape(first.shape), found[:, 1].reshape(first.shape)
+    factors = terms[places.reshape(-1)]
+    return factors[:, 0].reshape(first.shape), factors[:, 1].reshape(first.shape)
 
 
 def _terms(first: float, second: float, reach: int) -> tuple[int, int]:
