@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.golden import CASES, FOLDER, Case, q8, text_of
 
+from tflq.dialects import tfl
+
 
 def _held(family: str) -> list[str]:
     text = Path(FOLDER / f"{family}.mlir").read_text(encoding="utf-8")
@@ -23,6 +25,11 @@ def test_an_operator_becomes_what_the_golden_text_says(family: str) -> None:
 
 def test_golden_text_has_a_family_each_and_no_other() -> None:
     assert {path.stem for path in FOLDER.glob("*.mlir")} == set(CASES)
+
+
+def test_every_family_of_operators_has_golden_text() -> None:
+    declared = Path(tfl.__file__).parent.glob("[a-z]*.py")
+    assert {path.stem for path in declared} <= set(CASES)
 
 
 def test_another_multiplier_is_another_text() -> None:

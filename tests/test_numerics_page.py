@@ -10,8 +10,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "numerics.md").read_text(encoding="utf-8")
 TESTS = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
 ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| ") and "`" in line]
-HELPERS = {"arrays", "bfloat16", "real_tables"}
-"""Modules without a formula of a kernel."""
 
 
 def named(cell: str) -> list[str]:
@@ -34,5 +32,5 @@ def test_every_test_named_exists() -> None:
 
 
 def test_every_module_with_a_formula_is_named() -> None:
-    modules = {path.stem for path in (ROOT / "tflq" / "numerics").glob("[a-z]*.py")} - HELPERS
+    modules = {path.stem for path in (ROOT / "tflq" / "numerics").glob("[a-z]*.py")}
     assert modules == {name.partition(".")[0] for row in ROWS for name in named(row[3]) if "/" not in name}

@@ -97,3 +97,12 @@ def test_a_divisor_of_zero_and_an_activation_that_does_not_clamp() -> None:
         evaluate_op(
             Op("tfl.add", list(values), [argument((1,), i32, "y")], {"fused_activation_function": "TANH"}), [one, zero]
         )
+
+
+@pytest.mark.parametrize("name", ["tfl.div", "tosa.intdiv", "stablehlo.divide"])
+def test_quotients_of_the_least_integer(name: str) -> None:
+    least, divisors = -(1 << 31), (1, 2, -2, 3, -7, -(1 << 31))
+    values = [argument((6,), i32, f"x{i}") for i in range(2)]
+    op = Op(name, list(values), [argument((6,), i32, "y")], dict(NONE) if name == "tfl.div" else {})
+    (got,) = evaluate_op(op, [np.full(6, least, np.int32), np.asarray(divisors, np.int32)]) or []
+    assert got.tolist() == [abs(least) // abs(d) * (-1 if d > 0 else 1) for d in divisors]

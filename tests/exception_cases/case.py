@@ -10,8 +10,6 @@ import numpy as np
 
 from tflq.ir.types import ScalarType, UniformQuantizedType
 
-__all__ = ["CASES", "Arrays", "Case", "cases", "per_layer"]
-
 Arrays: TypeAlias = list[list[np.ndarray]]
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from tflq.coverage.samples import samples_of
 
-__all__ = ["models"]
-
 _STEPS = (
     "abs div exp fake_quant gelu hard_swish leaky_relu log mean mul neg prelu reduce_prod relu relu6 relu_0_to_1 "
     "relu_n1_to_1 rsqrt sqrt sum"

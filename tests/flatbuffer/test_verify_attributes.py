@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.model_tree import Tree, options, refused, tree
 
-from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import decode, encode
+from tflq.flatbuffer.codec import encode
 from tflq.flatbuffer.layout import enum
 from tflq.flatbuffer.reader import read
-
-MODELS = Path(__file__).resolve().parents[2] / "models"
-Tree = dict[str, Any]
-
-
-def tree(name: str) -> Tree:
-    return copy.deepcopy(decode((MODELS / f"{name}.tflite").read_bytes()))
-
-
-def options(model: Tree, index: int) -> Tree:
-    found: Tree = model["subgraphs"][0]["operators"][index]["builtin_options"][1]
-    return found
-
-
-def refused(model: Tree, where: str, reason: str) -> None:
-    with pytest.raises(InvalidModelError) as caught:
-        read(encode(model))
-    assert where in caught.value.where, str(caught.value)
-    assert reason in caught.value.reason.what, str(caught.value)
-
 
 ATTRIBUTES: list[tuple[str, str, Callable[[Tree], Any], str, str]] = [
     ("cnn_int8", "stride", lambda m: options(m, 0).update(stride_w=0), "operator 0 (CONV_2D)", "stride_w is 0"),

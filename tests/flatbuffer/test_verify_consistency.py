@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.model_tree import Tree, options, tensor, tree
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import decode, encode
+from tflq.flatbuffer.codec import encode
 from tflq.flatbuffer.reader import read
-
-MODELS = Path(__file__).resolve().parents[2] / "models"
-Tree = dict[str, Any]
-
-
-def tree(name: str) -> Tree:
-    return copy.deepcopy(decode((MODELS / f"{name}.tflite").read_bytes()))
-
-
-def tensor(model: Tree, index: int) -> Tree:
-    found: Tree = model["subgraphs"][0]["tensors"][index]
-    return found
-
-
-def options(model: Tree, index: int) -> Tree:
-    found: Tree = model["subgraphs"][0]["operators"][index]["builtin_options"][1]
-    return found
-
 
 CASES: list[tuple[str, str, Callable[[Tree], Any], str, str]] = [
     ("type", "pad", lambda m: tensor(m, 2).update(type="UINT8"), "PAD", "'x' is i8 and 'y' is ui8"),

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.model_tree import Tree, refused, tree
 
-from tflq.errors import InvalidModelError
 from tflq.flatbuffer.codec import decode, encode
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
-
-MODELS = Path(__file__).resolve().parents[2] / "models"
-Tree = dict[str, Any]
-
-
-def tree(name: str = "cnn_int8") -> Tree:
-    return copy.deepcopy(decode((MODELS / f"{name}.tflite").read_bytes()))
 
 
 def quantization(model: Tree, index: int) -> Tree:
@@ -35,19 +26,12 @@ def replaced(values: Any, place: int, value: Any) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def refused(model: Tree, where: str, reason: str) -> None:
-    with pytest.raises(InvalidModelError) as caught:
-        read(encode(model))
-    assert where in caught.value.where, str(caught.value)
-    assert reason in caught.value.reason.what, str(caught.value)
-
-
 @pytest.mark.parametrize("scale", [-1.0, -1e-45, math.nan, -math.inf])
 def test_scale_that_is_no_number_from_0_up(scale: float) -> None:
-    model = tree()
+    model = tree("cnn_int8")
     quantization(model, 12)["scale"] = (scale,)
     refused(model, "subgraph 0, tensor 12", "not a number from 0 up")
-    model = tree()
+    model = tree("cnn_int8")
     quantization(model, 9)["scale"] = replaced(quantization(model, 9)["scale"], 3, scale)
     refused(model, "subgraph 0, tensor 9", "index 3 is not a number from 0 up")
 
@@ -55,7 +39,7 @@ def test_scale_that_is_no_number_from_0_up(scale: float) -> None:
 @pytest.mark.parametrize("scale", [0.0, -0.0, 1e-45, 3.6e-43, 1e-35, 1e35, 3.4e38, math.inf])
 def test_unusual_scale(scale: float) -> None:
     """Pruned channels, constants that are all zero, dead ranges: kernels run on them; they are read and written."""
-    model = tree()
+    model = tree("cnn_int8")
     quantization(model, 12)["scale"] = (scale,)
     quantization(model, 9)["scale"] = replaced(quantization(model, 9)["scale"], 3, scale)
     quantization(model, 8)["scale"] = replaced(quantization(model, 8)["scale"], 3, scale)
@@ -107,7 +91,7 @@ PARAMETERS: list[tuple[str, int, Callable[[Tree], Any], str, str]] = [
     ("index", "change", "where", "reason"), [c[1:] for c in PARAMETERS], ids=[c[0] for c in PARAMETERS]
 )
 def test_parameters_that_do_not_hold(index: int, change: Callable[[Tree], Any], where: str, reason: str) -> None:
-    model = tree()
+    model = tree("cnn_int8")
     change(quantization(model, index))
     refused(model, where, reason)
 
@@ -119,7 +103,7 @@ def test_bias_scale_that_kernels_refuse() -> None:
 
 
 def test_one_zero_point_for_all_scales_is_legal() -> None:
-    model = tree()
+    model = tree("cnn_int8")
     quantization(model, 9)["zero_point"] = (0,)
     assert not read(encode(model)).warnings
 

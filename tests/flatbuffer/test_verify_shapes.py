@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.model_tree import Tree, refused, tensor, tree
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import decode, encode
+from tflq.flatbuffer.codec import encode
 from tflq.flatbuffer.reader import read
-
-MODELS = Path(__file__).resolve().parents[2] / "models"
-Tree = dict[str, Any]
-
-
-def tree(name: str = "pad") -> Tree:
-    return copy.deepcopy(decode((MODELS / f"{name}.tflite").read_bytes()))
-
-
-def tensor(model: Tree, index: int) -> Tree:
-    found: Tree = model["subgraphs"][0]["tensors"][index]
-    return found
-
-
-def refused(model: Tree, where: str, reason: str) -> None:
-    with pytest.raises(InvalidModelError) as caught:
-        read(encode(model))
-    assert where in caught.value.where, str(caught.value)
-    assert reason in caught.value.reason.what, str(caught.value)
-
 
 SHAPES: list[tuple[str, Callable[[Tree], Any], str]] = [
     ("negative dim", lambda t: t.update(shape=(-1, 2)), "negative dim"),
@@ -47,7 +26,7 @@ SHAPES: list[tuple[str, Callable[[Tree], Any], str]] = [
 
 @pytest.mark.parametrize(("change", "reason"), [case[1:] for case in SHAPES], ids=[c[0] for c in SHAPES])
 def test_shape_that_does_not_hold(change: Callable[[Tree], Any], reason: str) -> None:
-    model = tree()
+    model = tree("pad")
     change(tensor(model, 0))
     refused(model, "subgraph 0, tensor 0 'x'", reason)
 
@@ -55,25 +34,25 @@ def test_shape_that_does_not_hold(change: Callable[[Tree], Any], reason: str) ->
 @pytest.mark.parametrize("field", ["shape", "shape_signature"])
 def test_more_dims_than_a_short_vector_holds(field: str) -> None:
     """Long vectors are decoded as arrays."""
-    model = tree()
+    model = tree("pad")
     tensor(model, 0).update({"shape": (), "has_rank": False, field: (1,) * 2000})
     refused(model, "subgraph 0, tensor 0 'x'", "dims")
 
 
 def test_buffer_length() -> None:
-    model = tree()
+    model = tree("pad")
     model["buffers"][1]["data"] = np.zeros(15, np.uint8)
     refused(model, "tensor 1 'paddings'", "take 16 bytes, but its buffer has 15")
 
 
 def test_constant_of_unknown_shape() -> None:
-    model = tree()
+    model = tree("pad")
     tensor(model, 1)["shape_signature"] = (-1, 2)
     refused(model, "tensor 1 'paddings'", "unknown")
 
 
 def test_variable_with_data() -> None:
-    model = tree()
+    model = tree("pad")
     tensor(model, 1)["is_variable"] = True
     refused(model, "tensor 1 'paddings'", "variable")
 
@@ -88,7 +67,7 @@ def test_packed_elements_with_an_odd_count(kind: str, bits: int) -> None:
 
 def spare(kind: str, shape: tuple[int, ...], data: np.ndarray, *, used: bool = False, **more: Any) -> Tree:
     """`pad` with one more constant, which is an output of the model as well if it is `used`."""
-    model = tree()
+    model = tree("pad")
     model["buffers"].append({"data": data, "offset": 0, "size": 0})
     graph = model["subgraphs"][0]
     fields = {
@@ -168,13 +147,13 @@ def test_sparse_tensor_that_does_not_hold(change: Tree, reason: str) -> None:
 
 
 def test_data_outside_the_file() -> None:
-    model = tree()
+    model = tree("pad")
     model["buffers"][1] = {"data": None, "offset": 1 << 20, "size": 16}
     refused(model, "buffers[1]", "outside the file")
 
 
 def test_data_outside_the_flatbuffer_that_overlap() -> None:
-    model = tree()
+    model = tree("pad")
     size = len(encode(model))
     model["buffers"].append({"data": None, "offset": size, "size": 16})
     model["buffers"].append({"data": None, "offset": size + 8, "size": 16})
@@ -183,6 +162,6 @@ def test_data_outside_the_flatbuffer_that_overlap() -> None:
 
 
 def test_external_buffer_that_is_not_listed() -> None:
-    model = tree()
+    model = tree("pad")
     tensor(model, 0)["external_buffer"] = 4
     refused(model, "tensor 0 'x'", "no external buffer 4")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.handmade import FEATURES, Fields, new_module
+from support.harness import renamed
 from support.structure import structural_difference
 
 from tflq.errors import InvalidModelError, VerificationError
@@ -28,11 +29,6 @@ from tflq.ir.types import (
     i8,
     i32,
 )
-
-
-def renamed(op: Op, name: str) -> Op:
-    """The same op under another name."""
-    return Op(name, op.operands, op.results, op.attributes, op.location, info=op.info)
 
 
 def test_a_flatbuffer_too_large_for_its_offsets_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:

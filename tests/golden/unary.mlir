@@ -117,3 +117,39 @@ module {
     return %0 : tensor<8xi8>
   }
 }
+
+// ===== SIN, int8: no kernel, the real function
+module {
+  func.func @main(%arg0: tensor<8x!quant.uniform<i8:f32, 0.025:3>> {tflq.name = "x"}) -> tensor<8x!quant.uniform<i8:f32, 0.007874016>> {
+    %0 = "tfl.sin"(%arg0) : (tensor<8x!quant.uniform<i8:f32, 0.025:3>>) -> tensor<8x!quant.uniform<i8:f32, 0.007874016>>
+    return %0 : tensor<8x!quant.uniform<i8:f32, 0.007874016>>
+  }
+}
+// ----- integer form
+module {
+  func.func @main(%arg0: tensor<8x!quant.uniform<i8:f32, 0.025:3>> {tflq.name = "x"}) -> tensor<8x!quant.uniform<i8:f32, 0.007874016>> {
+    %0 = quant.scast %arg0 : tensor<8x!quant.uniform<i8:f32, 0.025:3>> to tensor<8xi8>
+    %cst0 = "tosa.const"() {values = dense_resource<b9b8bf48> : tensor<256xi8>} : () -> tensor<256xi8>
+    %1 = "tosa.table"(%0, %cst0) : (tensor<8xi8>, tensor<256xi8>) -> tensor<8xi8>
+    %2 = quant.scast %1 : tensor<8xi8> to tensor<8x!quant.uniform<i8:f32, 0.007874016>>
+    return %2 : tensor<8x!quant.uniform<i8:f32, 0.007874016>>
+  }
+}
+// ----- kernels
+module {
+  func.func @main(%arg0: tensor<8x!quant.uniform<i8:f32, 0.025:3>> {tflq.name = "x"}) -> tensor<8x!quant.uniform<i8:f32, 0.007874016>> {
+    %0 = "tfl.bitcast"(%arg0) : (tensor<8x!quant.uniform<i8:f32, 0.025:3>>) -> tensor<8xui8>
+    %1 = "tfl.cast"(%0) : (tensor<8xui8>) -> tensor<8xi32>
+    %cst0 = "tfl.pseudo_const"() {value = dense_resource<fb8a6836> : tensor<256xi8>} : () -> tensor<256xi8>
+    %2 = "tfl.gather"(%cst0, %1) {axis = 0, batch_dims = 0} : (tensor<256xi8>, tensor<8xi32>) -> tensor<8x!quant.uniform<i8:f32, 0.007874016>>
+    return %2 : tensor<8x!quant.uniform<i8:f32, 0.007874016>>
+  }
+}
+// ----- TOSA
+module {
+  func.func @main(%arg0: tensor<8xi8> {tflq.name = "x"}) -> tensor<8xi8> {
+    %cst0 = "tosa.const"() {values = dense_resource<b9b8bf48> : tensor<256xi8>} : () -> tensor<256xi8>
+    %0 = "tosa.table"(%arg0, %cst0) : (tensor<8xi8>, tensor<256xi8>) -> tensor<8xi8>
+    return %0 : tensor<8xi8>
+  }
+}

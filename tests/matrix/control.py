@@ -18,8 +18,6 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 
-__all__ = ["TARGETS", "Program", "branch", "composite", "loop", "nested", "shared", "signature", "static", "written"]
-
 TARGETS: tuple[dict[str, Any], ...] = (
     {},
     {},

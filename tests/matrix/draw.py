@@ -14,8 +14,6 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
 
-__all__ = ["GENERATORS", "Case", "Draw", "generator", "model_of", "single"]
-
 T = TypeVar("T")
 
 

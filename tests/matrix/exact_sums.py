@@ -11,9 +11,6 @@ import numpy as np
 
 from tflq.ir.types import UniformQuantizedType
 
-__all__ = ["convolved", "depthwise", "requantized", "transposed"]
-
-
 _BOUNDS = {
     "NONE": (-np.inf, np.inf),
     "RELU": (0.0, np.inf),

@@ -31,8 +31,6 @@ from tflq.ir.types import (
     ui8,
 )
 
-__all__ = ["blockwise"]
-
 Function = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _LOST = 0.06
 """Of the largest magnitude: what a kernel loses that quantizes activations to 8 bits."""

@@ -10,15 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from support.harness import argument, const, edge_inputs, one_op
+from support.harness import argument, const, edge_inputs, one_op, real_of
 
 from matrix.draw import Case, Draw, describe, generator, ints, known
 from matrix.elementwise import broadcast_shapes
 from tflq.ir.core import Value
 from tflq.ir.record import parameters
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, ui8
-
-__all__ = ["parametrized", "real_case"]
 
 _BOUNDS = {"NONE": (-np.inf, np.inf), "RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
 _CONVERSIONS: tuple[dict[str, Any], ...] = ({}, {}, {"target": "kernels"}, {"semantics": "real"})
@@ -33,12 +31,6 @@ def parametrized(draw: Draw, storage: ScalarType, shape: Sequence[int], scale: f
     scales = np.asarray([scale * 2.0 ** draw.rng.uniform(-2, 2) for _ in range(shape[axis])])
     zeros = [draw.zero_point(storage) for _ in scales] if draw.chance(0.3) else draw.zero_point(storage)
     return UniformQuantizedPerAxisType.of(storage, axis, scales, zeros)
-
-
-def real_of(value: Value, stored: np.ndarray) -> np.ndarray:
-    """What stored integers stand for, in double."""
-    scale, zero = parameters(value.type)
-    return (stored.astype(np.int64) - zero) * scale.astype(np.float64)
 
 
 def stored_of(value: Value, real: np.ndarray) -> np.ndarray:

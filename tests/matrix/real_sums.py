@@ -27,8 +27,6 @@ from tflq.ir.types import (
     ui8,
 )
 
-__all__ = ["centred", "scales_of", "target"]
-
 Sums = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 

@@ -14,8 +14,6 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 
-__all__ = ["stateful"]
-
 
 def stateful(draw: Draw, name: str, operands: Sequence[Value | None], results: Sequence[Value], **given: Any) -> Case:
     """The case of one operator whose inputs are its operands without data that hold no state."""

@@ -16,8 +16,6 @@ from tflq.ir.core import Module, Value
 from tflq.ir.record import parameters
 from tflq.passes.source import extract
 
-__all__ = ["Outcome", "alone", "case_of", "results_of", "run"]
-
 
 @dataclass
 class Outcome:

@@ -20,8 +20,6 @@ from tflq.dialects.effects import entry_functions
 from tflq.ir.core import Value
 from tflq.legalize.deciding import Semantics
 
-__all__ = ["INTEGER", "differs_from", "on_reference_model", "open_shapes", "run_tosa"]
-
 INTEGER = '[target]\nprofiles = ["pro_int"]\nextensions = ["int16", "controlflow", "variable"]\n'
 """A device without floats and without double rounding."""
 

@@ -12,8 +12,6 @@ from matrix.draw import Case, Draw, describe, generator, ints
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i32
 
-__all__ = ["stored_real"]
-
 Reduce = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 

@@ -17,8 +17,6 @@ from matrix.draw import Case, Draw, generator
 from tflq.ir.core import Op, Signature, Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, resource, ui8
 
-__all__ = ["State", "variables", "variables_inside", "variables_shared"]
-
 
 class State(Program):
     """A program with variables; each is of one shape, and is read and written under its parameters, or others."""

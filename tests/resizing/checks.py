@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["losses"]
-
 _RESOURCE = 13  # TensorType.RESOURCE of the schema
 Sizes = Sequence[tuple[int, ...]]
 

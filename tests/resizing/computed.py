@@ -12,8 +12,6 @@ from resizing.sketch import NONE, Size, Sketch
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i32
 
-__all__ = ["COMPUTED"]
-
 
 def _batch(g: Sketch, x: Value) -> Size:
     return g.dim(x, 0)

@@ -11,8 +11,6 @@ import tflq
 from resizing.checks import losses
 from resizing.graphs import drawn
 
-__all__ = ["FORMS", "Examined", "examine"]
-
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "integer": {},
     "kernels": {"target": "kernels"},

@@ -18,8 +18,6 @@ from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, resource, ui8
 from tflq.shapes.inference import Inference
 
-__all__ = ["Drawn", "drawn"]
-
 Sizes = tuple[tuple[int, ...], ...]
 """A shape for each input."""
 

@@ -12,8 +12,6 @@ from resizing.sketch import NONE, Sketch
 from tflq.ir.core import Value
 from tflq.ir.types import i32
 
-__all__ = ["HEADS"]
-
 
 def _dense(g: Sketch, x: Value, width: int) -> Value:
     weights = g.weights(3, width)

@@ -11,8 +11,6 @@ from resizing.sketch import NONE, Sketch
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, ui8
 
-__all__ = ["LAYERS"]
-
 
 def _window(g: Sketch) -> dict[str, Any]:
     draw = g.draw

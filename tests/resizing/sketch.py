@@ -13,8 +13,6 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.shapes.inference import Inference
 
-__all__ = ["NONE", "Size", "Sketch"]
-
 NONE = {"fused_activation_function": "NONE"}
 
 Size = Value | int

@@ -13,8 +13,6 @@ from tflq.ir.parser import parse_module
 from tflq.ir.types import TensorType, named_scalar
 from tflq.ir.verifier import verify
 
-__all__ = ["evaluated", "of_text", "one"]
-
 
 def one(
     name: str, arrays: Sequence[np.ndarray], types: Sequence[str], results: Sequence[str], **attributes: Any

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["CORPUS", "models", "needs_corpus"]
-
 CORPUS = Path(os.environ.get("TFLQ_CORPUS") or Path(__file__).resolve().parents[3] / "shared")
 
 needs_corpus = [

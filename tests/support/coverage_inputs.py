@@ -8,8 +8,6 @@ from support.harness import edge_inputs
 from tflq.ir.core import Module, Value
 from tflq.ir.types import i1
 
-__all__ = ["inputs_of"]
-
 _DIVISIONS = ("div", "floor_div", "floor_mod")
 _ROOTS = ("rsqrt", "sqrt")
 _INTEGERS = ("i32", "i64")

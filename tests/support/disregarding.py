@@ -13,8 +13,6 @@ from support.harness import argument, const, edge_inputs, one_op
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i1, i8, i16, i32, ui8
 
-__all__ = ["CASES", "Case", "distance", "inputs_of", "parameters", "two", "values_of"]
-
 Real = Callable[..., Sequence[np.ndarray]]
 
 

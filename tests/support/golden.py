@@ -22,6 +22,7 @@ from tflq.ir.printer import print_module
 from tflq.ir.types import (
     ElementType,
     ScalarType,
+    TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
     f32,
@@ -33,8 +34,6 @@ from tflq.ir.types import (
 )
 from tflq.options import asked
 from tflq.pipelines import integer_form, narrowing
-
-__all__ = ["CASES", "FOLDER", "Case", "q8", "text_of", "texts_of"]
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
 
@@ -48,14 +47,24 @@ class Case:
     operands: list[Value | None]
     results: list[Value]
     attributes: dict[str, Any] = field(default_factory=dict)
+    graphs: list[Case] = field(default_factory=list)
+    """The functions that it runs, of one operator each, by their numbers from 1 on."""
+    intermediates: list[Value] = field(default_factory=list)
 
     def module(self) -> Module:
         """A model of this operator."""
-        copies = {id(v): Value(v.type, v.name) if v.buffer is None else v for v in (*self.operands, *self.results) if v}
+        graphs = [case.function(f"graph{number}") for number, case in enumerate(self.graphs, 1)]
+        return Module([self.function("main"), *graphs])
+
+    def function(self, name: str) -> Function:
+        """A function of this operator, on values of its own."""
+        values = [v for v in (*self.operands, *self.results) if v]
+        copies = {id(v): Value(v.type, v.name, info=dict(v.info)) if v.buffer is None else v for v in values}
         operands = [None if v is None else copies[id(v)] for v in self.operands]
         results = [copies[id(v)] for v in self.results]
-        op = Op(self.op, operands, results, dict(self.attributes))
-        return Module([Function("main", [v for v in operands if v and v.buffer is None], results, [op])])
+        op = Op(self.op, operands, results, dict(self.attributes), intermediates=list(self.intermediates))
+        inputs = [v for v in operands if v and v.buffer is None and not v.info.get("is_variable")]
+        return Function(name, inputs, results, [op])
 
 
 def q8(shape: tuple[int, ...], scale: float, zero: int = 0, name: str = "x") -> Value:
@@ -86,12 +95,38 @@ def bias(channels: int, scale: float, storage: ScalarType = i32) -> Value:
     return const(stored, UniformQuantizedPerAxisType.of(storage, 0, scale * (1 + np.arange(channels))), "bias")
 
 
+def state(shape: tuple[int, ...], storage: ScalarType, scale: float, zero: int = 0, name: str = "state") -> Value:
+    return Value(TensorType(shape, UniformQuantizedType.of(storage, scale, zero)), name, info={"is_variable": True})
+
+
+def filled(shape: tuple[int, ...], storage: ScalarType, scale: float, name: str) -> Value:
+    """A constant with one scale."""
+    reach = min(storage.maximum, 3000)
+    stored = (np.arange(np.prod(shape)) * 37 % (2 * reach + 1) - reach).reshape(shape)
+    return const(stored, UniformQuantizedType.of(storage, scale), name)
+
+
 def ints(*numbers: int) -> Value:
     return const(np.array(numbers), i32)
 
 
 def _window(**more: Any) -> dict[str, Any]:
     return {"padding": "SAME", "stride_w": 2, "stride_h": 2, "filter_width": 3, "filter_height": 3} | more
+
+
+def _lstm() -> list[Value | None]:
+    """The operands of an LSTM of two cells, each gate with weights, recurrent weights and a bias."""
+    return [
+        q8((1, 2, 3), 0.05, 3),
+        *(filled((2, 3), i8, 0.01, f"w{g}") for g in range(4)),
+        *(filled((2, 2), i8, 0.02, f"r{g}") for g in range(4)),
+        *[None] * 3,
+        *(filled((2,), i32, 0.0005, f"b{g}") for g in range(4)),
+        *[None] * 2,
+        state((1, 2), i8, 0.0078, 4, "h"),
+        state((1, 2), i16, 2.0**-11, name="c"),
+        *[None] * 4,
+    ]
 
 
 _CONV = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "fused_activation_function": "RELU6"}
@@ -126,6 +161,19 @@ CASES: dict[str, list[Case]] = {
     "comparison": [
         Case("LESS, int8, two scales", "tfl.less", [q8((8,), 0.1, 3), q8((8,), 0.07, -3, "y")], [of((8,), i1)]),
         Case("MAXIMUM, int8", "tfl.maximum", [q8((8,), 0.1, 3), q8((8,), 0.1, 3, "y")], [q8((8,), 0.1, 3)]),
+    ],
+    "control": [
+        Case(
+            "IF: ADD in one branch, SUB in the other",
+            "tfl.if",
+            [of((), i1, "condition"), q8((8,), 0.05, 3), q8((8,), 0.02, -20, "y")],
+            [q8((8,), 0.06, -7)],
+            {"then_subgraph_index": 1, "else_subgraph_index": 2},
+            [
+                Case(name, f"tfl.{name}", [q8((8,), 0.05, 3), q8((8,), 0.02, -20, "y")], [q8((8,), 0.06, -7)])
+                for name in ("add", "sub")
+            ],
+        ),
     ],
     "convolution": [
         Case(
@@ -192,6 +240,29 @@ CASES: dict[str, list[Case]] = {
         Case("AVERAGE_POOL_2D", "tfl.average_pool_2d", [q8(_IMAGE, 0.1, 3)], [q8((1, 2, 2, 2), 0.1, 3)], _window()),
         Case("MAX_POOL_2D", "tfl.max_pool_2d", [q8(_IMAGE, 0.1, 3)], [q8((1, 2, 2, 2), 0.1, 3)], _window()),
     ],
+    "recurrent": [
+        Case(
+            "SVDF, int8, state of int16",
+            "tfl.svdf",
+            [
+                q8((1, 3), 0.05, 7),
+                filled((4, 3), i8, 0.01, "feature"),
+                filled((4, 2), i16, 0.001, "time"),
+                filled((2,), i32, 2e-5, "bias"),
+                state((1, 8), i16, 0.0009),
+            ],
+            [q8((1, 2), 0.03, -5)],
+            {"rank": 2, "fused_activation_function": "RELU"},
+        ),
+        Case(
+            "UNIDIRECTIONAL_SEQUENCE_LSTM, int8, cell state of int16, two steps",
+            "tfl.unidirectional_sequence_lstm",
+            _lstm(),
+            [q8((1, 2, 2), 0.0078, 4)],
+            {"fused_activation_function": "TANH"},
+            intermediates=[*(q16((0,), 0.0005, f"i{g}") for g in range(4)), q8((0,), 0.0078, 4, "hidden")],
+        ),
+    ],
     "reduction": [
         Case("MEAN, int8", "tfl.mean", [q8(_IMAGE, 0.1, 3), ints(1, 2)], [q8((1, 2), 0.05, -3)]),
         Case("SUM, int8", "tfl.sum", [q8((2, 8), 0.1, 3), ints(1)], [q8((2,), 0.3, -3)]),
@@ -200,10 +271,22 @@ CASES: dict[str, list[Case]] = {
     "resize": [
         Case("RESIZE_BILINEAR", "tfl.resize_bilinear", [q8(_IMAGE, 0.1, 3), ints(8, 8)], [q8((1, 8, 8, 2), 0.1, 3)]),
     ],
+    "shape": [
+        Case("FILL, int8: stored integers", "tfl.fill", [ints(2, 4), q8((), 0.1, 3)], [q8((2, 4), 0.1, 3)]),
+    ],
+    "stablehlo": [
+        Case(
+            "STABLEHLO_ADD, int8, three scales: the kernel adds stored integers",
+            "tfl.stablehlo_add",
+            [q8((8,), 0.05, 3), q8((8,), 0.02, -20, "y")],
+            [q8((8,), 0.06, -7)],
+        ),
+    ],
     "unary": [
         Case("EXP, int8: a table", "tfl.exp", [q8((8,), 0.025, 3)], [q8((8,), 0.1, -128)]),
         Case("ABS, int8", "tfl.abs", [q8((8,), 0.1, 3)], [q8((8,), 0.1, -3)]),
         Case("RSQRT, int8", "tfl.rsqrt", [q8((8,), 0.1, -128)], [q8((8,), 0.05, -128)]),
+        Case("SIN, int8: no kernel, the real function", "tfl.sin", [q8((8,), 0.025, 3)], [q8((8,), 1 / 127)]),
     ],
 }
 

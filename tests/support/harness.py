@@ -14,9 +14,8 @@ import pytest
 
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, element_storage
-
-__all__ = ["argument", "const", "convert_and_compare", "edge_inputs", "in_child", "interpret", "one_op", "own_tests"]
+from tflq.ir.record import parameters
+from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, element_storage
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
@@ -174,3 +173,20 @@ def convert_and_compare(model: bytes, batches: list[list[np.ndarray]], **options
         for w, g in zip(want, got, strict=True):
             np.testing.assert_array_equal(g, w)
     return conversion
+
+
+def real_of(value: Value, stored: np.ndarray) -> np.ndarray:
+    """What stored integers stand for, in double."""
+    scale, zero = parameters(value.type)
+    return (stored.astype(np.int64) - zero) * scale.astype(np.float64)
+
+
+def random_integers(shape: tuple[int, ...], element: ScalarType, seed: int = 0) -> np.ndarray:
+    """Integers of a whole type."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(element.minimum, element.maximum, shape, np.int64, endpoint=True).astype(element.dtype)
+
+
+def renamed(op: Op, name: str) -> Op:
+    """The same op under another name."""
+    return Op(name, op.operands, op.results, op.attributes, op.location, info=op.info)

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-__all__ = ["needs_iree", "run"]
-
 PYTHON = os.environ.get("TFLQ_IREE", "")
 needs_iree = pytest.mark.skipif(not PYTHON, reason="TFLQ_IREE names no Python with IREE's compiler and runtime")
 

@@ -14,8 +14,6 @@ from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType
 from tflq.select.engine import select
 
-__all__ = ["RESOLVERS", "accumulators", "assert_lowered", "draw", "kernels_of"]
-
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 
 Emit = Callable[..., Value]

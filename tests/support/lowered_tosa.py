@@ -13,8 +13,6 @@ from tflq.ir.types import ui8
 from tflq.tosa.lowering.engine import lower
 from tflq.tosa.operands import Target
 
-__all__ = ["assert_gives", "assert_same", "lowered_op", "run"]
-
 
 def run(function: Function, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A function's results."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from tflq.sweep.result import Model, Result, new_result
 
-__all__ = ["differing", "made", "passing", "refused"]
-
 FINGERPRINT = {"tflq": "2.0.0", "cpu": "a CPU", "seeds": 2}
 
 

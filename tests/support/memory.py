@@ -9,8 +9,6 @@ import numpy as np
 
 from support.harness import in_child
 
-__all__ = ["Memory", "addresses", "memory", "result_shapes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Memory:

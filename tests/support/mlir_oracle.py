@@ -14,20 +14,6 @@ from collections.abc import Sequence
 
 import pytest
 
-__all__ = [
-    *(
-        "Shape",
-        "evaluated",
-        "needs_mlir",
-        "quantized",
-        "random_calls",
-        "random_casts",
-        "random_chains",
-        "random_judged",
-    ),
-    *("random_shape", "run", "wrapped"),
-]
-
 PYTHON = os.environ.get("TFLQ_MLIR", "")
 needs_mlir = pytest.mark.skipif(not PYTHON, reason="TFLQ_MLIR names no Python with torch-mlir")
 

@@ -18,8 +18,6 @@ from tflq.tosa.check import check
 from tflq.tosa.lowering.engine import lower
 from tflq.tosa.operands import Target
 
-__all__ = ["INTEGER", "Emit", "assert_exact", "assert_near_kernel", "emitted", "lowered_names"]
-
 INTEGER = Target(profiles=frozenset({"pro_int"}))
 """Integers alone, with the usual extensions."""
 

@@ -13,8 +13,6 @@ from tflq.ir.registry import op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
 from tflq.tosa.lowering.context import TosaBuilder
 
-__all__ = ["CASES", "inputs_of"]
-
 f32 = SCALARS["f32"]
 CASES: dict[str, Callable[[], Module]] = {}
 """Makes the module, by the operator's name and what is special about it: "conv2d i4"."""

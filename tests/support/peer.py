@@ -15,8 +15,6 @@ from support.harness import argument, const, edge_inputs, interpret
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType, i8, i16, ui8
 
-__all__ = ["STORAGES", "assert_exact", "assert_real", "image", "parameters", "q", "weights"]
-
 STORAGES = (i8, ui8, i16)
 
 

@@ -18,8 +18,6 @@ from tflq import pipelines
 from tflq.contract import Pass, PassResult
 from tflq.ir.core import Function, Module, Op, constant
 
-__all__ = ["FAULTS", "Fault", "plant"]
-
 Fault: TypeAlias = Callable[[Op, Function], None]
 
 

@@ -16,8 +16,6 @@ from tflq.ir.types import ScalarType, TensorType, i64
 from tflq.options import Options
 from tflq.pipelines import lower
 
-__all__ = ["RESOLVERS", "assert_same", "one_op", "outputs_of"]
-
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 
 

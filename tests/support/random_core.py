@@ -8,8 +8,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["random_function", "random_inputs"]
-
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
 INTEGERS, FLOATS = ["i8", "i16", "i32", "i64"], ["f32", "f64"]
 Typed = tuple[str, tuple[int, ...], str]

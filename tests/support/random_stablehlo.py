@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-__all__ = ["random_products", "random_reductions"]
-
 Dims = list[int | str]
 Random = random.Random
 _ELEMENTS = (

@@ -7,8 +7,6 @@ import re
 
 from support.mlir_oracle import quantized, random_shape, wrapped
 
-__all__ = ["random_types"]
-
 _TOKEN = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+|[<>{}:,]|\w+|!")
 _STORAGE = ("i1", "u1", "i0", "i33", "i64", "u32", "u33", "i32", "u8", "i8", "si8", "ui8", "f32", "index", "i24")
 _EXPRESSED = ("f32", "f64", "f16", "bf16", "f80", "f128", "tf32", "f8E5M2", "i32", "f8E4M3FN", "index")

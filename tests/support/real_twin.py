@@ -15,8 +15,6 @@ from tflq.ir.record import parameters
 from tflq.ir.types import QuantizedType, TensorType, f32
 from tflq.legalize.stablehlo_contractions import Contractions, spread
 
-__all__ = ["float_twin", "largest_difference", "quantized", "real_values"]
-
 _CASTS = ("tfl.quantize", "tfl.dequantize", "tfl.densify")
 
 

@@ -17,8 +17,6 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32
 from tflq.legalize.engine import legalize
 
-__all__ = ["assert_same_states", "lstm_model", "per_layer", "recurrent_model", "state", "svdf_model"]
-
 
 def per_layer(storage: ScalarType, scale: float, zero_point: int = 0) -> UniformQuantizedType:
     return UniformQuantizedType(storage, f32, scale, zero_point, storage.minimum, storage.maximum)

@@ -12,11 +12,9 @@ from support.harness import argument, interpret
 from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module, Op
-from tflq.ir.types import ElementType
+from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType
 from tflq.legalize.engine import legalize
 from tflq.legalize.rule import NotApplicable, RuleBuilder, rules_of
-
-__all__ = ["assert_equals_kernel", "evaluated", "every_value", "integer_form", "refusal"]
 
 
 def integer_form(model: bytes) -> Module:
@@ -54,3 +52,8 @@ def every_value(dtype: np.dtype | str) -> np.ndarray:
     """Every value of an integer type, smallest first: [1, 256] or [1, 65536]."""
     info = np.iinfo(dtype)
     return np.arange(info.min, info.max + 1).astype(dtype)[None]
+
+
+def quantized(storage: ScalarType, scale: float = 0.05, zero_point: int = 3) -> UniformQuantizedType:
+    """A type with one scale; wider types than 8 bits have the zero point 0."""
+    return UniformQuantizedType.of(storage, scale, zero_point if storage.bits == 8 else 0)

@@ -12,8 +12,6 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, ElementType
 
-__all__ = ["KERNELS", "A", "B", "C", "region", "reordered", "rescales", "shown", "specs", "text"]
-
 A, B, C = "!quant.uniform<i8:f32, 0.5:-3>", "!quant.uniform<i8:f32, 2.0:7>", "!quant.uniform<i8:f32, 0.25>"
 KERNELS: Final = """
 [target]

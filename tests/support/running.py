@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,6 @@ import pytest
 
 from tflq.ir.core import Module
 from tflq.tosa.files.write import tosa_bytes
-
-__all__ = ["invalid", "reference", "tosa_opt", "validate"]
 
 
 def reference(module: Module, inputs: Sequence[np.ndarray], function: int = 0) -> list[np.ndarray]:
@@ -50,3 +48,13 @@ def invalid(text: bytes) -> str:
     command = [tosa_opt(), "-", "--tosa-validate=strict-op-spec-alignment", "-o", "/dev/null"]
     run = subprocess.run(command, input=text, capture_output=True, check=False)
     return run.stderr.decode()[:2000] if run.returncode else ""
+
+
+def valid(text: str, profiles: Iterable[str], extensions: Iterable[str], folder: Path, *steps: str) -> bool:
+    """Whether tosa-opt finds MLIR text valid for profiles and extensions, strictly, at level 8k; `steps` follow."""
+    path = folder / "model.mlir"
+    path.write_text(text)
+    target = f"profiles={','.join(sorted(profiles))} extensions={','.join(sorted(extensions))} level=8k"
+    passes = [f"--tosa-attach-target={target}", "--tosa-validate=strict-op-spec-alignment", *steps]
+    run = subprocess.run([tosa_opt(), str(path), *passes, "-o", "/dev/null"], capture_output=True, check=False)
+    return run.returncode == 0

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["REAL", "Real"]
-
 Real = Callable[[Sequence[np.ndarray], Mapping[str, Any]], np.ndarray]
 
 _ELEMENTWISE: Mapping[str, Callable[..., np.ndarray]] = {

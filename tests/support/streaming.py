@@ -22,8 +22,6 @@ from tflq.ir.types import (
     ui8,
 )
 
-__all__ = ["FRAMES", "frames", "streaming", "streaming_module"]
-
 FRAMES = (1, 3, 10)
 _X = UniformQuantizedType.of(i8, 0.1, -128)
 _Y = UniformQuantizedType.of(i8, 0.08, -128)

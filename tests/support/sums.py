@@ -10,8 +10,6 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import UniformQuantizedType, i8
 
-__all__ = ["sums", "tables"]
-
 ADD = {"fused_activation_function": "NONE", "pot_scale_int16": False}
 Q8 = UniformQuantizedType.of(i8, 0.05, 3)
 

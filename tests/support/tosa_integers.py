@@ -17,8 +17,6 @@ from tflq.ir.types import ScalarType, TensorType, element_storage
 from tflq.tosa.lowering.engine import lower
 from tflq.tosa.operands import Target
 
-__all__ = ["Body", "check", "lowered_outputs", "single"]
-
 Body = Callable[..., Value]
 
 

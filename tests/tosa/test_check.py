@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.one_op import CASES, arg, module
-from support.validity import valid
+from support.running import valid
 
 from tflq.dialects.tosa.elementwise import Ceil, LogicalNot
 from tflq.errors import UnsupportedError

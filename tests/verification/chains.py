@@ -8,8 +8,6 @@ from typing import Any
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 
-__all__ = ["Step", "chain"]
-
 Step = tuple[str, Sequence[Value], Value, Mapping[str, Any], int]
 """Name, operands after the first, result, attributes, version."""
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.harness import argument, const
+from support.harness import argument, const, renamed
 from support.recurrent import svdf_model
 from verification.chains import Step, chain
 
 import tflq
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.traits.quantization import Misreads
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.registry import dialect
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
 from tflq.verification.expectations import _ONE_SCALE
@@ -48,11 +48,6 @@ def rounding() -> bytes:
         ("tfl.neg", [], value("y", element=f32), {}, 1),
     ]
     return chain(value("x", element=f32), steps)
-
-
-def renamed(op: Op, name: str) -> Op:
-    """The same op under another name."""
-    return Op(name, op.operands, op.results, op.attributes, op.location, info=op.info)
 
 
 def test_an_operator_without_a_reference_kernel_runs_apart_and_all_else_on_the_reference_kernels() -> None:

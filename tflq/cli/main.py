@@ -274,8 +274,6 @@ def _usage(error: click.ClickException) -> Reason:
 COMMANDS: Final = tuple(name for commands in GROUPS.values() for name in commands)
 """Each is `command` in the module of `tflq.cli` that is called like it."""
 
-RARELY: Final = 50_000
-"""New objects from one garbage collection to the next, as in `tflq.conversion`, which imports too much to ask it."""
 CLOSED: Final = 141
 """The exit code if the reader of standard output ends early: that of a process ended by SIGPIPE."""
 

@@ -422,7 +422,7 @@ def spoken(count: int) -> Iterator[None]:
     if not count:
         yield
         return
-    from tflq.contract import DEBUG, INFO
+    from tflq.logs import DEBUG, INFO
 
     handler = logging.StreamHandler()
     handler.setLevel(DEBUG if count > 1 else INFO)
@@ -435,7 +435,7 @@ def spoken(count: int) -> Iterator[None]:
 @contextmanager
 def _listening(handler: logging.Handler) -> Iterator[None]:
     """Adds a handler to the library's logger for a while."""
-    from tflq.contract import logger
+    from tflq.logs import logger
 
     log = logger()
     before = log.level

@@ -1,7 +1,7 @@
-"""Evaluators of the convolutions: products of numbers less their zero points, summed, plus the bias.
+"""Evaluators of convolutions, products of matrices, pooling, reductions and resizing.
 
-Products are summed in float64, exact for integers while the sum of their magnitudes stays below 2^53; the result wraps
-in i32. Floats are rounded once.
+Products of numbers less their zero points are summed in float64, exact for integers while the sum of their magnitudes
+stays below 2^53; the result wraps in i32. Floats are rounded once.
 """
 
 from __future__ import annotations
@@ -100,12 +100,6 @@ def _transpose_conv2d(op: TransposeConv2D, x: np.ndarray, weights: np.ndarray, b
     return _sum(op, full[:, crop[0], crop[1]], bias)
 
 
-# Evaluator of the matrix product: numbers less their zero points, multiplied and summed.
-#
-# Products are summed in float64, exact for integers while the sum of their magnitudes stays below 2^53; the result
-# wraps in i32. Floats are rounded once.
-
-
 @evaluator(MatMul)
 def _matmul(op: MatMul, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     left, right = a.astype(np.float64) - op.a_zp, b.astype(np.float64) - op.b_zp
@@ -113,7 +107,7 @@ def _matmul(op: MatMul, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return product.astype(dtype) if dtype.kind == "f" else product.astype(np.int64).astype(dtype)
 
 
-# Evaluators of pooling: tosa.avg_pool2d, tosa.max_pool2d.
+# Pooling.
 
 
 @evaluator(AvgPool2D)
@@ -131,16 +125,16 @@ def _maximum(op: MaxPool2D, x: np.ndarray) -> np.ndarray:
     return max_pool(x, op.kernel, op.stride, op.pad)
 
 
-# Evaluators of reductions. TOSA's are over one axis, which stays with size 1; TFLite's over several.
-#
-# Sums of integers wrap; TOSA's sums and products of floats are computed in float64 and rounded once.
-
+# Reductions. TOSA's are over one axis, which stays with size 1; TFLite's over several. Sums of integers wrap; TOSA's
+# sums and products of floats are computed in float64 and rounded once.
 
 _REDUCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
     tosa.ReduceAll: np.all,
     tosa.ReduceAny: np.any,
     tosa.ReduceMax: np.max,
     tosa.ReduceMin: np.min,
+    tosa.ReduceProduct: np.prod,
+    tosa.ReduceSum: np.sum,
     tfl.ReduceAll: np.all,
     tfl.ReduceAny: np.any,
     tfl.ReduceMax: np.max,
@@ -156,7 +150,7 @@ def _reduce(op: tosa.ReduceAll | tosa.ReduceAny | tosa.ReduceMax | tosa.ReduceMi
 
 
 def _start(op: Op, x: np.ndarray) -> dict[str, Any]:
-    """What the greatest or least of no elements is: the end of the type that any other number replaces."""
+    """The greatest or least of no elements: the end of the type that any other number replaces."""
     if x.size or not isinstance(op, (tosa.ReduceMax, tosa.ReduceMin, tfl.ReduceMax, tfl.ReduceMin)):
         return {}
     ends = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
@@ -169,29 +163,21 @@ def _reduce_axes(op: tfl.Reduction, x: np.ndarray, axes: np.ndarray) -> np.ndarr
     return np.asarray(_REDUCTIONS[type(op)](x, axis=along, keepdims=op.keep_dims, **_start(op, x)))
 
 
-@evaluator(tosa.ReduceSum)
-def _reduction_sum(op: tosa.ReduceSum, x: np.ndarray) -> np.ndarray:
-    return x.sum(axis=op.axis, keepdims=True, dtype=_accumulator(x))
-
-
-@evaluator(tosa.ReduceProduct)
-def _product(op: tosa.ReduceProduct, x: np.ndarray) -> np.ndarray:
-    return x.prod(axis=op.axis, keepdims=True, dtype=_accumulator(x))
-
-
-def _accumulator(x: np.ndarray) -> np.dtype:
-    return np.dtype(np.float64) if x.dtype.kind == "f" else x.dtype
+@evaluator(tosa.ReduceSum, tosa.ReduceProduct)
+def _accumulated(op: tosa.ReduceSum | tosa.ReduceProduct, x: np.ndarray) -> np.ndarray:
+    dtype = np.dtype(np.float64) if x.dtype.kind == "f" else x.dtype
+    return np.asarray(_REDUCTIONS[type(op)](x, axis=op.axis, keepdims=True, dtype=dtype))
 
 
 @evaluator(tosa.ArgMax)
 def _argmax(op: tosa.ArgMax, x: np.ndarray) -> np.ndarray:
-    """The first of equals; of no elements 0."""
+    """The first of equals; 0 of no elements."""
     if x.shape[op.axis] == 0:
         return np.zeros(np.delete(x.shape, op.axis), np.int32)
     return np.asarray(x.argmax(op.axis))
 
 
-# Evaluators of resizing, on NHWC.
+# Resizing, on NHWC.
 
 
 @evaluator(Resize)

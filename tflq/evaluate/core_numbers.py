@@ -1,127 +1,26 @@
-"""Conversions of `arith`. A float that an integer type does not hold (poison: it may be anything) saturates, and NaN is
-0, as what `lower-quant-ops` asks of a cast with a rounding.
+"""Evaluators of `arith` and `math`.
+
+Arrays hold integers of any width in int64 by their sign; i1 is a boolean, whose 1 counts as -1. Floats have their own
+type; bf16 is computed in float32, and each result is rounded to it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.arith import (
-    COMPARE_FLOAT,
-    COMPARE_INTEGER,
-    AddF,
-    AddI,
-    AddUIExtended,
-    AndI,
-    Bitcast,
-    CeilDivSI,
-    CeilDivUI,
-    CmpF,
-    CmpI,
-    DivF,
-    DivSI,
-    DivUI,
-    ExtF,
-    ExtSI,
-    ExtUI,
-    FloorDivSI,
-    FPToSI,
-    FPToUI,
-    IndexCast,
-    IndexCastUI,
-    MaximumF,
-    MaxNumF,
-    MaxSI,
-    MaxUI,
-    MinimumF,
-    MinNumF,
-    MinSI,
-    MinUI,
-    MulF,
-    MulI,
-    MulSIExtended,
-    MulUIExtended,
-    NegF,
-    OrI,
-    RemF,
-    RemSI,
-    RemUI,
-    Select,
-    ShLI,
-    ShRSI,
-    ShRUI,
-    SIToFP,
-    SubF,
-    SubI,
-    TruncF,
-    TruncI,
-    UIToFP,
-    XOrI,
-)
-from tflq.dialects.math import (
-    AbsF,
-    AbsI,
-    Acos,
-    Acosh,
-    Asin,
-    Asinh,
-    Atan,
-    Atan2,
-    Atanh,
-    Cbrt,
-    Ceil,
-    ClampF,
-    CopySign,
-    Cos,
-    Cosh,
-    CtLz,
-    CtPop,
-    CtTz,
-    Erf,
-    Erfc,
-    Exp,
-    Exp2,
-    ExpM1,
-    Floor,
-    Fma,
-    FPowI,
-    IPowI,
-    IsFinite,
-    IsInf,
-    IsNaN,
-    IsNormal,
-    Log,
-    Log1p,
-    Log2,
-    Log10,
-    PowF,
-    Round,
-    RoundEven,
-    Rsqrt,
-    Sin,
-    Sinh,
-    Sqrt,
-    Tan,
-    Tanh,
-    Trunc,
-)
-from tflq.evaluate.registry import evaluator, held_dtype
+from tflq.dialects import arith, math
+from tflq.evaluate.registry import evaluator, held_dtype, of_arrays
 from tflq.ir.core import Op
 from tflq.ir.types import ScalarType, TensorType, bf16, f32, f64
 from tflq.numerics import signless
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.fixed_point import half_away, saturated
 from tflq.numerics.signless import bfloat16_bits, bfloat16_values, unsigned, wrapped
-
-# Numbers of the core dialects' element types: how arrays hold them, and what is computed on.
-#
-# integers int64 by their sign, whatever their width; i1 is held as a boolean, whose 1 is -1 floats their own type;
-# bf16 as float32, each result rounded to it
+from tflq.numerics.unary import erf, erfc
 
 
 def width(type: TensorType) -> int:
@@ -146,7 +45,7 @@ def held_integers(type: TensorType, numbers: np.ndarray) -> np.ndarray:
 
 
 def floats(type: TensorType, array: np.ndarray) -> np.ndarray:
-    """What an array of a type stands for. NotImplementedError for floats of 8 bits and the like."""
+    """The numbers of an array of a type. NotImplementedError for floats of 8 bits and the like."""
     if type.storage is bf16:
         return bfloat16_values(np.asarray(array, np.uint16))
     _check(type.storage)
@@ -168,8 +67,8 @@ def _check(storage: ScalarType) -> None:
 
 
 def rounded_to_odd(numbers: np.ndarray) -> np.ndarray:
-    """Integers, int64 or uint64, as float64 which rounds on to fewer than 50 bits as they do: of what float64 does not
-    hold, the bits that go leave one behind."""
+    """Integers, int64 or uint64, as float64 that rounds on to fewer than 50 bits as they do: where float64 does not
+    hold them, the bits that go leave one behind."""
     x = np.asarray(numbers)
     size = np.where(x < 0, -x, x).astype(np.uint64) if x.dtype.kind == "i" else x
     cut = size & ~np.uint64(0x7FF)
@@ -178,62 +77,69 @@ def rounded_to_odd(numbers: np.ndarray) -> np.ndarray:
     return np.where(x < 0, -large, large)
 
 
-@evaluator(ExtSI, TruncI, IndexCast)
-def _by_sign(op: ExtSI | TruncI | IndexCast, x: np.ndarray) -> np.ndarray:
+# Conversions. A float that an integer type does not hold (poison: it may be anything) saturates, and NaN is 0, as
+# `lower-quant-ops` asks of a cast with a rounding.
+
+
+@evaluator(arith.ExtSI, arith.TruncI, arith.IndexCast)
+def _by_sign(op: arith.ExtSI | arith.TruncI | arith.IndexCast, x: np.ndarray) -> np.ndarray:
     return held_integers(op.output.type, integers(op.input.type, x))
 
 
-@evaluator(ExtUI, IndexCastUI)
-def _by_zeros(op: ExtUI | IndexCastUI, x: np.ndarray) -> np.ndarray:
+@evaluator(arith.ExtUI, arith.IndexCastUI)
+def _by_zeros(op: arith.ExtUI | arith.IndexCastUI, x: np.ndarray) -> np.ndarray:
     source = op.input.type
     return held_integers(op.output.type, unsigned(integers(source, x), width(source)))
 
 
-@evaluator(ExtF, TruncF)
-def _between_floats(op: ExtF | TruncF, x: np.ndarray) -> np.ndarray:
-    if isinstance(op, TruncF) and op.rounding not in (None, 0):
+@evaluator(arith.ExtF, arith.TruncF)
+def _between_floats(op: arith.ExtF | arith.TruncF, x: np.ndarray) -> np.ndarray:
+    if isinstance(op, arith.TruncF) and op.rounding not in (None, 0):
         raise NotImplementedError("arith.truncf is evaluated to nearest, ties to even")
     return held_floats(op.output.type, floats(op.input.type, x))
 
 
-@evaluator(SIToFP, UIToFP)
-def _to_float(op: SIToFP | UIToFP, x: np.ndarray) -> np.ndarray:
+@evaluator(arith.SIToFP, arith.UIToFP)
+def _to_float(op: arith.SIToFP | arith.UIToFP, x: np.ndarray) -> np.ndarray:
     numbers = integers(op.input.type, x)
-    if isinstance(op, UIToFP):
+    if isinstance(op, arith.UIToFP):
         numbers = unsigned(numbers, width(op.input.type))
-    if op.output.type.element in (f32, f64):  # which numpy converts to at once
+    if op.output.type.element in (f32, f64):  # numpy converts to these at once
         return numbers.astype(op.output.type.storage.dtype)
     return held_floats(op.output.type, rounded_to_odd(numbers))
 
 
-@evaluator(FPToSI, FPToUI)
-def _to_integer(op: FPToSI | FPToUI, x: np.ndarray) -> np.ndarray:
+@evaluator(arith.FPToSI, arith.FPToUI)
+def _to_integer(op: arith.FPToSI | arith.FPToUI, x: np.ndarray) -> np.ndarray:
     kind, bits = op.output.type, width(op.output.type)
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if isinstance(op, FPToSI) else (0, (1 << bits) - 1)
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if isinstance(op, arith.FPToSI) else (0, (1 << bits) - 1)
     return held_integers(kind, saturated(floats(op.input.type, x), low, high))
 
 
-@evaluator(Bitcast)
-def _bits(op: Bitcast, x: np.ndarray) -> np.ndarray:
+@evaluator(arith.Bitcast)
+def _bits(op: arith.Bitcast, x: np.ndarray) -> np.ndarray:
     source, target = held_dtype(op.input.type), held_dtype(op.output.type)
     return np.ascontiguousarray(np.asarray(x, source)).view(target).reshape(np.shape(x))
 
 
-# Comparison and choice of `arith`.
+# Comparison and choice.
 
 
-@evaluator(CmpI)
-def _integers(op: CmpI, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    kind, word = op.lhs.type, COMPARE_INTEGER[op.predicate]
+evaluator(arith.Select)(of_arrays(np.where))
+
+
+@evaluator(arith.CmpI)
+def _compare_integers(op: arith.CmpI, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    kind, word = op.lhs.type, arith.COMPARE_INTEGER[op.predicate]
     x, y = integers(kind, a), integers(kind, b)
     if word[0] == "u":
         x, y = unsigned(x, width(kind)), unsigned(y, width(kind))
     return np.asarray(COMPARISONS[word[-2:].upper()](x, y))
 
 
-@evaluator(CmpF)
-def _floats(op: CmpF, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    kind, word = op.lhs.type, COMPARE_FLOAT[op.predicate]
+@evaluator(arith.CmpF)
+def _compare_floats(op: arith.CmpF, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    kind, word = op.lhs.type, arith.COMPARE_FLOAT[op.predicate]
     x, y = floats(kind, a), floats(kind, b)
     if word in ("true", "false"):
         return np.full(np.broadcast_shapes(np.shape(x), np.shape(y)), word == "true")
@@ -244,15 +150,9 @@ def _floats(op: CmpF, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(holds | unordered if word[0] == "u" else holds & ~unordered)
 
 
-@evaluator(Select)
-def _select(op: Select, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.where(condition, a, b)
-
-
-# Arithmetic of floats, roundings to whole numbers, and questions about floats: exact, or rounded once.
-#
-# Sums, products, quotients and roots of f16 and bf16 are computed in float32, which has more than twice their digits:
-# the second rounding changes nothing.
+# Arithmetic of floats, roundings to integers, and questions about floats: exact, or rounded once. Sums, products,
+# quotients and roots of f16 and bf16 are computed in float32, which has more than twice their digits: the second
+# rounding changes nothing.
 
 
 def _maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -264,39 +164,39 @@ def _minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return -_maximum(-a, -b)
 
 
-_FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
-    AddF: np.add,
-    SubF: np.subtract,
-    MulF: np.multiply,
-    DivF: np.divide,
-    RemF: np.fmod,
-    MaximumF: _maximum,
-    MinimumF: _minimum,
-    MaxNumF: np.fmax,
-    MinNumF: np.fmin,
-    NegF: np.negative,
-    AbsF: np.abs,
-    Ceil: np.ceil,
-    Floor: np.floor,
-    Round: half_away,
-    RoundEven: np.rint,
-    Trunc: np.trunc,
-    CopySign: np.copysign,
-    ClampF: lambda x, low, high: _minimum(_maximum(x, low), high),
+_EXACT: Final[dict[type[Op], Callable[..., Any]]] = {
+    arith.AddF: np.add,
+    arith.SubF: np.subtract,
+    arith.MulF: np.multiply,
+    arith.DivF: np.divide,
+    arith.RemF: np.fmod,
+    arith.MaximumF: _maximum,
+    arith.MinimumF: _minimum,
+    arith.MaxNumF: np.fmax,
+    arith.MinNumF: np.fmin,
+    arith.NegF: np.negative,
+    math.AbsF: np.abs,
+    math.Ceil: np.ceil,
+    math.Floor: np.floor,
+    math.Round: half_away,
+    math.RoundEven: np.rint,
+    math.Trunc: np.trunc,
+    math.CopySign: np.copysign,
+    math.ClampF: lambda x, low, high: _minimum(_maximum(x, low), high),
 }
 
 
-@evaluator(*_FUNCTIONS)
-def _mapped(op: Op, *arrays: np.ndarray) -> np.ndarray:
+@evaluator(*_EXACT)
+def _exact(op: Op, *arrays: np.ndarray) -> np.ndarray:
     kind = op.result.type
     with np.errstate(all="ignore"):
-        return held_floats(kind, _FUNCTIONS[type(op)](*(floats(kind, array) for array in arrays)))
+        return held_floats(kind, _EXACT[type(op)](*(floats(kind, array) for array in arrays)))
 
 
-@evaluator(Fma)
-def _fma(op: Fma, *arrays: np.ndarray) -> np.ndarray:
-    """The product is exact in float64, and so is what the sum with it loses: that makes the sum odd, which rounds to
-    the type as the exact one does."""
+@evaluator(math.Fma)
+def _fma(op: math.Fma, *arrays: np.ndarray) -> np.ndarray:
+    """The product is exact in float64, and so is the error of its sum, which makes the sum odd: rounded to the type
+    that gives what the exact sum gives."""
     kind = op.result.type
     if kind.element == f64:
         raise NotImplementedError("math.fma of f64 is not evaluated")
@@ -314,15 +214,15 @@ def _fma(op: Fma, *arrays: np.ndarray) -> np.ndarray:
 
 
 def _is_normal(x: np.ndarray) -> np.ndarray:
-    tiny = np.finfo(x.dtype).tiny  # that of bf16 is that of float32
+    tiny = np.finfo(x.dtype).tiny  # bf16 and float32 have the same
     return np.isfinite(x) & (np.abs(x) >= tiny)
 
 
 _QUESTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
-    IsFinite: np.isfinite,
-    IsInf: np.isinf,
-    IsNaN: np.isnan,
-    IsNormal: _is_normal,
+    math.IsFinite: np.isfinite,
+    math.IsInf: np.isinf,
+    math.IsNaN: np.isnan,
+    math.IsNormal: _is_normal,
 }
 
 
@@ -331,58 +231,55 @@ def _asked(op: Op, x: np.ndarray) -> np.ndarray:
     return np.asarray(_QUESTIONS[type(op)](floats(op.operand(0).type, x)))
 
 
-# Functions of floats: computed in float64, then rounded to the type, so that the last bit is right but in rare cases.
-# Those of f64 are numpy's.
+# Functions of floats: computed in float64, then rounded to the type, so the last bit is right but in rare cases; those
+# of f64 are numpy's.
 
 
-_FUNCTIONS_FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
-    Acos: np.arccos,
-    Acosh: np.arccosh,
-    Asin: np.arcsin,
-    Asinh: np.arcsinh,
-    Atan: np.arctan,
-    Atanh: np.arctanh,
-    Cbrt: np.cbrt,
-    Cos: np.cos,
-    Cosh: np.cosh,
-    Erf: np.vectorize(math.erf, otypes=[np.float64]),  # numpy has none
-    Erfc: np.vectorize(math.erfc, otypes=[np.float64]),
-    Exp: np.exp,
-    Exp2: np.exp2,
-    ExpM1: np.expm1,
-    Log: np.log,
-    Log10: np.log10,
-    Log1p: np.log1p,
-    Log2: np.log2,
-    Rsqrt: lambda x: 1 / np.sqrt(x),
-    Sin: np.sin,
-    Sinh: np.sinh,
-    Sqrt: np.sqrt,
-    Tan: np.tan,
-    Tanh: np.tanh,
-    Atan2: np.arctan2,
-    PowF: np.power,
+_IN_DOUBLE: Final[dict[type[Op], Callable[..., Any]]] = {
+    math.Acos: np.arccos,
+    math.Acosh: np.arccosh,
+    math.Asin: np.arcsin,
+    math.Asinh: np.arcsinh,
+    math.Atan: np.arctan,
+    math.Atanh: np.arctanh,
+    math.Cbrt: np.cbrt,
+    math.Cos: np.cos,
+    math.Cosh: np.cosh,
+    math.Erf: erf,
+    math.Erfc: erfc,
+    math.Exp: np.exp,
+    math.Exp2: np.exp2,
+    math.ExpM1: np.expm1,
+    math.Log: np.log,
+    math.Log10: np.log10,
+    math.Log1p: np.log1p,
+    math.Log2: np.log2,
+    math.Rsqrt: lambda x: 1 / np.sqrt(x),
+    math.Sin: np.sin,
+    math.Sinh: np.sinh,
+    math.Sqrt: np.sqrt,
+    math.Tan: np.tan,
+    math.Tanh: np.tanh,
+    math.Atan2: np.arctan2,
+    math.PowF: np.power,
 }
 
 
-@evaluator(*_FUNCTIONS_FUNCTIONS)
-def _functions_mapped(op: Op, *arrays: np.ndarray) -> np.ndarray:
+@evaluator(*_IN_DOUBLE)
+def _in_double(op: Op, *arrays: np.ndarray) -> np.ndarray:
     kind = op.result.type
     with np.errstate(all="ignore"):
-        return held_floats(kind, _FUNCTIONS_FUNCTIONS[type(op)](*(floats(kind, a).astype(np.float64) for a in arrays)))
+        return held_floats(kind, _IN_DOUBLE[type(op)](*(floats(kind, a).astype(np.float64) for a in arrays)))
 
 
-@evaluator(FPowI)
-def _power(op: FPowI, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(math.FPowI)
+def _power(op: math.FPowI, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         whole = np.power(floats(op.lhs.type, a).astype(np.float64), integers(op.rhs.type, b).astype(np.float64))
     return held_floats(op.result.type, whole)
 
 
 # Integer arithmetic of `arith` and `math`, modulo the width of the type.
-
-
-_Function: TypeAlias = Callable[..., Any]
 
 
 def _ceil_signed(a: np.ndarray, b: np.ndarray, bits: int) -> np.ndarray:
@@ -401,53 +298,53 @@ def _ceil_unsigned(a: np.ndarray, b: np.ndarray, bits: int) -> np.ndarray:
 
 
 def _remainder_signed(a: np.ndarray, b: np.ndarray, bits: int) -> np.ndarray:
-    """Of the least integer by -1 it is 0, though the quotient overflows."""
+    """The least integer leaves 0 by -1, though the quotient overflows."""
     return signless.divided_signed(np.where(b == -1, 0, a), b, bits)[1]
 
 
 def _of_unsigned(a: np.ndarray, b: np.ndarray, bits: int, *, greater: bool) -> np.ndarray:
-    above = signless.unsigned(a, bits) > signless.unsigned(b, bits)
+    above = unsigned(a, bits) > unsigned(b, bits)
     return np.where(above == greater, a, b)
 
 
-_INTEGERS_FUNCTIONS: Final[dict[type[Op], _Function]] = {
-    AddI: np.add,
-    SubI: np.subtract,
-    MulI: np.multiply,
-    AndI: np.bitwise_and,
-    OrI: np.bitwise_or,
-    XOrI: np.bitwise_xor,
-    MaxSI: np.maximum,
-    MinSI: np.minimum,
+_OF_LOW_BITS: Final[dict[type[Op], Callable[..., Any]]] = {
+    arith.AddI: np.add,
+    arith.SubI: np.subtract,
+    arith.MulI: np.multiply,
+    arith.AndI: np.bitwise_and,
+    arith.OrI: np.bitwise_or,
+    arith.XOrI: np.bitwise_xor,
+    arith.MaxSI: np.maximum,
+    arith.MinSI: np.minimum,
 }
-"""Of which the low bits do not depend on the width."""
+"""Functions whose low bits do not depend on the width."""
 
-_OF_WIDTH: Final[dict[type[Op], _Function]] = {
-    DivSI: lambda a, b, bits: signless.divided_signed(a, b, bits)[0],
-    DivUI: lambda a, b, bits: signless.divided_unsigned(a, b, bits)[0],
-    CeilDivSI: _ceil_signed,
-    CeilDivUI: _ceil_unsigned,
-    FloorDivSI: _floor_signed,
-    RemSI: _remainder_signed,
-    RemUI: lambda a, b, bits: signless.divided_unsigned(a, b, bits)[1],
-    ShLI: signless.shifted_left,
-    ShRSI: partial(signless.shifted_right, signed=True),
-    ShRUI: partial(signless.shifted_right, signed=False),
-    MaxUI: partial(_of_unsigned, greater=True),
-    MinUI: partial(_of_unsigned, greater=False),
-    AbsI: signless.absolute,
-    CtLz: signless.leading_zeros,
-    CtPop: lambda a, bits: signless.count_ones(signless.unsigned(a, bits)),
-    CtTz: signless.trailing_zeros,
-    IPowI: signless.powers,
+_OF_WIDTH: Final[dict[type[Op], Callable[..., Any]]] = {
+    arith.DivSI: lambda a, b, bits: signless.divided_signed(a, b, bits)[0],
+    arith.DivUI: lambda a, b, bits: signless.divided_unsigned(a, b, bits)[0],
+    arith.CeilDivSI: _ceil_signed,
+    arith.CeilDivUI: _ceil_unsigned,
+    arith.FloorDivSI: _floor_signed,
+    arith.RemSI: _remainder_signed,
+    arith.RemUI: lambda a, b, bits: signless.divided_unsigned(a, b, bits)[1],
+    arith.ShLI: signless.shifted_left,
+    arith.ShRSI: partial(signless.shifted_right, signed=True),
+    arith.ShRUI: partial(signless.shifted_right, signed=False),
+    arith.MaxUI: partial(_of_unsigned, greater=True),
+    arith.MinUI: partial(_of_unsigned, greater=False),
+    math.AbsI: signless.absolute,
+    math.CtLz: signless.leading_zeros,
+    math.CtPop: lambda a, bits: signless.count_ones(unsigned(a, bits)),
+    math.CtTz: signless.trailing_zeros,
+    math.IPowI: signless.powers,
 }
 
 
-@evaluator(*_INTEGERS_FUNCTIONS)
-def _integers_mapped(op: Op, *arrays: np.ndarray) -> np.ndarray:
+@evaluator(*_OF_LOW_BITS)
+def _of_low_bits(op: Op, *arrays: np.ndarray) -> np.ndarray:
     kind = op.result.type
     with np.errstate(over="ignore"):
-        return held_integers(kind, _INTEGERS_FUNCTIONS[type(op)](*(integers(kind, array) for array in arrays)))
+        return held_integers(kind, _OF_LOW_BITS[type(op)](*(integers(kind, array) for array in arrays)))
 
 
 @evaluator(*_OF_WIDTH)
@@ -457,18 +354,18 @@ def _of_width(op: Op, *arrays: np.ndarray) -> np.ndarray:
         return held_integers(kind, _OF_WIDTH[type(op)](*(integers(kind, array) for array in arrays), width(kind)))
 
 
-@evaluator(AddUIExtended)
-def _with_carry(op: AddUIExtended, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+@evaluator(arith.AddUIExtended)
+def _with_carry(op: arith.AddUIExtended, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
     kind = op.sum.type
     with np.errstate(over="ignore"):
         total, overflow = signless.added_unsigned(integers(kind, a), integers(kind, b), width(kind))
     return [held_integers(kind, total), overflow]
 
 
-@evaluator(MulSIExtended, MulUIExtended)
-def _in_two_parts(op: MulSIExtended | MulUIExtended, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+@evaluator(arith.MulSIExtended, arith.MulUIExtended)
+def _in_two_parts(op: arith.MulSIExtended | arith.MulUIExtended, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
     kind = op.low.type
-    product = signless.product_signed if isinstance(op, MulSIExtended) else signless.product_unsigned
+    product = signless.product_signed if isinstance(op, arith.MulSIExtended) else signless.product_unsigned
     with np.errstate(over="ignore"):
         parts = product(integers(kind, a), integers(kind, b), width(kind))
     return [held_integers(kind, part) for part in parts]

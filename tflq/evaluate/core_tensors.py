@@ -1,8 +1,4 @@
-"""Bodies of ops that are computed at many points: all points at once, on arrays of a shape.
-
-What a body computes on are scalars, so each of its ops computes element by element. It may use what is computed outside
-of it, and take elements of tensors from there.
-"""
+"""Evaluators of `func`, `shape`, `linalg` and `tensor`."""
 
 from __future__ import annotations
 
@@ -12,142 +8,108 @@ from typing import Any
 
 import numpy as np
 
-from tflq.dialects.func import Call, CallIndirect, Constant
-from tflq.dialects.linalg import Generic, Index, Yield
-from tflq.dialects.shape import Broadcast, Concat, ConstShape, GetExtent, NumElements, ShapeOf, SplitAt
-from tflq.dialects.shape import Dim as ShapeDim
-from tflq.dialects.shape import Rank as ShapeRank
-from tflq.dialects.tensor import (
-    GIVEN,
-    Bitcast,
-    Cast,
-    CollapseShape,
-    Dim,
-    Empty,
-    ExpandShape,
-    Extract,
-    ExtractSlice,
-    FromElements,
-    Generate,
-    Insert,
-    InsertSlice,
-    Pad,
-    Rank,
-    Reshape,
-    Splat,
-    groups,
-    places,
+from tflq.dialects import func, linalg, tensor
+from tflq.dialects import shape as shapes
+from tflq.dialects.declare import Operator
+from tflq.evaluate.registry import (
+    Run,
+    evaluate_block,
+    evaluate_one,
+    evaluator,
+    held_array,
+    held_dtype,
+    of_arrays,
+    running,
 )
-from tflq.dialects.tensor import Concat as TensorConcat
-from tflq.dialects.tensor import Yield as TensorYield
-from tflq.evaluate.registry import Run, evaluate_one, evaluator, held_array, held_dtype, running
 from tflq.ir.attributes import applied, dim_of
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Op
 from tflq.ir.types import BareType, TensorType
 
+# Bodies of ops that are computed at many points: all points at once, on arrays of a shape. A body computes on scalars,
+# so each of its ops computes element by element. It may use values from outside, and take elements of tensors there.
 
-class Body:
-    """The one block of an op. `run`: it knows the values outside."""
 
-    def __init__(self, op: Op, run: Run) -> None:
-        self._block = op.regions[0].block
-        self._run = run
-        self._outer = run.scope
+def _body(
+    op: Op, run: Run, arguments: Sequence[np.ndarray], shape: tuple[int, ...], points: Sequence[np.ndarray] = ()
+) -> list[np.ndarray]:
+    """What the body of `op` yields for arguments, at points whose places are `points`: arrays that broadcast to the
+    shape. `run` knows the values outside. NotImplementedError names an op that cannot be computed so."""
+    outer = run.scope
 
-    def of(
-        self, arguments: Sequence[np.ndarray], shape: tuple[int, ...], points: Sequence[np.ndarray] = ()
-    ) -> list[np.ndarray]:
-        """What it yields of arguments at points whose places are `points`: arrays that broadcast to the shape.
-        NotImplementedError names an op that cannot be computed so."""
-        env = dict(zip(self._block.arguments, arguments, strict=True))
-        for op in self._block.ops:
-            given = [self._array(v, env) for v in op.operands if v is not None]
-            if isinstance(op, (Yield, TensorYield)):
-                return given
-            if isinstance(op, Index):
-                made = [np.broadcast_to(points[op.dim], shape)]
-            elif _of_scalars(op):
-                made = evaluate_one(op, given, self._run)
-            else:
-                raise NotImplementedError(f"{op.name} inside of a body is not evaluated")
-            env.update(zip(op.results, made, strict=True))
-        raise NotImplementedError("a body does not end in a yield")
+    def compute(step: Op, operands: list[np.ndarray | None]) -> list[np.ndarray]:
+        if isinstance(step, linalg.Index):
+            return [np.broadcast_to(points[step.dim], shape)]
+        if not _of_scalars(step):
+            raise NotImplementedError(f"{step.name} inside of a body is not evaluated")
+        return evaluate_one(step, operands, run)
 
-    def _array(self, value: Value, env: dict[Value, np.ndarray]) -> np.ndarray:
-        for known in (env, self._outer):
-            if value in known:
-                return known[value]
-        return held_array(value)
+    return evaluate_block(op.regions[0].block, arguments, compute, lambda v: outer[v] if v in outer else held_array(v))
 
 
 def _of_scalars(op: Op) -> bool:
     """Whether an op computes on scalars, or takes one from a tensor."""
     if op.regions:
         return False
-    values = op.results if isinstance(op, (Dim, Extract, Rank)) else list(op.tensors)
+    values = op.results if isinstance(op, (tensor.Dim, tensor.Extract, tensor.Rank)) else list(op.tensors)
     return all(isinstance(v.type, BareType) for v in values)
 
 
 # Calls of functions of the module; a function as a value is its name.
 
 
-@running(Call)
-def _call(op: Call, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+@running(func.Call)
+def _call(op: func.Call, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
     return run.call_named(str(op.callee), arrays)
 
 
-@running(CallIndirect)
-def _call_indirect(op: CallIndirect, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+@running(func.CallIndirect)
+def _call_indirect(op: func.CallIndirect, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
     return run.call_named(str(arrays[0].item()), arrays[1:])
 
 
-@evaluator(Constant)
-def _constant(op: Constant) -> np.ndarray:
+@evaluator(func.Constant)
+def _constant(op: func.Constant) -> np.ndarray:
     return np.array(str(op.value), object)
 
 
 # Shapes as arrays of sizes.
 
 
-@evaluator(ConstShape)
-def _const_shape(op: ConstShape) -> np.ndarray:
+evaluator(shapes.ShapeOf)(of_arrays(np.shape))
+evaluator(shapes.NumElements)(of_arrays(np.prod))
+evaluator(shapes.Rank)(of_arrays(np.size))
+evaluator(tensor.Rank)(of_arrays(np.ndim))
+
+
+@evaluator(shapes.ConstShape)
+def _const_shape(op: shapes.ConstShape) -> np.ndarray:
     return np.asarray(op.shape, np.int64)
 
 
-@evaluator(ShapeOf)
-def _shape_of(op: ShapeOf, x: np.ndarray) -> np.ndarray:
-    return np.array(x.shape, np.int64)
-
-
-@evaluator(NumElements)
-def _num_elements(op: NumElements, sizes: np.ndarray) -> np.ndarray:
-    return np.asarray(np.prod(sizes, dtype=np.int64))
-
-
-@evaluator(SplitAt)
-def _split_at(op: SplitAt, sizes: np.ndarray, index: np.ndarray) -> list[np.ndarray]:
+@evaluator(shapes.SplitAt)
+def _split_at(op: shapes.SplitAt, sizes: np.ndarray, index: np.ndarray) -> list[np.ndarray]:
     if not -sizes.size <= int(index) <= sizes.size:
         raise IndexError(f"a shape of {sizes.size} dims cannot be split at {int(index)}")
     return [sizes[: int(index)], sizes[int(index) :]]
 
 
-@evaluator(Concat)
-def _concat(op: Concat, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(shapes.Concat)
+def _concat(op: shapes.Concat, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.concatenate([a, b])
 
 
-@evaluator(Broadcast)
-def _broadcast(op: Broadcast, *shapes: np.ndarray) -> np.ndarray:
+@evaluator(shapes.Broadcast)
+def _broadcast(op: shapes.Broadcast, *shapes: np.ndarray) -> np.ndarray:
     return np.array(np.broadcast_shapes(*(tuple(map(int, shape)) for shape in shapes)), np.int64)
 
 
-@evaluator(GetExtent)
-def _get_extent(op: GetExtent, sizes: np.ndarray, dim: np.ndarray) -> np.ndarray:
+@evaluator(shapes.GetExtent)
+def _get_extent(op: shapes.GetExtent, sizes: np.ndarray, dim: np.ndarray) -> np.ndarray:
     return _size(tuple(sizes), int(dim))
 
 
-@evaluator(ShapeDim)
-def _dim(op: ShapeDim, x: np.ndarray, index: np.ndarray) -> np.ndarray:
+@evaluator(shapes.Dim)
+def _dim(op: shapes.Dim, x: np.ndarray, index: np.ndarray) -> np.ndarray:
     return _size(x.shape, int(index))
 
 
@@ -157,47 +119,41 @@ def _size(sizes: tuple[int, ...], index: int) -> np.ndarray:
     return np.asarray(sizes[index])
 
 
-@evaluator(ShapeRank)
-def _rank(op: ShapeRank, sizes: np.ndarray) -> np.ndarray:
-    return np.asarray(sizes.size)
-
-
 # linalg.generic: its body on whole arrays along the parallel iterators, in order along those of reductions.
 
 
-@running(Generic)
-def _generic(op: Generic, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+@running(linalg.Generic)
+def _generic(op: linalg.Generic, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
     sizes, kinds = _sizes(op, arrays), op.iterators or ()
     reduced = [axis for axis, kind in enumerate(kinds) if kind != "parallel"]
     shape = tuple(1 if axis in reduced else size for axis, size in enumerate(sizes))
     inputs, outs = arrays[: len(op.inputs)], [np.array(a) for a in arrays[len(op.inputs) :]]
-    body = Body(op, run)
     for point in np.ndindex(*(sizes[axis] for axis in reduced)):
         places = _places(shape, dict(zip(reduced, point, strict=True)))
-        maps = [tuple(_grid(p, shape) for p in applied(where, places)) for where in op.indexing_maps]
-        given = [a[where] for a, where in zip((*inputs, *outs), maps, strict=True)]
-        for out, where, made in zip(outs, maps[len(inputs) :], body.of(given, shape, places), strict=True):
-            out[where] = np.broadcast_to(made, shape) if where else np.broadcast_to(made, shape).reshape(-1)[-1]
+        maps = [tuple(np.broadcast_to(p, shape) for p in applied(where, places)) for where in op.indexing_maps]
+        elements = [a[where] for a, where in zip((*inputs, *outs), maps, strict=True)]
+        for out, where, result in zip(outs, maps[len(inputs) :], _body(op, run, elements, shape, places), strict=True):
+            out[where] = np.broadcast_to(result, shape) if where else np.broadcast_to(result, shape).reshape(-1)[-1]
     return outs
 
 
-def _sizes(op: Generic, arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
-    """The sizes of the iteration space, from the operands of which a dim is one of its. NotImplementedError if there is
-    none for one."""
+def _sizes(op: linalg.Generic, arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
+    """The sizes of the iteration space, from operands that have one of its dims as their own. NotImplementedError if a
+    dim has no such operand."""
     known: dict[int, int] = {}
     for where, array in zip(op.indexing_maps, arrays, strict=True):
         for result, size in enumerate(array.shape):
             dim = dim_of(where, result)
             if dim is not None and known.setdefault(dim, size) != size:
-                raise ValueError(f"dim {dim} of linalg.generic is {known[dim]} by one operand, and {size} by another")
+                raise ValueError(f"dim {dim} of linalg.generic is {known[dim]} in one operand and {size} in another")
     count = len(op.iterators or ())
     if len(known) < count:
-        raise NotImplementedError("linalg.generic with a dim that is no operand's own has no evaluator")
+        raise NotImplementedError("linalg.generic with a dim that no operand has as its own has no evaluator")
     return tuple(known[dim] for dim in range(count))
 
 
 def _places(shape: tuple[int, ...], fixed: dict[int, int]) -> list[np.ndarray]:
-    """The place along each iterator, of every point: arrays that broadcast to the shape."""
+    """The place of every point along each iterator: arrays that broadcast to the shape."""
     rank = len(shape)
     return [
         np.full((1,) * rank, fixed[axis])
@@ -207,16 +163,11 @@ def _places(shape: tuple[int, ...], fixed: dict[int, int]) -> list[np.ndarray]:
     ]
 
 
-def _grid(place: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
-    """Places for every point."""
-    return np.broadcast_to(place, shape)
-
-
 # Tensors of elements, their parts, and the same elements in other shapes.
 
 
 def _shape(type: TensorType, sizes: Sequence[Any]) -> tuple[int, ...]:
-    """A shape whose unknown dims are of these sizes. ValueError if one is negative."""
+    """A type's shape, its unknown dims of these sizes. ValueError if one is negative."""
     rest = iter(sizes)
     shape = tuple(int(next(rest)) if dim is None else dim for dim in type.shape or ())
     if min(shape, default=0) < 0:
@@ -224,32 +175,36 @@ def _shape(type: TensorType, sizes: Sequence[Any]) -> tuple[int, ...]:
     return shape
 
 
-@evaluator(Empty)
-def _empty(op: Empty, *sizes: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Empty)
+def _empty(op: tensor.Empty, *sizes: np.ndarray) -> np.ndarray:
     return np.zeros(_shape(op.result.type, sizes), held_dtype(op.result.type))
 
 
-@evaluator(Splat)
-def _splat(op: Splat, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Splat)
+def _splat(op: tensor.Splat, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
     return np.full(_shape(op.result.type, sizes), x, held_dtype(op.result.type))
 
 
-@evaluator(FromElements)
-def _from_elements(op: FromElements, *elements: np.ndarray) -> np.ndarray:
-    made = np.array([np.asarray(e).item() for e in elements], held_dtype(op.result.type))
-    return made.reshape(_shape(op.result.type, ()))
+@evaluator(tensor.FromElements)
+def _from_elements(op: tensor.FromElements, *elements: np.ndarray) -> np.ndarray:
+    flat = np.array([np.asarray(e).item() for e in elements], held_dtype(op.result.type))
+    return flat.reshape(_shape(op.result.type, ()))
 
 
-@running(Generate)
-def _generate(op: Generate, sizes: list[np.ndarray], run: Run) -> list[np.ndarray]:
+@running(tensor.Generate)
+def _generate(op: tensor.Generate, sizes: list[np.ndarray], run: Run) -> list[np.ndarray]:
     shape = _shape(op.result.type, sizes)
-    body = Body(op, run)
-    return [np.broadcast_to(body.of(np.meshgrid(*map(np.arange, shape), indexing="ij"), shape)[0], shape)]
+    return [_at_all_places(op, run, shape)]
 
 
-@evaluator(Cast)
-def _cast(op: Cast, x: np.ndarray) -> np.ndarray:
-    """ValueError if it is not of the shape that is said now."""
+def _at_all_places(op: Op, run: Run, shape: tuple[int, ...]) -> np.ndarray:
+    grids = np.meshgrid(*map(np.arange, shape), indexing="ij")
+    return np.broadcast_to(_body(op, run, grids, shape)[0], shape)
+
+
+@evaluator(tensor.Cast)
+def _cast(op: tensor.Cast, x: np.ndarray) -> np.ndarray:
+    """ValueError if the tensor does not have the new shape."""
     shape = op.dest.type.shape
     if shape is not None and (
         len(shape) != x.ndim or any(d not in (None, n) for d, n in zip(shape, x.shape, strict=True))
@@ -258,26 +213,26 @@ def _cast(op: Cast, x: np.ndarray) -> np.ndarray:
     return x
 
 
-@evaluator(Bitcast)
-def _bitcast(op: Bitcast, x: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Bitcast)
+def _bitcast(op: tensor.Bitcast, x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x).view(held_dtype(op.dest.type)).reshape(x.shape)
 
 
-@evaluator(Reshape)
-def _reshape(op: Reshape, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Reshape)
+def _reshape(op: tensor.Reshape, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
     return x.reshape([int(n) for n in shape])
 
 
-@evaluator(CollapseShape)
-def _collapse(op: CollapseShape, x: np.ndarray) -> np.ndarray:
-    return x.reshape([prod(x.shape[i] for i in group) for group in groups(op) or ()])
+@evaluator(tensor.CollapseShape)
+def _collapse(op: tensor.CollapseShape, x: np.ndarray) -> np.ndarray:
+    return x.reshape([prod(x.shape[i] for i in group) for group in tensor.groups(op) or ()])
 
 
-@evaluator(ExpandShape)
-def _expand(op: ExpandShape, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
+@evaluator(tensor.ExpandShape)
+def _expand(op: tensor.ExpandShape, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
     shape = list(op.result.type.shape or ())
     rest = iter(sizes)
-    for dim, group in zip(x.shape, groups(op) or (), strict=False):
+    for dim, group in zip(x.shape, tensor.groups(op) or (), strict=False):
         unknown = [i for i in group if shape[i] is None]
         known = prod(shape[i] or 1 for i in group)
         for i in unknown:
@@ -285,14 +240,9 @@ def _expand(op: ExpandShape, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
     return x.reshape([dim or 0 for dim in shape])
 
 
-@evaluator(Dim)
-def _tensors_dim(op: Dim, x: np.ndarray, index: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Dim)
+def _tensors_dim(op: tensor.Dim, x: np.ndarray, index: np.ndarray) -> np.ndarray:
     return np.asarray(x.shape[_within(int(index), x.ndim)])
-
-
-@evaluator(Rank)
-def _tensors_rank(op: Rank, x: np.ndarray) -> np.ndarray:
-    return np.asarray(x.ndim)
 
 
 def _within(index: int, size: int) -> int:
@@ -307,48 +257,48 @@ def _check(indices: Sequence[np.ndarray], shape: tuple[int, ...]) -> None:
             raise IndexError(f"an index of a dim of {size} is outside of it")
 
 
-@evaluator(Extract)
-def _extract(op: Extract, x: np.ndarray, *indices: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Extract)
+def _extract(op: tensor.Extract, x: np.ndarray, *indices: np.ndarray) -> np.ndarray:
     _check(indices, x.shape)
     return np.asarray(x[tuple(indices)])
 
 
-@evaluator(Insert)
-def _insert(op: Insert, scalar: np.ndarray, dest: np.ndarray, *indices: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Insert)
+def _insert(op: tensor.Insert, scalar: np.ndarray, dest: np.ndarray, *indices: np.ndarray) -> np.ndarray:
     _check(indices, dest.shape)
     out = dest.copy()
     out[tuple(int(i) for i in indices)] = scalar
     return out
 
 
-@evaluator(TensorConcat)
-def _tensors_concat(op: TensorConcat, *arrays: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Concat)
+def _tensors_concat(op: tensor.Concat, *arrays: np.ndarray) -> np.ndarray:
     return np.concatenate(arrays, op.dim)
 
 
-def _slices(
-    op: ExtractSlice | InsertSlice, given: Sequence[np.ndarray], shape: tuple[int, ...]
-) -> tuple[np.ndarray, ...]:
+def _completed(op: Operator, numbers: Sequence[np.ndarray], *keys: str) -> list[list[int]]:
+    """Lists of integers that an op has as attributes, with operands where these say so."""
+    rest = iter(numbers)
+    return [[int(next(rest)) if n == tensor.GIVEN else n for n in tensor.places(op, key)] for key in keys]
+
+
+def _slices(op: Operator, numbers: Sequence[np.ndarray], shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """The places of a slice, one array for each dim. IndexError if one is outside."""
-    rest = iter(given)
-    listed = [
-        [int(next(rest)) if n == GIVEN else n for n in places(op, f"static_{kind}")]
-        for kind in ("offsets", "sizes", "strides")
-    ]
-    found = tuple(o + s * np.arange(n) for o, n, s in zip(*listed, strict=True))
-    _check(found, shape)
-    return np.ix_(*found)
+    offsets, sizes, strides = _completed(op, numbers, "static_offsets", "static_sizes", "static_strides")
+    along = tuple(o + s * np.arange(n) for o, n, s in zip(offsets, sizes, strides, strict=True))
+    _check(along, shape)
+    return np.ix_(*along)
 
 
-@evaluator(ExtractSlice)
-def _extract_slice(op: ExtractSlice, x: np.ndarray, *given: np.ndarray) -> np.ndarray:
-    part = x[_slices(op, given, x.shape)]
+@evaluator(tensor.ExtractSlice)
+def _extract_slice(op: tensor.ExtractSlice, x: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
+    part = x[_slices(op, numbers, x.shape)]
     return part.reshape(_without_ones(part.shape, op.result.type))
 
 
-def _without_ones(shape: tuple[int, ...], made: TensorType) -> tuple[int, ...]:
+def _without_ones(shape: tuple[int, ...], type: TensorType) -> tuple[int, ...]:
     """A shape without the dims of size 1 that a type leaves out."""
-    wanted = list(made.shape or ())
+    wanted = list(type.shape or ())
     kept: list[int] = []
     for place, size in enumerate(shape):
         left = len(shape) - place
@@ -358,23 +308,20 @@ def _without_ones(shape: tuple[int, ...], made: TensorType) -> tuple[int, ...]:
     return tuple(kept)
 
 
-@evaluator(InsertSlice)
-def _insert_slice(op: InsertSlice, source: np.ndarray, dest: np.ndarray, *given: np.ndarray) -> np.ndarray:
+@evaluator(tensor.InsertSlice)
+def _insert_slice(op: tensor.InsertSlice, source: np.ndarray, dest: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
     out = dest.copy()
-    where = _slices(op, given, dest.shape)
+    where = _slices(op, numbers, dest.shape)
     out[where] = source.reshape(out[where].shape)
     return out
 
 
-@running(Pad)
-def _pad(op: Pad, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
-    x, rest = arrays[0], iter(arrays[1:])
-    low, high = (
-        [int(next(rest)) if n == GIVEN else n for n in places(op, key)] for key in ("static_low", "static_high")
-    )
+@running(tensor.Pad)
+def _pad(op: tensor.Pad, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+    x = arrays[0]
+    low, high = _completed(op, arrays[1:], "static_low", "static_high")
     shape = tuple(a + n + b for a, n, b in zip(low, x.shape, high, strict=True))
-    grids = np.meshgrid(*map(np.arange, shape), indexing="ij")
-    out = np.array(np.broadcast_to(Body(op, run).of(grids, shape)[0], shape), x.dtype)
+    out = np.array(_at_all_places(op, run, shape), x.dtype)
     inside = tuple(slice(max(a, 0), a + n + min(b, 0)) for a, n, b in zip(low, x.shape, high, strict=True))
     taken = tuple(slice(max(-a, 0), n + min(b, 0)) for a, n, b in zip(low, x.shape, high, strict=True))
     out[inside] = x[taken]

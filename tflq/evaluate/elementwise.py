@@ -1,6 +1,6 @@
-"""Evaluators of arithmetic, elementwise. Integers wrap in the result's type, as TOSA's and TFLite's; float32 is IEEE's.
+"""Evaluators of elementwise ops of TOSA and of TFLite on plain numbers: arithmetic, functions, comparisons, casts.
 
-Those of TFLite compute on plain numbers.
+Integers wrap in the result's type, as TOSA's and TFLite's do; float32 is IEEE's.
 """
 
 from __future__ import annotations
@@ -16,37 +16,8 @@ from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl import arithmetic as tfl
 from tflq.dialects.tfl import casts as tfl_casts
 from tflq.dialects.tfl import comparison as tfl_comparison
-from tflq.dialects.tfl.comparison import Bitcast
-from tflq.dialects.tfl.unary import Abs, Neg, Square, ZerosLike
-from tflq.dialects.tfl.unary import Ceil as TflCeil
-from tflq.dialects.tfl.unary import Floor as TflFloor
+from tflq.dialects.tfl import unary as tfl_unary
 from tflq.dialects.tosa import elementwise as tosa
-from tflq.dialects.tosa.elementwise import (
-    ArithmeticRightShift,
-    BitwiseAnd,
-    BitwiseNot,
-    BitwiseOr,
-    BitwiseXor,
-    Ceil,
-    Clamp,
-    Clz,
-    Cos,
-    Erf,
-    Exp,
-    Floor,
-    Log,
-    LogicalAnd,
-    LogicalLeftShift,
-    LogicalNot,
-    LogicalOr,
-    LogicalRightShift,
-    LogicalXor,
-    Reciprocal,
-    Rsqrt,
-    Sigmoid,
-    Sin,
-    Tanh,
-)
 from tflq.dialects.tosa.movement import Cast, Rescale
 from tflq.evaluate.registry import evaluator, of_arrays
 from tflq.ir.core import Op
@@ -65,18 +36,21 @@ from tflq.numerics.fixed_point import (
     rounding_divide_by_pot,
     saturated,
 )
+from tflq.numerics.signless import truncated_quotient
+from tflq.numerics.unary import erf
 
 evaluator(tosa.Add)(of_arrays(np.add))
 evaluator(tosa.Sub)(of_arrays(np.subtract))
 evaluator(tosa.Maximum, tfl.Maximum)(of_arrays(np.maximum))
 evaluator(tosa.Minimum, tfl.Minimum)(of_arrays(np.minimum))
 evaluator(tosa.Abs)(of_arrays(np.abs))
+evaluator(tosa.IntDiv)(of_arrays(truncated_quotient))
 
 
 @evaluator(tosa.Mul)
-def _mul(op: tosa.Mul, a: np.ndarray, b: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
-    """`given`: the shift as an operand, as text of `tosa` has it."""
-    shift = op.shift if given is None else int(given.item())
+def _mul(op: tosa.Mul, a: np.ndarray, b: np.ndarray, operand: np.ndarray | None = None) -> np.ndarray:
+    """`operand`: the shift as an operand, as text of `tosa` has it."""
+    shift = op.shift if operand is None else int(operand.item())
     if not shift:
         dtype = op.result.type.storage.dtype
         return a.astype(dtype) * b.astype(dtype)
@@ -93,52 +67,34 @@ def _negate(op: tosa.Negate, x: np.ndarray) -> np.ndarray:
     return np.clip(value, storage.minimum, storage.maximum)
 
 
-@evaluator(tosa.IntDiv)
-def _truncated_quotient(op: tosa.IntDiv, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return _truncated(a, b)
-
-
-def _truncated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The quotient of integers, rounded toward zero."""
-    with np.errstate(divide="ignore"):  # by 0 it is not defined
-        return np.sign(a) * np.sign(b) * (np.abs(a.astype(np.int64)) // np.abs(b.astype(np.int64)))
-
-
 @evaluator(tosa.Pow)
 def _pow(op: tosa.Pow, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         return np.power(a.astype(np.float64), b).astype(a.dtype)
 
 
-def _clamped(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, x: np.ndarray) -> np.ndarray:
-    """What the fused activation lets pass. NotImplementedError: one that does not clamp."""
-    name = op.fused_activation_function
+def _divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Integers are rounded toward zero."""
+    return np.divide(a, b) if a.dtype.kind == "f" else truncated_quotient(a, _divisor(b))
+
+
+_ARITHMETIC: Final[dict[type[Op], Callable[..., np.ndarray]]] = {
+    tfl.Add: np.add,
+    tfl.Sub: np.subtract,
+    tfl.Mul: np.multiply,
+    tfl.Div: _divided,
+}
+
+
+@evaluator(*_ARITHMETIC)
+def _arithmetic(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Clamped by the fused activation. NotImplementedError for one that does not clamp."""
+    x, name = _ARITHMETIC[type(op)](a, b), op.fused_activation_function
     if name == "NONE":
         return x
     if name not in BOUNDS:
         raise NotImplementedError(f"{op.name} with {name}")
     return np.clip(x, *(None if bound is None else x.dtype.type(bound) for bound in BOUNDS[name]))
-
-
-@evaluator(tfl.Add)
-def _add(op: tfl.Add, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return _clamped(op, a + b)
-
-
-@evaluator(tfl.Sub)
-def _sub(op: tfl.Sub, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return _clamped(op, a - b)
-
-
-@evaluator(tfl.Mul)
-def _product(op: tfl.Mul, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return _clamped(op, a * b)
-
-
-@evaluator(tfl.Div)
-def _div(op: tfl.Div, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Integers are rounded toward zero."""
-    return _clamped(op, a / b if a.dtype.kind == "f" else _truncated(a, _divisor(b)).astype(a.dtype))
 
 
 @evaluator(tfl.FloorDiv)
@@ -158,21 +114,21 @@ def _divisor(b: np.ndarray) -> np.ndarray:
     return b
 
 
-# Evaluators of TOSA's functions of one number: computed in float64, rounded to the type of the operand.
+# TOSA's functions of one number: computed in float64, rounded to the type of the operand.
 
 
 _UNARY: Final[dict[type[Op], Callable[[np.ndarray], np.ndarray]]] = {
-    Ceil: np.ceil,
-    Cos: np.cos,
-    Erf: np.vectorize(math.erf, otypes=[np.float64]),
-    Exp: np.exp,
-    Floor: np.floor,
-    Log: np.log,
-    Reciprocal: lambda x: 1 / x,
-    Rsqrt: lambda x: 1 / np.sqrt(x),
-    Sigmoid: lambda x: 1 / (1 + np.exp(-x)),
-    Sin: np.sin,
-    Tanh: np.tanh,
+    tosa.Ceil: np.ceil,
+    tosa.Cos: np.cos,
+    tosa.Erf: erf,
+    tosa.Exp: np.exp,
+    tosa.Floor: np.floor,
+    tosa.Log: np.log,
+    tosa.Reciprocal: lambda x: 1 / x,
+    tosa.Rsqrt: lambda x: 1 / np.sqrt(x),
+    tosa.Sigmoid: lambda x: 1 / (1 + np.exp(-x)),
+    tosa.Sin: np.sin,
+    tosa.Tanh: np.tanh,
 }
 
 
@@ -182,50 +138,50 @@ def _unary(op: Op, x: np.ndarray) -> np.ndarray:
         return _UNARY[type(op)](x.astype(np.float64)).astype(x.dtype)
 
 
-@evaluator(Clamp)
-def _clamp(op: Clamp, x: np.ndarray) -> np.ndarray:
+@evaluator(tosa.Clamp)
+def _clamp(op: tosa.Clamp, x: np.ndarray) -> np.ndarray:
     return np.clip(x, op.min_val, op.max_val)
 
 
-# Evaluators of ops on bits and on truth values. Shifts are by fewer bits than the type has.
+# Bits and truth values. Shifts are by fewer bits than the type has.
 
 
-evaluator(BitwiseAnd)(of_arrays(np.bitwise_and))
-evaluator(BitwiseOr)(of_arrays(np.bitwise_or))
-evaluator(BitwiseXor)(of_arrays(np.bitwise_xor))
-evaluator(BitwiseNot, LogicalNot)(of_arrays(np.invert))
-evaluator(LogicalAnd)(of_arrays(np.logical_and))
-evaluator(LogicalOr)(of_arrays(np.logical_or))
-evaluator(LogicalXor)(of_arrays(np.logical_xor))
+evaluator(tosa.BitwiseAnd)(of_arrays(np.bitwise_and))
+evaluator(tosa.BitwiseOr)(of_arrays(np.bitwise_or))
+evaluator(tosa.BitwiseXor)(of_arrays(np.bitwise_xor))
+evaluator(tosa.BitwiseNot, tosa.LogicalNot)(of_arrays(np.invert))
+evaluator(tosa.LogicalAnd)(of_arrays(np.logical_and))
+evaluator(tosa.LogicalOr)(of_arrays(np.logical_or))
+evaluator(tosa.LogicalXor)(of_arrays(np.logical_xor))
 
 
-@evaluator(Clz)
-def _clz(op: Clz, x: np.ndarray) -> np.ndarray:
+@evaluator(tosa.Clz)
+def _clz(op: tosa.Clz, x: np.ndarray) -> np.ndarray:
     """The exponent of an integer below 2^53 is its number of bits."""
     return np.where(x < 0, 0, 32 - np.frexp(np.maximum(x, 0).astype(np.float64))[1])
 
 
-@evaluator(LogicalLeftShift)
-def _logical_left_shift(op: LogicalLeftShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(tosa.LogicalLeftShift)
+def _logical_left_shift(op: tosa.LogicalLeftShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a.astype(np.int64) << b
 
 
-@evaluator(LogicalRightShift)
-def _logical_right_shift(op: LogicalRightShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(tosa.LogicalRightShift)
+def _logical_right_shift(op: tosa.LogicalRightShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     unsigned = np.dtype(f"u{a.dtype.itemsize}")
     return (a.astype(unsigned) >> b.astype(unsigned)).astype(a.dtype)
 
 
-@evaluator(ArithmeticRightShift)
-def _arithmetic_right_shift(op: ArithmeticRightShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(tosa.ArithmeticRightShift)
+def _arithmetic_right_shift(op: tosa.ArithmeticRightShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if not op.round:
         return a >> b
     wide = a.astype(np.int64)
     return (wide >> b) + np.where(b > 0, (wide >> np.maximum(b.astype(np.int64) - 1, 0)) & 1, 0)
 
 
-@evaluator(Bitcast)
-def _bitcast(op: Bitcast, x: np.ndarray) -> np.ndarray:
+@evaluator(tfl_comparison.Bitcast)
+def _bitcast(op: tfl_comparison.Bitcast, x: np.ndarray) -> np.ndarray:
     """Between widths the last dim appears or goes, low part first."""
     dtype = op.result.type.storage.dtype
     x = np.ascontiguousarray(x).reshape(x.shape)
@@ -234,7 +190,7 @@ def _bitcast(op: Bitcast, x: np.ndarray) -> np.ndarray:
     return x.view(dtype)[..., 0] if dtype.itemsize > x.dtype.itemsize else x.view(dtype)
 
 
-# Evaluators of comparisons, and of what is chosen by them.
+# Comparisons, and choice by them.
 
 
 evaluator(tosa.Equal, tfl_comparison.Equal)(of_arrays(np.equal))
@@ -255,18 +211,18 @@ def _select_rows(op: tfl_comparison.Select, condition: np.ndarray, a: np.ndarray
     return np.where(condition.reshape((*condition.shape, *(1,) * (a.ndim - condition.ndim))), a, b)
 
 
-# Evaluators of TFLite's functions of one plain number.
+# TFLite's functions of one plain number.
 
 
-evaluator(Abs)(of_arrays(np.abs))
-evaluator(TflCeil)(of_arrays(np.ceil))
-evaluator(TflFloor)(of_arrays(np.floor))
-evaluator(Neg)(of_arrays(np.negative))
-evaluator(Square)(of_arrays(np.square))
-evaluator(ZerosLike)(of_arrays(np.zeros_like))
+evaluator(tfl_unary.Abs)(of_arrays(np.abs))
+evaluator(tfl_unary.Ceil)(of_arrays(np.ceil))
+evaluator(tfl_unary.Floor)(of_arrays(np.floor))
+evaluator(tfl_unary.Neg)(of_arrays(np.negative))
+evaluator(tfl_unary.Square)(of_arrays(np.square))
+evaluator(tfl_unary.ZerosLike)(of_arrays(np.zeros_like))
 
 
-# Evaluators of ext tables: an entry for every int16, or for every pair of two 8-bit integers.
+# Tables of `ext`: an entry for every int16, or for every pair of two 8-bit integers.
 
 
 @evaluator(Table16Bit)
@@ -283,7 +239,7 @@ def _table_2d(op: Table2D, x: np.ndarray, y: np.ndarray, entries: np.ndarray) ->
     return entries[rows * 256 + columns]
 
 
-# Evaluators of the casts between element types, and between numbers and stored integers.
+# Casts between element types, and between numbers and stored integers.
 
 
 evaluator(Scast)(of_arrays(np.asarray))
@@ -318,13 +274,13 @@ def _truncate(op: Truncate, x: np.ndarray) -> np.ndarray:
 
 
 def saturate(x: np.ndarray, storage: ScalarType) -> np.ndarray:
-    """Whole floats as integers of a type, what lies beyond it as its nearest end, NaN as 0."""
+    """Whole floats as integers of a type: beyond it its nearest end, NaN as 0."""
     return saturated(x, storage.minimum, storage.maximum).astype(storage.dtype)
 
 
 @evaluator(tfl_casts.Cast)
 def _tfl_cast(op: tfl_casts.Cast, x: np.ndarray) -> np.ndarray:
-    """Floats saturate in int32, and what is not a number is the largest."""
+    """Floats saturate in int32, and NaN is the largest."""
     dtype = op.result.type.storage.dtype
     if x.dtype.kind != "f" or dtype != np.int32:
         return x.astype(dtype)
@@ -333,7 +289,7 @@ def _tfl_cast(op: tfl_casts.Cast, x: np.ndarray) -> np.ndarray:
 
 
 def _parameters(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
-    """Scale and zero point of what expresses float32 or float64."""
+    """Scale and zero point of a type that expresses float32 or float64."""
     if getattr(type.element, "expressed", None) not in (f32, f64):
         raise NotImplementedError(f"{type} expresses neither f32 nor f64")
     return parameters(type)
@@ -357,7 +313,7 @@ def _qcast(op: Qcast, x: np.ndarray) -> np.ndarray:
     if op.rounding is None:
         total = _rounded_sum(op, y, zero_point)
         return np.clip(saturate(np.where(np.isnan(total), zero_point, total), op.result.type.storage), low, high)
-    # for all else the kernels' conversion gives the smallest int32; their sum wraps
+    # beyond that the kernels' conversion gives the smallest int32; their sum wraps
     fits = np.abs(y) < 2.0**31
     whole = round_float(np.where(fits, y, scale.dtype.type(-(2.0**31))), op.rounding)
     return np.clip((whole.astype(np.int64) + zero_point).astype(np.int32), low, high)
@@ -370,14 +326,12 @@ def _rounded_sum(op: Qcast, y: np.ndarray, zero_point: np.ndarray) -> np.ndarray
     return round_float(y + zero_point.astype(y.dtype), op.sum_rounding).astype(np.float64)
 
 
-# Evaluators of the rescalings that TOSA lacks.
-#
-# ext.rescale_f64 saturate(round_half_away(double(x) * scale) + output_zp) ext.rescale_i64
-# `tflq.numerics.fixed_point.rescale_i64` ext.rescale_mean `tflq.numerics.convolution.divided_multiplier`
+# The rescalings that TOSA lacks.
 
 
 @evaluator(RescaleF64)
 def _rescale_f64(op: RescaleF64, x: np.ndarray) -> np.ndarray:
+    """saturate(round_half_away(double(x) * scale) + output_zp)"""
     product = x.astype(np.float64) * op.scale
     storage = op.result.type.storage
     return np.clip(half_away(product) + op.output_zp, storage.minimum, storage.maximum).astype(storage.dtype)

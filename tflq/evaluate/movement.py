@@ -1,4 +1,4 @@
-"""Evaluators of what moves, repeats and pads elements.
+"""Evaluators of ops that move, repeat, pad and pick elements, of shapes, and of TOSA's control flow and variables.
 
 Options and semantics are TOSA's and TFLite's: the kernels of these names in kernels/.
 """
@@ -113,7 +113,7 @@ def _slice(op: tfl.Slice, x: np.ndarray, begin: np.ndarray, size: np.ndarray) ->
 def _strided_slice(
     op: tfl.StridedSlice, x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
 ) -> np.ndarray:
-    """An ellipsis stands for one dim at least; what then exceeds the rank is disregarded (BuildStridedSliceParams)."""
+    """An ellipsis stands for one dim at least; what then exceeds the rank is ignored (BuildStridedSliceParams)."""
     a = op.attributes
     added = (a["new_axis_mask"] & ~a["ellipsis_mask"] & ((1 << begin.size) - 1)).bit_count()
     index: list[slice | int | None] = []
@@ -158,7 +158,7 @@ def _reverse(op: tfl.ReverseV2, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
 
 @evaluator(tfl.ReverseSequence)
 def _reverse_sequence(op: tfl.ReverseSequence, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Of each batch, the first elements along the sequence in reverse."""
+    """The first elements of each batch along the sequence, in reverse."""
     moved = np.moveaxis(x, (op.batch_dim, op.seq_dim), (0, 1))
     places, ends = np.arange(moved.shape[1])[None], lengths.reshape(-1, 1)
     order = np.where(places < ends, ends - 1 - places, places)
@@ -203,10 +203,10 @@ def _batch_to_space(op: tfl.BatchToSpaceND, x: np.ndarray, block: np.ndarray, cr
     return whole[(slice(None), *ends)]
 
 
-# Evaluators of what picks elements by index.
+# Picking elements by index.
 #
-# TOSA's GATHER and SCATTER are of rows, per batch: values [N, K, C], indices [N, W], rows [N, W, C]. Sources of
-# TFLite's: kernels/gather.cc, gather_nd.cc.
+# TOSA's GATHER and SCATTER are of rows, per batch: values [N, K, C], indices [N, W], rows [N, W, C]. TFLite's:
+# kernels/gather.cc, gather_nd.cc.
 
 
 @evaluator(Table)
@@ -249,17 +249,10 @@ def _gather_nd(op: tfl_indexing.GatherND, x: np.ndarray, indices: np.ndarray) ->
     return x[tuple(np.moveaxis(indices, -1, 0))]
 
 
-# Evaluators of shapes, ranges, and tensors of one value.
+# Shapes, ranges, and tensors of one value.
 
-
-@evaluator(Shape)
-def _shape(op: Shape, x: np.ndarray) -> np.ndarray:
-    return np.asarray(x.shape)
-
-
-@evaluator(Rank)
-def _rank(op: Rank, x: np.ndarray) -> np.ndarray:
-    return np.asarray(x.ndim)
+evaluator(Shape)(of_arrays(np.shape))
+evaluator(Rank)(of_arrays(np.ndim))
 
 
 @evaluator(Fill)
@@ -277,7 +270,7 @@ def _broadcast_args(op: BroadcastArgs, a: np.ndarray, b: np.ndarray) -> np.ndarr
     return np.asarray(np.broadcast_shapes(tuple(a.tolist()), tuple(b.tolist())))
 
 
-# Evaluators of TOSA's control flow: COND_IF and WHILE_LOOP run functions of the module on all of their inputs.
+# TOSA's control flow: COND_IF and WHILE_LOOP run functions of the module on all of their inputs.
 
 
 @running(CondIf)
@@ -292,7 +285,7 @@ def _while(op: WhileLoop, arrays: list[np.ndarray], run: Run) -> list[np.ndarray
     return arrays
 
 
-# Evaluators of TOSA's variables. Each has its initial value until it is written; the functions of a run share them.
+# TOSA's variables. Each has its initial value until it is written; the functions of a run share them.
 
 
 @running(Variable)

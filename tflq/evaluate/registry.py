@@ -3,9 +3,9 @@
     @evaluator(Add)
     def add(op: Add, a: np.ndarray, b: np.ndarray) -> np.ndarray: ...
 
-An evaluator takes the operands' arrays (None for one left out) and answers the result array (or a list of them), of the
-result's storage dtype. An op that runs other functions of the module or has a state (`running`) is also given the
-`Run` it belongs to.
+An evaluator takes the operands' arrays (None for one left out) and answers the result array, or a list of them. An op
+that runs other functions of the module or has a state (`running`) also gets the `Run` it belongs to. Arrays hold
+elements by their numpy type, bf16 by bits (uint16), functions by their names.
 """
 
 from __future__ import annotations
@@ -15,23 +15,21 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.types import FunctionType, TensorType, bf16
 from tflq.light import dataclass, field
 from tflq.registering import Registry
 
-# How the evaluator holds elements in arrays: by their numpy type, bf16 by bits (uint16), functions by their names.
-
 
 def held_dtype(type: TensorType) -> np.dtype:
-    """The type of the arrays that hold values of a type. TypeError if there is none."""
+    """The type of the arrays that hold values of a type. TypeError if numpy has no such type."""
     if isinstance(type.element, FunctionType):
         return np.dtype(object)
     return np.dtype(np.uint16) if type.storage is bf16 else type.storage.dtype
 
 
 def held_array(value: Value) -> np.ndarray:
-    """The elements of a constant. TypeError if it is none."""
+    """The elements of a constant. TypeError if the value is not constant."""
     if value.type.storage is not bf16 or value.buffer is None or not value.type.is_static:
         return value.array
     shape = [dim or 0 for dim in value.type.shape or ()]
@@ -44,8 +42,8 @@ Evaluator: TypeAlias = Callable[..., Any]
 @dataclass
 class Run:
     """What the functions of a module share while they are evaluated: each other, and the variables by name. `others`
-    evaluate ops that no dialect declares, by name. `schedule`: the order in which reductions of the `stablehlo` dialect
-    combine values (`evaluate.stablehlo_reduction`)."""
+    evaluates ops that no dialect declares, by name. `schedule` is the order in which reductions of the `stablehlo`
+    dialect combine values (`evaluate.stablehlo_reduction`)."""
 
     module: Module | None = None
     variables: dict[str, np.ndarray] = field(default_factory=dict)
@@ -59,7 +57,7 @@ class Run:
     def call(self, index: int, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """The results of a function of the module."""
         if self.module is None:
-            raise ValueError("a function is called, and its module is not given")
+            raise ValueError("a function is called, but its module was not passed")
         return self._called(self.module.functions[index], arrays)
 
     def call_named(self, name: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
@@ -67,7 +65,7 @@ class Run:
         functions = [] if self.module is None else self.module.functions
         function = next((f for f in functions if f.name == name), None)
         if function is None:
-            raise ValueError(f"@{name} is called, and no module with it is given")
+            raise ValueError(f"@{name} is called, but no module with it was passed")
         if function.info.get("declaration"):
             raise NotImplementedError(f"@{name} is declared without a body, so it has no evaluator")
         if name in self.calling:
@@ -89,7 +87,7 @@ evaluator: Final[Registry[Evaluator]] = Registry("tflq.evaluate")
 """What each op computes on arrays."""
 
 running: Final[Registry[Running]] = Registry("tflq.evaluate")
-"""What ops compute that take the `Run`, too."""
+"""What ops compute that also take the `Run`."""
 
 
 def of_arrays(function: Callable[..., Any]) -> Evaluator:
@@ -98,7 +96,7 @@ def of_arrays(function: Callable[..., Any]) -> Evaluator:
 
 
 def evaluate_op(op: Op, arrays: list[np.ndarray | None]) -> list[np.ndarray] | None:
-    """Results of one op, or None where it has no evaluator. Results have the dtype of the result's storage type."""
+    """Results of one op, of the dtype of their storage types; None if it has no evaluator."""
     function = evaluator.get(type(op))
     return None if function is None else _typed(op, function(op, *arrays))
 
@@ -124,25 +122,38 @@ def evaluate_one(op: Op, arrays: Sequence[np.ndarray | None], run: Run) -> list[
 def evaluate_function(
     function: Function, inputs: Mapping[Value, np.ndarray], run: Run | None = None
 ) -> dict[Value, np.ndarray]:
-    """Every value of a function for given inputs. NotImplementedError names an op without an evaluator; an
-    ArithmeticError or an IndexError is raised for what is undefined (a divisor of 0).
+    """Every value of a function for some inputs. NotImplementedError names an op without an evaluator; where a result
+    is undefined (a divisor of 0) it is an ArithmeticError or an IndexError.
 
     `run` knows the module of a function that calls others, and keeps the variables from one evaluation to the next.
     """
     env: dict[Value, np.ndarray] = dict(inputs)
     run = Run() if run is None else run
     outer, run.scope = run.scope, env
-
-    def array(value: Value | None) -> np.ndarray | None:
-        if value is None:
-            return None
-        found = env.get(value)
-        return held_array(value) if found is None else found
-
     try:
         for op in function.ops:
-            results = evaluate_one(op, [array(v) for v in op.operands], run)
+            results = evaluate_one(op, _operands(op, env, held_array), run)
             env.update(zip(op.results, results, strict=True))
     finally:
         run.scope = outer
     return env
+
+
+def evaluate_block(
+    block: Block,
+    arguments: Sequence[np.ndarray],
+    compute: Callable[[Op, list[np.ndarray | None]], list[np.ndarray]],
+    outside: Callable[[Value], np.ndarray],
+) -> list[np.ndarray]:
+    """The operands of a block's last op. `compute` evaluates one op, `outside` tells a value of no op of the block."""
+    env = dict(zip(block.arguments, arguments, strict=True))
+    *steps, last = block.ops
+    for op in steps:
+        env.update(zip(op.results, compute(op, _operands(op, env, outside)), strict=True))
+    return [a for a in _operands(last, env, outside) if a is not None]
+
+
+def _operands(
+    op: Op, env: Mapping[Value, np.ndarray], outside: Callable[[Value], np.ndarray]
+) -> list[np.ndarray | None]:
+    return [None if v is None else env[v] if v in env else outside(v) for v in op.operands]

@@ -1,4 +1,4 @@
-"""Ops that compute each element of the result of those at its place."""
+"""Evaluators of StableHLO's elementwise ops and data movement, and the numbers that quantized values stand for."""
 
 from __future__ import annotations
 
@@ -7,57 +7,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.stablehlo.elementwise import (
-    Abs,
-    Add,
-    And,
-    Ceil,
-    Clamp,
-    Compare,
-    Convert,
-    Cosine,
-    Divide,
-    Exponential,
-    Floor,
-    Log,
-    Logistic,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Not,
-    OptimizationBarrier,
-    Or,
-    Power,
-    Remainder,
-    RoundNearestAfz,
-    RoundNearestEven,
-    Rsqrt,
-    Select,
-    Sign,
-    Sine,
-    Sqrt,
-    Subtract,
-    Tanh,
-    UniformDequantize,
-    UniformQuantize,
-    Xor,
-)
-from tflq.dialects.stablehlo.movement import BroadcastInDim, Concatenate, Reshape, Reverse, Slice, Transpose
+from tflq.dialects.stablehlo import elementwise as hlo
+from tflq.dialects.stablehlo import movement
 from tflq.dialects.stablehlo.rules import integers
-from tflq.evaluate.registry import evaluator
+from tflq.evaluate.registry import evaluator, of_arrays
 from tflq.ir.core import Op
 from tflq.ir.record import parameters
 from tflq.ir.types import TensorType, bf16, i1, is_quantized
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.fixed_point import half_away, saturated
-from tflq.numerics.signless import bfloat16_bits, bfloat16_values
+from tflq.numerics.signless import bfloat16_bits, bfloat16_values, truncated_quotient
 
-# What quantized values stand for, as the specification computes them: every step in the expressed type.
+# Quantized values as the specification computes them, every step in the expressed type.
 #
-# Source: `dequantize`, `quantize` and `dequantize_op_quantize` of the StableHLO specification. Where two types have
-# the same scale, a number goes from one to the other in integers: the same wherever floating point is exact enough,
-# and right beyond that (an i32 of more than 24 bits).
+# Source: `dequantize`, `quantize` and `dequantize_op_quantize` of the StableHLO specification. Between types of the
+# same scale numbers stay integers: the same wherever floating point is exact enough, and right beyond that (an i32 of
+# more than 24 bits).
 
 
 def _grid(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
@@ -71,10 +36,9 @@ def _grid(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dequantized(type: TensorType, array: np.ndarray) -> np.ndarray:
-    """What stored integers of a type stand for, in the expressed type."""
+    """The numbers that stored integers of a type stand for, in the expressed type."""
     scale, zero_point = _grid(type)
-    out: np.ndarray = (array.astype(np.int64) - zero_point).astype(scale.dtype) * scale
-    return out
+    return np.asarray((array.astype(np.int64) - zero_point).astype(scale.dtype) * scale)
 
 
 def quantized(type: TensorType, numbers: np.ndarray) -> np.ndarray:
@@ -102,7 +66,7 @@ def stored(type: TensorType, numbers: np.ndarray) -> np.ndarray:
 
 
 def rounded_to(type: TensorType, numbers: np.ndarray) -> np.ndarray:
-    """Numbers as a step of a computation leaves them in a type: those of bf16 are float32 here."""
+    """Numbers rounded as a step of a computation in a type rounds them: those of bf16 are float32 here."""
     return bfloat16_values(bfloat16_bits(numbers)) if type.storage is bf16 else numbers
 
 
@@ -115,9 +79,8 @@ def same_scale(*types: TensorType) -> bool:
 
 
 def in_units(type: TensorType, array: np.ndarray) -> np.ndarray:
-    """Stored integers less their zero point: how many scales a number is."""
-    out: np.ndarray = array.astype(np.int64) - _grid(type)[1]
-    return out
+    """Stored integers less their zero point: numbers in units of the scale."""
+    return np.asarray(array.astype(np.int64) - _grid(type)[1])
 
 
 def from_units(type: TensorType, units: np.ndarray) -> np.ndarray:
@@ -127,13 +90,10 @@ def from_units(type: TensorType, units: np.ndarray) -> np.ndarray:
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Of integers the quotient without its fraction; x / 0 is -1."""
+    """Integers are rounded toward zero, and x / 0 is -1."""
     if a.dtype.kind == "f":
         return np.asarray(a / b)
-    safe = np.where(b == 0, np.ones_like(b), b)
-    with np.errstate(over="ignore"):  # the least integer by -1 is itself
-        quotient = (a - np.fmod(a, safe)) // safe
-    return np.where(b == 0, np.asarray(-1).astype(a.dtype), quotient)
+    return np.where(b == 0, np.asarray(-1).astype(a.dtype), truncated_quotient(a, b))
 
 
 def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -144,7 +104,7 @@ def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Of integers, of a negative exponent: 1 / a ** -b without its fraction."""
+    """Integers with a negative exponent: 1 / a ** -b, rounded toward zero."""
     if a.dtype.kind != "i":
         return np.asarray(np.power(a, b))
     whole = np.power(a, np.maximum(b, 0))
@@ -158,125 +118,123 @@ def _logistic(x: np.ndarray) -> np.ndarray:
 
 
 _FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
-    Add: np.add,
-    Subtract: np.subtract,
-    Multiply: np.multiply,
-    Divide: _divide,
-    Remainder: _remainder,
-    Maximum: np.maximum,
-    Minimum: np.minimum,
-    Power: _power,
-    And: np.bitwise_and,
-    Or: np.bitwise_or,
-    Xor: np.bitwise_xor,
-    Abs: np.abs,
-    Negate: np.negative,
-    Not: np.invert,
-    Sign: np.sign,
-    Ceil: np.ceil,
-    Floor: np.floor,
-    RoundNearestEven: np.rint,
-    RoundNearestAfz: half_away,
-    Exponential: np.exp,
-    Log: np.log,
-    Logistic: _logistic,
-    Sqrt: np.sqrt,
-    Rsqrt: lambda x: x.dtype.type(1) / np.sqrt(x),
-    Tanh: np.tanh,
-    Cosine: np.cos,
-    Sine: np.sin,
+    hlo.Add: np.add,
+    hlo.Subtract: np.subtract,
+    hlo.Multiply: np.multiply,
+    hlo.Divide: _divide,
+    hlo.Remainder: _remainder,
+    hlo.Maximum: np.maximum,
+    hlo.Minimum: np.minimum,
+    hlo.Power: _power,
+    hlo.And: np.bitwise_and,
+    hlo.Or: np.bitwise_or,
+    hlo.Xor: np.bitwise_xor,
+    hlo.Abs: np.abs,
+    hlo.Negate: np.negative,
+    hlo.Not: np.invert,
+    hlo.Sign: np.sign,
+    hlo.Ceil: np.ceil,
+    hlo.Floor: np.floor,
+    hlo.RoundNearestEven: np.rint,
+    hlo.RoundNearestAfz: half_away,
+    hlo.Exponential: np.exp,
+    hlo.Log: np.log,
+    hlo.Logistic: _logistic,
+    hlo.Sqrt: np.sqrt,
+    hlo.Rsqrt: lambda x: x.dtype.type(1) / np.sqrt(x),
+    hlo.Tanh: np.tanh,
+    hlo.Cosine: np.cos,
+    hlo.Sine: np.sin,
 }
-_OF_ONE_SCALE: Final = frozenset({Add, Subtract, Maximum, Minimum, Negate, Abs})
-"""What can be computed in units of a scale."""
+_OF_ONE_SCALE: Final = frozenset({hlo.Add, hlo.Subtract, hlo.Maximum, hlo.Minimum, hlo.Negate, hlo.Abs})
+"""Ops that can be computed in units of a scale."""
 
 _BOOLEAN: Final[dict[type[Op], Callable[..., Any]]] = {
-    Add: np.logical_or,
-    Multiply: np.logical_and,
-    Maximum: np.logical_or,
-    Minimum: np.logical_and,
+    hlo.Add: np.logical_or,
+    hlo.Multiply: np.logical_and,
+    hlo.Maximum: np.logical_or,
+    hlo.Minimum: np.logical_and,
 }
 
-ELEMENTWISE: Final = frozenset({*_FUNCTIONS, UniformQuantize, UniformDequantize, Convert, Compare, Select, Clamp})
-"""Ops whose result at a place depends on the operands at that place only: they compute on arrays of any one shape."""
+ELEMENTWISE: Final = frozenset(
+    {*_FUNCTIONS, hlo.UniformQuantize, hlo.UniformDequantize, hlo.Convert, hlo.Compare, hlo.Select, hlo.Clamp}
+)
+"""Ops whose result at a place depends only on the operands there: they compute on arrays of any one shape."""
 
 
 @evaluator(*_FUNCTIONS)
 def _mapped(op: Op, *arrays: np.ndarray) -> np.ndarray:
-    types, made = [v.type for v in op.operands if v is not None], op.result.type
+    types, target = [v.type for v in op.operands if v is not None], op.result.type
     function = _FUNCTIONS[type(op)]
-    if made.element == i1 and type(op) in _BOOLEAN:
+    if target.element == i1 and type(op) in _BOOLEAN:
         function = _BOOLEAN[type(op)]
-    if type(op) in _OF_ONE_SCALE and same_scale(*types, made):
-        return from_units(made, function(*(in_units(t, a) for t, a in zip(types, arrays, strict=True))))
+    if type(op) in _OF_ONE_SCALE and same_scale(*types, target):
+        return from_units(target, function(*(in_units(t, a) for t, a in zip(types, arrays, strict=True))))
     with np.errstate(all="ignore"):
-        return stored(made, function(*(real(t, a) for t, a in zip(types, arrays, strict=True))))
+        return stored(target, function(*(real(t, a) for t, a in zip(types, arrays, strict=True))))
 
 
-@evaluator(UniformQuantize)
-def _uniform_quantize(op: UniformQuantize, x: np.ndarray) -> np.ndarray:
-    given, made = op.input.type, op.result.type
-    if same_scale(given, made):
-        return from_units(made, in_units(given, x))
-    return quantized(made, real(given, x))
+@evaluator(hlo.UniformQuantize)
+def _uniform_quantize(op: hlo.UniformQuantize, x: np.ndarray) -> np.ndarray:
+    source, target = op.input.type, op.result.type
+    if same_scale(source, target):
+        return from_units(target, in_units(source, x))
+    return quantized(target, real(source, x))
 
 
-@evaluator(UniformDequantize)
-def _uniform_dequantize(op: UniformDequantize, x: np.ndarray) -> np.ndarray:
+@evaluator(hlo.UniformDequantize)
+def _uniform_dequantize(op: hlo.UniformDequantize, x: np.ndarray) -> np.ndarray:
     return dequantized(op.input.type, x)
 
 
-@evaluator(Convert)
-def _convert(op: Convert, x: np.ndarray) -> np.ndarray:
-    made: TensorType = op.result.type
+@evaluator(hlo.Convert)
+def _convert(op: hlo.Convert, x: np.ndarray) -> np.ndarray:
+    target: TensorType = op.result.type
     numbers = real(op.input.type, x)
-    if made.element == i1:
+    if target.element == i1:
         return np.asarray(numbers != 0)
-    if numbers.dtype.kind != "f" or made.storage.is_float:
-        return stored(made, numbers)
-    return saturated(numbers, made.storage.minimum, made.storage.maximum)
+    if numbers.dtype.kind != "f" or target.storage.is_float:
+        return stored(target, numbers)
+    return saturated(numbers, target.storage.minimum, target.storage.maximum)
 
 
-@evaluator(Compare)
-def _compare(op: Compare, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(hlo.Compare)
+def _compare(op: hlo.Compare, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     kind = op.lhs.type
     if not kind.quantized:
         a, b = real(kind, a), real(kind, b)
     return np.asarray(COMPARISONS[op.direction](a, b))
 
 
-@evaluator(Select)
-def _select(op: Select, pred: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.where(pred, a, b)
+evaluator(hlo.Select)(of_arrays(np.where))
 
 
-@evaluator(Clamp)
-def _clamp(op: Clamp, low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
+@evaluator(hlo.Clamp)
+def _clamp(op: hlo.Clamp, low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
     kind = op.input.type
     if kind.quantized:
         return np.minimum(np.maximum(x, low), high)
     return stored(kind, np.minimum(np.maximum(real(kind, x), real(kind, low)), real(kind, high)))
 
 
-@evaluator(OptimizationBarrier)
-def _barrier(op: OptimizationBarrier, *arrays: np.ndarray) -> list[np.ndarray]:
-    return list(arrays)
+evaluator(hlo.OptimizationBarrier)(of_arrays(lambda *arrays: list(arrays)))
 
 
 # Data movement: elements keep their stored values.
 
 
-@evaluator(Reshape)
-def _reshape(op: Reshape, x: np.ndarray) -> np.ndarray:
+@evaluator(movement.Reshape)
+def _reshape(op: movement.Reshape, x: np.ndarray) -> np.ndarray:
     return x.reshape([d or 0 for d in op.result.type.shape or ()])
 
 
-@evaluator(Transpose)
-def _transpose(op: Transpose, x: np.ndarray) -> np.ndarray:
+@evaluator(movement.Transpose)
+def _transpose(op: movement.Transpose, x: np.ndarray) -> np.ndarray:
     return x.transpose(integers(op, "permutation") or ())
 
 
-@evaluator(BroadcastInDim)
-def _broadcast_in_dim(op: BroadcastInDim, x: np.ndarray) -> np.ndarray:
+@evaluator(movement.BroadcastInDim)
+def _broadcast_in_dim(op: movement.BroadcastInDim, x: np.ndarray) -> np.ndarray:
     shape = [d or 0 for d in op.result.type.shape or ()]
     dims = integers(op, "broadcast_dimensions") or ()
     order = sorted(range(len(dims)), key=dims.__getitem__)
@@ -286,17 +244,17 @@ def _broadcast_in_dim(op: BroadcastInDim, x: np.ndarray) -> np.ndarray:
     return np.broadcast_to(x.transpose(order).reshape(view), shape)
 
 
-@evaluator(Slice)
-def _slice(op: Slice, x: np.ndarray) -> np.ndarray:
+@evaluator(movement.Slice)
+def _slice(op: movement.Slice, x: np.ndarray) -> np.ndarray:
     bounds = [integers(op, key) or () for key in ("start_indices", "limit_indices", "strides")]
     return x[tuple(slice(*row) for row in zip(*bounds, strict=True))]
 
 
-@evaluator(Concatenate)
-def _concatenate(op: Concatenate, *arrays: np.ndarray) -> np.ndarray:
+@evaluator(movement.Concatenate)
+def _concatenate(op: movement.Concatenate, *arrays: np.ndarray) -> np.ndarray:
     return np.concatenate(arrays, op.attributes["dimension"])
 
 
-@evaluator(Reverse)
-def _reverse(op: Reverse, x: np.ndarray) -> np.ndarray:
+@evaluator(movement.Reverse)
+def _reverse(op: movement.Reverse, x: np.ndarray) -> np.ndarray:
     return np.flip(x, integers(op, "dimensions") or ())

@@ -1,4 +1,5 @@
-"""reduce, reduce_window and select_and_scatter: conversions at the leaves and at the root of a schedule.
+"""Evaluators of StableHLO's sums: dot_general, convolution, and the reductions, with conversions at the leaves and at
+the root of a schedule.
 
 Source: the specification's `reduce`, `reduce_window` and `select_and_scatter`, and the proposal "StableHLO quantization
 for reduction ops", which adds the conversions.
@@ -18,7 +19,7 @@ from tflq.dialects.stablehlo.convolution import Convolution, DotGeneral, Window
 from tflq.dialects.stablehlo.elementwise import Add, And, Maximum, Minimum, Multiply, Or, Return, UniformQuantize, Xor
 from tflq.dialects.stablehlo.movement import Reduce, ReduceWindow, SelectAndScatter
 from tflq.dialects.stablehlo.rules import integers
-from tflq.evaluate.registry import Run, evaluate_op, evaluator, running
+from tflq.evaluate.registry import Run, evaluate_block, evaluate_op, evaluator, running
 from tflq.evaluate.stablehlo_elementwise import ELEMENTWISE, in_units, real, rounded_to, stored
 from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType
@@ -26,12 +27,11 @@ from tflq.logs import WARNING, log
 
 # Whether a reduction gives the same in every order: whether its body and its init values form a monoid.
 
-
 _LATTICE: Final = (Maximum, Minimum, And, Or)
 
 
 def note_order(op: Accumulating, count: int) -> None:
-    """Warns if what an op makes of so many values depends on the order."""
+    """Warns if the result of an op over so many values depends on the order."""
     reason = order_dependence(op, count)
     if reason is not None:
         log(WARNING, "%s: the result depends on the order: %s", op.location or op.name, reason)
@@ -44,14 +44,11 @@ def order_dependence(op: Accumulating, count: int | None) -> str | None:
     assert functions is not None
     if count is not None and count < 2:
         return None
-    found = combiners(functions.body)
-    if found is None:
+    bodies = combiners(functions.body)
+    if bodies is None:
         return "its body does more than combine two values by one op"
-    for index, body in enumerate(found):
-        reason = _of_body(op, index, body, count)
-        if reason is not None:
-            return reason
-    return None
+    reasons = (_of_body(op, index, body, count) for index, body in enumerate(bodies))
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def _of_body(op: Accumulating, index: int, body: Op, count: int | None) -> str | None:
@@ -71,7 +68,7 @@ def _of_body(op: Accumulating, index: int, body: Op, count: int | None) -> str |
 
 
 def leaves_bounds(op: Accumulating, index: int, kind: TensorType, count: int | None) -> str | None:
-    """Why partial sums of so many values, and of the init value, may be clamped; None if none is."""
+    """Why partial sums of so many values and the init value may be clamped; None if they cannot."""
     element: Any = kind.element
     if units_of(op, index) is None:
         return "what input_conversion makes is not known to stay within the bounds of the accumulator"
@@ -92,16 +89,15 @@ def sums_of(op: Accumulating, index: int, count: int) -> tuple[int, int]:
 
 
 def units_of(op: Accumulating, index: int) -> tuple[int, int] | None:
-    """The least and greatest of what an input can be to the body, in steps of the accumulator's scale; None if that is
-    not known."""
+    """The least and greatest that an input can be in the body, in steps of the accumulator's scale; None if unknown."""
     functions = op.functions
     assert functions is not None
     element: Any = op.inputs[index].type.element
     ends = np.array([element.storage_min, element.storage_max], np.int64)
-    made = _converted(functions.input_conversion, index, ends, op.inputs[index].type)
-    if made is None:
+    converted = _converted(functions.input_conversion, index, ends, op.inputs[index].type)
+    if converted is None:
         return None
-    values, kind = made
+    values, kind = converted
     low, high = sorted(in_units(kind, values).tolist())
     return min(low, 0), max(high, 0)
 
@@ -119,29 +115,29 @@ def _converted(
     step = None if returned is None else returned.producer
     if not isinstance(step, UniformQuantize) or step.input is not argument:
         return None
-    made = evaluate_op(step, [values])
-    return None if made is None else (made[0], step.result.type)
+    results = evaluate_op(step, [values])
+    return None if results is None else (results[0], step.result.type)
 
 
 def _init_units(op: Accumulating, index: int) -> int | None:
-    """What an init value is in steps of the accumulator's scale; None if it is not known."""
+    """An init value in steps of the accumulator's scale; None if it is unknown."""
     functions = op.functions
     assert functions is not None
     init: Value = op.inits[index]
     if not init.is_constant:
         return None
-    made = _converted(functions.input_conversion, index, init.array, init.type)
-    return None if made is None else int(in_units(made[1], made[0]).item())
+    converted = _converted(functions.input_conversion, index, init.array, init.type)
+    return None if converted is None else int(in_units(converted[1], converted[0]).item())
 
 
-# What windows are taken from: elements spread apart, then a margin, which may be negative; and where they lie.
+# Windows are taken from elements spread apart, with a margin that may be negative.
 
 
 def dilated_and_padded(
     x: np.ndarray, padding: Sequence[tuple[int, int]], dilations: Sequence[int], fill: np.ndarray | np.generic
 ) -> np.ndarray:
-    """An array with `dilation - 1` elements `fill` between two of its own along each dimension, and as many as
-    `padding` says before and after; fewer than none cut off."""
+    """An array with `dilation - 1` elements `fill` between two of its own along each dimension, and with `padding`
+    before and after; negative padding cuts off."""
     spread = [(n - 1) * d + 1 if n else 0 for n, d in zip(x.shape, dilations, strict=True)]
     sizes = [max(0, n + low + high) for n, (low, high) in zip(spread, padding, strict=True)]
     out = np.empty(sizes, x.dtype)
@@ -170,7 +166,7 @@ def places(offset: Sequence[int], window: Window, counts: Sequence[int]) -> tupl
 
 # dot_general and convolution: sums of products, in the order of the specification's index spaces, each step rounded.
 #
-# Of quantized operands, the numbers that they stand for are multiplied (`dequantize_op_quantize`,
+# Quantized operands are multiplied as the numbers that they stand for (`dequantize_op_quantize`,
 # `hybrid_dequantize_then_op`).
 
 
@@ -185,7 +181,7 @@ def _dot_general(op: DotGeneral, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         cut = len(batching), len(batching) + len(contracting)
         shape = ordered.shape
         batches, free_sizes = shape[: cut[0]], shape[cut[1] :]
-        view = ordered.reshape((_count(batches), _count(shape[cut[0] : cut[1]]), _count(free_sizes)))
+        view = ordered.reshape((prod(batches), prod(shape[cut[0] : cut[1]]), prod(free_sizes)))
         sides.append((view, batches, free_sizes))
     (left, batches, rows), (right_side, _, columns) = sides
     kind = op.result.type
@@ -198,14 +194,10 @@ def _dot_general(op: DotGeneral, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _accumulator(left: np.ndarray, right: np.ndarray, op: DotGeneral | Convolution) -> np.dtype:
-    """The type of the sums: of floats that of the operands, of integers that of the result."""
+    """The type of the sums: for floats that of the operands, for integers that of the result."""
     if left.dtype.kind == "f" or op.result.type.quantized:
         return np.result_type(left, right)
     return op.result.type.storage.dtype
-
-
-def _count(sizes: tuple[int, ...]) -> int:
-    return int(np.prod(sizes, dtype=np.int64))
 
 
 @evaluator(Convolution)
@@ -237,48 +229,42 @@ def _convolution(op: Convolution, a: np.ndarray, b: np.ndarray) -> np.ndarray:
                 taken = x[:, :, feature][(..., *place)][:, :, None]
                 weights = w[:, :, feature, number].reshape(parts, 1, -1, *(1,) * rank)
                 total = rounded_to(kind, total + rounded_to(kind, taken * weights))
-    made = np.moveaxis(total, 0, 1).reshape((total.shape[1], parts * total.shape[2], *counts))
+    joined = np.moveaxis(total, 0, 1).reshape((total.shape[1], parts * total.shape[2], *counts))
     order = (*numbers.output[:2], *numbers.output[2])
-    return stored(kind, made.transpose(np.argsort(order)))
+    return stored(kind, joined.transpose(np.argsort(order)))
 
 
 # Functions that regions hold, on whole arrays: of ops that compute element by element all at once, else one by one.
 
 
 def apply(region: Region | None, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What a region makes of scalars, for all places of arrays of one shape; without a region the arrays as they
-    are. NotImplementedError if an op in it has no evaluator, or it uses what is computed outside."""
+    """The results of a region on scalars, for all places of arrays of one shape; without a region the arrays.
+    NotImplementedError if an op in it has no evaluator, or it uses what is computed outside."""
     if region is None:
         return list(arrays)
     shape = arrays[0].shape
     if all(type(op) in ELEMENTWISE or isinstance(op, Return) for op in region.block.ops):
-        return [np.broadcast_to(made, shape) for made in _once(region, arrays)]
+        return [np.broadcast_to(result, shape) for result in _once(region, arrays)]
     results = [np.empty(shape, v.type.storage.dtype) for v in region.block.ops[-1].operands if v is not None]
     for place in np.ndindex(*shape):
-        for result, made in zip(results, _once(region, [a[place] for a in arrays]), strict=True):
-            result[place] = made
+        for result, element in zip(results, _once(region, [a[place] for a in arrays]), strict=True):
+            result[place] = element
     return results
 
 
 def _once(region: Region, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    env: dict[Value, np.ndarray] = dict(zip(region.block.arguments, map(np.asarray, arrays), strict=True))
-
-    def array(value: Value) -> np.ndarray:
-        if value in env:
-            return env[value]
-        if value.is_constant:
-            return value.array
-        raise NotImplementedError(f"a region uses {value.label}, which is computed outside of it")
-
-    for op in region.block.ops:
-        given: list[np.ndarray | None] = [None if v is None else array(v) for v in op.operands]
-        if isinstance(op, Return):
-            return [a for a in given if a is not None]
-        made = evaluate_op(op, given)
-        if made is None:
+    def compute(op: Op, operands: list[np.ndarray | None]) -> list[np.ndarray]:
+        results = evaluate_op(op, operands)
+        if results is None:
             raise NotImplementedError(f"{op.name} has no evaluator")
-        env.update(zip(op.results, made, strict=True))
-    raise NotImplementedError("a region does not end in stablehlo.return")
+        return results
+
+    def outside(value: Value) -> np.ndarray:
+        if not value.is_constant:
+            raise NotImplementedError(f"a region uses {value.label}, which is computed outside of it")
+        return value.array
+
+    return evaluate_block(region.block, [np.asarray(a) for a in arrays], compute, outside)
 
 
 # The order in which a reduction combines its values: a full binary tree whose leaves, from left to right, are the
@@ -295,7 +281,7 @@ BODY: Final = -2
 
 
 def left_to_right(count: int) -> list[int]:
-    """The init value once, then one value after the other: what is computed where nothing else is said."""
+    """The init value once, then one value after the other: the default."""
     return [INIT, *(step for value in range(count) for step in (value, BODY))]
 
 
@@ -325,7 +311,7 @@ def random_schedule(rng: np.random.Generator) -> Schedule:
 def accumulate(
     op: Accumulating, inputs: Sequence[np.ndarray], inits: Sequence[np.ndarray], schedule: Schedule
 ) -> list[np.ndarray]:
-    """What the functions of an op make of inputs [values, ...], a result for each place of the other dims."""
+    """The results of an op's functions on inputs [values, ...], one for each place of the other dims."""
     functions = op.functions
     assert functions is not None
     count, shape = inputs[0].shape[0], inputs[0].shape[1:]

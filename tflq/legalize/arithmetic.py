@@ -40,7 +40,7 @@ from tflq.numerics.elementwise import (
 )
 from tflq.numerics.elementwise import squared_difference as squared_parameters
 from tflq.numerics.fixed_point import LANES, Multiplier
-from tflq.numerics.float_thresholds import floor_quotients, floor_remainders
+from tflq.numerics.tables import floor_quotients, floor_remainders
 from tflq.numerics.unary import division_multiplier, division_table, reciprocals, shifts_undefined
 
 _HALF = Multiplier(1 << 30, 0)

@@ -63,8 +63,14 @@ from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.division_fit import Term, fit_terms
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
-from tflq.numerics.float_thresholds import floor_quotient, floor_remainder
-from tflq.numerics.tables import REAL_FUNCTIONS_OF_TWO, FloatFunction, Stored, real_table_of_two
+from tflq.numerics.tables import (
+    REAL_FUNCTIONS_OF_TWO,
+    FloatFunction,
+    Stored,
+    floor_quotient,
+    floor_remainder,
+    real_table_of_two,
+)
 
 NOTE = "no kernel computes it; the real function, rounded"
 MOST_OFF = 0.75

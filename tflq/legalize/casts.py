@@ -23,7 +23,7 @@ from tflq.ir.types import ElementType, ScalarType, f16, f32, i1, i8, i16, i32, u
 from tflq.legalize.movement import COPIED, kept
 from tflq.legalize.probing import per_layer, requantized_if_plain, scaled, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.fixed_point import requantize_multiplier
+from tflq.numerics.fixed_point import ratio_multiplier
 
 _CAST = "the kernel converts the stored integers and ignores scales and zero points"
 
@@ -51,7 +51,7 @@ def quantize(op: Quantize, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"QUANTIZE has no form for {storage} → {output.storage}")
     if storage is i16 and output.storage is i16:
         symmetric(op, first, output)
-    multiplier = requantize_multiplier(first.scale, output.scale)
+    multiplier = ratio_multiplier(first.scale, output.scale)
     zeros = first.zero_point, output.zero_point
     x, bound = b.value(source), 1 << storage.bits
     return scaled(b, x, multiplier, output.storage, bound, input_zp=zeros[0], output_zp=zeros[1])

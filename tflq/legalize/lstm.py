@@ -39,15 +39,9 @@ from tflq.legalize.rescaled import (
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import dataclass, replace
 from tflq.numerics.convolution import GATE_SCALE, clip_bound, hidden_scale, peephole_scale, power_of_two
-from tflq.numerics.convolution import product_scale_recurrent as product_scale
-from tflq.numerics.fixed_point import (
-    LOGISTIC_BITS,
-    Multiplier,
-    logistic_table,
-    quantize_multiplier,
-    quantize_multipliers,
-    tanh_table,
-)
+from tflq.numerics.elementwise import float_ratio
+from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quantize_multipliers
+from tflq.numerics.unary import LOGISTIC_BITS, logistic_table, tanh_table
 
 # The basic kernel of LSTM on uint8: one step, its state in Q4.11, activations in 1/128 about 128.
 #
@@ -185,12 +179,12 @@ class Lstm:
     def input_scales(self) -> np.ndarray:
         """Multipliers of the products with the input, per cell of each gate."""
         x = self.source.scale
-        return self._channels([product_scale(_scale_of(g.input), x, g.scale) for g in self.gates.values()])
+        return self._channels([float_ratio(_scale_of(g.input), g.scale, x) for g in self.gates.values()])
 
     def recurrent_scales(self) -> np.ndarray:
         """Multipliers of the products with the output state, per cell of each gate."""
         s = self.state.scale
-        return self._channels([product_scale(_scale_of(g.recurrent), s, g.scale) for g in self.gates.values()])
+        return self._channels([float_ratio(_scale_of(g.recurrent), g.scale, s) for g in self.gates.values()])
 
     def _channels(self, scales: list[float]) -> np.ndarray:
         return np.repeat(np.asarray(scales, np.float64), self.cells)
@@ -451,7 +445,7 @@ class _Step:
         offset = constant(bias.astype(np.int32))
         x, shape = b.reshape(inner, (self.batch, 1, 1, parts.cells)), (self.batch, 1, 1, parts.outputs)
         sums = b.reshape(b.conv2d(x, weights, offset, shape), (self.batch, parts.outputs))
-        scale = np.asarray([product_scale(_scale_of(parts.projection), hidden.scale, parts.state.scale)])
+        scale = np.asarray([float_ratio(_scale_of(parts.projection), parts.state.scale, hidden.scale)])
         bounds = bounds_of(replace(hidden, zero_point=0), weights, (1, 2, 3), 0, offset)
         result, clip = fixed(b, sums, scale, parts.state, "NONE", bounds).value, self.projection_clip
         return b.clamp(result, -clip, clip) if clip else result

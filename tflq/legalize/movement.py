@@ -54,7 +54,7 @@ from tflq.ir.record import parameters
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, is_quantized, ui8
 from tflq.legalize.probing import per_layer, requantized, requantized_if_plain
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.fixed_point import real_table, requantize_table, rescaled_value
+from tflq.numerics.fixed_point import requantize_table, rescaled_table, rescaled_value
 
 # Whether quantization parameters move along with the elements that an operator moves, and which kernels ask for it.
 #
@@ -338,7 +338,7 @@ def _per_layer(op: Op, b: RuleBuilder, operands: list[Value], target: UniformQua
 def _requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target: UniformQuantizedType) -> Value:
     """An operand under the result's parameters: uint8 as the kernel does it; int8, which it refuses, rounded."""
     parameters = source.storage.dtype, source.scale, source.zero_point, target.scale, target.zero_point
-    table, wanted = requantize_table(*parameters), real_table(*parameters)
+    table, wanted = requantize_table(*parameters), rescaled_table(*parameters)
     off = 0 if not target.scale else int(np.abs(table.astype(np.int64) - wanted).max())
     if off > 1 and (b.real or target.storage is not ui8):
         table = wanted

@@ -26,7 +26,7 @@ from tflq.ir.types import (
 from tflq.legalize.rule import NotApplicable, Rule, RuleBuilder, rewritten
 from tflq.light import dataclass
 from tflq.numerics.elementwise import BOUNDS
-from tflq.numerics.fixed_point import Multiplier, left_shift, real_table
+from tflq.numerics.fixed_point import Multiplier, left_shift, rescaled_table
 from tflq.numerics.tables import REAL_FUNCTIONS_OF_TWO
 from tflq.numerics.unary import REAL_FUNCTIONS
 
@@ -70,7 +70,7 @@ def requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target: 
     if (source.scale, source.zero_point) == (target.scale, target.zero_point):
         return x
     parameters = (source.scale, source.zero_point, target.scale, target.zero_point)
-    return b.table(x, real_table(source.storage.dtype, *parameters))
+    return b.table(x, rescaled_table(source.storage.dtype, *parameters))
 
 
 def requantized_if_plain(b: RuleBuilder, x: Value, source: ElementType, target: ElementType) -> Value | None:

@@ -43,7 +43,7 @@ from tflq.legalize.rescaled import IGNORED_ZERO_POINT, Bounds, bias_of, bounds_o
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.light import replace
 from tflq.numerics.convolution import power_of_two
-from tflq.numerics.convolution import product_scale_recurrent as product_scale
+from tflq.numerics.elementwise import float_ratio
 
 _STATES: Final = frozenset("hc")
 _DIRECTION = "w" * 8 + "p" * 3 + "b" * 4 + "wb"
@@ -306,12 +306,12 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
         (batch, 1, 1, filters),
         input_zp=source.zero_point,
     )
-    scale = np.asarray([product_scale(source.scale, weights.scale, held.scale)])
+    scale = np.asarray([float_ratio(source.scale, held.scale, weights.scale)])
     bounds = bounds_of(source, rows, (1, 2, 3), 0, unbiased)
     newest = fixed(b, sums, scale, replace(held, zero_point=0), "NONE", bounds)
     window = _pushed(b, state, b.reshape(newest.value, (batch, filters, 1)), memory)
     total, bounds = _over_time(op, b, window, time, bias)
-    scale = np.asarray([product_scale(held.scale, taps.scale, target.scale)])
+    scale = np.asarray([float_ratio(held.scale, target.scale, taps.scale)])
     result = fixed(b, total, scale, target, "NONE", bounds)
     ignored = any(unused_zero_point(v) for v in (feature, time, state))
     others = dict.fromkeys((newest.warning, IGNORED_ZERO_POINT if ignored else ""))

@@ -40,8 +40,8 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, u
 from tflq.legalize.movement import move
 from tflq.legalize.probing import centred, per_layer, scaled
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.convolution import mean_multiplier, product_bounds, product_scale, sum_multiplier
-from tflq.numerics.fixed_point import quantize_multiplier
+from tflq.numerics.convolution import mean_multiplier, product_bounds, product_scale
+from tflq.numerics.fixed_point import quantize_multiplier, ratio_multiplier
 
 _FACTORS = 64
 """REDUCE_PROD of more factors than this is left to the fallback: each is ten kernels."""
@@ -74,7 +74,7 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
         if None in sizes.values():
             raise NotApplicable(f"the size of '{x.name}' along a reduced axis is not known, and its scale is large")
     count = prod(d for d in sizes.values() if d is not None)
-    multiplier = mean_multiplier(*scales, count) if averaged else sum_multiplier(*scales)
+    multiplier = mean_multiplier(*scales, count) if averaged else ratio_multiplier(*scales)
     total = _reduced(op, b, "sum", b.cast(b.value(x), i32), axes)
     if source.zero_point:
         total = b.sub(total, b.constant(np.asarray(source.zero_point * count)))  # which wraps
@@ -115,7 +115,7 @@ def _over_any_number(
 ) -> Value | None:
     """A mean or sum over a number of elements that depends on the batch; None if a shift to the left may take it out of
     int32."""
-    multiplier, averaged = sum_multiplier(source.scale, target.scale), isinstance(op, Mean)
+    multiplier, averaged = ratio_multiplier(source.scale, target.scale), isinstance(op, Mean)
     if multiplier.shift > (_MOST_SHIFT - source.storage.bits if averaged else 0):
         return None
     total = _reduced(op, b, "sum", centred(b, x, source), axes)
@@ -133,7 +133,7 @@ def _rewritten(result: Value, misread: bool) -> Rewritten:
 def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least stored integer, requantized where the result has other parameters."""
     x, axes, source, target = _reduction(op)
-    multiplier = sum_multiplier(source.scale, target.scale)
+    multiplier = ratio_multiplier(source.scale, target.scale)
     reach = max(abs(v) for v in _offsets(source, 1))
     if source != target and (multiplier.shift > 29 or reach << max(multiplier.shift, 0) >= 1 << 31):
         raise NotApplicable("an element, scaled, can leave int32")

@@ -1,7 +1,8 @@
-"""Parameters of the convolution family: output sizes and padding, real multipliers, accumulator bounds.
+"""What kernels sum: convolutions, pooling, reductions; and the scales of recurrent kernels.
 
-A kernel sums products of stored integers less their zero points, adds the bias and multiplies the sum by the real
-number `input_scale * weight_scale / output_scale`. How it is rounded differs by kernel, and so does the result:
+The convolution family first: output sizes and padding, real multipliers, accumulator bounds. A kernel sums products of
+stored integers less their zero points, adds the bias and multiplies the sum by the real number
+`input_scale * weight_scale / output_scale`. Kernels differ in how they round it, and so do their results:
 
     int8, int16x8 convolutions    double(input) * double(weight) / double(output), per channel or not
     uint8 convolutions,           double(float(input * weight)) / double(output)
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tflq.light import dataclass
-from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quotient
+from tflq.numerics.elementwise import checked_log2
+from tflq.numerics.fixed_point import Multiplier, quotient, ratio_multiplier
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One spatial dim: output size (None where the input's is not known), padding before and after."""
+    """One spatial dim: output size (None where the input's is unknown), padding before and after."""
 
     output: int | None
     before: int
@@ -38,7 +40,7 @@ class Window:
 
 
 def window(size: int | None, kernel: int, stride: int, dilation: int, padding: str) -> Window | None:
-    """Output size and padding of one dim. None if the padding depends on a size that is not known.
+    """Output size and padding of one dim. None if the padding depends on an unknown size.
 
     SAME gives ceil(size / stride) outputs and puts odd padding after; VALID pads nothing. Source: kernels/padding.h.
     """
@@ -57,7 +59,7 @@ def window(size: int | None, kernel: int, stride: int, dilation: int, padding: s
 
 
 def exact_end(size: int, extent: int, stride: int, before: int, after: int, output: int) -> tuple[int, int]:
-    """The elements and the padding after them that `output` windows read: (elements from the start, padding).
+    """How many elements, from the start, and how much padding after them `output` windows read.
 
     A window's last step may leave elements over; TOSA takes only sizes that its windows use up. ValueError if there
     are too few.
@@ -69,7 +71,7 @@ def exact_end(size: int, extent: int, stride: int, before: int, after: int, outp
 
 
 def double_scales(input_scale: float, weight_scales: npt.ArrayLike, output_scale: float) -> np.ndarray:
-    """input * weight / output of float32 scales, in double: float64[n]; infinite or no number where scales are 0."""
+    """input * weight / output of float32 scales, in double: float64[n]; infinite or NaN where scales are 0."""
     weights = np.atleast_1d(np.asarray(weight_scales, np.float32)).astype(np.float64)
     with np.errstate(all="ignore"):
         return float(np.float32(input_scale)) * weights / np.float64(np.float32(output_scale))
@@ -83,7 +85,7 @@ def legacy_scale(input_scale: float, weight_scale: float, output_scale: float) -
 
 
 def channel_sums(weights: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
-    """The sum of 8-bit or 16-bit weights over `axis`, int64; added up in int32, twice as fast, where that holds it."""
+    """The sum of 8-bit or 16-bit weights over `axis`, int64; added in int32, twice as fast, where that holds it."""
     count = math.prod([weights.shape[a] for a in axis])
     fits = count << (8 * weights.dtype.itemsize) < 1 << 31
     return weights.sum(axis, dtype=np.int32 if fits else np.int64).astype(np.int64)
@@ -126,17 +128,16 @@ def crude_bounds(terms: int, weight: int, low: int, high: int, bias: npt.ArrayLi
 #     average[y, x] = (sum ± count // 2) / count, truncated; + for a positive sum: the mean, half away from zero
 #     maximum[y, x] = the greatest element
 #
-# over the elements of the window that lie inside the input: padding is neither summed nor counted. Neither kernel
-# looks at scales or zero points, so both are the same on stored integers of any parameters.
+# over the elements of the window inside the input: padding is neither summed nor counted. The kernels look at neither
+# scales nor zero points, so both are the same on stored integers of any parameters.
 #
 # TOSA's AVG_POOL2D sums x - input_zp, multiplies by a reciprocal and adds output_zp:
 #
 #     (sum * m + 2^(s - 1)) >> s        m = ((2^30 + 1) << k) // count, s = 30 + k, k the bits of count - 1
 #
-# That is the mean, half away from zero, of every |sum| < 2^29. For m * count = 2^s + d with 0 < d <= 2^k, since
-# count <=
-# 2^k: the product is sum / count * (1 + d / 2^s), farther from zero, which takes both halves away from it. No other
-# quotient is closer than 1 / (2 count) to a half, and |sum| / count * 2^-30 is less than that.
+# That is the mean, half away from zero, of every |sum| < 2^29: m * count = 2^s + d with 0 < d <= 2^k, since
+# count <= 2^k, so the product is sum / count * (1 + d / 2^s), farther from zero, which takes both halves away from it.
+# All other quotients are at least 1 / (2 count) from a half, and |sum| / count * 2^-30 is less than that.
 #
 # Sources: kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/pooling.h; TOSA 1.0
 # specification, AVG_POOL2D, reciprocal_scale.
@@ -156,7 +157,7 @@ def average_is_exact(kernel: Sequence[int], low: int, high: int, zero_point: int
 def average_pool(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
     """AVERAGE_POOL_2D of NHWC integers, int64; `kernel` and `stride` are y, x, `pad` is top, bottom, left, right.
 
-    The quotient itself, float64, of floats.
+    For floats it is the quotient itself, float64.
     """
     total, count = _sums(x, kernel, stride, pad)
     if x.dtype.kind == "f":
@@ -178,7 +179,7 @@ def reciprocal_average_pool(
 def window_counts(sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
     """The elements of each window that are not padding, for an input of `sizes` rows and columns: [OH, OW]."""
     ones = np.ones((1, *sizes, 1), np.int64)
-    return _added(ones, kernel, stride, pad)[0, :, :, 0]
+    return functools.reduce(np.add, _shifted(ones, kernel, stride, pad, 0))[0, :, :, 0]
 
 
 def _sums(
@@ -187,20 +188,13 @@ def _sums(
     """The sum of each window, in int64 or float64, and the number of its elements."""
     wide = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
     counts = window_counts(x.shape[1:3], kernel, stride, pad)
-    return _added(wide, kernel, stride, pad), counts[None, :, :, None]
-
-
-def _added(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
-    return functools.reduce(np.add, _shifted(x, kernel, stride, pad, 0))
+    return functools.reduce(np.add, _shifted(wide, kernel, stride, pad, 0)), counts[None, :, :, None]
 
 
 def max_pool(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
     """MAX_POOL_2D of NHWC integers; arguments as for `average_pool`."""
-    shifted = _shifted(x, kernel, stride, pad, -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
-    out = next(shifted)
-    for other in shifted:
-        out = np.maximum(out, other)
-    return out
+    least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    return functools.reduce(np.maximum, _shifted(x, kernel, stride, pad, least))
 
 
 def _shifted(
@@ -215,15 +209,16 @@ def _shifted(
             yield padded[:, row :: stride[0], column :: stride[1]][:, :rows, :columns]
 
 
-# Sparse constants as dense arrays.
-#
-# A sparse tensor stores elements level by level, in the traversal order: a dense level has every index of its dim, a
-# compressed one those that its segments and indices list. Block dims come after the tensor's own, and count within a
-# dim. Source: `SparsityParameters` in schema.fbs, tools/optimize/sparsity/format_converter.cc.
+_COMPRESSED = ("array_segments", "array_indices")
 
 
 def densified(stored: np.ndarray, shape: Sequence[int], sparsity: Mapping[str, Any]) -> np.ndarray:
-    """The dense array of stored elements; what is not stored is 0."""
+    """The dense array of a sparse tensor; elements that are not stored are 0.
+
+    A sparse tensor stores elements level by level, in the traversal order: a dense level has every index of its dim, a
+    compressed one those that its segments and indices list. Block dims come after the tensor's own, and count within a
+    dim. Source: `SparsityParameters` in schema.fbs, tools/optimize/sparsity/format_converter.cc.
+    """
     order, blocks = sparsity["traversal_order"], sparsity["block_map"]
     coordinates: list[np.ndarray] = []
     count = 1
@@ -245,14 +240,11 @@ def densified(stored: np.ndarray, shape: Sequence[int], sparsity: Mapping[str, A
     return dense
 
 
-_COMPRESSED = ("array_segments", "array_indices")
-
-
 # The fixed-point multipliers of MEAN, SUM and REDUCE_PROD over quantized tensors.
 #
 # MEAN and SUM sum stored integers in int32 and apply one multiplier to `sum - zero_point_in * count`:
 #
-#     SUM    quantize_multiplier(double(scale_in) / double(scale_out))
+#     SUM    `ratio_multiplier` of the scales
 #     MEAN   the same, with 1 / count folded in: (M << s) / count, truncated, and s less in the left shift, where
 #            s = floor(log2(count)), but at most 32 and at most 31 + shift
 #
@@ -265,14 +257,9 @@ _COMPRESSED = ("array_segments", "array_indices")
 # (QuantizedMeanOrSum, QuantizedReduceProd).
 
 
-def sum_multiplier(scale_in: float, scale_out: float) -> Multiplier:
-    """What SUM multiplies by."""
-    return quantize_multiplier(quotient(scale_in, scale_out))
-
-
 def mean_multiplier(scale_in: float, scale_out: float, count: int) -> Multiplier:
     """What MEAN over `count` elements multiplies their sum by. ValueError if the ratio of the scales is too large."""
-    return divided_multiplier(sum_multiplier(scale_in, scale_out), count)
+    return divided_multiplier(ratio_multiplier(scale_in, scale_out), count)
 
 
 def divided_multiplier(multiplier: Multiplier, count: int) -> Multiplier:
@@ -283,7 +270,7 @@ def divided_multiplier(multiplier: Multiplier, count: int) -> Multiplier:
 
 
 def product_scale(scale_in: float, scale_out: float, count: int) -> float:
-    """What REDUCE_PROD multiplies by after each of `count` factors; 0 for what is not finite, as its multiplier is."""
+    """What REDUCE_PROD multiplies by after each of `count` factors; 0 for infinities and NaN, like their multiplier."""
     scale = quotient(scale_in, scale_out ** (1.0 / count))
     return scale if math.isfinite(scale) else 0.0
 
@@ -297,7 +284,7 @@ def product_bounds(reach: int, scale: float, count: int) -> list[int]:
     return [*bounds, int(product), int(product * scale * (1 + 2.0**-14) + 1)]
 
 
-# Numbers that the integer SVDF and LSTM kernels make of quantization parameters, in the float32 they use.
+# Scales of the integer SVDF and LSTM kernels, in the float32 they use.
 #
 #     gate         w * x / 2^-12        Q3.12, or the scale of an intermediate tensor before a layer norm
 #     peephole     2^c * w / 2^-12      the product in double; 2^c the scale of the cell state
@@ -305,17 +292,10 @@ def product_bounds(reach: int, scale: float, count: int) -> list[int]:
 #     projection   w * h / s            s the output state's scale
 #     SVDF         x * f / s, s * t / y
 #
-# Sources: kernels/unidirectional_sequence_lstm.cc and lstm.cc (PopulateQuantizedLstmParams8x8_16), kernels/svdf.cc
-# (Prepare), kernels/kernel_util.cc (CheckedLog2).
-
+# Gate, projection and SVDF are `elementwise.float_ratio`. Sources: kernels/unidirectional_sequence_lstm.cc and lstm.cc
+# (PopulateQuantizedLstmParams8x8_16), kernels/svdf.cc (Prepare).
 
 GATE_SCALE = 2.0**-12
-
-
-def product_scale_recurrent(a: float, b: float, result: float) -> float:
-    """a * b / result."""
-    with np.errstate(all="ignore"):
-        return float(np.float32(a) * np.float32(b) / np.float32(result))
 
 
 def peephole_scale(cell_exponent: int, weights: float, gate: float = GATE_SCALE) -> float:
@@ -328,16 +308,12 @@ def hidden_scale(hidden: float) -> float:
 
 def power_of_two(scale: float) -> int:
     """The exponent of a scale that is a power of two, or nearly. ValueError for another."""
-    logarithm = math.log(np.float32(scale)) if scale > 0 else -math.inf
-    exponent = float(np.float32(logarithm) * (np.float32(1) / np.float32(math.log(2.0))))
-    if not math.isfinite(exponent):
-        raise ValueError(f"a cell state's scale is a power of two, and {scale} is none")
-    rounded = round(exponent)
-    if abs(exponent - rounded) >= 1e-3:
-        raise ValueError(f"a cell state's scale is a power of two, and {scale} is none")
-    return rounded
+    exponent = checked_log2(scale)
+    if exponent is None:
+        raise ValueError(f"a cell state's scale must be a power of two, not {scale}")
+    return exponent
 
 
 def clip_bound(clip: float, scale: float, most: int) -> int:
-    """What a clip is in stored integers, 0 for none."""
+    """A clip in stored integers, 0 for none."""
     return int(min(np.float32(clip) / np.float32(scale), np.float32(most))) if clip > 0 else 0

@@ -1,15 +1,15 @@
-"""Division that climbs the same staircase as a requantization.
+"""The same requantization by other integer operations: a division, one RESCALE, a sum of scaled integers.
 
-A division that truncates, as the DIV kernel's on int32, rounds half away from zero by nature:
+A division that truncates, like the DIV kernel's on int32, can climb the same staircase as a requantization:
 
     f(x) = (a x + sign(x) c) / b
 
-a/b is a fraction near M / 2^s with a small enough that the sum stays in int32 (its error is much less than that of a
+a/b is a fraction near M / 2^s with a small enough that the sum stays in int32 (its error is much smaller than that of a
 multiplier and a shift of as many bits); c is any number that meets every threshold.
 
 The proof: a requantization (`tflq.numerics.staircase`) climbs at the reals X(m) = X(1) + (m - 1) 2^s / M, the division
 at Y(m) = (m b - c) / a, on both sides of zero; the thresholds are ceil(X(m)) and ceil(Y(m)). They are equal if no
-integer lies between X(m) and Y(m). Three ways to see that, each for what the one before left over:
+integer lies between X(m) and Y(m). There are three ways to see that, each for what the one before left over:
 
     the least distances of all X(m) to the integers, against the largest of all Y(m) - X(m)
     the distances of each X(m), against its own Y(m) - X(m)
@@ -20,12 +20,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.light import dataclass as light_dataclass
+from tflq.light import dataclass
 from tflq.numerics.staircase import Staircase, float_thresholds, rescale_staircase
 
 _I31 = (1 << 31) - 1
@@ -51,8 +50,8 @@ class Division(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """The channels for which a division is looked for, of inputs in [low, high] (int64 [C]); where each climbs, finite;
-    and the least distances of all X(m) to the integers below and above (float64 [C])."""
+    """The channels that need a division, for inputs in [low, high] (int64 [C]); where each climbs, finite; and the
+    least distances of all X(m) to the integers below and above (float64 [C])."""
 
     stairs: Staircase
     low: np.ndarray
@@ -63,7 +62,7 @@ class _Task(NamedTuple):
     above: np.ndarray
 
     @classmethod
-    def made(cls, stairs: Staircase, low: np.ndarray, high: np.ndarray) -> _Task:
+    def searched(cls, stairs: Staircase, low: np.ndarray, high: np.ndarray) -> _Task:
         first, step = np.minimum(stairs.first, _FAR), np.minimum(stairs.step, _FAR)
         least, most = np.empty(step.shape, np.uint32), np.empty(step.shape, np.uint32)
         for block, places in _places(first, step, stairs.last):
@@ -97,7 +96,7 @@ class _Task(NamedTuple):
 
     @property
     def clear(self) -> np.ndarray:
-        """Whether no X(m) is an integer, or may be one: such a threshold has two sides."""
+        """Whether surely no X(m) is an integer: such a threshold has two sides."""
         return (self.below > self.guard) & (self.above > self.guard)
 
 
@@ -108,28 +107,28 @@ _Proof: TypeAlias = Callable[[_Task, np.ndarray, np.ndarray], _Offsets]
 def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Division | None:
     """A `Division` with the thresholds of `stairs` on every x of [low, high] (int64 [C]), or None.
 
-    The slope has to be below 1, and 0 has to map to 0. All intermediate values are in int32.
+    The slope must be below 1, and 0 must map to 0. All intermediate values are in int32.
     """
-    proven, found = fit_divisions(stairs, low, high, np.asarray([low.size]))
-    return found if proven.all() else None
+    proven, divisions = fit_divisions(stairs, low, high, np.asarray([low.size]))
+    return divisions if proven.all() else None
 
 
 def fit_divisions(
     stairs: Staircase, low: np.ndarray, high: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, Division]:
     """`fit_division` of many requantizations with as many levels at once; one after the other, they have `sizes`
-    channels. Whether each has one, bool, and that of all channels: of a requantization without one it means nothing."""
+    channels. Whether each has a division, bool, and the divisions of all channels: meaningless where there is none."""
     owner = np.repeat(np.arange(sizes.size), sizes)
-    whole = _Task.made(stairs, low, high)
-    found = Division(*np.zeros((3, low.size), np.int64))
+    whole = _Task.searched(stairs, low, high)
+    divisions = Division(*np.zeros((3, low.size), np.int64))
     lost = np.bincount(owner, (whole.step <= 1) | (whole.most < 1), sizes.size) > 0
     left = np.nonzero(~lost[owner])[0]
-    left = _look(whole, left, found, (_near, _by_gaps), (_near, _by_distances))
-    left = _look(whole, left, found, (_nearer, _by_distances), (_fractions, _by_distances))
+    left = _look(whole, left, divisions, (_near, _by_gaps), (_near, _by_distances))
+    left = _look(whole, left, divisions, (_nearer, _by_distances), (_fractions, _by_distances))
     lost[owner[left[whole.clear[left]]]] = True  # for these there is no other proof
-    left = _look(whole, left[~lost[owner[left]]], found, (_nearer, _exactly), (_fractions, _exactly))
+    left = _look(whole, left[~lost[owner[left]]], divisions, (_nearer, _exactly), (_fractions, _exactly))
     lost[owner[left]] = True
-    return ~lost, found
+    return ~lost, divisions
 
 
 def rescale_divisions(
@@ -142,14 +141,14 @@ def rescale_divisions(
     high: np.ndarray,
     sizes: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
-    """`fit_divisions` of RESCALEs (`rescale_staircase`): which have one; a, b and c of all channels."""
+    """`fit_divisions` of RESCALEs (`rescale_staircase`): which have a division; a, b and c of all channels."""
     stairs = rescale_staircase(bottom, count, mantissa, shift, double_round=double_round)
-    proven, found = fit_divisions(stairs, low, high, sizes)
-    return proven, *found
+    proven, divisions = fit_divisions(stairs, low, high, sizes)
+    return proven, *divisions
 
 
-def _look(whole: _Task, left: np.ndarray, found: Division, *trials: tuple[_Candidates, _Proof]) -> np.ndarray:
-    """Fills `found` for those channels of `left` for which one of the trials proves a fraction: the others."""
+def _look(whole: _Task, left: np.ndarray, divisions: Division, *trials: tuple[_Candidates, _Proof]) -> np.ndarray:
+    """Fills `divisions` for the channels of `left` for which a trial proves a fraction; answers the other channels."""
     for candidates, proof in trials:
         if not left.size:
             break
@@ -157,13 +156,13 @@ def _look(whole: _Task, left: np.ndarray, found: Division, *trials: tuple[_Candi
         for a, b in candidates(task):
             c, proven = proof(task, a, b)
             proven &= (a > 0) & (b <= _I31) & (c >= 0) & (a * task.reach + c <= _I31)
-            for values, some in zip(found, (a, b, c), strict=True):
+            for values, some in zip(divisions, (a, b, c), strict=True):
                 values[left[proven]] = some[proven]
-        left = left[found.a[left] == 0]
+        left = left[divisions.a[left] == 0]
     return left
 
 
-# --- fractions near 1 / step, best first
+# Fractions near 1 / step, best first.
 
 
 def _near(task: _Task) -> list[_Pair]:
@@ -175,7 +174,7 @@ def _nearer(task: _Task) -> list[_Pair]:
 
 
 def _multiples(task: _Task, tried: int) -> list[_Pair]:
-    """The best of the few largest a, b = a * step rounded: less exact than the convergents, and soon found."""
+    """The best of the few largest a, with b = a * step rounded: less exact than the convergents, but quick."""
     step, most = task.step, task.most
     best = np.empty(step.shape, np.int64)
     order = np.arange(tried, dtype=np.uint32)[:, None]
@@ -193,7 +192,7 @@ def _fractions(task: _Task) -> list[_Pair]:
     All in float64: the integers are below 2^31, so the quotients' floors are exact.
     """
     step, most = task.step, task.most
-    found = np.zeros((6, step.size))  # the last convergent, the last semiconvergent, the convergent before
+    last = np.zeros((6, step.size))  # the last convergent, the last semiconvergent, the convergent before
     index, bound = np.arange(step.size), most.astype(np.float64)
     p0, q0, p1, q1 = (np.full(step.size, v) for v in (1.0, 0.0, 0.0, 1.0))  # below 1 it starts at 0/1
     rest = step
@@ -207,15 +206,15 @@ def _fractions(task: _Task) -> list[_Pair]:
         done = stop | (rest < 2.0**-30)
         if done.any():
             ended = np.where(stop, (p1, q1, p2, q2, p0, q0), (p2, q2, p2, q2, p1, q1))
-            found[:, index[done]] = ended[:, done]
+            last[:, index[done]] = ended[:, done]
             index, bound, rest, p1, q1, p2, q2 = (v[~done] for v in (index, bound, rest, p1, q1, p2, q2))
         p0, q0, p1, q1, rest = p1, q1, p2, q2, 1.0 / rest
-    a, b = found[0::2], found[1::2]
+    a, b = last[0::2], last[1::2]
     factor = np.floor(np.minimum(most / np.maximum(a, 1), _I31 / np.maximum(b, 1)))
     return list(zip((a * factor).astype(np.int64), (b * factor).astype(np.int64), strict=True))
 
 
-# --- proofs: c of each channel for a fraction, and whether it is proven
+# Proofs: c of each channel for a fraction, and whether it is proven.
 
 
 def _by_gaps(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
@@ -229,7 +228,7 @@ def _by_gaps(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
 
 
 def _by_distances(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
-    """By the distances of each X(m) that is within reach to the integers on both sides."""
+    """By the distances of each X(m) within reach to the integers on both sides."""
     first, step, guard, climbs = task.first, task.step, task.guard, task.climbs
     top = np.maximum(a, 1)
     drift = b / top - step
@@ -254,7 +253,7 @@ def _exactly(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
     """By every threshold that the inputs reach."""
     n, low, high = task.stairs.levels, task.low, task.high
     thresholds = task.stairs.thresholds(n)
-    level = np.where(n > 0, n, 1 - n)  # the |quotient| that has to be reached on one side of T, not on the other
+    level = np.where(n > 0, n, 1 - n)  # the |quotient| that must be reached on one side of T and not on the other
     reached = np.abs(np.where(n > 0, np.maximum(thresholds, low), np.minimum(thresholds - 1, high)))
     missed = np.abs(np.where(n > 0, np.minimum(thresholds - 1, high), np.maximum(thresholds, low)))
     inside, below = thresholds <= high, thresholds > low
@@ -268,9 +267,9 @@ def _exactly(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
 def _places(
     first: np.ndarray, step: np.ndarray, last: np.ndarray, at_once: int = _BLOCK
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """The fractions of all X(m), in `_TURN`s: uint32 [m, channels] of a block of so many channels at a time.
+    """The fractional parts of all X(m), in `_TURN`s: uint32 [m, channels], of a block of channels at a time.
 
-    They are added up in 32 bits, which wrap as they should: 2^-24 too small at most, for 255 levels.
+    They are added up in 32 bits, whose wrapping drops the integer part: 2^-24 too small at most, for 255 levels.
     """
     start, apart = _turns(first), _turns(step)
     for block in _blocks(last.size, at_once):
@@ -280,7 +279,7 @@ def _places(
 
 
 def _turns(x: np.ndarray) -> np.ndarray:
-    """The fraction of each x, in `_TURN`s."""
+    """The fractional part of each x, in `_TURN`s."""
     return ((x - np.floor(x)) / _TURN).astype(np.uint64).astype(np.uint32)
 
 
@@ -291,13 +290,12 @@ def _blocks(channels: int, at_once: int = _BLOCK) -> Iterator[slice]:
 # round_half_away(double(x) * scale) as TOSA's RESCALE with one rounding: (x q M + 2^(s-1)) >> s.
 #
 # Both are staircases (`tflq.numerics.staircase`): they are equal on a range of x if they pass each level at the same
-# x. T(n) being the threshold of level n, x q M >= (2n - 1) 2^(s-1) has to hold at x = T(n) and not at T(n) - 1. Each
-# is a bound of M, so the multipliers that are right are the integers of one interval, which is found exactly. s makes
-# M as large as 31 bits allow. Where no integer is in the interval, an odd factor q of x makes the slopes M q / 2^s
-# denser: it is tried as far as q x fits int32.
+# x. With T(n) the threshold of level n, x q M >= (2n - 1) 2^(s-1) must hold at x = T(n) and not at T(n) - 1. Each
+# bounds M, so the right multipliers are the integers of one interval, which is found exactly. s makes M as large as
+# 31 bits allow. Where the interval has no integer, an odd factor q of x makes the slopes M q / 2^s denser: it is tried
+# as far as q x fits int32.
 
-
-_RESCALE_FIT_FAR = 1 << 62  # beyond any product of 31 by 31 bits
+_BEYOND = 1 << 62  # beyond any product of 31 by 31 bits
 _LARGEST_FACTOR = 127
 _CHUNK = 1 << 18  # thresholds looked at together: 2 MiB an array
 
@@ -312,7 +310,7 @@ class RescaleFit:
 
 
 def told_apart(scale: np.ndarray, lows: int, highs: int) -> tuple[int, int]:
-    """Bounds beyond which no x has another result than at them, the result being saturated to [lows, highs]."""
+    """Bounds beyond which the result, saturated to [lows, highs], is the same as at them."""
     ends = float_thresholds(np.asarray([lows + 1, highs]), scale)
     return int(ends[0].min()) - 1, int(ends[1].max())
 
@@ -320,7 +318,7 @@ def told_apart(scale: np.ndarray, lows: int, highs: int) -> tuple[int, int]:
 def fit_rescale(scale: np.ndarray, lows: int, highs: int, least: int, most: int) -> RescaleFit | None:
     """The RESCALE by positive scales float64[C] for x in [least, most], saturated to [lows, highs].
 
-    None where a channel has none.
+    None if a channel has none.
     """
     reach = max(-least, most, 1)
     levels = np.arange(lows + 1, highs + 1)
@@ -337,17 +335,17 @@ def fit_rescale(scale: np.ndarray, lows: int, highs: int, least: int, most: int)
 def _fit_block(
     fit: RescaleFit, channels: np.ndarray, scale: np.ndarray, levels: np.ndarray, least: int, most: int
 ) -> bool:
-    """Fills in some channels; whether all of them have a multiplier."""
+    """Fills in `channels`; answers whether all of them have a multiplier."""
     thresholds = float_thresholds(levels, scale[channels])
     reach = max(-least, most, 1)
     for factor in range(1, _LARGEST_FACTOR + 1, 2):
         if factor > 1 and factor * reach > _I31:
             return False
-        multiplier, shift, found = _multipliers(levels, thresholds, scale[channels], least, most, factor)
-        found &= factor * reach <= np.left_shift(np.int64(1), shift - 1)
-        done = channels[found]
-        fit.factor[done], fit.multiplier[done], fit.shift[done] = factor, multiplier[found], shift[found]
-        channels, thresholds = channels[~found], thresholds[:, ~found]
+        multiplier, shift, exists = _multipliers(levels, thresholds, scale[channels], least, most, factor)
+        exists &= factor * reach <= np.left_shift(np.int64(1), shift - 1)
+        done = channels[exists]
+        fit.factor[done], fit.multiplier[done], fit.shift[done] = factor, multiplier[exists], shift[exists]
+        channels, thresholds = channels[~exists], thresholds[:, ~exists]
         if not channels.size:
             return True
     return False
@@ -359,8 +357,8 @@ def _multipliers(
     """The middle of each channel's interval of multipliers, the shift, and whether the interval has an integer."""
     shift = np.clip(31 - np.frexp(scale / factor)[1], 2, 62).astype(np.int64)
     odd = 2 * levels[:, None] - 1
-    far = np.abs(odd) > _RESCALE_FIT_FAR >> (shift - 1)
-    border = np.where(far, np.where(odd > 0, _RESCALE_FIT_FAR, -_RESCALE_FIT_FAR), np.where(far, 0, odd) << (shift - 1))
+    far = np.abs(odd) > _BEYOND >> (shift - 1)
+    border = np.where(far, np.where(odd > 0, _BEYOND, -_BEYOND), np.where(far, 0, odd) << (shift - 1))
     # x M >= border at the first x that reaches the level, x M <= border - 1 at the last that does not
     low, high = _bounds(np.maximum(thresholds, least) * factor, border, thresholds <= most)
     low_too, high_too = _bounds(-np.minimum(thresholds - 1, most) * factor, 1 - border, thresholds > least)
@@ -382,16 +380,15 @@ def _bounds(x: np.ndarray, border: np.ndarray, holds: np.ndarray) -> tuple[np.nd
 #
 #     sum of x_i r_i  ~  (sum of (x_i M_i + 2^(s_i - 1)) >> s_i) / 2^f        M_i = round(r_i 2^(f + s_i))
 #
-# Each term is off by at most half a count of 2^-f for its shift, and by |x_i| 2^(-s_i - 1) of them for its
+# Each term is off by at most half a count of 2^-f for its shift, and by |x_i| 2^(-s_i - 1) counts for its
 # multiplier. With s_i as large as M_i < 2^31 allows, f is chosen so that the sum stays within 2^30.
-
 
 _BOUND = 30
 _MOST_BITS = 28
 _ROUGHLY = 2.0**-7
 
 
-@light_dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Term:
     """A term's multipliers, int64 of its ratios' shape, and the shift of its products."""
 
@@ -406,9 +403,9 @@ def fit_terms(
     most_bits: int = _MOST_BITS,
     roughly: float = _ROUGHLY,
 ) -> tuple[list[Term], int, float]:
-    """The terms x_i r_i for |x_i| <= reach_i, `count` of each summed; the bits behind the point, less than 0 if nothing
-    fits, as for infinite ratios; what the sum may be off before it is rounded, in counts. Terms that are off by no more
-    than `roughly` are products without a shift."""
+    """The terms x_i r_i for |x_i| <= reach_i, `count` of each summed; the bits behind the point, negative if nothing
+    fits, as for infinite ratios; by how much the sum may be off before it is rounded, in counts. Terms that are off by
+    no more than `roughly` are products without a shift."""
     if not all(np.isfinite(r).all() for r in ratios):
         return [Term(np.zeros(r.shape, np.int64), 0) for r in ratios], -1, math.inf
     most = count * sum(float(r.max()) * reach for r, reach in zip(ratios, reaches, strict=True))

@@ -1,11 +1,7 @@
-"""Parameters of ADD, SUB and MUL.
+"""Parameters of activations, of ADD, SUB and MUL, and of comparisons.
 
-ADD and SUB shift both operands left (8-bit by 20, int16 by 15), scale them to twice the larger input scale, add, and
-scale the sum to the result; every real multiplier is a quotient of doubles, of which twice the scale and the shifted
-one are in float32. The kernels abort at multipliers of the operands that are not within 0 and 1, so at a scale of 0 or
-infinity. int16 with power-of-two scales and `pot_scale_int16` shifts one operand right instead. MUL scales the product
-by input1 * input2 / output, in float32.
-Sources: kernels/add.cc, kernels/sub.cc, kernels/mul.cc (Prepare), kernels/internal/quantization_util.cc (CheckedLog2).
+Every real multiplier here is a quotient in float32 or of doubles, as the kernels have it. Where a kernel aborts or
+refuses a model, a ValueError says why.
 """
 
 from __future__ import annotations
@@ -28,13 +24,12 @@ from tflq.numerics.fixed_point import (
     wrapped,
 )
 
-# Activation functions of the quantized kernels: clamp ranges, multipliers, HARD_SWISH.
+# Activation functions: clamp ranges, multipliers, HARD_SWISH.
 #
 # A bounded activation is a clamp of stored values: each real bound f becomes `zero_point + round_half_away(f /
 # scale)`, the quotient in float32, within the storage type. Sources: kernels/kernel_util.cc
 # (CalculateActivationRangeQuantized), kernels/activations.cc (QuantizedReluX, LeakyReluPrepare, PreluPrepare,
 # HardSwishPrepare), kernels/internal/reference/hard_swish.h.
-
 
 BOUNDS: dict[str, tuple[float | None, float | None]] = {
     "RELU": (0.0, None),
@@ -42,7 +37,7 @@ BOUNDS: dict[str, tuple[float | None, float | None]] = {
     "RELU_N1_TO_1": (-1.0, 1.0),
     "RELU_0_TO_1": (0.0, 1.0),
 }
-"""Real bounds of the clamping activations. The quantized kernels disregard every other fused activation."""
+"""Real bounds of the clamping activations. The quantized kernels ignore every other fused activation."""
 
 
 def activation_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
@@ -58,13 +53,13 @@ def activation_range(activation: str, low: int, high: int, scale: float, zero_po
 
 
 def relu_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
-    """The same of RELU and its kin as operators of their own, which take any bound: `x86.as_int32` of it."""
+    """The same for RELU and its kin as operators of their own, which take any bound: `as_int32` of it."""
     least, greatest = (_steps(bound, scale) for bound in BOUNDS[activation])
     return _clamping(least, greatest, low, high, zero_point)
 
 
 def real_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
-    """The same of the real bounds: one that is far away is none."""
+    """The same for the real bounds: one beyond the type does not clamp."""
     ends = [low, high]
     for place, bound in enumerate(BOUNDS.get(activation, (None, None))):
         if bound is not None:
@@ -75,7 +70,7 @@ def real_range(activation: str, low: int, high: int, scale: float, zero_point: i
 
 
 def bounds_undefined(activation: str, scale: float) -> bool:
-    """Whether a bound at this scale is not within int32: its conversion is undefined in C++."""
+    """Whether int32 does not hold a bound at this scale: its conversion is undefined in C++."""
     counts = [_steps(bound, scale) for bound in BOUNDS.get(activation, (None, None))]
     return any(steps is not None and not -(2.0**31) <= steps < 2.0**31 for steps in counts)
 
@@ -90,8 +85,8 @@ def _steps(bound: float | None, scale: float) -> float | None:
 
 
 def _clamping(least: float | None, greatest: float | None, low: int, high: int, zero_point: int) -> tuple[int, int]:
-    """The type's range within the bounds. Above the greatest bound is that, as the type stores it, also where it is
-    less than the least one."""
+    """The type's range within the bounds. Where the greatest bound is below the least, it is that bound alone, as the
+    type stores it."""
     start = low if least is None else max(low, _offset(least, zero_point))
     end = high if greatest is None else min(high, _offset(greatest, zero_point))
     if start <= end:
@@ -107,7 +102,7 @@ def _offset(steps: float, zero_point: int) -> int:
 
 
 def integer_activation_range(activation: str, low: int, high: int) -> tuple[int, int]:
-    """The same for the int32 and int64 kernels, which know no scale: the bounds themselves."""
+    """The same for the int32 and int64 kernels, which have no scale: the bounds themselves."""
     least, greatest = BOUNDS.get(activation, (None, None))
     return low if least is None else int(least), high if greatest is None else int(greatest)
 
@@ -143,8 +138,8 @@ def prelu_multipliers(input_scale: float, alpha_scale: float, output_scale: floa
 
 
 def hard_swish_shift(input_scale: float) -> int:
-    """The left shift of what makes x the "reluish" factor. From 33 on what the kernel makes of it depends on whether
-    its loop is vectorized: there everything is shifted out."""
+    """The left shift of the multiplier that makes x the "reluish" factor. From 33 on the result depends on whether the
+    kernel's loop is vectorized: then everything is shifted out."""
     return _to_reluish(np.float32(input_scale) * np.float32(1 / 128)).shift
 
 
@@ -194,12 +189,22 @@ def _high_mul16(a: np.ndarray, b: int) -> np.ndarray:
 
 
 def _divide_by_pot16(x: np.ndarray, exponent: int) -> np.ndarray:
-    """gemmlowp's RoundingDivideByPOT on int16: from an exponent of 16 on its mask is -1; it gives 1 or -1 for any x."""
+    """gemmlowp's RoundingDivideByPOT on int16: from an exponent of 16 on its mask is -1 and all results are ±1."""
     return rounding_divide_by_pot(x, exponent) if exponent < 16 else np.where(x < 0, -1, 1)
 
 
 def _saturate16(x: np.ndarray) -> np.ndarray:
     return np.clip(x, -(1 << 15), (1 << 15) - 1)
+
+
+# ADD, SUB, MUL and SQUARED_DIFFERENCE.
+#
+# ADD and SUB shift both operands left (8-bit by 20, int16 by 15), scale them to twice the larger input scale, add, and
+# scale the sum to the result; the multipliers are quotients of doubles, of twice the scale and of the shifted scale,
+# which are in float32. The kernels abort at multipliers of the operands that are not between 0 and 1, so at a scale of
+# 0 or infinity. int16 with power-of-two scales and `pot_scale_int16` shifts one operand right instead.
+# Sources: kernels/add.cc, kernels/sub.cc, kernels/mul.cc (Prepare), kernels/internal/quantization_util.cc
+# (CheckedLog2).
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +231,7 @@ def addition(scale1: float, scale2: float, output_scale: float, bits: int, *, su
 
 
 def squared_difference(scale1: float, scale2: float, output_scale: float) -> Addition:
-    """The same of SQUARED_DIFFERENCE, which shifts by 7 and squares before the last multiplier.
+    """The same for SQUARED_DIFFERENCE, which shifts by 7 and squares before the last multiplier.
 
     ValueError if that is not below one. Source: kernels/squared_difference.cc.
     """
@@ -259,17 +264,18 @@ def _below_one(real: float, what: str) -> Multiplier:
 
 
 def multiplication(scale1: float, scale2: float, output_scale: float) -> Multiplier:
-    """MUL's multiplier."""
+    """MUL's multiplier: input1 * input2 / output, in float32."""
     return quantize_multiplier(float_ratio(scale1, output_scale, scale2))
 
 
 def checked_log2(scale: float) -> int | None:
-    """The exponent of a scale whose log2 is within a thousandth of an integer, computed in float32; else None."""
+    """The exponent of a scale whose log2, in float32, is within a thousandth of an integer; else None."""
     if not 0 < scale < np.inf:
         return None
-    log2 = np.log(np.float32(scale)) * np.float32(np.float32(1.0) / np.log(np.float32(2.0)))
-    exponent = round_half_away(float(log2))
-    return exponent if abs(float(log2) - exponent) < 1e-3 else None
+    f = np.float32
+    log2 = float(f(math.log(f(scale))) * (f(1) / f(math.log(2))))
+    exponent = round_half_away(log2)
+    return exponent if abs(log2 - exponent) < 1e-3 else None
 
 
 def power_of_two_shifts(scale1: float, scale2: float, output_scale: float) -> tuple[int, int] | None:
@@ -286,7 +292,7 @@ def power_of_two_shifts(scale1: float, scale2: float, output_scale: float) -> tu
     return shifts
 
 
-# What the comparison kernels compare: (x - zero_point) << 8, times the scale, as int32.
+# Comparisons: the kernels compare (x - zero_point) << 8, times the scale, as int32.
 #
 #     scale = 0    the kernels abort
 #     scale < 1    MultiplyByQuantizedMultiplierSmallerThanOneExp: rounded twice, half up, then half away from zero
@@ -294,13 +300,11 @@ def power_of_two_shifts(scale1: float, scale2: float, output_scale: float) -> tu
 #     scale > 1    -1 below zero, else 1
 #     infinite     0
 #
-# Above 1 the second rounding divides by a power of two of a negative exponent, a shift that C++ leaves undefined.
-# What runs is the shift to the sign, plus one where x is not negative, as long as the shift modulo 32 leaves nothing
-# but the sign. From there on (`unsettled`) the kernels' vector and scalar code differ, and which one runs differs
-# among interpreters. Source: kernels/comparisons.cc (QuantizeMultiplier, ComparisonQuantized),
-# kernels/internal/reference/comparisons.h (ComparisonWithScaling), kernels/internal/common.h, gemmlowp's
-# RoundingDivideByPOT.
-
+# Above 1 the second rounding divides by a power of two of a negative exponent, a shift that C++ leaves undefined. What
+# runs is the shift to the sign, plus one from 0 up, as long as the shift modulo 32 leaves only the sign. From there on
+# (`unsettled`) the kernels' vector and scalar code differ, and interpreters differ in which one runs. Sources:
+# kernels/comparisons.cc (QuantizeMultiplier, ComparisonQuantized), kernels/internal/reference/comparisons.h
+# (ComparisonWithScaling), kernels/internal/common.h, gemmlowp's RoundingDivideByPOT.
 
 COMPARISONS: Final[dict[str, Callable[..., Any]]] = {
     "EQ": np.equal,
@@ -310,7 +314,7 @@ COMPARISONS: Final[dict[str, Callable[..., Any]]] = {
     "LE": np.less_equal,
     "LT": np.less,
 }
-"""Of two arrays, by StableHLO's name of the direction."""
+"""Comparisons of two arrays, by StableHLO's name of the direction."""
 
 LEFT_SHIFT = 8
 
@@ -328,7 +332,7 @@ def unsettled(scale: float, bits: int) -> bool:
 
 
 def compared(x: np.ndarray, scale: float) -> np.ndarray:
-    """What the kernel compares of stored integers less their zero point. ValueError as `comparison_multiplier`."""
+    """What the kernel compares, of stored integers less their zero point. ValueError as `comparison_multiplier`."""
     multiplier = comparison_multiplier(scale)
     if multiplier.shift > 0:
         return np.where(x < 0, -1, 1).astype(np.int32)

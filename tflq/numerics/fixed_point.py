@@ -6,22 +6,25 @@ Applying it to an int32 rounds twice (the default build of the kernels):
     v   = floor((x * 2^max(shift, 0) * M + 2^30) / 2^31)           saturating rounding doubling high multiply
     out = (v + 2^(e - 1) - [v < 0]) >> e        e = max(-shift, 0)  rounding divide by a power of two, half away
 
-Any double has a `Multiplier`: 0, infinities and what is not a number are multiplied by as 0 (the conversion of an
-infinity to int64 leaves nothing in the low 32 bits). From 2^31 on the left shift is 32 and more, undefined in C++
-(`left_shift`).
+Every double has a `Multiplier`: infinities and NaN count as 0 (an infinity converted to int64 leaves nothing in the
+low 32 bits). From 2^31 on the left shift is 32 or more, which C++ leaves undefined.
 
-TOSA's RESCALE with DOUBLE_ROUND is the same number for a total right shift of `31 - shift`: for x < 0 and e > 0 both
+TOSA's RESCALE with DOUBLE_ROUND gives the same for a total right shift of `31 - shift`: for x < 0 and e > 0 both
 are floor((x*M + 2^(30+e) - 2^30) / 2^(31+e)), for x >= 0 floor((x*M + 2^(30+e) + 2^30) / 2^(31+e)).
 An int64 accumulator (16x8 convolutions) is multiplied by the multiplier reduced to 16 bits and rounds once, half up.
 
 Sources: kernels/internal/quantization_util.cc (QuantizeMultiplier), kernels/internal/common.cc
 (MultiplyByQuantizedMultiplier), TOSA 1.0 specification, RESCALE.
+
+What C++ leaves undefined is here what compiled kernels do on x86-64: shift counts are taken modulo the register's size,
+a float that int32 does not hold becomes -2^31, and sums and products in int32 keep their low 32 bits. BUILTIN_REF of
+ai-edge-litert 2.1.6 and 2.3.0 and of tensorflow-cpu 2.20 and 2.21 agree on it (docs/exceptions.md; measured for
+multipliers from 2^-40 to 2^127).
 """
 
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -30,25 +33,21 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-# Ways of rounding to an integer, and RESCALE with each of them.
+# Rounding to integers.
 #
 #     half_away     to nearest, halves away from zero      half_up       to nearest, halves up
 #     half_even     to nearest, halves to even             toward_zero   the integer part
 #
-# A rounding is floor, and 1 where these say so of the half bit h, the bits below it (sticky) and the sign:
+# With h the half bit and "sticky" the bits below it, each is floor plus one where
 #
 #     half_up  h      half_away  h and (sticky or not negative)      half_even  h and (sticky or odd)
 #     toward_zero  negative and (h or sticky)
-#
-# The product of RESCALE, v * multiplier, has up to 63 bits; here it is in five limbs of 15 bits, the last one signed,
-# so that int32 holds every step.
-
 
 Rounding: TypeAlias = Literal["half_away", "half_up", "half_even", "toward_zero"]
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 
 LIMB = 15
-"""Bits of a limb."""
+"""Bits of a limb: the product of RESCALE has up to 63 bits, and in five limbs int32 holds every step."""
 
 
 def limbs(multiplier: npt.ArrayLike) -> list[np.ndarray]:
@@ -77,7 +76,7 @@ def rescale_rounded(x: np.ndarray, multiplier: npt.ArrayLike, shift: npt.ArrayLi
 
 
 def round_float(x: np.ndarray, rounding: Rounding) -> np.ndarray:
-    """Floats rounded to whole ones, in their precision."""
+    """Floats rounded to integers, in their precision."""
     if rounding == "toward_zero":
         return np.trunc(x)
     if rounding == "half_away":
@@ -107,36 +106,27 @@ def saturated(x: npt.ArrayLike, low: int, high: int) -> np.ndarray:
     return np.where(above, wide(high), np.where(whole < low, wide(low), kept))
 
 
-# What x86-64 makes of what C++ leaves undefined, where compiled kernels come to it.
-#
-#     shift of an int32 to the left by n    n modulo 32
-#         RoundingDivideByPOT by 2^n,           shifts by n modulo 32; the mask of the remainder has n modulo 64 bits,
-#     so that
-#         n < 0 or n > 31                   from 32 to 63 all of x is remainder, which adds one from 0 up
-#     a float as int32                      -2^31 where int32 does not hold it, and for what is not a number
-#     sums and products in int32            the low 32 bits
-#
-# Measured on the wheels of ai-edge-litert 2.1.6 and 2.3.0 and of tensorflow-cpu 2.20 and 2.21, which agree
-# (docs/exceptions.md).
-
+# What x86-64 does where C++ leaves it undefined.
 
 LANES = 4
-"""Elements that a loop over int32 handles at once; what is left over at its end is handled one by one."""
+"""Elements that a loop over int32 handles at once; the rest at its end is handled one by one."""
 
 
 def left_shift(shift: npt.ArrayLike) -> np.ndarray:
-    """The bits that an int32 is shifted to the left by, for left shifts; 0 for right ones."""
+    """The bits by which an int32 is shifted left: modulo 32, and 0 for right shifts."""
     return np.maximum(np.asarray(shift, np.int64), 0) & 31
 
 
 def divide_by_pot(x: np.ndarray, exponent: npt.ArrayLike) -> np.ndarray:
-    """RoundingDivideByPOT of integers within int32 by any exponent, element by element; the dtype stays. From 0 to 31:
-    round(x / 2^exponent), half away from zero."""
-    wide, e = x.astype(np.int64), np.asarray(exponent, np.int64) & 63
+    """RoundingDivideByPOT of integers within int32 by any exponent, element by element; the dtype stays.
+
+    From 0 to 31 it is `rounding_divide_by_pot`. Beyond that the shift counts modulo 32, and the mask of the remainder
+    modulo 64: from 32 to 63 all of x is remainder, which adds one from 0 up.
+    """
+    e = np.asarray(exponent, np.int64) & 63
     bits = e & 31
-    half = np.where(bits > 0, np.int64(1) << np.maximum(bits - 1, 0), 0)
-    rounded = (wide + half - ((wide < 0) & (bits > 0))) >> bits
-    return np.where(e & 32, (wide >> bits) + (wide >= 0), rounded).astype(x.dtype)
+    masked = (x.astype(np.int64) >> bits) + (x >= 0)
+    return np.where(e & 32, masked, rounding_divide_by_pot(x, bits)).astype(x.dtype)
 
 
 def as_int32(x: npt.ArrayLike) -> np.ndarray:
@@ -151,6 +141,9 @@ def wrapped(x: npt.ArrayLike) -> np.ndarray:
     return np.asarray(x, np.int64).astype(np.int32).astype(np.int64)
 
 
+# Multipliers, and the kernels' multiplication by them.
+
+
 class Multiplier(NamedTuple):
     """A real multiplier `mantissa * 2^(shift - 31)`; `shift` is positive to the left."""
 
@@ -158,9 +151,14 @@ class Multiplier(NamedTuple):
     shift: int
 
 
+def round_half_away(x: float) -> int:
+    """std::round of a finite double."""
+    return math.floor(abs(x) + 0.5) * (1 if x >= 0 else -1) if abs(x) < 2**52 else int(x)
+
+
 def quantize_multiplier(real: float) -> Multiplier:
-    """The `Multiplier` of a double, as the kernels make it: the nearest; 0 if it needs a right shift above 31,
-    and for what is infinite or not a number."""
+    """The `Multiplier` nearest to a double, as the kernels make it: 0 if it needs a right shift above 31, and for
+    infinities and NaN."""
     fraction, shift = math.frexp(real if math.isfinite(real) else 0)
     fixed = round_half_away(fraction * 2.0**31)
     if fixed == 1 << 31:
@@ -174,7 +172,7 @@ def quantize_multipliers(reals: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     fraction, exponent = np.frexp(np.where(np.isfinite(reals), reals, 0))
     scaled = fraction * 2.0**31
     fixed = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled).astype(np.int64)  # exact: |scaled| < 2^52
-    carry = fixed == 1 << 31  # of a negative multiplier -2^31 is kept: int32 holds it
+    carry = fixed == 1 << 31  # -2^31 stays: int32 holds it
     fixed = fixed >> carry
     shift = exponent + carry
     vanishing = (shift < -31) | (fixed == 0)
@@ -191,11 +189,19 @@ def require_defined(shifts: npt.ArrayLike) -> None:
 
 
 def quotient(numerator: float, denominator: float) -> float:
-    """A quotient of doubles, also by 0."""
+    """A quotient of doubles; by 0 it is infinite or NaN."""
     if denominator:
         return float(numerator) / float(denominator)
     with np.errstate(all="ignore"):
         return float(np.float64(numerator) / np.float64(denominator))
+
+
+def ratio_multiplier(input_scale: float, output_scale: float) -> Multiplier:
+    """input / output of float32 scales, in double: of QUANTIZE between integers and of SUM.
+
+    Sources: kernels/quantize.cc (Prepare), kernels/reduce.cc (PrepareMeanOrSum).
+    """
+    return quantize_multiplier(quotient(input_scale, output_scale))
 
 
 def saturating_rounding_doubling_high_mul(a: np.ndarray, b: npt.ArrayLike) -> np.ndarray:
@@ -212,8 +218,7 @@ def rounding_divide_by_pot(x: np.ndarray, exponent: npt.ArrayLike) -> np.ndarray
 
 
 def multiply(x: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike) -> np.ndarray:
-    """MultiplyByQuantizedMultiplier of an int32 array; mantissa and shift broadcast to it. The left shift wraps; shifts
-    of more than 31 are as `tflq.numerics.fixed_point` has them."""
+    """MultiplyByQuantizedMultiplier of an int32 array; mantissa and shift broadcast to it. The left shift wraps."""
     shift = np.asarray(shift, np.int64)
     left, right = left_shift(shift), np.maximum(-shift, 0)
     shifted = (x.astype(np.int64) << left).astype(np.int32)
@@ -252,167 +257,14 @@ def rescale(
     return out
 
 
-def round_half_away(x: float) -> int:
-    """std::round of a finite double."""
-    return math.floor(abs(x) + 0.5) * (1 if x >= 0 else -1) if abs(x) < 2**52 else int(x)
-
-
-# Requantization of 8-bit values in float, as CONCATENATION's reference kernel does it for operands of other scales,
-# and of what the stored integers stand for, rounded half away from zero.
+# Scaling where the arithmetic leaves its types.
 #
-#     stored = clamp(round_half_away(float32(q) * s + bias) + zero_point_out)
-#     s = scale_in * (1 / scale_out), bias = -zero_point_in * s
+#     int32     x * 2^left wraps; what is then scaled by M / 2^31 wraps where the zero point is added
+#     int64     the low 32 bits of (x * m + 2^((t - 1) mod 64)) >> (t mod 64), t = 15 - left, m the multiplier reduced
+#               to 16 bits; product and sum wrap
+#     float64   a quotient that int32 does not hold is -2^31, which wraps where the zero point is added
 #
-# all in float32, then int32 (`tflq.numerics.fixed_point`). Source: kernels/internal/reference/concatenation.h
-# (ConcatenationWithScaling).
-
-
-def requantize_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> np.ndarray:
-    """The requantized value of each of the 256 values of an 8-bit `dtype`, smallest first."""
-    info = np.iinfo(dtype)
-    f = np.float32
-    with np.errstate(all="ignore"):
-        scale = f(scale_in) * (f(1) / f(scale_out))
-        bias = f(-zero_in) * scale
-        real = np.arange(info.min, info.max + 1).astype(f) * scale + bias
-        rounded = half_away(real)
-    return np.clip(wrapped(as_int32(rounded) + zero_out), info.min, info.max).astype(dtype)
-
-
-def real_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> np.ndarray:
-    """The nearest stored value of each value of an 8- or 16-bit `dtype`, smallest first, clamped to the same dtype."""
-    info = np.iinfo(dtype)
-    ratio = quotient(scale_in, scale_out)
-    steps = np.arange(info.min, info.max + 1) - zero_in
-    with np.errstate(invalid="ignore"):
-        real = np.where((steps == 0) | (ratio != ratio), 0.0, steps * ratio)
-    rounded = np.sign(real) * np.floor(np.abs(real) + 0.5)
-    return np.clip(rounded + zero_out, info.min, info.max).astype(dtype)
-
-
-def rescaled_value(stored: int, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> int:
-    """The stored value of the same real value under other parameters, rounded half away from zero, not clamped."""
-    counts = quotient((stored - zero_in) * scale_in, scale_out)
-    if counts != counts:
-        return zero_out
-    return (round_half_away(counts) if abs(counts) < 2.0**53 else int(np.sign(counts)) << 53) + zero_out
-
-
-# LOGISTIC and TANH of the recurrent kernels: gemmlowp's fixed point in 16 bits, as tables of every int16.
-#
-# The argument has a number of integer bits (Qk.(15-k)), the result has none (Q0.15). exp of a value x <= 0 is a
-# polynomial on [-1/4, 0), times exp(-2^k) for each bit that x has above; 1 / (1 + e) and (1 - e) / (1 + e) are three
-# Newton steps from 48/17 - 32/17 * (1 + e) / 2, in Q2.13. Sums wrap in 16 bits; products are round(a * b / 2^15).
-#
-# Sources: kernels/internal/reference/portable_tensor_utils.cc (PortableApplySigmoid, PortableApplyTanh), gemmlowp
-# fixedpoint/fixedpoint.h (logistic, tanh and what they call, for int16).
-
-
-LOGISTIC_BITS = 3
-"""Integer bits of a gate before its activation."""
-_ONE = 32767  # in Q0.15
-
-
-def _constant(q31: int) -> int:
-    """A constant that the source gives in 32 bits."""
-    return int(rounding_divide_by_pot(np.asarray(q31, np.int32), 16))
-
-
-_EXP_OF_EIGHTH = _constant(1895147668)
-_THIRD = _constant(715827883)
-_EXP_OF_POWERS = tuple(map(_constant, (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)))
-_NEWTON_OFFSET = _constant(1515870810)  # 48 / 17 in Q2.13
-_NEWTON_SLOPE = _constant(-1010580540)  # -32 / 17
-_NEWTON_ONE = 1 << 13
-
-
-def _wrapped(x: np.ndarray) -> np.ndarray:
-    """What 16 bits hold of int32 values."""
-    return x.astype(np.int16).astype(np.int32)
-
-
-def _product(a: np.ndarray, b: np.ndarray | int) -> np.ndarray:
-    return np.minimum((a * b + (1 << 14)) >> 15, 32767)
-
-
-def _saturated(x: np.ndarray) -> np.ndarray:
-    return np.clip(x, -32768, 32767)
-
-
-def _exponential(x: np.ndarray, bits: int) -> np.ndarray:
-    """exp of x <= 0 with that many integer bits, in Q0.15."""
-    fraction = 15 - bits
-    quarter = 1 << (fraction - 2)
-    within = (x & (quarter - 1)) - quarter
-    a = (within << bits) + (1 << 12)
-    square = _product(a, a)
-    fourth = rounding_divide_by_pot(_product(square, square), 2)
-    tail = rounding_divide_by_pot(_product(fourth + _product(square, a), _THIRD) + square, 1)
-    result = _saturated(_EXP_OF_EIGHTH + _product(_wrapped(a + tail), _EXP_OF_EIGHTH))
-    remainder = _wrapped(within - x)
-    for k, factor in zip(range(-2, bits), _EXP_OF_POWERS, strict=False):
-        result = np.where(remainder & (1 << (fraction + k)), _product(result, factor), result)
-    if bits > 5:
-        result = np.where(x < -(1 << (20 - bits)), 0, result)
-    return np.where(x == 0, _ONE, result)
-
-
-def _newton(e: np.ndarray) -> np.ndarray:
-    """2 / (1 + e) for e in Q0.15, in Q2.13."""
-    half = (e + _ONE + 1) >> 1
-    x = _wrapped(_NEWTON_OFFSET + _product(half, _NEWTON_SLOPE))
-    for _ in range(3):
-        rest = _wrapped(_NEWTON_ONE - _product(half, x))
-        x = _wrapped(x + _saturated(_product(x, rest) << 2))
-    return x
-
-
-def _every() -> np.ndarray:
-    return np.arange(-32768, 32768, dtype=np.int32)
-
-
-@cache
-def logistic_table() -> np.ndarray:
-    """1 / (1 + exp(-x)) in Q0.15 of every x in Q3.12, the least first."""
-    x = _every()
-    positive = _saturated(_newton(_exponential(-np.abs(x), LOGISTIC_BITS)) << 1)
-    negative = _ONE - positive
-    return np.where(x == 0, 1 << 14, np.where(x > 0, positive, negative)).astype(np.int16)
-
-
-@cache
-def tanh_table(bits: int) -> np.ndarray:
-    """tanh(x) in Q0.15 of every x with that many integer bits, 0 to 6, the least first."""
-    if not 0 <= bits <= 6:
-        raise ValueError(f"TANH of {bits} integer bits: the kernels have 0 to 6")
-    x = _every()
-    e = _exponential(-np.abs(x), bits + 1)
-    magnitude = _saturated(_wrapped(_newton(e) - _NEWTON_ONE) << 2)
-    return np.where(x == 0, 0, np.where(x < 0, _wrapped(-magnitude), magnitude)).astype(np.int16)
-
-
-# QUANTIZE between integer types: the multiplier input / output, in double. Source: kernels/quantize.cc (Prepare).
-
-
-def requantize_multiplier(input_scale: float, output_scale: float) -> Multiplier:
-    """input_scale / output_scale of float32 scales."""
-    return quantize_multiplier(quotient(input_scale, output_scale))
-
-
-# What the kernels' rescaling gives where its arithmetic leaves its types.
-#
-#         int32     x * 2^left wraps, left modulo 32; what is then scaled by M / 2^31 wraps where the zero point is
-#     added
-#     int64     the low 32 bits of (x * m + 2^((t - 1) mod 64)) >> (t mod 64), t = 15 - left, m the multiplier
-# reduced to
-#               16 bits; product and sum wrap
-#     float64   (int32) of a quotient that int32 does not hold is -2^31, which wraps where the zero point is added
-#
-# C++ leaves all of this undefined but for the low 32 bits. It is what x86-64 computes: shifts modulo the register's
-# size, conversions that do not fit the least integer. BUILTIN_REF of ai-edge-litert 2.1 and 2.3 and of TensorFlow
-# 2.20 and 2.21 agree on it (measured, multipliers from 2^-40 to 2^127). Sources: kernels/internal/common.cc
-# (MultiplyByQuantizedMultiplier), internal/reference/integer_ops/fully_connected.h.
-
+# Sources: kernels/internal/common.cc (MultiplyByQuantizedMultiplier), internal/reference/integer_ops/fully_connected.h.
 
 _I31 = 1 << 31
 _I63 = 1 << 63
@@ -449,7 +301,7 @@ def _leaves_wide(low: int, high: int, multiplier: int, left: int) -> bool:
 
 
 def leaves_int32(low: np.ndarray, high: np.ndarray, mantissa: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """Whether int32 sums of [low, high], shifted to the left, can leave int32: bool [C] or [1], operands int [C]."""
+    """Whether int32 sums of [low, high], shifted left, can leave int32: bool [C] or [1], operands int [C]."""
     if left.max(initial=0) <= 0 and low.min(initial=0) >= -_I31 and high.max(initial=0) < _I31:
         return np.zeros(1, bool)
     far = (left > 31) & ((low != 0) | (high != 0))
@@ -459,10 +311,10 @@ def leaves_int32(low: np.ndarray, high: np.ndarray, mantissa: np.ndarray, left: 
 
 
 def leaves_float(scale: npt.ArrayLike, zero_point: int) -> np.ndarray:
-    """The least magnitude int64 [C] of sums from which round_half_away(double(x) * scale) + zero_point leaves int32 on
-    the side where the kernel then gives the other end: of sums above 0 for a zero point from 0 up, else below 0.
+    """The least magnitude of a sum, int64 [C], at which round_half_away(double(x) * scale) + zero_point leaves int32 on
+    the side where the kernel then gives the other end: above 0 for a zero point from 0 up, else below 0.
 
-    2^63 - 1 where there is none; 0 of a scale that is infinite or not a number, by which all sums leave it.
+    2^63 - 1 where no sum does; 0 for a scale that is infinite or NaN, with which all do.
     """
     d = np.atleast_1d(np.asarray(scale, np.float64))
     bound = _I31 - zero_point - 0.5 if zero_point >= 0 else _I31 + zero_point + 0.5
@@ -473,3 +325,44 @@ def leaves_float(scale: npt.ArrayLike, zero_point: int) -> np.ndarray:
             inside = middle.astype(np.float64) * d < bound
             low, high = np.where(inside, np.minimum(middle + 1, high), low), np.where(inside, high, middle)
     return high
+
+
+# The same real value under other parameters.
+
+
+def requantize_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> np.ndarray:
+    """CONCATENATION's requantized value of each of the 256 values of an 8-bit `dtype`, smallest first.
+
+        stored = clamp(round_half_away(float32(q) * s + bias) + zero_point_out)
+        s = scale_in * (1 / scale_out), bias = -zero_point_in * s
+
+    all in float32, then int32. Source: kernels/internal/reference/concatenation.h (ConcatenationWithScaling).
+    """
+    info = np.iinfo(dtype)
+    f = np.float32
+    with np.errstate(all="ignore"):
+        scale = f(scale_in) * (f(1) / f(scale_out))
+        bias = f(-zero_in) * scale
+        real = np.arange(info.min, info.max + 1).astype(f) * scale + bias
+        rounded = half_away(real)
+    return np.clip(wrapped(as_int32(rounded) + zero_out), info.min, info.max).astype(dtype)
+
+
+def rescaled_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> np.ndarray:
+    """The stored value of the same real value for each value of an 8- or 16-bit `dtype`, smallest first, rounded half
+    away from zero and clamped."""
+    info = np.iinfo(dtype)
+    ratio = quotient(scale_in, scale_out)
+    steps = np.arange(info.min, info.max + 1) - zero_in
+    with np.errstate(invalid="ignore"):
+        real = np.where((steps == 0) | (ratio != ratio), 0.0, steps * ratio)
+    rounded = np.sign(real) * np.floor(np.abs(real) + 0.5)
+    return np.clip(rounded + zero_out, info.min, info.max).astype(dtype)
+
+
+def rescaled_value(stored: int, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> int:
+    """The stored value of the same real value under other parameters, rounded half away from zero, not clamped."""
+    counts = quotient((stored - zero_in) * scale_in, scale_out)
+    if counts != counts:
+        return zero_out
+    return (round_half_away(counts) if abs(counts) < 2.0**53 else int(np.sign(counts)) << 53) + zero_out

@@ -1,14 +1,14 @@
-"""Which constants a line of float32 numbers leaves: what two roundings make of it, exactly.
+"""Lines of float32 numbers: which constants their roundings leave, exactly; and two uses of it.
 
     gain * ((x - a) * m + r)        three products and sums in float32, each rounded on its own
 
 reaches the level n where the sum reaches a float32 number S(n), the least one whose product by the gain rounds to n or
-more; so where (x - a) * m, rounded, and r add up to the middle between S(n) and the float32 number below it. For a
-gain, an m and an a each threshold is a bound of r, then: with x the least accumulator of a level from below, with the
-greatest one that is less from above. Between the greatest of the ones and the least of the others r is free.
+more: where (x - a) * m, rounded, and r add up to the middle between S(n) and the float32 number below it. So for a
+gain, an m and an a each threshold bounds r: the least accumulator of a level from below, the greatest one before it
+from above. Between the greatest of the lower bounds and the least of the upper ones r is free.
 
-The bounds that are met last are those of the thresholds that a line of real numbers passes most closely (`Tight`). Few
-of them stand for all while one looks for a line.
+The hardest bounds are those of the thresholds that a line of real numbers passes most closely (`Tight`). A few of them
+stand for all during the search.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tflq.numerics.float_thresholds import float_steps, from_steps
 
 _TIGHT = 24  # of the thresholds of each side
 _STEEPER = 2.0**-26
-_LITTLE = 2.0**-47  # less than what sums and bounds differ by, if they do
+_LITTLE = 2.0**-47  # less than any difference of sums and bounds
 _COLUMNS = 1024  # lines whose thresholds stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What f has to meet: float64 [L, C] each, from `reached` on at least `level` ([L, 1]), and below it at `missed`;
-    NaN where the range has no such accumulator."""
+    """What f must meet: at least `level` ([L, 1]) from `reached` on and less at `missed`, float64 [L, C]; NaN where the
+    range has no such accumulator."""
 
     level: np.ndarray
     reached: np.ndarray
@@ -40,8 +40,8 @@ class Steps:
     def of(
         cls, thresholds: np.ndarray, below: np.ndarray | None, low: np.ndarray, high: np.ndarray, bottom: int
     ) -> Steps:
-        """T(1) ... T(L) int64 [L, C] on [low, high] int64 [C], for levels from `bottom` + 1 on. `below` are the
-        greatest accumulators below each threshold, if that is not one less."""
+        """T(1) ... T(L) int64 [L, C] on [low, high] int64 [C], for levels from `bottom` + 1 on. `below`: the greatest
+        accumulators below each threshold, if they are not one less."""
         level = np.arange(bottom + 1.0, bottom + 1.0 + thresholds.shape[0])[:, None]
         if (thresholds[0] > low).all() and (thresholds[-1] <= high).all():
             reached = thresholds.astype(np.float64)
@@ -54,8 +54,8 @@ class Steps:
         return Steps(self.level, self.reached.take(some, 1), self.missed.take(some, 1))
 
     def room(self, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What each threshold leaves to the offset of a line, in levels, [L, C] each: at least the one, and less than
-        the other; infinite where there is none."""
+        """The bounds that each threshold sets to the offset of a line, in levels, [L, C] each: at least the first, and
+        less than the second; infinite where there is no bound."""
         sides = []
         for x, end, free in ((self.reached, -1, -np.inf), (self.missed, 0, np.inf)):
             offset = x * -slope
@@ -66,7 +66,7 @@ class Steps:
         return sides[0], sides[1]
 
     def split(self, at_least: np.ndarray, below: np.ndarray, *, odd: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The same [L, S, C] for accumulators of either sign alone; S is 1 if a line is not odd."""
+        """The same for each sign of accumulators, [L, S, C]; S is 1 for lines that are not odd."""
         if not odd:
             return at_least[:, None], below[:, None]
         sides: list[np.ndarray] = []
@@ -81,27 +81,27 @@ class Steps:
 
 
 class Tight(NamedTuple):
-    """Thresholds of C lines: accumulators float64 [2, K, S, C], and which of the levels they belong to, int64. The
-    first of two are to reach it, the others not to; L and L + 1 stand for levels that all reach, and none."""
+    """Thresholds of C lines: accumulators float64 [2, K, S, C], and the index of their level, int64. The first of the
+    two must reach it, the second must not; L and L + 1 stand for levels that all reach, and that none does."""
 
     x: np.ndarray
     n: np.ndarray
 
     @classmethod
     def of(cls, steps: Steps, slope: np.ndarray, *, odd: bool, most: int = _TIGHT) -> Tight:
-        """The thresholds of each side, `most` at most, that leave a line of a slope the least room. Where rounding half
-        away leaves none to all, those count that do so to a line that climbs a little more: it is one."""
+        """The thresholds of each side, `most` at most, that leave a line of a slope the least room. They are taken for
+        a line that climbs a little more: rounding half away may leave the slope itself none."""
         places: list[np.ndarray] = []
-        found: list[np.ndarray] = []
+        accumulators: list[np.ndarray] = []
         sides = steps.split(*steps.room(slope * (1 + _STEEPER)), odd=odd)
         for x, room in zip((steps.reached, steps.missed), (-sides[0], sides[1]), strict=True):
             n = np.broadcast_to(np.arange(room.shape[0])[:, None, None], room.shape)
             if room.shape[0] > most:
                 n = np.argpartition(room, most, axis=0)[:most]
             free = np.isinf(np.take_along_axis(room, n, 0))
-            found.append(np.where(free, 0.0, np.take_along_axis(x[:, None], n, 0)))
+            accumulators.append(np.where(free, 0.0, np.take_along_axis(x[:, None], n, 0)))
             places.append(np.where(free, room.shape[0] + len(places), n))
-        return cls(np.stack(found), np.stack(places))
+        return cls(np.stack(accumulators), np.stack(places))
 
     def columns(self, some: np.ndarray) -> Tight:
         return Tight(self.x.take(some, -1), self.n.take(some, -1))
@@ -119,20 +119,20 @@ class Tight(NamedTuple):
         """The widest of B lines of each channel: a float64 [B or 1, C], m float32 [B, C], and `level_bounds` with the
         index of each line's gain [B, C]."""
         count, levels = m.shape[0], bounds.shape[1]
-        made = []
+        parts = []
         for at in range(0, m.shape[1], max(1, _COLUMNS // count)):
             some = slice(at, at + max(1, _COLUMNS // count))
             product = (self.x[..., None, some] - a[:, some]).astype(np.float32)
             product = product * m[:, some]
             room = bounds.ravel().take(self.n[..., None, some] + gain[:, some] * levels, mode="clip")
             room -= product
-            made.append(Lines.widest(room[0].max(0), room[1].min(0), m[:, some].astype(np.float64)))
-        return Lines(*(np.concatenate(v, -1) for v in zip(*made, strict=True)))
+            parts.append(Lines.widest(room[0].max(0), room[1].min(0), m[:, some].astype(np.float64)))
+        return Lines(*(np.concatenate(v, -1) for v in zip(*parts, strict=True)))
 
 
 class Lines(NamedTuple):
-    """Of each channel's lines the one that leaves most room: which it is, int64 [C]; whether it leaves any; and numbers
-    that are added to its products, float32 [C]: c, and e for positive accumulators, -e for negative ones before c."""
+    """The line of each channel that leaves most room: its index, int64 [C]; whether it leaves any; and what is added to
+    its products, float32 [C]: c, and before it e for positive accumulators and -e for negative ones."""
 
     best: np.ndarray
     any: np.ndarray
@@ -141,8 +141,8 @@ class Lines(NamedTuple):
 
     @classmethod
     def widest(cls, at_least: np.ndarray, below: np.ndarray, m: np.ndarray) -> Lines:
-        """Of lines that leave [at_least, below) to what is added, float64 [S, B, C]. An interval without one of its
-        ends is as long as an accumulator; a side without any is like the other."""
+        """The widest of lines that leave the interval [at_least, below) for what is added, float64 [S, B, C]. An
+        interval that lacks an end is as long as an accumulator; a side that lacks both is like the other."""
         if len(at_least) == 2:
             free = np.isinf(at_least) & np.isinf(below)
             at_least, below = (np.where(free, v[::-1], v) for v in (at_least, below))
@@ -162,15 +162,15 @@ class Lines(NamedTuple):
 
 
 def _inside(at_least: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """A float32 number of each interval, near its middle; of one that holds none, a number beside it."""
+    """A float32 number in each interval, near its middle; next to it if it holds none."""
     c = ((at_least + below) / 2).astype(np.float32)
     c = np.where(c < at_least, np.nextafter(c, np.float32(np.inf)), c)
     return np.where(c >= below, _before(c), c)
 
 
 def _two_sided(at_least: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """c and e with c + e, rounded, in the first of two intervals and c - e in the second, if that is not by chance
-    impossible: float32."""
+    """c and e, float32, with c + e, rounded, in the first of two intervals and c - e in the second, if such numbers are
+    found."""
     middle = ((at_least + below).sum(0) / 4).astype(np.float32)
     c, e, done = middle, np.zeros_like(middle), np.zeros(middle.shape, bool)
     for tried in (middle, _before(middle), np.nextafter(middle, np.float32(np.inf))):
@@ -187,9 +187,9 @@ def _two_sided(at_least: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def level_bounds(levels: np.ndarray, gains: np.ndarray) -> np.ndarray:
-    """What the sum of real numbers is at least where its product by a gain reaches a level: float64 [G, L + 2] of whole
-    numbers [L] and float32 gains [G], and two bounds that all meet, and none. Ties of rounding go to the even number:
-    to a whole one; to S, or what is below it, and then the bound is a little more than that tie."""
+    """The least real sum whose product by a gain reaches a level: float64 [G, L + 2] for whole numbers [L] and float32
+    gains [G], then a bound that all meet, and one that none meets. Ties of rounding go to the even number: S itself, or
+    the number below it, and then the bound is a little above the tie."""
     edge = np.where(levels == 0, 0.0, (levels + _before(levels).astype(np.float64)) / 2)
     factor = gains.astype(np.float64)[:, None]
     least = (edge / factor).astype(np.float32)
@@ -203,15 +203,14 @@ def _before(x: np.ndarray) -> np.ndarray:
     return np.nextafter(x.astype(np.float32), np.float32(-np.inf))
 
 
-# Sums of products of whole numbers in float32: exact in any order while no partial sum reaches 2^24.
+# Sums of products of integers in float32: exact in any order while no partial sum reaches 2^24.
 #
-# A partial sum has some of the products and not the others. Let the weights that meet inputs in [low, high] add up to
-# p where they are positive, and to n where they are negative. Then
+# A partial sum has some of the products and not the others. For inputs in [low, high] let the positive weights add up
+# to p, and the negative ones to n. Then
 #
 #     min(low, 0) p + max(high, 0) n  <=  any partial sum  <=  max(high, 0) p + min(low, 0) n
 #
-# and a bias is in it or not. Inputs of one sign reach about half as far as their magnitudes say.
-
+# and a bias is in it or not. Inputs of one sign reach about half as far as their magnitudes suggest.
 
 EXACT: Final = 1 << 24
 """Integers below it in magnitude are exact in float32."""
@@ -227,12 +226,13 @@ class ProductBounds(NamedTuple):
 
     @classmethod
     def of(cls, positive: np.ndarray, negative: np.ndarray, low: int, high: int) -> ProductBounds:
-        """Of sums of weights by sign [O, I], and of inputs in [low, high]."""
+        """From sums of weights by sign [O, I], and for inputs in [low, high]."""
         below, above = min(low, 0), max(high, 0)
         return cls(positive * below + negative * above, positive * above + negative * below)
 
     def runs(self, bias: np.ndarray | float = 0.0) -> list[slice] | None:
-        """As few runs of inputs as make all partial sums of each exact; the first one's have the bias [O], too."""
+        """The fewest runs of inputs whose partial sums are all exact; the first run has the bias [O], too. None if
+        there are too many."""
         ends = self.least.sum(1) + np.minimum(bias, 0), self.most.sum(1) + np.maximum(bias, 0)
         if self.least.shape[1] and max(-ends[0].min(initial=0), ends[1].max(initial=0)) < EXACT:
             return [slice(0, self.least.shape[1])]
@@ -253,20 +253,19 @@ class ProductBounds(NamedTuple):
 #     u = relu(h - x)                       the convolution's own: weights with the other sign, h in the bias
 #     f(x) = floor(relu(c - u * m))         MUL, ADD with RELU, FLOOR
 #
-# h is where the last level has been reached, so the first rectifier ends the levels above, the second one below:
+# h is where the last level has been reached, so the first rectifier ends the levels above and the second one below:
 # neither a clamp nor the product that undoes its scale is needed. f is monotone in x for m >= 0, so it equals the
 # requantization of `tflq.numerics.float_requantize` if f(T(n)) has reached n and f(T(n) - 1) has not, and the same at
 # the ends.
 #
-# m is what it is, there is no gain to choose; h is any whole number before the line reaches a further level. So some
-# are tried, and c in the middle of what they leave (`tflq.numerics.float_lines`: -u m is (x - h) m). Where thousands
-# of accumulators share a level that is not enough.
-
+# There is no gain to choose, so m is fixed; h is any integer before the line reaches a further level. Some are tried,
+# with c in the middle of what they leave (-u m is (x - h) m). Where thousands of accumulators share a level that is not
+# enough.
 
 _TRIED: Final = (4, 12, *[32] * 6)  # h of each wave
 _STEPS: Final = np.asarray([0, 1, -1])[:, None]  # of m away from the real slope
 _FURTHER: Final = 7  # how far h is from the one before
-_LEFT: Final = (0.8, 0.25)  # the share of more than a few channels, left after the first waves, that are too many
+_LEFT: Final = (0.8, 0.25)  # the share of channels that is too many after the first waves, if more than a few
 _FEW: Final = 12
 _ROOM: Final = 0.9  # how much of a level h may use up
 _BLOCK: Final = 128  # channels whose thresholds stay in the cache
@@ -288,14 +287,14 @@ class FallingRequantization(NamedTuple):
         return np.floor(total, out=total)
 
     def of(self, channels: np.ndarray) -> FallingRequantization:
-        """That of some channels."""
+        """The requantization of some channels."""
         return FallingRequantization(*(v[channels] for v in self))
 
 
 def falling_arrays(
     thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """`fit_falling` as arrays; nothing without a proof."""
+    """`fit_falling` as arrays; empty without a proof."""
     return tuple(fit_falling(thresholds, slope, low, high) or ())
 
 
@@ -325,7 +324,7 @@ def fit_falling(
     about `slope` float64 [C] levels per unit. None without a proof."""
     top = np.clip(thresholds[-1], low, high)
     span = np.clip(_ROOM / np.maximum(slope, 1 / EXACT), 1, sum(_TRIED) * _FURTHER).astype(np.int64)
-    least = top + span - EXACT  # what is below it is rounded, and on the first level anyway
+    least = top + span - EXACT  # below it x is rounded, but on the first level anyway
     low = np.where(thresholds[0] > least, np.maximum(low, least), low)
     live = ((thresholds > low) & (thresholds <= high)).any(0)
     if (low < least)[live].any() or (np.abs(top) + span >= EXACT)[live].any():
@@ -336,9 +335,9 @@ def fit_falling(
     return fit if _search(_Task(thresholds, low, high, slope, top, span), fit, left) else None
 
 
-def _search(task: _Task, found: FallingRequantization, channels: np.ndarray) -> bool:
-    """Fills `found` for channels; whether it does for all."""
-    first = _first(task, found, channels)
+def _search(task: _Task, result: FallingRequantization, channels: np.ndarray) -> bool:
+    """Fills `result` for the channels; answers whether all of them have a line."""
+    first = _first(task, result, channels)
     if first is None:
         return False
     (left, tight), order = first, 0
@@ -348,7 +347,7 @@ def _search(task: _Task, found: FallingRequantization, channels: np.ndarray) -> 
         fit, hits = _tried(task.of(left), tight, np.arange(order, order + tried)[:, None])
         hits = np.nonzero(hits)[0]
         hits = hits[_proven(task.of(left[hits]), fit.of(hits))]
-        _keep(found, left[hits], fit.of(hits))
+        _keep(result, left[hits], fit.of(hits))
         rest = np.delete(np.arange(left.size), hits)
         left, tight, order = left[rest], tight.columns(rest), order + tried
         if left.size > max(_LEFT[min(wave, 1)] * channels.size, _FEW):
@@ -356,9 +355,9 @@ def _search(task: _Task, found: FallingRequantization, channels: np.ndarray) -> 
     return not left.size
 
 
-def _first(task: _Task, found: FallingRequantization, channels: np.ndarray) -> tuple[np.ndarray, Tight | None] | None:
-    """Fills `found` for channels for which the line of the nearest m through the middle of all thresholds is proven.
-    The others, and their tightest thresholds; None if a channel has no line: none has where thresholds jump at zero."""
+def _first(task: _Task, result: FallingRequantization, channels: np.ndarray) -> tuple[np.ndarray, Tight | None] | None:
+    """Fills `result` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
+    channels and their tightest thresholds; None if a channel has no line, as where thresholds jump at zero."""
     lost, tight = [np.zeros(0, np.int64)], []
     for at in range(0, channels.size, _BLOCK):
         some = task.of(channels[at : at + _BLOCK])
@@ -371,7 +370,7 @@ def _first(task: _Task, found: FallingRequantization, channels: np.ndarray) -> t
         c = ((least + most) / 2 + some.top * slope).astype(np.float32)
         fit = FallingRequantization(some.top.astype(np.float32), m, c)
         proven = _meets(fit, steps)
-        _keep(found, channels[at : at + _BLOCK][proven], fit.of(proven))
+        _keep(result, channels[at : at + _BLOCK][proven], fit.of(proven))
         rest = np.nonzero(~proven)[0]
         if rest.size:
             lost.append(channels[at : at + _BLOCK][rest])
@@ -379,14 +378,14 @@ def _first(task: _Task, found: FallingRequantization, channels: np.ndarray) -> t
     return np.concatenate(lost), Tight.joined(tight) if tight else None
 
 
-def _keep(found: FallingRequantization, channels: np.ndarray, fit: FallingRequantization) -> None:
-    for kept, new in zip(found, fit, strict=True):
+def _keep(result: FallingRequantization, channels: np.ndarray, fit: FallingRequantization) -> None:
+    for kept, new in zip(result, fit, strict=True):
         kept[channels] = new
 
 
 def _tried(task: _Task, tight: Tight, order: np.ndarray) -> tuple[FallingRequantization, np.ndarray]:
-    """The line of each channel that leaves most room on its tightest thresholds, of some h in their order [H, 1], and
-    whether it leaves any."""
+    """The line of each channel that leaves most room on its tightest thresholds, among some h by their order [H, 1],
+    and whether it leaves any."""
     h = task.top + order * _FURTHER % task.span
     near = from_steps(np.maximum(float_steps(task.slope.astype(np.float32)) + _STEPS, 0))
     h, m = np.tile(h, (len(near), 1)), np.repeat(near, len(order), 0)

@@ -1,11 +1,13 @@
-"""A function of the product of two 8-bit numbers in float32, proven on all 65,536 pairs: MUL.
+"""Tables of two 8-bit numbers as float32 formulas, proven on all 65,536 pairs: products and sums; and products of many.
+
+MUL, as a function of the product:
 
     f(x, y) = g((x - a) (y - b))        g a requantization in float32 (`tflq.numerics.float_requantize`)
 
 The product of two differences is below 2^17, so exact. A table is such a function if its row at a and its column at b
-have one entry, that of 0, and all entries climb with the product. Where several rows or columns have one entry, as they
-do around a for small scales, and on one side of it where a clamp cuts negative products off, the ends and the middle
-are tried.
+are constant, with the entry of 0, and all entries climb with the product. Where several rows or columns are constant,
+as around a for small scales, or on one side of it where a clamp cuts negative products off, the ends and the middle are
+tried.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ import numpy as np
 from tflq.light import dataclass
 from tflq.numerics.float_requantize import RELU6, FloatRequantization, fit_float_requantization, gains, line_slope
 
-_COARSE: Final = 7  # every such place shows soon whether a table climbs
+_COARSE: Final = 7  # these rows and columns tell most tables that do not climb
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A table that climbs with (x - a) (y - b), of places x and y: thresholds T(1) ... T(L) of the product, int64 [L],
+    """A table whose entry at (x, y) climbs with (x - a) (y - b): thresholds T(1) ... T(L) of the product, int64 [L],
     the greatest products below them, its bounds, and about how many levels it climbs per unit."""
 
     a: int
@@ -50,16 +52,16 @@ class FloatProduct:
 
 
 def product_of(table: np.ndarray) -> Product | None:
-    """How a table, whole numbers [256, 256] of which the least is 0, is a function of a product; None if it is not."""
+    """A table of integers [256, 256], the least 0, as a function of a product; None if it is not one."""
     if not table.any():
         return None
     rows, columns = (_some(np.nonzero(np.ptp(table, axis) == 0)[0]) for axis in (1, 0))
     for a in rows:
         for b in columns:
             if _in_order(table[::_COARSE, ::_COARSE], a, b, _COARSE) is not None:
-                found = _climbing(table, a, b)
-                if found is not None:
-                    return found
+                product = _climbing(table, a, b)
+                if product is not None:
+                    return product
     return None
 
 
@@ -69,7 +71,7 @@ def _some(places: np.ndarray) -> list[int]:
 
 
 def _in_order(table: np.ndarray, a: int, b: int, stride: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Entries and products of places, `stride` apart, in order; None if the entries do not climb with the products."""
+    """The entries and products of every `stride`-th place, in order; None if entries do not climb with the products."""
     places = np.arange(table.shape[0]) * stride
     products = np.multiply.outer(places - a, places - b).ravel()
     order = np.argsort(products, kind="stable")
@@ -92,7 +94,7 @@ def _climbing(table: np.ndarray, a: int, b: int) -> Product | None:
 
 
 def fit_float_product(table: np.ndarray, product: Product) -> FloatProduct | None:
-    """f with f(x, y) = table for `product_of` it; None without a proof."""
+    """f with f(x, y) = table, where `product` is `product_of(table)`; None without a proof."""
     slope, low, high = (np.asarray([v]) for v in (product.slope, product.low, product.high))
     thresholds, below = product.thresholds[:, None], product.below[:, None]
     g = fit_float_requantization(thresholds, slope, low, high, RELU6, below=below)
@@ -103,22 +105,21 @@ def fit_float_product(table: np.ndarray, product: Product) -> FloatProduct | Non
     return fit
 
 
-# A function of two 8-bit numbers in float32, proven on all 65,536 pairs: sums of two that are scaled and rounded.
+# Scaled and rounded sums of two:
 #
 #     f(x, y) = floor(gain * relu6(x * m + y * n + c))
 #
-# as kernels round, one operation after the other; the gain as in `tflq.numerics.float_requantize`. A table is such a
-# function if a plane climbs where it does: with levels 0 ... L, it is at least T(x, y) where that is not 0, and less
-# than T(x, y) + 1 where that is not L. The plane that keeps the largest distance to all of these bounds is found by
-# the ellipsoid method, beginning at the one of least squares; how products are rounded is chance, so several gains
-# are tried. The proof is f of all pairs, in float32.
+# as kernels round, one operation after the other; the gain as in `tflq.numerics.float_requantize`. A table T is such a
+# function if a plane climbs with it: with levels 0 ... L, the plane is at least T(x, y) where that is not 0, and less
+# than T(x, y) + 1 where that is not L. The plane with the largest distance to all of these bounds is found by the
+# ellipsoid method, from the plane of least squares; how products are rounded is chance, so several gains are tried.
+# The proof is f of all pairs, in float32.
 #
 # Source of the method: Grötschel, Lovász, Schrijver, Geometric Algorithms and Combinatorial Optimization, chapter 3.
 
-
-_SEARCH: Final = ((0.03, 90, 8), (0.004, 210, 1))  # levels that a plane may be off, steps, every so-manieth bound
-_FLAT: Final = 0.75  # from where on it is too far off for the table to be a plane
-_NEAR: Final = 1e-3  # levels, of pairs that rounding decides
+_SEARCH: Final = ((0.03, 90, 8), (0.004, 210, 1))  # levels that a plane may be off, steps, stride of the bounds
+_FLAT: Final = 0.75  # levels off, from which on the table is not a plane
+_NEAR: Final = 1e-3  # levels, within which rounding decides
 _TRIED: Final = 64
 
 
@@ -132,7 +133,7 @@ class FloatPlane:
     c: np.float32
 
     def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """f of small whole numbers that broadcast, operation by operation in float32."""
+        """f of small integers that broadcast, operation by operation in float32."""
         total = x.astype(np.float32) * self.m + y.astype(np.float32) * self.n
         total = np.clip(total + self.c, np.float32(RELU6.low), np.float32(RELU6.high))
         return np.floor(total * self.gain)
@@ -154,8 +155,8 @@ class _Bounds(NamedTuple):
 
 
 def fit_float_plane(table: np.ndarray, x: np.ndarray, y: np.ndarray) -> FloatPlane | None:
-    """f with f(x, y) = table, whole numbers [256, 256] of which the least is 0, for consecutive whole
-    numbers x and y, [256] each. None if there is none that is proven."""
+    """f with f(x, y) = table, integers [256, 256], the least 0, for consecutive integers x and y, [256] each. None
+    without a proof."""
     levels = int(table.max())
     if levels == 0:
         return None
@@ -191,7 +192,7 @@ def fit_float_plane(table: np.ndarray, x: np.ndarray, y: np.ndarray) -> FloatPla
 
 
 def _least_squares(rows: np.ndarray, flat: np.ndarray, levels: int) -> np.ndarray | None:
-    """The plane through the middle of the steps that are not cut off; None if the table is none."""
+    """The plane through the middle of the steps that no end cuts off; None if the table is not a plane."""
     inside = (flat > 0) & (flat < levels)
     if inside.sum() < rows.shape[1]:
         return None
@@ -201,8 +202,7 @@ def _least_squares(rows: np.ndarray, flat: np.ndarray, levels: int) -> np.ndarra
 
 
 def _widest(bounds: _Bounds, start: np.ndarray, radius: float, steps: int) -> np.ndarray:
-    """The plane whose least distance to the bounds is the greatest, within `radius` of `start`, by ellipsoids that hold
-    it."""
+    """The plane with the greatest least distance to the bounds, within `radius` of `start`, by ellipsoids around it."""
     centre, best, most = start, start, -np.inf
     shape, size = np.eye(start.size) * radius**2, start.size
     for _ in range(steps):
@@ -226,25 +226,21 @@ def _widest(bounds: _Bounds, start: np.ndarray, radius: float, steps: int) -> np
 #
 #     product of d_i times a scale = sign * 2^(sum of log2 |d_i| s_i)
 #
-# Each value of the storage type has log2(|d| s) with `bits` behind the point, as many as the sum leaves. The
-# sum's upper
-# 16 bits behind the point choose 2^fraction from 65536 entries of 30 bits, its whole part shifts that to the
-# right. A
-# second sum counts negative factors, and zeros as 2^20 of them. For n factors the result is off by n 2^-bits / 2
-# + 2^-17
-# of itself, at most.
-
+# Each value of the storage type has log2(|d| s) with `bits` behind the point, as many as the sum leaves. The sum's
+# upper 16 bits behind the point choose 2^fraction from 65536 entries of 30 bits, and its integer part shifts that
+# right. A second sum counts negative factors, and zeros as 2^20 of them. For n factors the result is off by at most
+# n 2^-bits / 2 + 2^-17 of itself.
 
 ZERO = 1 << 20
-"""What a zero counts among the negative factors."""
+"""How many negative factors a zero counts as."""
 FRACTION_BITS = 16
 MANTISSA_BITS = 29
 
 
 @dataclass(frozen=True, slots=True)
 class LogTable:
-    """Per stored value: log2 of its magnitude, int32; 1 if it is negative, `ZERO` if it is zero. Bits behind the point,
-    and what the sum of all logarithms may be off."""
+    """For each stored value log2 of its magnitude, int32, and 1 if it is negative, `ZERO` if it is zero; the bits
+    behind the point, and by how much the sum of all logarithms may be off."""
 
     logs: np.ndarray
     signs: np.ndarray

@@ -1,8 +1,8 @@
 """Requantization in float32, proven at every threshold.
 
-An accumulator x below 2^24 is exact in float32. A requantization of x to levels 0 ... L is monotone, so it is known by
-its thresholds T(n), the smallest x with a result of at least n (`tflq.numerics.staircase`). The same function in
-float32, each operation correctly rounded, as a kernel of its own:
+An accumulator x below 2^24 is exact in float32. A requantization of x to levels 0 ... L is monotone, so its thresholds
+T(n), the smallest x with a result of at least n, determine it (`tflq.numerics.staircase`). The same function in
+float32, where each operation is a kernel of its own and correctly rounded:
 
     f(x) = floor(gain * clamp((x - a) * m + (sign(x) * e + c)))        sign(x) e only where the formula is odd around 0
 
@@ -13,23 +13,23 @@ The clamp is RELU6 or RELU_N1_TO_1, which ADD fuses; gain brings its bounds to t
 
 Every operation is monotone in x for m, e >= 0, and so is f. It equals the requantization on [low, high] if f(T(n)) has
 reached n and f(T(n) - 1) has not, for every T(n) of that range, and the same at the range's ends: that is the proof, by
-evaluation of f itself in float32. No multiplication and addition may be contracted into one rounding: they are
-separate kernels, so none is.
+evaluation of f itself in float32. It needs multiplication and addition not to be contracted into one rounding; as
+separate kernels they are not.
 
-Where to look for the constants: a gain, an m and an a leave an interval to what is added (to c + e and c - e on both
-sides of zero), which is known exactly (`tflq.numerics.float_lines`), and often empty. How products are rounded is
-chance, and so is how near the product of two float32 numbers, gain and m, comes to a slope. Of some gains those are
-tried that come nearest, the line in the middle of the thresholds first, which does for most channels; for the others,
-on their tightest thresholds, more and more gains, of which the clamp leaves many. Who makes the accumulators can make
-x - a: with a in the middle of the levels all numbers are small, c most of all, so roundings are, too, and there are
-other a to try.
+The search for the constants: a gain, an m and an a leave an interval for what is added (for c + e and c - e on both
+sides of zero). It is known exactly (`tflq.numerics.float_lines`), and often empty. How products are rounded is chance,
+and so is how near the product of two float32 numbers, gain and m, comes to a slope. The gains that come nearest are
+tried, first with the line in the middle of the thresholds, which is enough for most channels; then, on the tightest
+thresholds of the others, more and more gains, of which the clamp allows many. Whatever makes the accumulators can make
+x - a instead: with a in the middle of the levels all numbers are small, c most of all, and so are the roundings; and
+there are other a to try.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -37,40 +37,26 @@ from tflq.light import dataclass
 from tflq.numerics.float_lines import EXACT, Lines, Steps, Tight, level_bounds
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
-__all__ = [
-    "N1_TO_1",
-    "RELU6",
-    "Clamp",
-    "FloatRequantization",
-    "fit_float_requantization",
-    "gains",
-    "line_slope",
-    "of_arrays",
-    "requantization_arrays",
-]
-
-_FIRST: Final = 16  # gains of which the nearest one is tried on all thresholds
+_FIRST: Final = 16  # gains whose nearest one is tried on all thresholds
 _GAINS: Final = 128  # of a wave
-_TRIED: Final = (4, *[16] * 7, *[32] * 24)  # of each wave, those that come nearest to the slope
-_LINES: Final = 2048  # that are tried of all channels, if there are few
-_BESIDE: Final = (1, -1, 2, -2)  # of m away from the real factor, which may be an end of what the thresholds allow
+_TRIED: Final = (4, *[16] * 7, *[32] * 24)  # gains of each wave, nearest to the slope
+_LINES: Final = 2048  # tried over all channels, if these are few
+_BESIDE: Final = (1, -1, 2, -2)  # steps of m from the real factor, which may be an end of what the thresholds allow
 _STRAIGHT: Final = 4  # waves without an a, if there may be one
-_FURTHER: Final = 3  # how far a is from that of the wave before
-_EARLY: Final = 64  # tries, after which channels without a line may be too many
-_HOPELESS: Final = 1 << 14  # so many, times tries: they get fewer as tries get more
-_NONE: Final = 0.9  # the share of more than a few channels, left after the first tries, that are too many
+_FURTHER: Final = 3  # from the a of the wave before
+_EARLY: Final = 64  # tries after which channels without a line may be too many
+_HOPELESS: Final = 1 << 14  # channels times tries: fewer may be left the more tries there were
+_NONE: Final = 0.9  # the share of channels that is too many after the first tries, if more than a few
 _FEW: Final = 16
-_LAST: Final = 4  # so many channels are tried on all thresholds
+_LAST: Final = 4  # so many channels or fewer are tried on all thresholds
 _BLOCK: Final = 128  # channels whose thresholds stay in the cache
-
-_F32: TypeAlias = np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class Clamp:
-    """A fused activation, its bounds, and what a result of 0 stands for as a level of 0 ... 255."""
+    """A fused activation, its bounds, and the level, of 0 ... 255, of a result of 0."""
 
-    activation: Literal["RELU6", "RELU_N1_TO_1"]
+    activation: str
     low: float
     high: float
     middle: int
@@ -78,20 +64,24 @@ class Clamp:
 
 RELU6: Final = Clamp("RELU6", 0.0, 6.0, 0)
 N1_TO_1: Final = Clamp("RELU_N1_TO_1", -1.0, 1.0, 128)
+_CLAMPS: Final = {clamp.activation: clamp for clamp in (RELU6, N1_TO_1)}
 
 
 class FloatRequantization(NamedTuple):
-    """f(x) = floor(gain * clamp((x - a) * m + (sign(x) * e + c))): float32 [C] each, e None for no such term."""
+    """f(x) = floor(gain * clamp((x - a) * m + (sign(x) * e + c))): float32 [C] each.
+
+    e and a are None where the formula has no such term.
+    """
 
     clamp: Clamp
-    gain: _F32
-    m: _F32
-    c: _F32
-    e: _F32 | None
-    a: _F32 | None = None
+    gain: np.ndarray
+    m: np.ndarray
+    c: np.ndarray
+    e: np.ndarray | None
+    a: np.ndarray | None = None
 
     def of(self, channels: np.ndarray) -> FloatRequantization:
-        """That of some channels."""
+        """The requantization of some channels."""
         return FloatRequantization(self.clamp, *(None if v is None else v[channels] for v in self[1:]))  # type: ignore[arg-type]
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -106,8 +96,8 @@ class FloatRequantization(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """Thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high] that are less by a, int64 [C], of lines that
-    gain about `slope` float64 [C] levels per unit; `below` as in `fit_float_requantization`."""
+    """Thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high], which lines take less a, int64 [C]; they
+    gain about `slope` float64 [C] levels per unit. `below` as in `fit_float_requantization`."""
 
     thresholds: np.ndarray
     below: np.ndarray | None
@@ -136,7 +126,7 @@ class _Task(NamedTuple):
     def proves(self, fit: FloatRequantization, steps: Steps) -> np.ndarray:
         """Whether f meets every threshold and the clamp ends at the first and last level, bool [C]."""
         ends = (np.floor(np.float32(end) * fit.gain) for end in (self.clamp.low, self.clamp.high))
-        bottom, top = (found == level for found, level in zip(ends, (steps.level[0] - 1, steps.level[-1]), strict=True))
+        bottom, top = (end == level for end, level in zip(ends, (steps.level[0] - 1, steps.level[-1]), strict=True))
         return steps.met(fit(steps.reached), fit(steps.missed)) & bottom & top
 
 
@@ -152,11 +142,11 @@ def fit_float_requantization(
 ) -> FloatRequantization | None:
     """The requantization with thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high] int64 [C], with
     about `slope` float64 [C] levels per unit, in float32: a result of 0 is the level `clamp.middle`. None without a
-    proof. `below` are the greatest accumulators below each threshold, if that is not one less; `centred`: whether there
+    proof. `below`: the greatest accumulators below each threshold, if they are not one less; `centred`: whether there
     may be an a.
 
-    A channel with one result on its whole range is that number whatever x is; of any other the range is below 2^24, or
-    goes on where the clamp has ended: an accumulator that is rounded to float32 stays beyond 2^24.
+    A channel with one result on its whole range is that number whatever x is. Any other range is below 2^24, or the
+    clamp has ended where it goes on: an accumulator that is rounded to float32 stays beyond 2^24.
     """
     if clamp is N1_TO_1 and thresholds.shape[0] != 255:
         return None
@@ -179,10 +169,10 @@ def fit_float_requantization(
         task = _Task(thresholds, below, low, high, slope, origins[0], clamp)
         task = task.of(left) if rest.size else task
         odd = task.of(np.arange(min(left.size, _BLOCK))).is_odd
-        found = _search(task, [a[left] for a in origins], odd=odd)
-        if found is None:
+        lines = _search(task, [a[left] for a in origins], odd=odd)
+        if lines is None:
             return None
-        for kept, new in zip((gain, m, c, e, a), found[1:], strict=True):
+        for kept, new in zip((gain, m, c, e, a), lines[1:], strict=True):
             kept[left] = new
     fit = FloatRequantization(clamp, gain, m, c, e if odd else None, a if a.any() else None)
     assert (fit(np.zeros((1, low.size)))[0, rest] == lone).all()
@@ -192,15 +182,15 @@ def fit_float_requantization(
 def _exact_range(
     thresholds: np.ndarray, low: np.ndarray, high: np.ndarray, a: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The range without accumulators x that are on the first or last level as others are, and for which x - a, or one
-    less by a little more, is not exact."""
+    """The range without accumulators x on the first or last level for which x - a, or a little less, is not exact:
+    others have these levels, too."""
     least, most = a + len(_TRIED) * _FURTHER + 1 - EXACT, a + EXACT - 1
     low = np.where(thresholds[0] > least, np.maximum(low, least), low)
     return low, np.where(thresholds[-1] <= most, np.minimum(high, most), high)
 
 
 def _is_exact(thresholds: np.ndarray, low: np.ndarray, high: np.ndarray, a: np.ndarray, live: np.ndarray) -> bool:
-    """Whether x - a is on what remains of the ranges of live channels."""
+    """Whether x - a is exact on what remains of the ranges of live channels."""
     least, most = _exact_range(thresholds, low, high, a)
     exact = (least > a + len(_TRIED) * _FURTHER - EXACT) & (most < a + EXACT)
     return bool(exact[live].all())
@@ -211,22 +201,20 @@ def requantization_arrays(
 ) -> tuple[np.ndarray, ...]:
     """`fit_float_requantization` with the clamp of an activation: gain, m, c, e and a, empty where there is no such
     term; nothing without a proof."""
-    clamp = RELU6 if activation == RELU6.activation else N1_TO_1
-    fit = fit_float_requantization(thresholds, slope, low, high, clamp, centred=centred)
+    fit = fit_float_requantization(thresholds, slope, low, high, _CLAMPS[activation], centred=centred)
     return () if fit is None else tuple(np.zeros(0, np.float32) if v is None else v for v in fit[1:])
 
 
 def of_arrays(arrays: Sequence[np.ndarray], activation: str) -> FloatRequantization:
-    """What `requantization_arrays` stand for."""
-    clamp = RELU6 if activation == RELU6.activation else N1_TO_1
+    """The requantization of `requantization_arrays`."""
     gain, m, c, e, a = arrays
-    return FloatRequantization(clamp, gain, m, c, e if e.size else None, a if a.size else None)
+    return FloatRequantization(_CLAMPS[activation], gain, m, c, e if e.size else None, a if a.size else None)
 
 
 def line_slope(thresholds: np.ndarray, below: np.ndarray | None = None) -> float | None:
-    """Levels per unit of a line that climbs where T(1) ... T(L) int64 [L] say, in the middle of what these leave to it:
-    of any two, it gains less from T(i) to what is below T(j) than j - i levels. It may be another one on either side
-    of zero. None if there is no such line."""
+    """Levels per unit of a line that climbs at T(1) ... T(L) int64 [L], in the middle of what they allow: for any two,
+    it gains less than j - i levels from T(i) to what is below T(j). Lines may differ on both sides of zero. None if
+    there is no such line."""
     beneath = thresholds - 1 if below is None else below
     least, most = 0.0, np.inf
     ends = _slopes(thresholds, beneath, np.arange(thresholds.size))
@@ -241,7 +229,7 @@ def line_slope(thresholds: np.ndarray, below: np.ndarray | None = None) -> float
 
 
 def _slopes(reached: np.ndarray, missed: np.ndarray, level: np.ndarray) -> tuple[float, float]:
-    """The bounds of what lines with these steps gain per unit; the same twice if there is none."""
+    """The bounds of what lines with these steps gain per unit; twice the same if no line has them."""
     run, rise = missed - reached[:, None], level - level[:, None]
     if ((run == 0) & (rise <= 0)).any():
         return 0.0, 0.0
@@ -252,37 +240,37 @@ def _slopes(reached: np.ndarray, missed: np.ndarray, level: np.ndarray) -> tuple
 
 
 def gains(clamp: Clamp, levels: int) -> Iterator[np.float32]:
-    """Gains that bring the clamp's bounds to the ends of the levels; the first is the one that is best as a rule."""
+    """Gains that bring the clamp's bounds to the ends of the levels; the first is the best as a rule."""
     for wave in range(len(_TRIED)):
         yield from _gains(clamp, levels, wave)
 
 
 def _gains(clamp: Clamp, levels: int, wave: int) -> np.ndarray:
-    """Those of a wave, float32 [G]."""
+    """The gains of a wave, float32 [G]."""
     least, most = (127.0, 128.0) if clamp is N1_TO_1 else (levels / 6, (levels + 1) / 6)
     order = np.arange(wave * _GAINS, (wave + 1) * _GAINS)
-    found = (least + (most - least) * ((0.5 + order * 0.6180339887498949) % 1.0)).astype(np.float32)
+    spread = (least + (most - least) * ((0.5 + order * 0.6180339887498949) % 1.0)).astype(np.float32)
     if clamp is N1_TO_1 and wave == 0:  # the product is the neighbour of one by 128: no rounding
-        found[0] = np.nextafter(np.float32(128), np.float32(0))
-    return found
+        spread[0] = np.nextafter(np.float32(128), np.float32(0))
+    return spread
 
 
 @cache
 def _wave(clamp: Clamp, levels: int, wave: int) -> tuple[np.ndarray, np.ndarray]:
-    """The gains of a wave, float32 [G], and what they make of the levels (`level_bounds`), [G, L]."""
-    found = _gains(clamp, levels, wave)
-    return found, level_bounds(np.arange(1, levels + 1) - clamp.middle, found)
+    """The gains of a wave, float32 [G], and the bounds that levels have with them (`level_bounds`), [G, L + 2]."""
+    gain = _gains(clamp, levels, wave)
+    return gain, level_bounds(np.arange(1, levels + 1) - clamp.middle, gain)
 
 
 def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequantization | None:
-    """A proven line of each channel, less by one of some a each; None if one has none, or may be expected to."""
+    """A proven line of each channel, with one of the `origins` as a; None if a channel has none, or likely has none."""
     size = task.slope.size
-    found = FloatRequantization(task.clamp, *(np.zeros(size, np.float32) for _ in range(5)))
-    left, tight = _first(task, found, odd=odd)
+    result = FloatRequantization(task.clamp, *(np.zeros(size, np.float32) for _ in range(5)))
+    left, tight = _first(task, result, odd=odd)
     tries = 1
     for wave, tried in enumerate(_TRIED):
         if tight is None or not left.size:
-            return found
+            return result
         levels = task.thresholds.shape[0]
         if left.size <= _LAST and tight.width < levels:
             tight = Tight.of(task.of(left).steps, task.slope[left], odd=odd, most=levels)
@@ -292,18 +280,18 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequan
         fit, hits = _tried(some, tight, wave, count)
         hits = np.nonzero(hits)[0]
         hits = hits[_proven(some.of(hits), fit.of(hits))]
-        _keep(found, left[hits], fit.of(hits))
+        _keep(result, left[hits], fit.of(hits))
         rest = np.delete(np.arange(left.size), hits)
         left, tight, tries = left[rest], tight.columns(rest), tries + tried
         hopeless = tries > _EARLY and left.size * tries > _HOPELESS
         if hopeless or (wave > 0 and left.size > max(_NONE * size, _FEW)):
             return None
-    return None if left.size else found
+    return None if left.size else result
 
 
-def _first(task: _Task, found: FloatRequantization, *, odd: bool) -> tuple[np.ndarray, Tight | None]:
-    """Fills `found` with lines through the middle of all thresholds where they are proven. The other channels, and
-    their tightest thresholds."""
+def _first(task: _Task, result: FloatRequantization, *, odd: bool) -> tuple[np.ndarray, Tight | None]:
+    """Fills `result` with lines through the middle of all thresholds where they are proven. Answers the other channels
+    and their tightest thresholds."""
     lost, tight = [], []
     gain, _ = _wave(task.clamp, task.thresholds.shape[0], 0)
     for at in range(0, task.slope.size, _BLOCK):
@@ -317,7 +305,7 @@ def _first(task: _Task, found: FloatRequantization, *, odd: bool) -> tuple[np.nd
         lines = Lines.widest(next(ends), next(ends), some.slope / own)
         fit = FloatRequantization(task.clamp, own, m[0], lines.c, lines.e, some.a.astype(np.float32))
         proven = lines.any & some.proves(fit, steps)
-        _keep(found, channels[proven], fit.of(proven))
+        _keep(result, channels[proven], fit.of(proven))
         if not proven.all():
             lost.append(channels[~proven])
             tight.append(Tight.of(steps.of_channels(np.nonzero(~proven)[0]), some.slope[~proven], odd=odd))
@@ -325,7 +313,7 @@ def _first(task: _Task, found: FloatRequantization, *, odd: bool) -> tuple[np.nd
 
 
 def _tried(task: _Task, tight: Tight, wave: int, count: int) -> tuple[FloatRequantization, np.ndarray]:
-    """The line of each channel that leaves most room on its tightest thresholds, of `count` gains of a wave, and
+    """The line of each channel that leaves most room on its tightest thresholds, among `count` gains of a wave, and
     whether it leaves any."""
     gain, bounds = _wave(task.clamp, task.thresholds.shape[0], wave)
     index, m = _nearest(task.slope, gain, count)
@@ -341,7 +329,7 @@ def _tried(task: _Task, tight: Tight, wave: int, count: int) -> tuple[FloatRequa
 
 
 def _nearest(slope: np.ndarray, gain: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The gains whose products by float32 numbers m come nearest to slopes float64 [C], and these m: [count, C]."""
+    """The indices of gains whose products by a float32 m come nearest to slopes float64 [C], and m: [count, C]."""
     factor = gain.astype(np.float64)[:, None]
     m = (slope / factor).astype(np.float32)
     error = np.abs(m * factor - slope)
@@ -359,7 +347,7 @@ def _proven(task: _Task, fit: FloatRequantization) -> np.ndarray:
     return proven
 
 
-def _keep(found: FloatRequantization, channels: np.ndarray, fit: FloatRequantization) -> None:
-    for kept, new in zip(found[1:], fit[1:], strict=True):
+def _keep(result: FloatRequantization, channels: np.ndarray, fit: FloatRequantization) -> None:
+    for kept, new in zip(result[1:], fit[1:], strict=True):
         assert kept is not None
         kept[channels] = new

@@ -6,10 +6,10 @@ f = o * d + offset - i * n:
     BILINEAR          x[max(i, 0)] * (n - f) + x[min(i + 1, size - 1)] * f        not divided by n
     NEAREST_NEIGHBOR  x[2 * f >= n ? min(i + 1, size - 1) : max(i, 0)]
 
-TFLite's integer RESIZE_BILINEAR (int8, int16) is that with n = 1024 and d = the ratio of the sizes in 1/1024, rounded.
-Its float one (uint8) and RESIZE_NEAREST_NEIGHBOR find positions in float32. `uint8_is_rational` says where the former
-is RESIZE by the ratio itself, divided by n_y * n_x and rounded half up: where its float32 operations are exact, or
-where no value of the ratio is so near the middle of two integers that the float error could take it to the other side.
+TFLite's integer RESIZE_BILINEAR (int8, int16) is the same with n = 1024 and d = the ratio of the sizes in 1/1024,
+rounded. Its float one (uint8) and RESIZE_NEAREST_NEIGHBOR find positions in float32. `uint8_is_rational` says where the
+former is RESIZE by the ratio itself, divided by n_y * n_x and rounded half up: where its float32 operations are exact,
+or where no value is so near the middle of two integers that the float error could take it to the other side.
 
 Sources: kernels/internal/reference/resize_bilinear.h, kernels/internal/reference/resize_nearest_neighbor.h,
 TOSA 1.0 specification, RESIZE.
@@ -24,23 +24,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tflq.light import dataclass
-
-__all__ = [
-    "FloatTaps",
-    "Steps",
-    "Taps",
-    "float_nearest_index",
-    "float_taps",
-    "integer_steps",
-    "is_copy",
-    "nearest_index",
-    "nearest_steps",
-    "rational_steps",
-    "steps_of",
-    "taps",
-    "uint8_is_rational",
-    "within_tosa",
-]
 
 _FLOAT_ERROR = 10 * 2.0**-24
 """Bounds the relative error of a float32 sum of four products of an integer and two rounded differences, plus 1/2."""
@@ -72,15 +55,7 @@ def within_tosa(steps: Steps, size: int, out: int, *, level: bool = True) -> boo
 
 
 class Taps(NamedTuple):
-    """The two input indices of each output, and the fraction of the upper one in 1/n."""
-
-    lower: np.ndarray
-    upper: np.ndarray
-    fraction: np.ndarray
-
-
-class FloatTaps(NamedTuple):
-    """The same as the float kernel finds it: the fraction is in float32, and `lower` weighs 1 - fraction."""
+    """The two input indices of each output, and the fraction of the upper one: in 1/n, or as float32."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -144,28 +119,31 @@ def nearest_steps(size: int, out: int, align_corners: bool, half_pixel_centers: 
     return steps if np.array_equal(index, nearest_index(steps, size, out)) else None
 
 
+def _float_scale(size: int, out: int, align_corners: bool) -> np.float32:
+    long, short = (size - 1, out - 1) if align_corners and out > 1 else (size, out)
+    return np.float32(long) / np.float32(short)
+
+
 def float_nearest_index(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
     """The element that RESIZE_NEAREST_NEIGHBOR takes for each output."""
     f = np.float32
-    scale = f(size - 1) / f(out - 1) if align_corners and out > 1 else f(size) / f(out)
-    position = (np.arange(out).astype(f) + f(0.5 if half_pixel_centers else 0)) * scale
+    position = (np.arange(out).astype(f) + f(0.5 if half_pixel_centers else 0)) * _float_scale(size, out, align_corners)
     whole = np.floor(position)
     rounded = whole + (position - whole >= f(0.5)) if align_corners else whole
     return np.minimum(rounded, size - 1).astype(np.int32)
 
 
-def float_taps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> FloatTaps:
-    """What the float RESIZE_BILINEAR reads, every step in float32 as there."""
+def float_taps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
+    """What the float RESIZE_BILINEAR reads, every step in float32 as there; `lower` weighs 1 - fraction."""
     position = _float_positions(size, out, align_corners, half_pixel_centers)
     lower = np.maximum(np.floor(position).astype(np.int32), 0)
     upper = np.minimum(np.ceil(position).astype(np.int32), size - 1)
-    return FloatTaps(lower, upper, position - lower.astype(np.float32))
+    return Taps(lower, upper, position - lower.astype(np.float32))
 
 
 def _float_positions(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
     f = np.float32
-    scale = f(size - 1) / f(out - 1) if align_corners and out > 1 else f(size) / f(out)
-    index = np.arange(out).astype(f)
+    scale, index = _float_scale(size, out, align_corners), np.arange(out).astype(f)
     return (index + f(0.5)) * scale - f(0.5) if half_pixel_centers else index * scale
 
 
@@ -178,7 +156,9 @@ def uint8_is_rational(
     q = rows.q[:, None] * columns.q
     error = rows.weight[:, None] * columns.weight * _FLOAT_ERROR
     error += rows.error[:, None] * columns.weight + columns.error * rows.weight[:, None]
-    apart = (q % 2 == 1) & (2 * 256 * q * error < 1)  # any value is 1 / (2 q) from the middle of two integers at least
+    apart = (q % 2 == 1) & (
+        2 * 256 * q * error < 1
+    )  # every value is at least 1 / (2 q) from the middle of two integers
     return bool((exact | apart).all())
 
 
@@ -197,14 +177,14 @@ class _Fractions:
         steps = rational_steps(size, out, align_corners, half_pixel_centers)
         position = np.arange(out, dtype=np.int64) * steps.d + steps.offset
         inside = np.clip(position, 0, (size - 1) * steps.n)
-        found = _float_positions(size, out, align_corners, half_pixel_centers).astype(np.float64)
+        float_position = _float_positions(size, out, align_corners, half_pixel_centers).astype(np.float64)
         denominator = steps.n // np.gcd(position, steps.n)
         bits = np.round(np.log2(denominator)).astype(np.int64)
         fraction = float_taps(size, out, align_corners, half_pixel_centers).fraction.astype(np.float64)
         return cls(
             q=steps.n // np.gcd(inside, steps.n),
             bits=bits,
-            exact=(denominator == np.int64(1) << bits) & (found * steps.n == position),
-            error=np.abs(np.clip(found, 0, size - 1) - inside / steps.n),
+            exact=(denominator == np.int64(1) << bits) & (float_position * steps.n == position),
+            error=np.abs(np.clip(float_position, 0, size - 1) - inside / steps.n),
             weight=np.abs(1 - fraction) + np.abs(fraction),
         )

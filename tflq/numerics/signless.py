@@ -1,20 +1,20 @@
-"""Integers of a width, 1 to 64 bits, held in int64 by their sign: what signless integers of MLIR compute.
+"""Integers of 1 to 64 bits, held in int64 by their sign, as MLIR computes on signless integers; and bfloat16.
 
-Sums and products are modulo 2^bits. Of what is undefined, a quotient of 0 or one that overflows is an ArithmeticError,
-and a shift by the width or more (poison: it may be anything) moves all bits out.
+Sums and products are modulo 2^bits. Where MLIR leaves a result undefined: a division by 0 or one that overflows is an
+ArithmeticError, and a shift by the width or more (poison: it may be anything) moves all bits out.
 """
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from fractions import Fraction
 
+    import numpy.typing as npt
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -31,13 +31,18 @@ def unsigned(x: np.ndarray, bits: int) -> np.ndarray:
     return np.asarray(x, np.int64).astype(np.uint64) & np.uint64((1 << bits) - 1)
 
 
+def truncated_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The quotient of integers of one type, rounded toward zero; by 0 it is not defined."""
+    with np.errstate(all="ignore"):
+        return (a - np.fmod(a, b)) // b
+
+
 def divided_signed(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
     """Quotient toward zero and remainder, int64. ZeroDivisionError, OverflowError."""
     _check_divisor(b)
     if ((a == -(1 << (bits - 1))) & (b == -1)).any():
-        raise OverflowError(f"the quotient of the least integer of {bits} bits by -1 is none of {bits} bits")
-    rest = np.fmod(a, b)
-    return (a - rest) // b, rest
+        raise OverflowError(f"the least integer of {bits} bits divided by -1 is not an integer of {bits} bits")
+    return truncated_quotient(a, b), np.fmod(a, b)
 
 
 def divided_unsigned(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -67,7 +72,7 @@ def shifted_right(a: np.ndarray, by: np.ndarray, bits: int, *, signed: bool) -> 
 
 
 def added_unsigned(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """The sum, int64 modulo 2^bits, and whether it is less than that of the unsigned integers."""
+    """The sum, int64 modulo 2^bits, and whether the sum of the unsigned integers has a carry."""
     x = unsigned(a, bits)
     total = wrapped(x + unsigned(b, bits), bits)
     return total, unsigned(total, bits) < x
@@ -80,7 +85,7 @@ def product_unsigned(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarra
 
 
 def product_signed(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same of signed integers."""
+    """The same for signed integers."""
     x, y = (np.asarray(v, np.int64).astype(np.uint64) for v in (a, b))
     low, high = _product_of_words(x, y)
     zero = np.uint64(0)
@@ -89,7 +94,7 @@ def product_signed(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray,
 
 
 def _parts(low: np.ndarray, high: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """The two parts of `bits` of a product of 128 bits in two words."""
+    """The low and the high part, of `bits` each, of a product in two words."""
     if bits == 64:
         return low.astype(np.int64), high.astype(np.int64)
     upper = (high << np.uint64(64 - bits)) | (low >> np.uint64(bits))
@@ -105,12 +110,12 @@ def _product_of_words(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def absolute(x: np.ndarray, bits: int) -> np.ndarray:
-    """The least integer stays what it is."""
+    """|x|; the least integer stays what it is."""
     return wrapped(np.where(x < 0, -x, x), bits)
 
 
 def powers(a: np.ndarray, b: np.ndarray, bits: int) -> np.ndarray:
-    """a^b modulo 2^bits; of a negative b the integer part. ZeroDivisionError if that is of 0."""
+    """a^b modulo 2^bits, for negative b the integer part. ZeroDivisionError for negative powers of 0."""
     if ((a == 0) & (b < 0)).any():
         raise ZeroDivisionError("a negative power of 0")
     whole = wrapped(np.power(a, np.maximum(b, 0)), bits)
@@ -119,7 +124,7 @@ def powers(a: np.ndarray, b: np.ndarray, bits: int) -> np.ndarray:
 
 
 def count_ones(x: np.ndarray) -> np.ndarray:
-    """How many bits of uint64 are 1: int64."""
+    """How many bits of each uint64 are 1: int64."""
     v = np.asarray(x, np.uint64)
     pairs = v - ((v >> np.uint64(1)) & np.uint64(0x5555555555555555))
     mask = np.uint64(0x3333333333333333)
@@ -129,7 +134,7 @@ def count_ones(x: np.ndarray) -> np.ndarray:
 
 
 def leading_zeros(x: np.ndarray, bits: int) -> np.ndarray:
-    """Above the highest bit that is 1: int64."""
+    """The zeros above the highest bit that is 1: int64."""
     v = unsigned(x, bits)
     for step in (1, 2, 4, 8, 16, 32):
         v = v | (v >> np.uint64(step))
@@ -137,20 +142,19 @@ def leading_zeros(x: np.ndarray, bits: int) -> np.ndarray:
 
 
 def trailing_zeros(x: np.ndarray, bits: int) -> np.ndarray:
-    """Below the lowest bit that is 1: int64."""
+    """The zeros below the lowest bit that is 1: int64."""
     v = unsigned(x, bits)
     below = (v & (~v + np.uint64(1))) - np.uint64(1)
     return np.where(v == 0, bits, count_ones(below))
 
 
-# bfloat16 as numpy has it not: bits in uint16, values in float32. It is the upper half of a float32.
-
+# bfloat16, which numpy lacks: bits in uint16, values in float32. It is the upper half of a float32.
 
 _TIE = np.uint32(0x8000)
 
 
 def bfloat16_bits(values: npt.ArrayLike) -> np.ndarray:
-    """The bits, uint16, of the nearest bfloat16, ties to even, of real numbers given in float64 or less."""
+    """The bits, uint16, of the nearest bfloat16, ties to even, to real numbers in float64 or less."""
     real = np.asarray(values, np.float64)
     with np.errstate(over="ignore"):
         single = real.astype(np.float32)
@@ -170,10 +174,10 @@ def bfloat16_values(bits: np.ndarray) -> np.ndarray:
 
 # Small fractions that stand for ratios of scales: scaled integers compared exactly, in int32.
 #
-# The sign of s1 x - s2 y, for integers |x|, |y| <= N, depends only on which fractions of terms up to N the ratio s2 /
-# s1 lies between. So does any other ratio between the same two: their mediant, of terms below 2 N, or the ratio
-# itself where it is such a fraction. x A and y B, for A / B = s1 / s2 so replaced, are within 2 N^2. Source: Farey
-# sequences.
+# The sign of s1 x - s2 y, for integers |x|, |y| <= N, depends only on which two fractions of terms up to N the ratio
+# s2 / s1 lies between. Any other ratio between these two gives the same signs: their mediant, of terms below 2 N, or
+# the ratio itself where it is such a fraction. With A / B in place of s1 / s2, x A and y B are within 2 N^2.
+# Source: Farey sequences.
 
 
 def comparing_factors(first: np.ndarray, second: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
@@ -182,12 +186,14 @@ def comparing_factors(first: np.ndarray, second: np.ndarray, reach: int) -> tupl
     pairs = np.stack([first.reshape(-1), second.reshape(-1)], 1)
     distinct, places = np.unique(pairs, axis=0, return_inverse=True)
     terms = np.asarray([_terms(float(a), float(b), reach) for a, b in distinct], np.int64)
-    found = terms[places.reshape(-1)]
-    return found[:, 0].reshape(first.shape), found[:, 1].reshape(first.shape)
+    factors = terms[places.reshape(-1)]
+    return factors[:, 0].reshape(first.shape), factors[:, 1].reshape(first.shape)
 
 
 def _terms(first: float, second: float, reach: int) -> tuple[int, int]:
-    """Of scales that may be 0 or infinite: infinite ones are equal, and above all others."""
+    """A and B of two scales, which may be 0 or infinite: infinite ones are equal, and above all others."""
+    from fractions import Fraction
+
     if not first or not second:
         return int(first > 0), int(second > 0)
     if first == second:
@@ -212,6 +218,6 @@ def _between(ratio: Fraction, reach: int) -> tuple[int, int]:
 
 
 def _steps(ratio: Fraction, near: tuple[int, int], far: tuple[int, int], reach: int) -> int:
-    """How often `far` can be added to `near` without passing the ratio, or leaving what is within reach."""
+    """How often `far` can be added to `near` without passing the ratio, with terms within reach."""
     gaps = [abs(ratio.numerator * q - ratio.denominator * p) for p, q in (near, far)]
     return min(gaps[0] // gaps[1], *((reach - n) // f for n, f in zip(near, far, strict=True) if f))

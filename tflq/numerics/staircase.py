@@ -1,7 +1,7 @@
 """Requantization as a staircase.
 
-A requantization f is monotone and has few results, so it is known by its thresholds T(n), the smallest x with f(x) >=
-n. Any formula with the same thresholds is the same function on every input (`tflq.numerics.division_fit`). Of TOSA's
+A requantization f is monotone and has few results, so its thresholds T(n), the smallest x with f(x) >= n, determine it.
+Any formula with the same thresholds is the same function on every input (`tflq.numerics.division_fit`). For TOSA's
 RESCALE (`tflq.numerics.fixed_point`)
 
     T(n) = ceil(((2n - 1) 2^(s-1) - r) / M)    r = 2^30 for n >= 1, -2^30 for n <= 0 if it rounds twice (s > 31), else 0
@@ -10,8 +10,6 @@ RESCALE (`tflq.numerics.fixed_point`)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass as dataclasses_dataclass
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,11 +18,13 @@ import numpy as np
 from tflq.light import dataclass
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     import numpy.typing as npt
 
 
 NEVER = 1 << 48
-"""A threshold that no accumulator reaches; -NEVER is one that all have passed."""
+"""A threshold that no accumulator reaches; all have passed -NEVER."""
 
 
 def rescale_thresholds(
@@ -129,9 +129,10 @@ def float_staircase(bottom: npt.ArrayLike, count: int, scale: npt.ArrayLike) -> 
     return Staircase(np.broadcast_to(bottom, d.shape), count, 0.5 / d, 1.0 / d, float_thresholds, (d,))
 
 
-# round_half_away(double(x) * scale) on int32 alone, where no RESCALE is equal: a candidate, and its threshold.
+# round_half_away(double(x) * scale) on int32 alone, where no RESCALE is equal: a candidate and its threshold.
 #
-# The function is odd, so let x >= 0. A RESCALE by less than the scale gives n, the result or one less; the result is
+# The function is odd, so let x >= 0. A RESCALE by less than the scale gives n, which is the result or one less; the
+# result is
 #
 #     n + (x >= T(n + 1))        T(m) = ceil((m - 1/2) / scale), the smallest x with a result of m or more
 #
@@ -139,22 +140,23 @@ def float_staircase(bottom: npt.ArrayLike, count: int, scale: npt.ArrayLike) -> 
 #
 #     T(n + 1) = n P + K + ((n Q + k + ((n 2^t + c) R + 2^(30 + t)) >> (31 + t)) >> b)
 #
-# where K, k and c make up the constant 1 + 1 / (2 scale), less a little: MUL with a shift has the 64-bit product that
-# it takes. b is 15, or less where R would be too small for c R to make up the constant. The line is compared with T
+# where K, k and c make up the constant 1 + 1 / (2 scale), less a little; MUL with a shift has the 64-bit product that
+# this takes. b is 15, or less where R would be too small for c R to make up the constant. The line is compared with T
 # at every n.
-
 
 _I31 = (1 << 31) - 1
 _BITS = (15, 14, 13, 12, 11, 10)  # b
 _TINY = tuple(2.0**-e for e in range(36, 9, -1))  # by how much less than 1 the line is raised
 
 
-@dataclasses_dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ThresholdLine:
-    """int64 [C] each, but for `spread`, t. `multiplier` and `shift` give n; `last` is the greatest result."""
+    """int64 [C] each, except `spread`, t. `multiplier` and `shift` give n; `last` is the greatest result."""
 
     multiplier: np.ndarray
     shift: np.ndarray
+    last: np.ndarray
+    spread: int
     whole: np.ndarray  # P
     whole_offset: np.ndarray  # K
     part: np.ndarray  # Q
@@ -162,12 +164,10 @@ class ThresholdLine:
     rest: np.ndarray  # R
     rest_offset: np.ndarray  # c
     bits: np.ndarray  # b
-    last: np.ndarray
-    spread: int
 
 
 def fit_threshold_line(scale: np.ndarray, last: int, reach: int) -> ThresholdLine | None:
-    """The line for positive scales float64[C] below 1/2, x in [0, reach], results up to `last` told apart.
+    """The line for positive scales float64[C] below 1/2, x in [0, reach], for results up to `last`.
 
     None if int32 does not hold it.
     """
@@ -180,24 +180,13 @@ def fit_threshold_line(scale: np.ndarray, last: int, reach: int) -> ThresholdLin
         return None
     shift = np.minimum(31 - np.frexp(scale)[1], 62).astype(np.int64)
     multiplier = np.floor(np.ldexp(scale, shift)).astype(np.int64)
-    whole, offset, part, part_offset, rest, rest_offset, bits = np.asarray(rows, np.int64).T
-    return ThresholdLine(
-        multiplier=multiplier,
-        shift=shift,
-        whole=whole,
-        whole_offset=offset,
-        part=part,
-        part_offset=part_offset,
-        rest=rest,
-        rest_offset=rest_offset,
-        bits=bits,
-        last=reached,
-        spread=spread,
-    )
+    return ThresholdLine(multiplier, shift, reached, spread, *np.asarray(rows, np.int64).T)
 
 
 def _channel(scale: float, n: np.ndarray, reach: int, spread: int) -> tuple[int, ...] | None:
     """P, K, Q, k, R, c, b of one channel, or None."""
+    from fractions import Fraction
+
     inverse = 1 / Fraction(scale)
     thresholds = np.minimum(float_thresholds(n + 1, np.asarray([scale]))[:, 0], reach + 1)
     if int(inverse) * int(n[-1]) > _I31:
@@ -220,19 +209,19 @@ def _channel(scale: float, n: np.ndarray, reach: int, spread: int) -> tuple[int,
 
 
 def _climbs(line: np.ndarray, thresholds: np.ndarray, reach: int) -> bool:
-    """Whether the line has every threshold within reach, and none of the others there."""
+    """Whether the line has every threshold within reach, and is beyond reach for all others."""
     same = np.where(thresholds > reach, line > reach, line == thresholds)
     return bool(same.all()) and int(line.max()) <= _I31
 
 
 def _line(row: tuple[int, ...], n: np.ndarray, spread: int) -> np.ndarray:
-    """T(n + 1) as the line has it."""
+    """T(n + 1) on the line."""
     whole, offset, part, part_offset, rest, c, bits = row
     low = (((n << spread) + c) * rest + (1 << (30 + spread))) >> (31 + spread)
     return n * whole + offset + ((n * part + part_offset + low) >> bits)
 
 
-# Where functions of a sum of squares step from one stored value to the next, as integers.
+# Where functions of a sum of squares step from one stored value to the next.
 #
 #     root_thresholds      least s with r sqrt(s / n) >= m + 1/2
 #     quotient_thresholds  greatest s with x / (r sqrt(s)) >= m + 1/2
@@ -241,30 +230,27 @@ def _line(row: tuple[int, ...], n: np.ndarray, spread: int) -> np.ndarray:
 # The first two are exact; the last is in double.
 
 
-_MOST = (1 << 31) - 1
-
-
 def root_thresholds(ratio: Fraction, count: int, steps: int) -> np.ndarray:
-    """int64 [steps]: of m = 0, 1 ..."""
+    """int64 [steps], for m = 0, 1, ..."""
     unit = count / ratio**2 / 4
-    return np.asarray([min(_ceil(unit * (2 * m + 1) ** 2), _MOST) for m in range(steps)], np.int64)
+    return np.asarray([min(_ceil(unit * (2 * m + 1) ** 2), _I31) for m in range(steps)], np.int64)
 
 
 def quotient_thresholds(ratio: Fraction, greatest: int, steps: int) -> np.ndarray:
-    """int64 [greatest + 1, steps]: of x = 0, 1 ... and m = 0, 1 ...; -1 for x = 0, which no sum brings to a step."""
+    """int64 [greatest + 1, steps], for x = 0, 1, ... and m = 0, 1, ...; -1 for x = 0, which never reaches a step."""
     unit = 4 / ratio**2
     odd = [(2 * m + 1) ** 2 for m in range(steps)]
     top, bottom = unit.numerator, unit.denominator
-    rows = [[min(top * x * x // (bottom * o), _MOST) for o in odd] for x in range(1, greatest + 1)]
+    rows = [[min(top * x * x // (bottom * o), _I31) for o in odd] for x in range(1, greatest + 1)]
     return np.asarray([[-1] * steps, *rows], np.int64)
 
 
 def response_thresholds(ratio: float, bias: float, alpha: float, beta: float, greatest: int, steps: int) -> np.ndarray:
-    """int64 [greatest + 1, steps]: of x = 0, 1 ... and m = 0, 1 ...; -1 where no sum is small enough."""
+    """int64 [greatest + 1, steps], for x = 0, 1, ... and m = 0, 1, ...; -1 where no sum is small enough."""
     x, m = np.arange(greatest + 1)[:, None], np.arange(steps) + 0.5
     with np.errstate(all="ignore"):
         sums = np.floor(((x * ratio / m) ** (1 / beta) - bias) / alpha)
-    return np.clip(np.nan_to_num(sums, nan=-1.0), -1, _MOST).astype(np.int64)
+    return np.clip(np.nan_to_num(sums, nan=-1.0), -1, _I31).astype(np.int64)
 
 
 def _ceil(x: Fraction) -> int:

@@ -1,13 +1,15 @@
-"""Lookup tables of unary functions, filled as the kernels fill them: in float32, with the C library's functions.
+"""Lookup tables of functions, filled as the kernels fill them: in float32, with the C library's functions.
 
     8-bit    table[q] = clamp(round(f(scale_in * (q - zero_in)) * (1 / scale_out)) + zero_out), halves away from zero;
-             beyond int32, uint8 has 0 (`x86.as_int32`, then clamped); where f is not a number, both have 0
+             beyond int32, uint8 has 0 (`as_int32`, then clamped); where f is NaN, both have 0
     int16    513 entries of f at steps of 128, interpolated; each lowered by half the error of its step's middle
     sigmoid  256 entries at steps of 1/24, for the int16 LOGISTIC and TANH
 
 The C library's float32 functions are accurate to about half a unit in the last place, as is a double rounded to that.
 Sources: kernels/internal/common.h (LUTPopulate, sigmoid_table_uint16), kernels/activations.cc (SigmoidPrepare,
 TanhPrepare).
+
+At the end: tables of real functions, for operators that no kernel computes on stored integers.
 """
 
 from __future__ import annotations
@@ -72,17 +74,13 @@ def table_16bit(
         out_low, out_high = f(output_scale) * f(-32768 - output_zp), f(output_scale) * f(32767 - output_zp)
         inverse = f(65536) / (out_high - out_low)
         step = (high - low) / f(512)
-        here, middle, after = (
-            function(low + i * step),
-            function(low + i * step + step / f(2)),
-            function(low + (i + f(1)) * step),
-        )
+        here, middle = function(low + i * step), function(low + i * step + step / f(2))
+        after = function(low + (i + f(1)) * step)
         sample = half_away(here * inverse)
         error = half_away((after * inverse + sample) / f(2)) - half_away(middle * inverse)
         entries = np.append(sample - half_away(error / f(2)), half_away(function(np.asarray([high], f)) * inverse))
-    return np.clip(np.where(np.isnan(entries), 0, entries), -32768, 32767).astype(
-        np.int16
-    )  # NaN: its conversion's low half
+    entries = np.where(np.isnan(entries), 0, entries)  # the low half of what NaN converts to
+    return np.clip(entries, -32768, 32767).astype(np.int16)
 
 
 def sigmoid_table() -> np.ndarray:
@@ -101,8 +99,8 @@ def sigmoid_table() -> np.ndarray:
 def sigmoid_input_scaling(input_scale: float, exact_exponents: tuple[int, ...]) -> tuple[int, int]:
     """Multiplier and rounding right shift that bring an int16 to steps of 1 / (3 * 4096).
 
-    Scales 2^-12 * 2^e with e in `exact_exponents` are exact. A scale so small that no multiplier is left is taken for
-    one of them, of a shift that leaves int32; a multiplier that int32 does not hold is -2^31.
+    Scales 2^-12 * 2^e with e in `exact_exponents` are exact. A scale so small that no multiplier is left counts as one
+    of them, whose shift leaves int32; a multiplier that int32 does not hold is -2^31.
     """
     exponent = checked_log2(input_scale)
     if exponent is not None and exponent + 12 in exact_exponents:
@@ -131,49 +129,57 @@ def sigmoid_16bit_table(multiplier: int, shift: int, *, hyperbolic: bool) -> np.
     return (whole >> 10).astype(np.int16)
 
 
-# FAKE_QUANT in float32: the nearest of 2^bits steps between two bounds, one of which is moved so that 0 is a step.
-#
-#     scale = (max - min) / (greatest - least)          least = 1 with narrow_range, else 0; greatest = 2^bits - 1
-#     zero  = round(least - min / scale), clamped to the steps
-#     low, high = (least - zero) scale, (greatest - zero) scale
-#     result = round((clamp(x, low, high) - low) (1 / scale)) scale + low
-#
-# Sources: kernels/fake_quant.cc, kernels/internal/quantization_util.cc (NudgeQuantizationRange, FakeQuantizeArray).
-# The kernel does not take narrow_range: there it is TensorFlow's.
-
-
-_f = np.float32
-
-
 def fake_quant(minimum: float, maximum: float, bits: int, *, narrow_range: bool = False) -> FloatFunction:
-    """The function of an array, computed in float32. ValueError unless minimum <= 0 <= maximum, minimum < maximum and
-    there are 2 to 16 bits."""
+    """FAKE_QUANT of an array, in float32: the nearest of 2^bits steps between two bounds, one of which is moved so that
+    0 is a step. ValueError unless minimum <= 0 <= maximum, minimum < maximum and there are 2 to 16 bits.
+
+        scale = (max - min) / (greatest - least)          least = 1 with narrow_range, else 0; greatest = 2^bits - 1
+        zero  = round(least - min / scale), clamped to the steps
+        low, high = (least - zero) scale, (greatest - zero) scale
+        result = round((clamp(x, low, high) - low) (1 / scale)) scale + low
+
+    Sources: kernels/fake_quant.cc, kernels/internal/quantization_util.cc (NudgeQuantizationRange, FakeQuantizeArray).
+    The kernel does not take narrow_range: there it is TensorFlow's.
+    """
     if not minimum <= 0 <= maximum or minimum == maximum or not 2 <= bits <= 16:
         raise ValueError(f"min {minimum:g}, max {maximum:g} and {bits} bits are not a range around 0 in 2 to 16 bits")
-    least, greatest = _f(1 if narrow_range else 0), _f((1 << bits) - 1)
-    scale = (_f(maximum) - _f(minimum)) / (greatest - least)
-    zero = np.clip(np.floor(least - _f(minimum) / scale + _f(0.5)), least, greatest)
+    f = np.float32
+    least, greatest = f(1 if narrow_range else 0), f((1 << bits) - 1)
+    scale = (f(maximum) - f(minimum)) / (greatest - least)
+    zero = np.clip(np.floor(least - f(minimum) / scale + f(0.5)), least, greatest)
     low, high = (least - zero) * scale, (greatest - zero) * scale
-    inverse = _f(1) / scale
+    inverse = f(1) / scale
 
     def function(x: np.ndarray) -> np.ndarray:
         steps = (np.minimum(high, np.maximum(low, x.astype(np.float32))) - low) * inverse
         whole = np.trunc(steps)
-        return np.where(steps - whole >= 0.5, whole + _f(1), whole) * scale + low
+        return np.where(steps - whole >= 0.5, whole + f(1), whole) * scale + low
 
     return function
 
 
-# Tables of real functions of one stored value, or of two of 8 bits, for operators that no kernel computes on them.
-#
-#     clamp(round_half_away(f(scale_1 * (q - zero_1)) / scale) + zero)
+def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted distinct elements of an array, and for each element (flattened) its index among them.
+
+    `numpy.unique` with its inverse does the same, but its first call imports numpy.ma (20 ms).
+    """
+    flat = values.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    first = np.ones(flat.shape, bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    inverse = np.empty(flat.shape, np.intp)
+    inverse[order] = np.cumsum(first) - 1
+    return ordered[first], inverse
+
+
+# Real functions of one stored value, or of two of 8 bits, for operators that no kernel computes on them.
 #
 #     clamp(round_half_away(f(scale_1 * (q_1 - zero_1), scale_2 * (q_2 - zero_2)) / scale) + zero)
 #
 # The operands are rounded to float32, as DEQUANTIZE does. Where f has no value, the zero point.
 
-
-RealFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+RealFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 REAL_FUNCTIONS_OF_TWO: dict[str, RealFunction] = {
     "ATAN2": np.arctan2,
@@ -222,26 +228,51 @@ def _values(dtype: np.dtype, scale: npt.ArrayLike, zero_point: npt.ArrayLike) ->
 
 
 def _stored(counts: np.ndarray, zero_point: npt.ArrayLike, dtype: np.dtype) -> np.ndarray:
-    """Real counts rounded, plus the zero point, clamped."""
+    """Real numbers in steps of the scale, rounded half away from zero, plus the zero point, clamped."""
     bounded = np.clip(np.nan_to_num(counts, nan=0.0, posinf=np.inf, neginf=-np.inf), -(2.0**32), 2.0**32)
     rounded = np.sign(bounded) * np.floor(np.abs(bounded) + 0.5)
     info = np.iinfo(dtype)
     return np.clip(rounded + np.asarray(zero_point), info.min, info.max).astype(dtype)
 
 
-# Array helpers.
+# FLOOR_DIV and FLOOR_MOD in the float kernels' arithmetic, also of what 8-bit integers stand for.
+#
+# Sources: floor_div.h, floor_mod.h and quantize.h in kernels/internal/reference. The kernels stop at y = 0.
 
 
-def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted distinct elements of an array, and for each element (flattened) its index among them.
+def floor_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """floor(x / y) of floats, in their precision; infinite by 0, and 0 for 0 / 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient = np.floor(x / y)
+    return np.nan_to_num(quotient, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
-    As numpy.unique with its inverse, which imports numpy.ma (20 ms) when it is first called.
-    """
-    flat = values.reshape(-1)
-    order = np.argsort(flat, kind="stable")
-    ordered = flat[order]
-    first = np.ones(flat.shape, bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    inverse = np.empty(flat.shape, np.intp)
-    inverse[order] = np.cumsum(first) - 1
-    return ordered[first], inverse
+
+def floor_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """What floor(x / y) leaves; 0 by 0."""
+    with np.errstate(invalid="ignore"):
+        left = np.fmod(x, y)
+    return np.nan_to_num(np.where((left != 0) & ((left < 0) != (y < 0)), left + y, left), nan=0.0)
+
+
+def floor_quotients(dtype: np.dtype, *parameters: tuple[float, int]) -> np.ndarray:
+    """[256, 256] of an 8-bit `dtype`, smallest first: the stored floor(x / y). `parameters`: scale and zero point of
+    dividend, divisor and result."""
+    return _table_in_float32(floor_quotient, dtype, *parameters)
+
+
+def floor_remainders(dtype: np.dtype, *parameters: tuple[float, int]) -> np.ndarray:
+    """The same of the remainder of floor(x / y)."""
+    return _table_in_float32(floor_remainder, dtype, *parameters)
+
+
+def _table_in_float32(
+    function: RealFunction,
+    dtype: np.dtype,
+    first: tuple[float, int],
+    second: tuple[float, int],
+    result: tuple[float, int],
+) -> np.ndarray:
+    x, y = (_values(dtype, *p).astype(np.float32) for p in (first, second))
+    with np.errstate(all="ignore"):
+        counts = function(x[:, None], y[None]) / np.float32(result[0])
+    return _stored(counts.astype(np.float64), result[1], dtype)

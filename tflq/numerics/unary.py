@@ -1,4 +1,5 @@
-"""Unary functions: in float32 or fixed point as the kernels compute them, and of real numbers where no kernel is.
+"""Functions of one number, SOFTMAX and DIV: in float32 or fixed point as the kernels compute them, and the real
+functions for operators that no kernel computes.
 
 Sources: kernels/exp.cc, kernels/elementwise.cc (LogLUTPrepare, GenericPrepare, SqrtEvalQuantized,
 RsqrtEvalQuantizedInt8), kernels/activations.cc (EluPrepare, GeluPrepare), kernels/internal/reference/gelu.h,
@@ -10,8 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from math import erf, erfc
-from math import log as math_log
 
 import numpy as np
 
@@ -30,6 +29,9 @@ from tflq.numerics.fixed_point import (
 from tflq.numerics.tables import FloatFunction, table_16bit
 
 _f = np.float32
+
+erf: FloatFunction = np.vectorize(math.erf, otypes=[np.float64])  # numpy has neither
+erfc: FloatFunction = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 def _in_double(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
@@ -71,9 +73,7 @@ def gelu(approximate: bool) -> FloatFunction:
 
 
 def _gelu_by_erfc(x: np.ndarray) -> np.ndarray:
-    argument = x * _f(-math.sqrt(0.5))
-    erfc = np.asarray([math.erfc(v) for v in argument.tolist()], np.float32)  # a table's few entries; numpy has no erfc
-    return _f(0.5) * x * erfc
+    return _f(0.5) * x * erfc(x * _f(-math.sqrt(0.5))).astype(np.float32)
 
 
 def _gelu_by_tanh(x: np.ndarray) -> np.ndarray:
@@ -148,28 +148,27 @@ REAL_FUNCTIONS: dict[str, FloatFunction] = {
 """The real functions of operators, by TFLite's name, in double."""
 
 
-# The error function in float32 by polynomials, for targets that have an exponential and no erf.
+# The error function in float32 by polynomials, for targets that have an exponential but no erf.
 #
 #     |x| < 1      erf(x) = x + x P(x^2)
 #     |x| >= 1     erf(x) = sign(x) (1 - exp(Q(|x|)))        Q fits log(erfc), up to LIMIT, where erf is 1 in float32
 #
 # Coefficients are least-squares fits on Chebyshev nodes, made when first asked for.
 
-
 LIMIT = 4.0
-"""1 - erf of it is below half a unit in the last place."""
+"""Where 1 - erf falls below half a unit in the last place."""
 
 
 @cache
 def inner() -> np.ndarray:
     """Coefficients of P, lowest power first: float32."""
-    return _fit(lambda v: erf(v**0.5) / v**0.5 - 1, 0.0, 1.0, 6)
+    return _fit(lambda v: math.erf(v**0.5) / v**0.5 - 1, 0.0, 1.0, 6)
 
 
 @cache
 def outer() -> np.ndarray:
     """Coefficients of Q, lowest power first: float32."""
-    return _fit(lambda v: math_log(erfc(v)), 1.0, LIMIT, 8)
+    return _fit(lambda v: math.log(math.erfc(v)), 1.0, LIMIT, 8)
 
 
 def _fit(function: Callable[[float], float], low: float, high: float, degree: int) -> np.ndarray:
@@ -181,19 +180,18 @@ def _fit(function: Callable[[float], float], low: float, high: float, degree: in
 
 # SOFTMAX in fixed point: the tables and constants of the reference kernels.
 #
-# 8-bit operands. For a difference d = x - max, in -255..0, exp is computed once per difference in Q0.31 by the kernels'
-# polynomial (`exponentials`), so it is a table of 256 entries; so is its contribution to the sum, Q12.19. The
-# reciprocal of the sum is three Newton steps from 48/17 - 32/17 * s, where s in [1/2, 1) is the sum shifted left to 31
-# bits: with r the reciprocal, in Q2.29,
+# 8 bits: for each difference d = x - max in -255..0, exp is computed once, in Q0.31, by the kernels' polynomial
+# (`exponentials`), so it is a table of 256 entries; so is its contribution to the sum, in Q12.19. The reciprocal of the
+# sum is three Newton steps from 48/17 - 32/17 * s, where s in [1/2, 1) is the sum shifted left to 31 bits: with r the
+# reciprocal, in Q2.29,
 #
 #     r += 4 * (r * (1 - s * r))        every product round(a * b / 2^31)
 #
-# int16 operands. Two tables of 513 entries, interpolated: exp on [-10, 0] and 1 / (1 + x) on [0, 1].
+# int16: two tables of 513 entries, interpolated: exp on [-10, 0] and 1 / (1 + x) on [0, 1].
 #
 # Sources: kernels/internal/reference/softmax.h, kernels/activations.cc (SoftmaxPrepare),
 # kernels/internal/quantization_util.cc (PreprocessSoftmaxScaling, CalculateInputRadius), kernels/internal/common.h
 # (GetReciprocal), gemmlowp fixedpoint/fixedpoint.h (exp_on_negative_values, one_over_one_plus_x_for_x_in_0_1).
-
 
 ACCUMULATOR_BITS = 12
 """Integer bits of the sum of exponentials."""
@@ -209,23 +207,20 @@ _THIRD = 715827883
 _EXP_OF_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)  # exp(-2^k), k = -2..4, in Q0.31
 
 
-def _mul(a: np.ndarray, b: np.ndarray | int) -> np.ndarray:
-    return saturating_rounding_doubling_high_mul(a, b)
-
-
 def exponentials(x: np.ndarray) -> np.ndarray:
-    """exp of non-positive Q5.26 values (int32), in Q0.31: a polynomial on [-1/4, 0), and one factor per bit above."""
+    """exp of Q5.26 values up to 0 (int32), in Q0.31: a polynomial on [-1/4, 0), and one factor per bit above."""
+    mul = saturating_rounding_doubling_high_mul
     quarter = np.int32(1 << (_FRACTION_BITS - 2))
     within = (x & (quarter - 1)) - quarter
     a = (within << _INPUT_BITS) + np.int32(1 << 28)
-    square = _mul(a, a)
-    fourth = rounding_divide_by_pot(_mul(square, square), 2)
-    tail = rounding_divide_by_pot(_mul(fourth + _mul(square, a), _THIRD) + square, 1)
+    square = mul(a, a)
+    fourth = rounding_divide_by_pot(mul(square, square), 2)
+    tail = rounding_divide_by_pot(mul(fourth + mul(square, a), _THIRD) + square, 1)
     eighth = np.asarray(_EXP_OF_EIGHTH, np.int32)
-    result = eighth + _mul(a + tail, eighth)
+    result = eighth + mul(a + tail, eighth)
     remainder = within - x
     for k, factor in enumerate(_EXP_OF_POWERS, _FRACTION_BITS - 2):
-        result = np.where(remainder & (1 << k), _mul(result, factor), result)
+        result = np.where(remainder & (1 << k), mul(result, factor), result)
     return np.where(x == 0, np.int32((1 << 31) - 1), result)
 
 
@@ -239,7 +234,7 @@ def difference_table(beta: float, input_scale: float) -> np.ndarray:
 
 
 def scaled_differences(beta: float, input_scale: float) -> np.ndarray:
-    """beta * scale * d in Q5.26 for d in -255..0; -16 below that, and where the kernel leaves a difference out.
+    """beta * scale * d in Q5.26 for d in -255..0, at least -16, which also stands where the kernel leaves one out.
 
     ValueError as `difference_table`.
     """
@@ -249,7 +244,7 @@ def scaled_differences(beta: float, input_scale: float) -> np.ndarray:
 
 
 def _rescaled(beta: float, input_scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """beta * scale * d in Q5.26, int32, for d in -255..0, and whether a difference is within what the kernel takes."""
+    """beta * scale * d in Q5.26, int32, for d in -255..0, and whether the kernel counts that difference."""
     real = min(float(np.float32(beta)) * float(np.float32(input_scale)) * (1 << _FRACTION_BITS), 2.0**31 - 1.0)
     if real <= 1.0:
         raise ValueError(f"beta * input scale is {real / (1 << _FRACTION_BITS):.3g}, at most 2^-{_FRACTION_BITS}")
@@ -278,12 +273,93 @@ def reciprocal_table_16bit() -> np.ndarray:
     return table_16bit(lambda x: 1.0 / (1.0 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0)
 
 
+# LOGISTIC and TANH of the recurrent kernels: gemmlowp's fixed point in 16 bits, as tables of every int16.
+#
+# The argument has a number of integer bits (Qk.(15-k)), the result has none (Q0.15). exp of a value x <= 0 is a
+# polynomial on [-1/4, 0), times exp(-2^k) for each bit that x has above; 1 / (1 + e) and (1 - e) / (1 + e) are three
+# Newton steps from 48/17 - 32/17 * (1 + e) / 2, in Q2.13. Sums wrap in 16 bits; products are round(a * b / 2^15). The
+# constants are those of SOFTMAX, rounded to 16 bits.
+#
+# Sources: kernels/internal/reference/portable_tensor_utils.cc (PortableApplySigmoid, PortableApplyTanh), gemmlowp
+# fixedpoint/fixedpoint.h (logistic, tanh and what they call, for int16).
+
+LOGISTIC_BITS = 3
+"""Integer bits of a gate before its activation."""
+_ONE = 32767  # in Q0.15
+
+
+def _in_16_bits(q31: int) -> int:
+    return int(rounding_divide_by_pot(np.asarray(q31, np.int32), 16))
+
+
+def _wrapped16(x: np.ndarray) -> np.ndarray:
+    """int32 values modulo 2^16, signed."""
+    return x.astype(np.int16).astype(np.int32)
+
+
+def _product(a: np.ndarray, b: np.ndarray | int) -> np.ndarray:
+    return np.minimum((a * b + (1 << 14)) >> 15, 32767)
+
+
+def _saturated16(x: np.ndarray) -> np.ndarray:
+    return np.clip(x, -32768, 32767)
+
+
+def _exponential(x: np.ndarray, bits: int) -> np.ndarray:
+    """exp of x <= 0 with that many integer bits, in Q0.15."""
+    fraction = 15 - bits
+    quarter = 1 << (fraction - 2)
+    within = (x & (quarter - 1)) - quarter
+    a = (within << bits) + (1 << 12)
+    square = _product(a, a)
+    fourth = rounding_divide_by_pot(_product(square, square), 2)
+    tail = rounding_divide_by_pot(_product(fourth + _product(square, a), _in_16_bits(_THIRD)) + square, 1)
+    eighth = _in_16_bits(_EXP_OF_EIGHTH)
+    result = _saturated16(eighth + _product(_wrapped16(a + tail), eighth))
+    remainder = _wrapped16(within - x)
+    for k, factor in zip(range(-2, bits), _EXP_OF_POWERS, strict=False):
+        result = np.where(remainder & (1 << (fraction + k)), _product(result, _in_16_bits(factor)), result)
+    if bits > 5:
+        result = np.where(x < -(1 << (20 - bits)), 0, result)
+    return np.where(x == 0, _ONE, result)
+
+
+def _newton(e: np.ndarray) -> np.ndarray:
+    """2 / (1 + e) for e in Q0.15, in Q2.13."""
+    half = (e + _ONE + 1) >> 1
+    x = _wrapped16(_in_16_bits(NEWTON_OFFSET) + _product(half, _in_16_bits(NEWTON_SLOPE)))
+    for _ in range(NEWTON_STEPS):
+        rest = _wrapped16((NEWTON_ONE >> 16) - _product(half, x))
+        x = _wrapped16(x + _saturated16(_product(x, rest) << 2))
+    return x
+
+
+@cache
+def logistic_table() -> np.ndarray:
+    """1 / (1 + exp(-x)) in Q0.15 of every x in Q3.12, the least first."""
+    x = np.arange(-32768, 32768, dtype=np.int32)
+    positive = _saturated16(_newton(_exponential(-np.abs(x), LOGISTIC_BITS)) << 1)
+    negative = _ONE - positive
+    return np.where(x == 0, 1 << 14, np.where(x > 0, positive, negative)).astype(np.int16)
+
+
+@cache
+def tanh_table(bits: int) -> np.ndarray:
+    """tanh(x) in Q0.15 of every x with that many integer bits, 0 to 6, the least first."""
+    if not 0 <= bits <= 6:
+        raise ValueError(f"TANH of {bits} integer bits: the kernels have 0 to 6")
+    x = np.arange(-32768, 32768, dtype=np.int32)
+    e = _exponential(-np.abs(x), bits + 1)
+    magnitude = _saturated16(_wrapped16(_newton(e) - (NEWTON_ONE >> 16)) << 2)
+    return np.where(x == 0, 0, np.where(x < 0, _wrapped16(-magnitude), magnitude)).astype(np.int16)
+
+
 # DIV: the kernel's fixed-point quotient.
 #
-# x / y is x shifted left to 31 bits, times the reciprocal of y shifted likewise (Newton steps as in SOFTMAX), times
-# input1 / (input2 * output) with the shifts taken back. A small dividend and a large divisor come to a right shift of
-# more than 31, and a large multiplier to one of less than 0, which C++ leaves undefined (`x86.divide_by_pot`): those
-# quotients are far off. The kernel stops at a zero. Sources: kernels/div.cc (Prepare),
+# x / y is x shifted left to 31 bits, times the reciprocal of y shifted the same way (Newton steps as in SOFTMAX), times
+# input1 / (input2 * output) with the shifts taken back. A small dividend and a large divisor need a right shift of
+# more than 31, and a large multiplier one of less than 0, which C++ leaves undefined (`divide_by_pot`): those
+# quotients are far off. The kernel stops at a divisor of 0. Sources: kernels/div.cc (Prepare),
 # kernels/internal/reference/div.h, kernels/internal/common.h (GetReciprocal).
 
 
@@ -311,13 +387,13 @@ def division_table(
 
 
 def shifts_undefined(multiplier: Multiplier, bits: int) -> bool:
-    """Whether a quotient of values of so many bits comes to a shift of less than 0 or more than 31."""
+    """Whether a quotient of values of so many bits can need a shift of less than 0 or more than 31."""
     least, most = 30 - bits - multiplier.shift, 31 + bits - multiplier.shift
     return least < 0 or most > 31
 
 
 def _bits(x: np.ndarray) -> np.ndarray:
-    """Bits of non-negative integers up to the highest one set."""
+    """Bits of integers from 0 up, to the highest that is set."""
     return np.frexp(x.astype(np.float64))[1]
 
 
@@ -327,7 +403,7 @@ def _leading_sign_bits(x: np.ndarray) -> np.ndarray:
 
 
 def reciprocals(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """1 / |y| in Q0.31 of |y| shifted left to 31 bits, and the exponent that leaves; 0 counts as 1."""
+    """1 / |y| in Q0.31, for |y| shifted left to 31 bits, and the exponent that this leaves; 0 counts as 1."""
     y = np.maximum(np.abs(y), 1)
     bits = _bits(y)
     half = y << (31 - bits)

@@ -1,14 +1,15 @@
-"""A double's product with integers of more than 31 bits, rounded half away from zero, in 64-bit integers.
+"""A double's product with an integer, rounded half away from zero, in 64-bit integers: two forms.
 
-round_half_away(double(x) * d) with a double d = M / 2^F, M of 53 bits. |x| is shifted to the left by as many bits as
-make F the same for all channels, and both are split into limbs of 29 bits, |x| 2^j = x1 2^29 + x0, M = m1 2^29 + m0:
+The wide one takes integers of more than 31 bits: round_half_away(double(x) * d) with a double d = M / 2^F, M of 53
+bits. |x| is shifted left by as many bits as make F the same for all channels, and both are split into limbs of 29 bits,
+|x| 2^j = x1 2^29 + x0, M = m1 2^29 + m0:
 
     |x| M 2^j = x1 m1 2^58 + (x1 m0 + x0 m1) 2^29 + x0 m0
     |y| = floor((|x| M 2^j + h + 2^(F-1)) / 2^F)
 
-The product is exact, and float64 rounds it: what is less than half a last place below a tie n - 1/2 becomes it. h is
-that half, 2^(F + e - 53) where 2^e is the greatest power of two below the tie, -2 for the first; n - 1 is the product's
-integer part (a product that far from a tie has the same result with any such h).
+The exact product is rounded by float64: less than half a last place below a tie n - 1/2 it becomes that tie. h is that
+half, 2^(F + e - 53) where 2^e is the greatest power of two below the tie, e = -2 for the first; n - 1 is the product's
+integer part (a product further from a tie has the same result with any such h).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tflq.numerics.staircase import float_thresholds
 LIMB = 29
 """Bits of a limb."""
 PART = 9
-"""Bits of the integer part that a table of `WideProduct` knows."""
+"""Bits of the integer part that index a table of `WideProduct`."""
 _MASK = (1 << LIMB) - 1
 _MANTISSA = 53
 _SHIFTED = 1 << 58  # of |x| shifted to the left
@@ -43,8 +44,7 @@ class WideProduct:
 
     @property
     def halves(self) -> tuple[np.ndarray, np.ndarray]:
-        """h of integer parts below 2^PART, and what is added to the last of these for the bits above: int64 [2^PART]
-        each."""
+        """h of integer parts below 2^PART, and what the bits above add to the last of these: int64 [2^PART] each."""
         part = np.arange(1 << PART)
         exponent = np.frexp(part)[1].astype(np.int64) - 1
         unit = self.shift + 2 * LIMB - _MANTISSA
@@ -84,16 +84,15 @@ def fit_wide_product(scale: np.ndarray, lows: int, highs: int, least: int, most:
     return WideProduct(left, mantissa >> LIMB, mantissa & _MASK, first, last, top - 2 * LIMB)
 
 
-# A double's product with an integer, rounded half away from zero, in 64-bit integers.
+# The long one, for integers within 31 bits.
 #
-# round_half_away(double(x) * d) with a double d = M / 2^F, its 53 bits kept whole where F allows it. The product has
+# round_half_away(double(x) * d) with a double d = M / 2^F, whose 53 bits stay whole where F allows it. The product has
 # up to 85 bits, so M is split in two limbs, M = high * 2^32 + low:
 #
 #     floor((x M + c) / 2^F + 1/2) = floor((x high + floor((x low + c) / 2^32) + 2^(k-1)) / 2^k)     k = F - 32
 #
-# c tells ties apart, and products that float64 rounds up to a tie: it is d >= 0 for x > 0 and -d for x < 0.
+# c decides ties, and products that float64 rounds up to a tie: it is d >= 0 for x > 0 and -d for x < 0.
 # `fit_long_product` takes the smallest that gives the double's result on both sides of every threshold.
-
 
 _I31 = (1 << 31) - 1
 _CHUNK = 1 << 19  # thresholds looked at together: 4 MiB an array
@@ -143,7 +142,7 @@ def fit_long_product(scale: np.ndarray, lows: int, highs: int, least: int, most:
 
 
 def _narrowed(end: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """An end of the range brought within 31 bits, for the channels where both give the same result."""
+    """An end of the range brought within 31 bits, in the channels where that gives the same result."""
     nearer = np.clip(end, -_I31, _I31)
     same = np.floor(np.abs(end) * scale + 0.5) == np.floor(np.abs(nearer) * scale + 0.5)
     return np.where(same, nearer, end)

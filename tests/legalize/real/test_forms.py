@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.harness import argument, const, edge_inputs, interpret, one_op
+from support.harness import argument, const, edge_inputs, interpret, one_op, real_of
 
 import tflq
 from tflq.ir.core import Value
@@ -17,11 +17,6 @@ from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuanti
 Quantized = UniformQuantizedType
 Element = UniformQuantizedType | UniformQuantizedPerAxisType
 AXIS = UniformQuantizedPerAxisType.of(i8, 1, [0.02, 0.05, 0.11, 0.06], [3, 0, -7, 0])
-
-
-def real(value: Value, stored: np.ndarray) -> np.ndarray:
-    scale, zero = parameters(value.type)
-    return (stored.astype(np.int64) - zero) * scale.astype(np.float64)
 
 
 def stored(value: Value, counts: np.ndarray) -> np.ndarray:
@@ -48,7 +43,7 @@ def assert_near(
     arrays = edge_inputs(inputs)[0]
     conversion = tflq.convert(model, fallback="error", semantics=semantics)  # type: ignore[arg-type]
     (got,) = interpret(conversion.data, [arrays])[0]
-    wanted = function(*(real(v, a) for v, a in zip(inputs, arrays, strict=True)))
+    wanted = function(*(real_of(v, a) for v, a in zip(inputs, arrays, strict=True)))
     if result.type.storage is i1:
         np.testing.assert_array_equal(got, wanted)
     else:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.harness import argument, convert_and_compare, edge_inputs, interpret, one_op
-from support.reference import assert_equals_kernel
+from support.reference import assert_equals_kernel, quantized
 
 import tflq
-from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
+from tflq.ir.types import ScalarType, i8, i16, ui8
 
 POOLS = ["tfl.average_pool_2d", "tfl.max_pool_2d"]
 TYPES = [i8, ui8, i16]
-
-
-def quantized(storage: ScalarType, scale: float = 0.05, zero_point: int = 3) -> UniformQuantizedType:
-    return UniformQuantizedType.of(storage, scale, zero_point if storage.bits == 8 else 0)
 
 
 def options(

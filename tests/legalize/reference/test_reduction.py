@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
-from support.reference import assert_equals_kernel
+from support.reference import assert_equals_kernel, quantized
 
 import tflq
 from tflq.ir.types import (
@@ -22,10 +22,6 @@ from tflq.ir.types import (
 
 TYPES = [i8, ui8, i16]
 SHAPE = (2, 5, 6, 7)
-
-
-def quantized(storage: ScalarType, scale: float = 0.05, zero_point: int = 3) -> UniformQuantizedType:
-    return UniformQuantizedType.of(storage, scale, zero_point if storage.bits == 8 else 0)
 
 
 def drawn(rng: np.random.Generator, storage: ScalarType, near: float = 0.05) -> UniformQuantizedType:

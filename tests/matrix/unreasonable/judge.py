@@ -17,8 +17,6 @@ from tflq.conversion import Conversion
 from tflq.ir.registry import family, op_names
 from tflq.legalize.fallback import EXCEPTIONS
 
-__all__ = ["FAILURES", "Verdict", "judged", "runs"]
-
 FAILURES = ("differs", "refused", "raised", "does not run", "died", "no answer")
 """Kinds that are failures; "needless" is one of which few are allowed. Others:
 

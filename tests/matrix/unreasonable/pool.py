@@ -13,8 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Job", "Record", "run", "work"]
-
 SECONDS = 90
 """Without a word from a child, after which it is ended."""
 ADDRESS_SPACE = 6 << 30

@@ -18,8 +18,6 @@ from tflq.coverage.samples import operators, samples_of
 from tflq.ir.core import Module, Op
 from tflq.ir.types import UniformQuantizedType, bf16
 
-__all__ = ["OPERATORS", "Subject", "subject"]
-
 T = TypeVar("T")
 
 _DRAWN = {

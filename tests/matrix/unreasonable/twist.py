@@ -15,8 +15,6 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Module, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 
-__all__ = ["SCALES", "twisted"]
-
 SCALES = (
     *(0.0, 1e-45, 3.6e-43, 1e-40, 1e-38, 1e-35, 1e-30, 1e-25, 1e-20, 1e-15, 1e-10, 1e-7),
     *(1e5, 1e10, 1e15, 1e20, 1e25, 1e30, 1e35, 1e38, 3.4e38, math.inf),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.region_graphs import KERNELS, A, B, C, region, reordered, rescales, text
+from support.region_graphs import A, B, C, region, reordered, rescales, text
 
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
@@ -230,13 +230,6 @@ GRAPHS = {
         region("%r", "relu6", "%1", "f32", B),
     ),
 }
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Path:
-    path = tmp_path / "example.toml"
-    path.write_text(KERNELS)
-    return path
 
 
 def _propagated(given: Module, target: Path) -> Module:

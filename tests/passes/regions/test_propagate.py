@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.region_graphs import KERNELS, A, B, C, region, rescales, specs, text
+from support.region_graphs import A, B, C, region, rescales, specs, text
 
 from tflq.dialects.quant.regions import Region
 from tflq.errors import OptionError, UnsupportedError
@@ -19,13 +19,6 @@ from tflq.passes.regions.lookup import ORIGINS, is_fully_quantized, is_quantized
 
 def module(*ops: str, results: str = "%r", arguments: str = "%a, %b") -> Module:
     return parse_module(text(ops, results, arguments))
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Path:
-    path = tmp_path / "example.toml"
-    path.write_text(KERNELS)
-    return path
 
 
 def propagated(given: Module, target: Path) -> Module:

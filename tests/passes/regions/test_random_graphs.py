@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from support.region_graphs import KERNELS, A, B, C, region, reordered, text
+from support.region_graphs import A, B, C, region, reordered, text
 
 from tflq.dialects.quant.regions import Region, Rescale
 from tflq.ir.core import Module, Value
@@ -47,13 +47,6 @@ def drawn(seed: int) -> str:
             region(known[-1], kernel, ", ".join(operands), ", ".join(specs), generator.choice(SPECS), attributes)
         )
     return text(ops, ", ".join(known[-2:]))
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Path:
-    path = tmp_path / "example.toml"
-    path.write_text(KERNELS)
-    return path
 
 
 def propagated(given: Module, target: Path) -> Module:

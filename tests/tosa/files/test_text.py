@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.one_op import CASES, arg, inputs_of, module
-from support.running import tosa_opt
-from support.validity import valid
+from support.running import tosa_opt, valid
 
 from tflq.evaluate.registry import Run, evaluate_function
 from tflq.ir.attributes import TypedArray, TypedFloat

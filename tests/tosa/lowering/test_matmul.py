@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.harness import argument, const, one_op
+from support.harness import random_integers as draw
 from support.on_tosa import INTEGER, assert_exact, assert_near_kernel, emitted, lowered_names
 
 from tflq.builder import Builder
@@ -23,11 +24,6 @@ SHAPES = [
     ((2, 3, 4, 5), (1, 1, 5, 3)),
     ((2, 3, 1, 4, 5), (1, 3, 2, 5, 3)),
 ]
-
-
-def draw(shape: tuple[int, ...], element: ScalarType, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return rng.integers(element.minimum, element.maximum, shape, np.int64, endpoint=True).astype(element.dtype)
 
 
 def product(b: Builder, x: Value, y: Value, acc: ScalarType, zero_points: tuple[int, int] = (0, 0)) -> Value:

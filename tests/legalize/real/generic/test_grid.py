@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.harness import argument, interpret, one_op
+from support.harness import argument, interpret, one_op, real_of
 
 import tflq
-from tflq.ir.core import Value
 from tflq.ir.record import parameters
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, ui8
 
@@ -17,11 +16,6 @@ FUNCTIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.di
 def per_axis(storage: ScalarType, axis: int, count: int, scale: float) -> UniformQuantizedPerAxisType:
     zero = 128 if storage is ui8 else 0
     return UniformQuantizedPerAxisType.of(storage, axis, scale * np.linspace(0.5, 2, count), zero)
-
-
-def real(value: Value, stored: np.ndarray) -> np.ndarray:
-    scale, zero = parameters(value.type)
-    return (stored.astype(np.int64) - zero) * scale.astype(np.float64)
 
 
 @pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
@@ -41,7 +35,7 @@ def test_three_axes_and_an_open_batch(name: str, storage: ScalarType) -> None:
         conversion = tflq.convert(model, fallback="error", semantics=semantics)
         (got,) = interpret(conversion.data, [[a, b]])[0]
         with np.errstate(divide="ignore", invalid="ignore"):
-            wanted = np.clip(np.nan_to_num(FUNCTIONS[name](real(x, a), real(y, b)), nan=0.0), 0, 6)
+            wanted = np.clip(np.nan_to_num(FUNCTIONS[name](real_of(x, a), real_of(y, b)), nan=0.0), 0, 6)
         scale, zero = parameters(z.type)
         stored = np.clip(np.floor(wanted / scale + 0.5) + zero, low, high)
         assert np.abs(got - stored).max() <= 1

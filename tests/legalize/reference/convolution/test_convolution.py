@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
-from support.reference import assert_equals_kernel, integer_form
+from support.reference import assert_equals_kernel, integer_form, quantized
 
 import tflq
 from tflq.errors import UnsupportedError
@@ -26,10 +26,6 @@ from tflq.ir.types import (
 from tflq.numerics.fixed_point import quantize_multiplier
 
 MACS = ["integer", "float32"]
-
-
-def quantized(storage: ScalarType, scale: float = 0.05, zero_point: int = 3) -> UniformQuantizedType:
-    return UniformQuantizedType.of(storage, scale, zero_point if storage.bits == 8 else 0)
 
 
 def per_axis(storage: ScalarType, axis: int, count: int, scale: float = 0.01) -> UniformQuantizedPerAxisType:

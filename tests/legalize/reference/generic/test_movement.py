@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
+from support.reference import quantized
 
-from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
 
 TYPES = [i8, ui8, i16]
-
-
-def per_layer(storage: ScalarType, scale: float = 0.5, zero_point: int = 3) -> UniformQuantizedType:
-    return UniformQuantizedType.of(storage, scale, zero_point if storage.bits == 8 else 0)
 
 
 def ints(*values: object) -> np.ndarray:
@@ -45,7 +42,7 @@ def test_moves_what_the_kernel_moves(
     attributes: dict[str, object],
     shapes: list[tuple[int, ...]],
 ) -> None:
-    element = per_layer(storage)
+    element = quantized(storage, 0.5)
     x = argument((1, 2, 3, 4), element)
     constants = [const(e, i32, f"c{i}") for i, e in enumerate(extra)]
     results = [argument(s, element, f"y{i}") for i, s in enumerate(shapes)]
@@ -57,8 +54,8 @@ def test_moves_what_the_kernel_moves(
 
 
 def test_split_into_other_parameters_copies_raw_with_a_warning() -> None:
-    x = argument((2, 4), per_layer(i8))
-    results = [argument((2, 2), per_layer(i8, 0.25, -7), f"y{i}") for i in range(2)]
+    x = argument((2, 4), quantized(i8, 0.5))
+    results = [argument((2, 2), quantized(i8, 0.25, -7), f"y{i}") for i in range(2)]
     model = one_op("tfl.split", [const(np.asarray(1), i32), x], results, {"num_splits": 2}, 2)
     conversion = convert_and_compare(model, edge_inputs([x]))
     assert "copies the stored integers" in conversion.report.rows[0].warning
@@ -66,7 +63,7 @@ def test_split_into_other_parameters_copies_raw_with_a_warning() -> None:
 
 @pytest.mark.parametrize("storage", TYPES, ids=str)
 def test_padv2_with_the_same_parameters(storage: ScalarType) -> None:
-    element = per_layer(storage)
+    element = quantized(storage, 0.5)
     x, y = argument((1, 2, 3), element), argument((1, 4, 3), element, "y")
     around = const(np.asarray([[0, 0], [1, 1], [0, 0]], np.int32), i32, "p")
     model = one_op("tfl.padv2", [x, around, const(np.asarray(7), element, "v")], [y], {}, 2)
@@ -76,9 +73,9 @@ def test_padv2_with_the_same_parameters(storage: ScalarType) -> None:
 def test_padv2_requantizes_a_constant_of_other_parameters() -> None:
     import tflq
 
-    x, y = argument((2,), per_layer(i8, 0.5, 3)), argument((3,), per_layer(i8, 0.5, 3), "y")
+    x, y = argument((2,), quantized(i8, 0.5, 3)), argument((3,), quantized(i8, 0.5, 3), "y")
     around = const(np.asarray([[1, 0]], np.int32), i32, "p")
-    value = const(np.asarray(10), per_layer(i8, 0.25, 2), "v")  # 2.0: stored 7 with scale 0.5 and zero point 3
+    value = const(np.asarray(10), quantized(i8, 0.25, 2), "v")  # 2.0: stored 7 with scale 0.5 and zero point 3
     conversion = tflq.convert(one_op("tfl.padv2", [x, around, value], [y], {}, 2))
     fills = [
         v.array
@@ -91,7 +88,7 @@ def test_padv2_requantizes_a_constant_of_other_parameters() -> None:
 
 @pytest.mark.parametrize("storage", TYPES, ids=str)
 def test_concatenation_of_the_same_parameters(storage: ScalarType) -> None:
-    element = per_layer(storage)
+    element = quantized(storage, 0.5)
     x, z, y = argument((1, 2), element), argument((1, 3), element, "z"), argument((1, 5), element, "y")
     model = one_op("tfl.concatenation", [x, z], [y], {"axis": 1, "fused_activation_function": "NONE"}, 2)
     convert_and_compare(model, edge_inputs([x, z]))
@@ -99,14 +96,14 @@ def test_concatenation_of_the_same_parameters(storage: ScalarType) -> None:
 
 @pytest.mark.parametrize("scale", [0.11, 0.5, 1.7])
 def test_concatenation_uint8_requantizes(scale: float) -> None:
-    x, z = argument((1, 256), per_layer(ui8, scale, 100)), argument((1, 2), per_layer(ui8, 0.3, 7), "z")
-    y = argument((1, 258), per_layer(ui8, 0.3, 7), "y")
+    x, z = argument((1, 256), quantized(ui8, scale, 100)), argument((1, 2), quantized(ui8, 0.3, 7), "z")
+    y = argument((1, 258), quantized(ui8, 0.3, 7), "y")
     model = one_op("tfl.concatenation", [x, z], [y], {"axis": 1, "fused_activation_function": "NONE"}, 2)
     every = np.arange(256, dtype=np.uint8).reshape(1, 256)
     convert_and_compare(model, [[every, np.asarray([[0, 255]], np.uint8)]])
 
 
 def test_cast_of_a_quantized_tensor_is_raw() -> None:
-    x, y = argument((2, 3), per_layer(i8)), argument((2, 3), f32, "y")
+    x, y = argument((2, 3), quantized(i8, 0.5)), argument((2, 3), f32, "y")
     conversion = convert_and_compare(one_op("tfl.cast", [x], [y], {}), edge_inputs([x]))
     assert "ignores scales" in conversion.report.rows[0].warning

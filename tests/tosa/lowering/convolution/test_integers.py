@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from support.harness import const
+from support.harness import random_integers as draw
 from support.on_tosa import INTEGER, Emit, assert_exact, emitted, lowered_names
 
 from tflq.builder import Builder
@@ -18,11 +19,6 @@ from tflq.numerics.convolution import window
 from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.engine import lower
 from tflq.tosa.operands import Target
-
-
-def draw(shape: tuple[int, ...], element: ScalarType, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return rng.integers(element.minimum, element.maximum, shape, np.int64, endpoint=True).astype(element.dtype)
 
 
 def packed(array: np.ndarray, element: ScalarType) -> Value:
@@ -73,7 +69,11 @@ def test_windows(
             depthwise=depthwise,
         )
 
-    assert set(assert_exact(emit, [i8], [draw((2, *size, 3), i8, 1)])) <= {"slice", "conv2d", "depthwise_conv2d"}
+    assert set(assert_exact(emit, [i8], [draw((2, *size, 3), i8, 1)])) <= {
+        "slice",
+        "conv2d",
+        "depthwise_conv2d",
+    }
 
 
 @pytest.mark.parametrize("depthwise", [False, True])
