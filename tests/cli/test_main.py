@@ -52,7 +52,7 @@ def test_help(cli: Cli, command: tuple[str, ...]) -> None:
         (["conert"], "there is no command 'conert'; did you mean 'convert'?"),
         (
             ["sweep", "merg", "a", "-o", "b"],
-            "'merg' is no command of sweep, and no file or folder; did you mean 'merge'?",
+            "'merg' is neither a command of sweep nor a file or folder; did you mean 'merge'?",
         ),
         (["inspect"], "tflq: missing argument 'MODEL'; see tflq inspect --help"),
         (["inspect", "nowhere.tflite"], "tflq: nowhere.tflite: there is no such file"),
