@@ -96,7 +96,7 @@ def test_every_step_has_a_name_of_its_own() -> None:
         ("legalize{target=moon}", "target 'moon' is not known"),
         ("tabulate", "needs its option 'worth='"),
         ("tabulate{worth=all}", "kernels or tosa"),
-        ("bind-shapes{shapes=x}", "no shape of an input"),
+        ("bind-shapes{shapes=x}", "not the shape of an input"),
         ("bind-shapes{batch=many}", "is a number"),
     ],
 )

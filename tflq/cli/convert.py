@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import click
 
 from tflq.backends import DEFAULT, backend
 from tflq.cli import output
-from tflq.cli.main import BUG, INVALID, UNSUPPORTED, USAGE, Failure, SectionedCommand, Stopped
+from tflq.cli.main import SectionedCommand
 from tflq.cli.options import FORMAT, FORMS, PARTS, conversion_options, json_option, target_option
-from tflq.cli.output import MODEL, Cell, is_stream
-from tflq.cli.report import print_cost, print_report, print_timings, print_verdict, warnings
+from tflq.cli.output import MODEL, is_stream
+from tflq.cli.report import print_cost, print_report, print_timings, print_verdict
 from tflq.errors import FileError, OptionError, Reason
-from tflq.files import Output, check_outputs, file_errors, replace_file
-from tflq.processes import Died, in_processes
+from tflq.files import Output, check_outputs, replace_file
 
 if TYPE_CHECKING:
     from tflq.conversion import Conversion
@@ -118,6 +115,8 @@ def command(
     if folder is not None:
         if dump_ir is not None or timings:
             raise click.UsageError("--dump-ir and --timings are for one model.")
+        from tflq.cli.many import Many, convert_many
+
         models = _sources(context, paths, report_path)
         many = Many(folder, options, force=force, skip=skip, workers=workers, as_json=as_json, quiet=output.quiet())
         context.exit(convert_many(models, many))
@@ -147,7 +146,7 @@ def command(
         check_outputs([*zip(written, written, strict=True), ("--report", report_path)], force=True)
         replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"], force=force)
     if as_json:
-        document = _document(source, destination, written, options, conversion.report, conversion.cost, seconds)
+        document = document_of(source, destination, written, options, conversion.report, conversion.cost, seconds)
         if timings:
             from dataclasses import asdict
 
@@ -158,7 +157,7 @@ def command(
         _print(conversion, where, timings=timings, err=place is None)
 
 
-def _document(
+def document_of(
     source: str,
     destination: str,
     files: Sequence[str],
@@ -242,254 +241,3 @@ def _write(conversion: Conversion) -> None:
         what = f"there is a file for each signature: {', '.join(conversion.files)}"
         raise OptionError(Reason(what, remedy="--signature says which"))
     output.write_output([conversion.data])
-
-
-# `tflq convert IN... -o DIR`: many models, each on its own, and one summary.
-#
-# A folder among IN stands for all models in it, and keeps its tree. Each file is whole or not there, so what is in
-# DIR after an interruption is done: `--skip-existing` goes on with the rest.
-
-
-_WORDS: Final = {INVALID: "invalid model", UNSUPPORTED: "not supported", BUG: "bug"}
-_SUFFIXES: Final = (".tflite", ".tosa")
-"""Of models in a folder."""
-
-
-@dataclass(frozen=True)
-class Many:
-    """What is asked of a conversion into a folder. skip: files that are there already stay, and are not made again.
-    workers: processes; None for one per core."""
-
-    folder: str
-    options: Mapping[str, Any]
-    force: bool = False
-    skip: bool = False
-    workers: int | None = None
-    as_json: bool = False
-    quiet: bool = False
-
-    @property
-    def format(self) -> str:
-        return self.options.get("format") or DEFAULT
-
-
-@dataclass(frozen=True)
-class _Job:
-    source: str
-    destination: Path
-    inputs: tuple[object, ...]
-    many: Many
-    verbosity: int
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What became of a model: a report, or a failure; neither if its files were there already."""
-
-    source: str
-    destination: Path
-    seconds: float
-    files: tuple[str, ...] = ()
-    report: Report | None = None
-    cost: Cost | None = None
-    failure: Failure | None = None
-
-    @property
-    def skipped(self) -> bool:
-        return self.report is None and self.failure is None
-
-    def to_json(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        if self.failure is not None:
-            return {**self.failure.to_json(), "source": self.source}
-        source, destination = self.source, str(self.destination)
-        if self.report is None:
-            places = {"source": source, "destination": destination, "files": list(self.files)}
-            return {"format": "tflq.skipped", "version": JSON_VERSION, **places}
-        assert self.cost is not None
-        return _document(source, destination, self.files, options, self.report, self.cost, self.seconds)
-
-
-def convert_many(paths: Sequence[str], many: Many) -> int:
-    """Converts models, and those in folders, into a folder, which is made if it is missing. Returns the worst of the
-    exit codes. Nothing is written if two results would be the same file."""
-    if many.force and many.skip:
-        raise OptionError("--force replaces files, --skip-existing leaves them: give one of them")
-    folder = Path(many.folder)
-    jobs = _jobs(paths, folder, many)
-    with file_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    start = time.perf_counter()
-    done: dict[int, _Outcome] = {}
-    workers = many.workers or min(os.cpu_count() or 1, len(jobs))
-    try:
-        with output.progress("converting", silent=many.as_json, total=len(jobs)) as show:
-            for number, outcome in _run(jobs, workers):
-                done[number] = outcome
-                show("", len(done))
-    except (KeyboardInterrupt, Stopped):
-        rest = f"{len(done)} of {len(jobs)} are done; the same command with --skip-existing goes on with the rest"
-        output.line(rest, err=True)
-        raise
-    outcomes = _apart([done[number] for number in range(len(jobs))])
-    seconds = time.perf_counter() - start
-    code = max(outcome.failure.code if outcome.failure else 0 for outcome in outcomes)
-    if many.as_json:
-        from tflq.cost import total
-
-        document = {"format": "tflq.conversions", "version": JSON_VERSION, "destination": str(folder)}
-        document |= {"exit_code": code, "seconds": round(seconds, 4), "cost": total(_costs(outcomes)).to_json()}
-        document |= {"skipped": sum(outcome.skipped for outcome in outcomes)}
-        output.print_json({**document, "conversions": [outcome.to_json(many.options) for outcome in outcomes]})
-        return code
-    if not many.quiet:
-        _print_outcomes(outcomes, folder, seconds)
-    for outcome in outcomes:
-        if outcome.failure is not None:
-            outcome.failure.show()
-    return code
-
-
-def _jobs(paths: Sequence[str], folder: Path, many: Many) -> list[_Job]:
-    """A job per model, all places checked."""
-    models = [model for path in paths for model in _models(Path(path), folder)]
-    suffix = backend(many.format).suffixes[0]
-    places = [folder / inside.parent / f"{inside.stem}.{suffix}" for _, inside in models]
-    sources = [os.fspath(source) for source, _ in models]
-    inputs = *sources, many.options.get("target"), *many.options.get("rules", ())
-    check_outputs(zip(sources, places, strict=True), inputs=inputs, force=many.force or many.skip, folders=True)
-    return [
-        _Job(source, place, inputs, many, output.verbosity()) for source, place in zip(sources, places, strict=True)
-    ]
-
-
-def _models(path: Path, folder: Path) -> list[tuple[Path, Path]]:
-    """A model, or those in a folder, each with its path in the output folder, suffix apart. Files in the output folder
-    are results, and are not converted."""
-    if not path.is_dir():
-        return [(path, Path(path.name))]
-    root, results = path.resolve(), folder.resolve()
-    if root == results:
-        raise OptionError(Reason("the models to convert are in this folder", str(folder), remedy="write to another"))
-    inside = [
-        file.relative_to(path)
-        for file in sorted(path.rglob("*"))
-        if file.suffix in _SUFFIXES and not file.is_dir() and results not in file.resolve().parents
-    ]
-    if not inside:
-        raise FileError(str(path), f"there is no model in this folder: no {' or '.join(_SUFFIXES)} file")
-    return [(path / name, name) for name in inside]
-
-
-def _run(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[int, _Outcome]]:
-    """Number and outcome of each job, as they are done."""
-    if workers == 1 or len(jobs) == 1:
-        yield from ((number, _convert(replace(job, verbosity=0))) for number, job in enumerate(jobs))
-        return
-    for number, answer in in_processes(_convert, jobs, workers):
-        if isinstance(answer, Died):
-            job = jobs[number]
-            what = f"its process ended ({answer}), perhaps for want of memory"
-            reason = Reason(what, job.source, remedy="with --workers 1 it has the machine for itself")
-            failure = Failure.because("Died", BUG, reason)
-            yield number, _Outcome(job.source, job.destination, 0.0, failure=failure)
-        else:
-            yield number, answer
-
-
-def _convert(job: _Job) -> _Outcome:
-    """One model: its outcome, whatever happens."""
-    from tflq.conversion import convert, destinations, write
-
-    start = time.perf_counter()
-    options = {**job.many.options, "format": job.many.format}
-    try:
-        if job.many.skip and (there := _there(job, options)):
-            return _Outcome(job.source, job.destination, 0.0, there)
-        with output.spoken(job.verbosity):
-            conversion = convert(job.source, **options)
-            places = destinations(conversion.module, conversion.format, job.destination)
-            files = tuple(place for place, _ in places)
-            missing = [(place, at) for place, at in places if not (job.many.skip and os.path.isfile(place))]
-            with file_errors(job.destination):
-                job.destination.parent.mkdir(parents=True, exist_ok=True)
-            write(conversion, missing, inputs=job.inputs, force=job.many.force)
-    except Exception as error:  # noqa: BLE001 - of one model; the others go on
-        failure = Failure.of(error)
-        if job.source not in failure.message:
-            failure = replace(failure, message=f"{job.source}: {failure.message}")
-        return _Outcome(job.source, job.destination, time.perf_counter() - start, failure=failure)
-    seconds = time.perf_counter() - start
-    cost = conversion.cost if job.many.as_json or not job.many.quiet else None
-    return _Outcome(job.source, job.destination, seconds, files, conversion.report, cost)
-
-
-def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The files of a conversion if all of them are there. TOSA has one per signature if there are several: their names
-    are read from the model, if there is a file that could be one."""
-    from tflq.conversion import expected_places
-
-    if job.destination.is_file():
-        return (os.fspath(job.destination),)
-    folder, (stem, suffix) = job.destination.parent, os.path.splitext(job.destination.name)
-    if not backend(options["format"]).one_entry or not folder.is_dir():
-        return ()
-    if not any(name.startswith(f"{stem}.") and name.endswith(suffix) for name in os.listdir(folder)):
-        return ()
-    asked_for = {name: value for name, value in options.items() if name != "rules"}  # they change no entry
-    files = tuple(place for place, _ in expected_places(job.source, job.destination, **asked_for))
-    return files if all(map(os.path.isfile, files)) else ()
-
-
-def _apart(outcomes: Sequence[_Outcome]) -> list[_Outcome]:
-    """The outcomes; where two wrote the same file for a signature, the second one failed."""
-    written: dict[str, str] = {}
-    checked = []
-    for outcome in outcomes:
-        for path in outcome.files:
-            other = written.setdefault(path, outcome.source)
-            if other is not outcome.source:
-                reason = Reason(f"{other} and {outcome.source} were both written to it", path, remedy="rename one")
-                failure = Failure.because("FileError", USAGE, reason)
-                outcome = replace(outcome, files=(), report=None, failure=failure)
-                break
-        checked.append(outcome)
-    return checked
-
-
-def _print_outcomes(outcomes: Sequence[_Outcome], folder: Path, seconds: float) -> None:
-    done = [outcome.report for outcome in outcomes if outcome.report is not None]
-    skipped = sum(outcome.skipped for outcome in outcomes)
-    colour = "green" if len(done) + skipped == len(outcomes) else "red"
-    there = f", {skipped} of {len(outcomes)} were there" if skipped else ""
-    output.line(("converted: ", f"bold {colour}"), (f"{len(done)} of {len(outcomes)} models{there}", "bold"))
-    if done:
-        print_verdict([row for report in done for row in report.rows])
-    output.line(f"{folder}{os.sep} in {seconds:.2f} s")
-    if costs := _costs(outcomes):
-        from tflq.cost import total
-
-        print_cost(total(costs))
-        if unknown := sum(cost.arena is not None and cost.arenas is None for cost in costs):
-            output.line(f"not in this sum: {unknown} model{'s' * (unknown > 1)} whose arena is unknown before a run")
-    output.line()
-    head = ["file", "outcome", "integer", "float", "kept", "size", "arena"]
-    output.table(head, [_row(outcome, folder) for outcome in outcomes], right=(2, 3, 4))
-    for outcome in outcomes:
-        if outcome.report is not None:
-            output.warnings([f"{outcome.source}: {text}" for text in warnings(outcome.report)])
-
-
-def _row(outcome: _Outcome, folder: Path) -> list[Cell]:
-    name = os.path.relpath(outcome.destination, folder)
-    if outcome.failure is not None:
-        return [name, (_WORDS.get(outcome.failure.code, "failed"), "red"), *"---", "", ""]
-    if outcome.report is None or outcome.cost is None:
-        return [name, ("was there", "dim"), *"---", "", ""]
-    cost, counts = outcome.cost, outcome.report.counts
-    numbers = [str(counts[path] or "-") for path in ("integer", "float", "kept")]
-    arenas = "-" if cost.arena is None else output.change(*cost.arenas) if cost.arenas else "unknown"
-    return [name, ("converted", "green"), *numbers, output.change(cost.bytes_in, cost.bytes_out), arenas]
-
-
-def _costs(outcomes: Sequence[_Outcome]) -> list[Cost]:
-    return [outcome.cost for outcome in outcomes if outcome.cost is not None]

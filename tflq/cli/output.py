@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import io
-import logging
 import os
 import select
 import sys
@@ -400,7 +399,10 @@ def _quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 def _verbose(context: click.Context, _: click.Parameter, count: int) -> None:
     context.meta[_VERBOSE] = count
-    context.with_resource(spoken(count))
+    if count:
+        from tflq.cli.listening import spoken
+
+        context.with_resource(spoken(count))
 
 
 def quiet() -> bool:
@@ -413,51 +415,6 @@ def verbosity() -> int:
     """How often `-v` was given."""
     context = click.get_current_context(silent=True)
     return 0 if context is None else int(context.meta.get(_VERBOSE, 0))
-
-
-@contextmanager
-def spoken(count: int) -> Iterator[None]:
-    """Prints what the library logs, as far as `-v`, given `count` times, asks for it. Warnings are left out: the
-    commands print these themselves."""
-    if not count:
-        yield
-        return
-    from tflq.logs import DEBUG, INFO
-
-    handler = logging.StreamHandler()
-    handler.setLevel(DEBUG if count > 1 else INFO)
-    handler.setFormatter(logging.Formatter("tflq: %(message)s"))
-    handler.addFilter(lambda record: record.levelno < logging.WARNING)
-    with _listening(handler):
-        yield
-
-
-@contextmanager
-def _listening(handler: logging.Handler) -> Iterator[None]:
-    """Adds a handler to the library's logger for a while."""
-    from tflq.logs import logger
-
-    log = logger()
-    before = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.DEBUG)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(before)
-
-
-class _Stages(logging.Handler):
-    """Tells which stage of the library has begun."""
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        super().__init__(logging.DEBUG)
-        self._tell = tell
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if stage := getattr(record, "begins", ""):
-            self._tell(stage)
 
 
 @contextmanager
@@ -484,5 +441,7 @@ def progress(what: str, *, silent: bool = False, total: int | None = None) -> It
             display.update(task, description=escape(now) or None, completed=done, total=total)
 
         if total is None:
-            stack.enter_context(_listening(_Stages(lambda stage: show(f"{what}: {stage}"))))
+            from tflq.cli.listening import Stages, listening
+
+            stack.enter_context(listening(Stages(lambda stage: show(f"{what}: {stage}"))))
         yield show

@@ -31,7 +31,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -265,6 +264,8 @@ def _held(name: str, function: QuantFunction) -> Callable[..., str | None]:
 @cache
 def load_quant_functions() -> None:
     """Enters those of installed packages."""
+    from importlib.metadata import entry_points
+
     for entry in entry_points(group=_GROUP):
         quant_function(entry.name)(entry.load())
 
