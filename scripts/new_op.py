@@ -26,7 +26,7 @@ HINTS = {"bool": "bool", "float32": "float", "float64": "float"}
 DECLARATION = '''
 
 class {title}(Operator, name="tfl.{name}"):
-    """TODO: the formula. Source: kernels/{name}.cc."""
+    """TODO: the formula. Source: TODO."""
 
     __slots__ = ()
 {slots}
@@ -64,7 +64,7 @@ What is left for {upper} (docs/new-operator.md):
 3. {rules}: `@rule({title})`, what a kernel computes. In one of tflq/legalize/*_real.py:
    `@rule({title}, order=2)`, what no kernel computes. Then `make index`.
 4. {test}: passes when the rule is right.
-   Then: other types, invalid cases, a sample in tflq/coverage/samples.py.
+   Then: other types, invalid cases, a sample in tflq/coverage/samples_of_layers.py.
 5. The release of each version in schema/runtime.toml.
 6. `make quick`, then scripts/make_coverage.py, then `make test`.
 """

@@ -53,7 +53,8 @@ def test_it_is_chosen_by_suffix_by_name_and_listed(tmp_path: Path, capsys: pytes
     conversion = tflq.convert(MODEL, format="ints")
     assert conversion.data == out.read_bytes()
     assert conversion.report.counts["integer"]
-    assert main.run(["convert", "--help"]) == 0
+    capsys.readouterr()
+    assert main.run(["convert", "--help-all"]) == 0
     assert "ints" in capsys.readouterr().out
     with pytest.raises(tflq.OptionError, match="did you mean 'ints'"):
         tflq.convert(MODEL, format="int")

@@ -138,7 +138,7 @@ class Conversion:
         """Memory that the activations of a TFLite file need while it runs, as the interpreter's optimized kernels plan
         it with one thread. None for TOSA.
         """
-        if not backend(self.format).builtins:
+        if not backend(self.format).interpreted:
             return None
         from tflq.analysis.arena import arena_of
 
@@ -165,7 +165,7 @@ class Conversion:
     @cached_property
     def _of_source(self) -> _OfSource:
         """The part of the cost that the files do not say."""
-        if not backend(self.format).builtins or self._options is None:
+        if not backend(self.format).interpreted or self._options is None:
             return self._bytes_in, None, "", ""
         from tflq.cost import slower_than_source, source_arena
 
@@ -376,7 +376,8 @@ def _with_fewer_tables(conversion: Conversion, options: Options, source: Source)
     tables = conversion.module.record.find(LargeTables)
     if tables is None or not tables.gains or (size := size_of(source)) >= SMALL:
         return None
-    result = conversion._size(0)
+    written = backend(DEFAULT).pieces(conversion.module, 0, None)
+    result = conversion._size(0) if options.backend.interpreted else sum(memoryview(piece).nbytes for piece in written)
     if result <= MOST_GROWTH * size:
         return None
     gains = sorted(tables.gains, reverse=True)

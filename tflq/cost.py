@@ -110,7 +110,7 @@ def slower_than_source(module: Module, rows: Sequence[Row], options: Options) ->
     """`Cost.slower` and `Cost.instead` of a converted module, from its report and the options of its conversion."""
     decided = zip(Decisions.of(module), rows, strict=True)
     spread = [decision.op for decision, row in decided if row.path != "kept" and row.made > 1]
-    if not options.backend.builtins or not _had_kernels(spread, options):
+    if not options.backend.interpreted or not _had_kernels(spread, options):
         return "", ""
     which = f"{len(spread)} of {len(rows)} operators" if len(rows) > 1 else "its one operator"
     faster = options.mac == "integer" and any(isinstance(op, _PRODUCTS) for op in spread)

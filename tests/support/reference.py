@@ -41,9 +41,9 @@ def evaluated(module: Module, batches: list[list[np.ndarray]]) -> list[list[np.n
     return results
 
 
-def assert_equals_kernel(model: bytes, batches: list[list[np.ndarray]]) -> None:
-    """The integer form gives the reference kernels' outputs, bit for bit."""
-    for want, got in zip(interpret(model, batches), evaluated(integer_form(model), batches), strict=True):
+def assert_equals_kernel(model: bytes, batches: list[list[np.ndarray]], resolver: str = "BUILTIN_REF") -> None:
+    """The integer form gives the kernels' outputs, bit for bit."""
+    for want, got in zip(interpret(model, batches, resolver), evaluated(integer_form(model), batches), strict=True):
         for w, g in zip(want, got, strict=True):
             np.testing.assert_array_equal(g, w)
 

@@ -35,7 +35,8 @@ class Backend:
         form: The form of the modules that it writes.
         targets: The names of its targets.
         builtins: Whether TFLite's builtins compute the result: state, resizable inputs and operators without quantized
-            tensors can stay as they are.
+            tensors can stay as they are, and a target lists kernels.
+        interpreted: Whether its files are TFLite's, which an interpreter allocates and runs.
         static: Whether it has no open dims.
         one_entry: Whether a file has one entry, so that each signature becomes a file.
         text: Whether files are text.
@@ -47,6 +48,7 @@ class Backend:
     form: ClassVar[Form] = "integer"
     targets: ClassVar[tuple[str, ...]] = ()
     builtins: ClassVar[bool] = False
+    interpreted: ClassVar[bool] = False
     static: ClassVar[bool] = False
     one_entry: ClassVar[bool] = True
     text: ClassVar[bool] = False

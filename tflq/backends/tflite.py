@@ -16,6 +16,7 @@ class _Tflite(Backend):
     form = "kernels"
     targets = ("integer", "kernels")
     builtins = True
+    interpreted = True
     one_entry = False
     requires = (("ai_edge_litert", "tensorflow"), "ai-edge-litert", "verify")
 

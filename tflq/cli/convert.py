@@ -107,7 +107,8 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Convert model IN, TFLite or TOSA, to OUT, whose suffix says the format: .tflite, .tosa or .mlir.
+    """Convert model IN, TFLite or TOSA, to OUT. The suffix of OUT says the format: .tflite, .tosa, .mlir, or another
+    that --format lists.
 
     `-` as IN is standard input, as OUT standard output; the summary goes to stderr then. With -o DIR each IN is a model
     or a folder: all .tflite and .tosa files in it are converted, and DIR gets its tree.

@@ -1,6 +1,7 @@
 """Arithmetic of two tensors, as the reference kernels compute it.
 
-    ADD, SUB               ((x1 - z1) << L) * m1 ± ((x2 - z2) << L) * m2, times m, plus z: RESCALEs around one addition
+    ADD, SUB               ((x1 - z1) << L) * m1 ± ((x2 - z2) << L) * m2, times m, plus z: a RESCALE of the operand of
+                           the smaller scale (the other is halved), one addition, a RESCALE of the sum
     SQUARED_DIFFERENCE     the square of SUB's difference, times m, plus z
     MUL                    (x1 - z1) * (x2 - z2), times m, plus z: one RESCALE
     DIV                    a table of all pairs of 8-bit values; int16 by reciprocals

@@ -38,16 +38,12 @@ from tflq.legalize.fallback import (
     settled,
     without_kernel,
 )
-from tflq.legalize.rule import Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
+from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.light import dataclass
 from tflq.targets.target import Target
 
 if TYPE_CHECKING:
     from tflq.legalize.target_kernels import TargetKernels
-
-
-MARK = "kept"
-"""The key of `Op.info` that says that an op keeps its quantized tensors."""
 
 
 def kept(op: Op, reason: str, warning: str) -> Decision:

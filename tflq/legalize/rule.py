@@ -291,6 +291,9 @@ class RuleBuilder(Builder):
 Rule: TypeAlias = Callable[[Any, RuleBuilder], Answer]
 """A function of an op: new results, or NotApplicable or Refused raised."""
 
+MARK: Final = "kept"
+"""The key of `Op.info` that says that an op keeps its quantized tensors."""
+
 DECLARED: Final[dict[tuple[str, type[Op]], list[tuple[int, Rule]]]] = {}
 """The rules of all modules that are imported, by module and class of op, each with its order."""
 

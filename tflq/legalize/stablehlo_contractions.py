@@ -24,9 +24,8 @@ from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGenera
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32
-from tflq.legalize.deciding import MARK
 from tflq.legalize.probing import kernel_name
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.rule import MARK, Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.stablehlo import as_builtin, builtin, by_rules, option
 
 _MOST_BATCHES: Final = 3

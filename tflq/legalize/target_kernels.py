@@ -29,9 +29,8 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.deciding import MARK
 from tflq.legalize.rescaled import MultiplyAdd, accumulator
-from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.legalize.rule import MARK, NotApplicable, RuleBuilder
 from tflq.light import replace
 from tflq.targets.target import Target, Verdict
 

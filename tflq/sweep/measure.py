@@ -58,7 +58,7 @@ def verified(
     shapes = sorted(task.shapes.items())
     contents = f"{COMPARING} {original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
     one = _Verifier(task, original, f"{contents} {batch}", places, folder, {"batch": batch, "interface": batch is None})
-    timed: dict[str, Any] = {"time": True} if task.settings.time and of_target(task.target).builtins else {}
+    timed: dict[str, Any] = {"time": True} if task.settings.time and of_target(task.target).interpreted else {}
     result: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
     if timed:
         result["run_time"] = result["verification"].pop("time")
@@ -73,7 +73,7 @@ def verified(
         except TflqError as error:
             return result | {"status": "refused", "why": f"the inputs do not fit: {error}"}
     outcome = _status([result[name] for name in ("verification", "given") if name in result])
-    if task.settings.xnnpack and outcome["status"] in ("ok", "differs") and of_target(task.target).builtins:
+    if task.settings.xnnpack and outcome["status"] in ("ok", "differs") and of_target(task.target).interpreted:
         result["xnnpack"] = one("xnnpack", seeds=1, resolver="default")
     if task.layers and outcome["status"] == "differs":
         result["layers"] = one("layers", seeds=1, layers=True)["layers"]
@@ -253,7 +253,7 @@ def measure(document: Mapping[str, Any], folder: Path, stage: Callable[[str], No
     with times("verify"):
         result |= verified(task, result["model"]["sha256"], result["converted"], places, folder, result.get("batch"))
     first = next(iter(places.values()))
-    if of_target(task.target, static=True).builtins and result["status"] in ("ok", "differs"):
+    if of_target(task.target, static=True).interpreted and result["status"] in ("ok", "differs"):
         with times("allocate"):
             result["static"] = _static(Path(task.path), first)
     return result

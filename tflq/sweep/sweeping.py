@@ -255,7 +255,7 @@ def _needed(jobs: Sequence[Job], chosen: Iterable[Backend], scheduler: str, kagg
     else:
         yield from _runs(backend("tflite"), "to run models")
         for each in chosen:
-            if not each.builtins:
+            if not each.interpreted:
                 yield from _runs(each, f"to run {each.name.upper()} files")
     yield _PACKAGES["page"]
     if kaggle and any(model.kaggle for model, _ in jobs):

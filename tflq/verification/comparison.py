@@ -67,7 +67,7 @@ def _path(source: Source) -> Iterator[str]:
             raise folder_error(os.fspath(source))
         if not Path(source).is_file():
             raise FileError(os.fspath(source), "there is no such file")
-        if opening(os.fspath(source)).builtins:
+        if opening(os.fspath(source)).interpreted:
             refuse_foreign(source)
         yield os.fspath(source)
         return
@@ -129,7 +129,7 @@ class _Comparison:
         """Both models; of the original only the part before the cut, if the other was cut."""
         openings = [self._pool.submit(self._open, path) for path in (path_a, path_b)]
         wait(openings)
-        if openings[1].exception() is None and opening(path_a).builtins:
+        if openings[1].exception() is None and opening(path_a).interpreted:
             self._cut = cut_of(path_a, openings[1].result())
         if self._cut is None:
             return self._get(openings[0], self.result.a), self._get(openings[1], self.result.b)
