@@ -14,14 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tflq.coverage.table import (  # noqa: E402
-    PATHS,
-    SHIPPED,
-    TARGETS,
-    CoverageRow,
-    coverage,
-    dump_rows,
-)
+from tflq.coverage.rows import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
+from tflq.coverage.table import coverage  # noqa: E402
 from tflq.targets.load import load_target  # noqa: E402
 from tflq.tosa.operands import load_target as load_tosa  # noqa: E402
 

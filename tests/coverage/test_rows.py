@@ -21,8 +21,9 @@ from support.real_twin import float_twin, largest_difference, real_values
 from support.stablehlo_real import REAL, Real
 
 import tflq
+from tflq.coverage.rows import PATHS, SHIPPED, CoverageRow
 from tflq.coverage.samples import operators, samples_of, unquantized
-from tflq.coverage.table import PATHS, SHIPPED, CoverageRow, converted
+from tflq.coverage.table import converted
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
 from tflq.targets.load import load_target

@@ -17,7 +17,7 @@ from tflq.cli.report import types
 from tflq.errors import OptionError, Reason
 
 if TYPE_CHECKING:
-    from tflq.coverage.table import CoverageRow
+    from tflq.coverage.rows import CoverageRow
 
 JSON_VERSION = 2
 COLOURS = {"integer": "green", "table": "green", "float": "yellow", "refused": "red"}
@@ -37,7 +37,7 @@ def command(target: str | None, operator: str | None, *, fresh: bool, as_json: b
 
     The engine is always asked for targets of your own, which takes some seconds.
     """
-    from tflq.coverage.table import TARGETS, shipped_rows
+    from tflq.coverage.rows import TARGETS, shipped_rows
 
     if target in (None, *TARGETS) and not fresh:
         name = target or TARGETS[0]
