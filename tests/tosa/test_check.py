@@ -236,7 +236,7 @@ BROKEN: dict[str, tuple[Callable[[], Module], str]] = {
     "slice": (changed("slice", "slice", start=(3, 0)), "from 3 on there are not 2 of 4"),
     "slice result": (reshaped("slice", "slice", 1, 3), "the result is"),
     "tile": (reshaped("tile", "tile", 2, 4), "the result is"),
-    "transpose": (changed("transpose", "transpose", perms=(0, 0, 1)), "no permutation"),
+    "transpose": (changed("transpose", "transpose", perms=(0, 0, 1)), "not a permutation"),
     "transpose result": (reshaped("transpose", "transpose", 2, 3, 4), "the result is"),
     "gather": (reshaped("gather", "gather", 2, 3, operand=1), "the batches of values and indices: 1 and 2 differ"),
     "table": (reshaped("table", "table", 128, operand=1), "a table of"),
