@@ -132,8 +132,8 @@ def passes() -> dict[str, str]:
     kinds = [Pass]
     for kind in kinds:
         kinds += kind.__subclasses__()
-        home = sys.modules.get(kind.__module__)
-        own = kind.__module__.startswith("tflq.") and getattr(home, kind.__name__, None) is kind  # not what a test plants
+        home = sys.modules.get(kind.__module__)  # a test can plant a class that no module has
+        own = kind.__module__.startswith("tflq.") and getattr(home, kind.__name__, None) is kind
         if own and "name" in vars(kind) and not kind.__abstractmethods__:
             found.setdefault(kind.__module__.removeprefix("tflq."), set()).add(kind.name)
     return _joined({module: sorted(found[module]) for module in sorted(found)})
