@@ -20,7 +20,6 @@ from tflq.dialects.forms import Form, verify_form
 from tflq.errors import FileError, OptionError, Reason, TflqError, VerificationError, fault_of_pass
 from tflq.files import Place, check_outputs, file_errors, replace_file
 from tflq.ir.core import Function, Module, Op
-from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
 from tflq.light import dataclass, field
 from tflq.logs import DEBUG, stage
@@ -276,6 +275,8 @@ class Dump:
             self._write(step.item.name, step.module)
 
     def _write(self, name: str, module: Module) -> str:
+        from tflq.ir.printer import print_module
+
         path = os.path.join(self._folder, f"{self._number:02}-{name}.mlir")
         replace_file(path, [print_module(module).encode()])
         return path

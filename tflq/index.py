@@ -325,7 +325,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.reduce_max tosa.reduce_min tosa.reduce_product tosa.reduce_sum tosa.resize"
         ),
         "rescale": "ext.rescale_i64 ext.rescale_mean ext.rounding_divide_by_pot tosa.rescale",
-        "rescale_float": "ext.rescale_f64",
+        "rescale_real": "ext.rescale_f64",
         "tables": "ext.table_16bit ext.table_2d tosa.table",
     },
     "tflq.tosa.laws": {

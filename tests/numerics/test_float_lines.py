@@ -9,17 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tflq.numerics.exact_sums import EXACT, ProductBounds
 from tflq.numerics.fixed_point import quantize_multipliers, rescale
-from tflq.numerics.float_lines import (
-    EXACT,
-    FallingRequantization,
-    Lines,
-    ProductBounds,
-    Steps,
-    Tight,
-    fit_falling,
-    level_bounds,
-)
+from tflq.numerics.float_lines import FallingRequantization, Lines, Steps, Tight, fit_falling, level_bounds
 from tflq.numerics.float_thresholds import float_steps, from_steps
 from tflq.numerics.staircase import rescale_thresholds
 

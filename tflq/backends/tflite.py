@@ -9,6 +9,7 @@ from typing import Any
 from tflq.backends import Backend
 from tflq.contract import Pass
 from tflq.ir.core import Module
+from tflq.targets.target import INTEGER
 
 
 class _Tflite(Backend):
@@ -21,6 +22,8 @@ class _Tflite(Backend):
     requires = (("ai_edge_litert", "tensorflow"), "ai-edge-litert", "verify")
 
     def target(self, asked: str | os.PathLike[str] | None) -> Any:
+        if asked in (None, "integer"):
+            return INTEGER
         from tflq.targets.load import load_target
 
         return load_target(asked)

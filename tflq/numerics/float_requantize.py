@@ -34,7 +34,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tflq.light import dataclass
-from tflq.numerics.float_lines import EXACT, Lines, Steps, Tight, level_bounds
+from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.float_lines import Lines, Steps, Tight, level_bounds
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
 _FIRST: Final = 16  # gains whose nearest one is tried on all thresholds

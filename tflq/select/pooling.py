@@ -49,7 +49,7 @@ from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f32, i1, i8, i16, i32, i64
 from tflq.numerics.convolution import window, window_counts
-from tflq.numerics.float_lines import EXACT
+from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
 from tflq.select.im2col import Geometry, pad_spatial, tap_sum
 from tflq.select.lowering import Kernels, lowering, moved
