@@ -376,8 +376,11 @@ def _with_fewer_tables(conversion: Conversion, options: Options, source: Source)
     tables = conversion.module.record.find(LargeTables)
     if tables is None or not tables.gains or (size := size_of(source)) >= SMALL:
         return None
-    written = backend(DEFAULT).pieces(conversion.module, 0, None)
-    result = conversion._size(0) if options.backend.interpreted else sum(memoryview(piece).nbytes for piece in written)
+    if options.backend.interpreted:
+        result = conversion._size(0)
+    else:  # the limit is for TFLite's file, whatever is written of the same operators
+        pieces = backend(DEFAULT).pieces(conversion.module, 0, None)
+        result = sum(memoryview(piece).nbytes for piece in pieces)
     if result <= MOST_GROWTH * size:
         return None
     gains = sorted(tables.gains, reverse=True)
