@@ -131,6 +131,9 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
     "func": {
         "func": "call call_indirect constant",
     },
+    "tf": {
+        "tf": "FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel",
+    },
 }
 """The ops of each dialect, by the module that declares them."""
 
@@ -422,6 +425,7 @@ PASSES: Final[dict[str, str]] = {
     "passes.regions.materialize": "inline-regions quant-materialize",
     "passes.regions.propagate": "quant-propagate",
     "passes.row_updates": "row-updates spectra",
+    "passes.simulated": "convert-simulated-quantization legalize-tf prepare-tfl",
     "passes.source": "cut cut-before-custom extract-signature record-names state-runtime",
     "passes.stablehlo_conversions": ("default-conversions fuse-conversions hybrid-dequantize-then-op"),
     "passes.tabulate": "tabulate",

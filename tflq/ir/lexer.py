@@ -25,7 +25,7 @@ CLOSED_OPS = frozenset({"quant.region"})
 """Ops whose regions read nothing that is defined outside, constants included."""
 
 CONSTANT_OPS = frozenset(
-    {"tfl.pseudo_const", "tfl.pseudo_qconst", "tosa.const", "arith.constant", "stablehlo.constant"}
+    {"tfl.pseudo_const", "tfl.pseudo_qconst", "tosa.const", "arith.constant", "stablehlo.constant", "tf.Const"}
 )
 """Ops that stand for a constant value."""
 

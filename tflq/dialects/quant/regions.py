@@ -14,6 +14,7 @@ import numpy as np
 from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.traits.operands import Atomic, Impure
+from tflq.dialects.traits.quantization import SimulatesQuantization
 from tflq.ir.core import Op, Value, walk
 from tflq.ir.print_types import type_text
 from tflq.ir.types import (
@@ -339,6 +340,7 @@ class ConstFakeQuant(Operator, name="quant.const_fake_quant"):
     num_bits: int = attribute()
     narrow_range: bool = attribute(default=False)
     is_signed: bool = attribute(default=False)
+    traits = (SimulatesQuantization(inputs, min, max, signed=is_signed),)
     constraints = (one_operand_and_result, _same_type, _real, _range_given, _range_ordered, _bits, _flags)
 
 
@@ -354,6 +356,7 @@ class ConstFakeQuantPerAxis(Operator, name="quant.const_fake_quant_per_axis"):
     num_bits: int = attribute()
     narrow_range: bool = attribute(default=False)
     is_signed: bool = attribute(default=False)
+    traits = (SimulatesQuantization(inputs, min, max, axis=axis, signed=is_signed),)
     constraints = (
         *(one_operand_and_result, _same_type, _real, _ranges_given, _ranges_ordered, _ranges_of_axis, _bits, _flags),
     )

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.declare import Operator, Slot, Trait
+from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import product, without_dim
 from tflq.dialects.traits.operands import OfSlots
 from tflq.ir.core import Value
@@ -110,6 +110,37 @@ class ParametersUnread(OfSlots):
     def __init__(self, *slots: Any, both: bool = True) -> None:
         super().__init__(*slots)
         self.both = both
+
+
+class SimulatesQuantization(Trait):
+    """The result is the input, rounded as quantization between two bounds to `num_bits` would round it (without the
+    lowest of the integers with `narrow_range`).
+
+    The bounds are attributes or operands: one of each, or one for each index of `axis`, an attribute or a dim (-1: the
+    last). signed: the attribute that says whether the integers are signed; where there is none, they are not.
+    """
+
+    __slots__ = ("axis", "data", "maximum", "minimum", "signed")
+
+    def __init__(self, data: Any, minimum: Any, maximum: Any, *, axis: Any = None, signed: Any = None) -> None:
+        self.data: Slot = data
+        self.minimum: Slot | Attribute = minimum
+        self.maximum: Slot | Attribute = maximum
+        self.axis: int | Attribute | None = axis
+        self.signed: Attribute | None = signed
+
+    def bounds(self, op: Operator) -> tuple[np.ndarray, np.ndarray] | None:
+        """The bounds, in float32 where they are operands; None if an operand is not constant."""
+        ends = [_numbers(op, side) for side in (self.minimum, self.maximum)]
+        return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
+
+
+def _numbers(op: Operator, side: Slot | Attribute) -> np.ndarray | None:
+    """An attribute, or a constant operand, as an array."""
+    if isinstance(side, Attribute):
+        return np.asarray(getattr(op, side.name), np.float64)
+    value = side.value(op)
+    return value.array if value is not None and value.is_constant else None
 
 
 class FixedScale(Trait):
