@@ -106,3 +106,27 @@ def test_ops_on_the_numbers_of_bf16_do_not_fold_on_its_bits() -> None:
     module = Fold().run(parse_module(text)).module
     assert [op.name for op in module.functions[0].ops] == ["tosa.add"]
     assert "dense<[[1.0, 2.0]]>" in print_module(module)
+
+
+@pytest.mark.parametrize(
+    ("op", "want"),
+    [
+        ('const_fake_quant"(%0) {min = -64.0 : f32, max = 63.5 : f32, num_bits = 8}', "[-64.0, 0.5], [0.0, 63.5]"),
+        (
+            'const_fake_quant"(%0) {min = -64.0 : f32, max = 63.5 : f32, num_bits = 8, narrow_range = true}',
+            "[-63.75, 0.5019685], [0.0, 63.75]",
+        ),
+        (
+            'const_fake_quant_per_axis"(%0) {min = [-64.0, -1.0], max = [63.5, 1.0], axis = 1, num_bits = 8}',
+            "[-64.0, 0.29803923], [0.0, 1.0039216]",
+        ),
+    ],
+)
+def test_fake_quantization_of_constants_folds(op: str, want: str) -> None:
+    text = f"""func.func @f() -> tensor<2x2xf32> {{
+  %0 = arith.constant dense<[[-100.0, 0.3], [0.0, 1000.0]]> : tensor<2x2xf32>
+  %1 = "quant.{op} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %1 : tensor<2x2xf32>
+}}"""
+    (stated,) = re.findall(r"dense<\[(.*?)\]> : tensor", print_module(Fold().run(parse_module(text)).module))
+    assert stated == want
