@@ -47,7 +47,8 @@ from tflq.passes.regions.tensor_constraints import constrain_by_file, stated_bef
 from tflq.targets.constraints import quant_functions
 from tflq.targets.load import Kernels, load_kernels
 
-_ACCUMULATES: Final = "multiplier_accumulator_scale"
+ACCUMULATES: Final = "multiplier_accumulator_scale"
+"""The constraint whose third input has the product of the scales of the first two."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,17 @@ class QuantPropagate(Pass):
         modified |= inline_calls(module)
         for function in module.functions:
             outputs = list(function.outputs)
-            modified |= _Propagation(function, kernels).run()
+            modified |= propagate(function, kernels)
             returned = dict(zip(outputs, function.outputs, strict=True))
             module.signatures = module.signatures and [
                 s.with_outputs(returned) if module.functions[s.function] is function else s for s in module.signatures
             ]
         return PassResult(module, modified)
+
+
+def propagate(function: Function, kernels: Kernels) -> bool:
+    """Gives the ports of one function's regions their parameters. Returns whether anything changed."""
+    return _Propagation(function, kernels).run()
 
 
 class _Propagation:
@@ -229,13 +235,13 @@ class _Propagation:
         match = self._match(region, {})
         names = [name for name, _ in match.signature.constraints] if match else []
         ports = self._side(region, False)
-        if _ACCUMULATES not in names or len(ports) < 3 or not all(port.value.is_constant for port in ports[1:3]):
+        if ACCUMULATES not in names or len(ports) < 3 or not all(port.value.is_constant for port in ports[1:3]):
             return
-        if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != _ACCUMULATES:
+        if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != ACCUMULATES:
             return
         x, weights, bias = (self.types[port] for port in ports[:3])
         for port, kind in zip(ports[1:3], fitted(x, weights, bias, ports[2].value.array) or (), strict=False):
-            self._set(port, kind, _ACCUMULATES)
+            self._set(port, kind, ACCUMULATES)
 
     # --- results
 
