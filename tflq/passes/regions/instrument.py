@@ -59,8 +59,8 @@ def _lacking(module: Module, target: str, annotations: str) -> dict[Function, li
     if annotations:
         constrain_by_file(copy, Path(annotations))
     found: dict[Function, list[Value]] = {}
+    propagate(copy.functions, kernels)
     for function, twin in zip(module.functions, copy.functions, strict=True):
-        propagate(twin, kernels)
         lacking = {origins.get(value) for value in _open(twin, kernels)}
         observed = {v for op in function.ops if isinstance(op, StatsRef) for v in op.tensors}
         values = [value for value in function.values() if value in lacking and value not in observed]
