@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.region_graphs import A, B, C, region, specs, text
 
@@ -11,6 +12,7 @@ from tflq.dialects.quant.regions import CoupledRef, Region
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Module, walk
 from tflq.ir.parser import parse_module
+from tflq.ir.types import UniformQuantizedType
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
 from tflq.passes.regions.lookup import ORIGINS
@@ -49,7 +51,9 @@ def test_parameters_of_one_point_hold_for_all(target: Path, left: str, right: st
 def test_ranges_of_coupled_points_join(target: Path) -> None:
     first, second = propagated(pair(NEAR, WIDE), target)
     assert specs(first)[1] == specs(second)[1]
-    assert f"{first.output_specs[0].scale:.6f}" == f"{4 / 255:.6f}"
+    (kind,) = first.output_specs
+    assert isinstance(kind, UniformQuantizedType)
+    assert kind.scale == np.float32(4 / 255)
     assert first.attributes[ORIGINS][1] == "calibration"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from tflq.passes.regions.lookup import is_fully_quantized
 from tflq.passes.regions.statistics import PointStatistics, apply_statistics
 
 
-def chain(*kernels: str, names: str = "abcdef") -> Module:
+def chain(*kernels: str, names: Sequence[str] = "abcdef") -> Module:
     """Operators of one operand, one after the other, on named tensors."""
     values = [Value(TensorType((4,), f32), name) for name in names[: len(kernels) + 1]]
     ops = [Op(f"tfl.{k}", [x], [y], {}) for k, x, y in zip(kernels, values, values[1:], strict=False)]
@@ -43,8 +44,9 @@ def test_the_computation_stays(target: Path) -> None:
     module = chain("relu", "tanh")
     output = module.main.outputs[0]
     instrumented(module, target)
-    assert module.main.inputs == [value for _, value in module.signatures[0].inputs]
-    assert module.main.outputs == [value for _, value in module.signatures[0].outputs]
+    (signature,) = module.signatures or []
+    assert signature.inputs == [("x", module.main.inputs[0])]
+    assert signature.outputs == [("y", module.main.outputs[0])]
     module.main.replace({op.result: op.arg for op in module.main.ops if isinstance(op, StatsRef)})
     ops = [op for op in module.main.ops if not isinstance(op, StatsRef)]
     assert [op.short_name for op in ops] == ["relu", "tanh"]
@@ -88,7 +90,11 @@ def test_operators_that_the_target_does_not_list_are_left_alone(target: Path) ->
 
 def test_constants_and_biases_need_no_points(target: Path) -> None:
     x, y = (Value(TensorType((1, 4), f32), name) for name in "xy")
-    operands = [x, constant(np.eye(4, dtype=np.float32), name="w"), constant(np.zeros(4, np.float32), name="b")]
+    operands: list[Value | None] = [
+        x,
+        constant(np.eye(4, dtype=np.float32), name="w"),
+        constant(np.zeros(4, np.float32), name="b"),
+    ]
     attributes = {"fused_activation_function": "NONE", "weights_format": "DEFAULT", "keep_num_dims": False}
     module = Module([Function("f", [x], [y], [Op("tfl.fully_connected", operands, [y], attributes)])])
     assert instrumented(module, target) == ["x", "y"]

@@ -106,7 +106,8 @@ def test_points_become_statistics(tmp_path: Path) -> None:
     assert isinstance(second, Stats)
     assert first.layer_stats.tolist() == [-1.5, 2.5]
     assert first.axis_stats is None
-    np.testing.assert_array_equal(second.axis_stats, np.float32([[-0.9, 0.1], [-0.5, 0.75], [0, 0]]))
+    assert second.axis_stats is not None
+    np.testing.assert_array_equal(second.axis_stats, np.array([[-0.9, 0.1], [-0.5, 0.75], [0, 0]], np.float32))
     assert second.axis == 1
     assert isinstance(third, StatsRef)
     assert third.stats_key == "never"
