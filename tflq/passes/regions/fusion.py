@@ -403,6 +403,9 @@ class _Wrapping:
                 known |= {r: inner.get(v, v) for r, v in zip(op.results, function.outputs, strict=True)}
                 continue
             results = [Value(value.type if _is_cast(op) else expressed(value.type)) for value in op.results]
+            if op is not ops[-1]:  # those of the last op have their names outside
+                for result, value in zip(results, op.results, strict=True):
+                    result.name = value.name
             known |= zip(op.results, results, strict=True)
             copies.append(
                 Op(
