@@ -411,28 +411,10 @@ class _Wrapping:
                 copies += copied(function.ops, inner)
                 known |= {r: inner.get(v, v) for r, v in zip(op.results, function.outputs, strict=True)}
                 continue
-            if is_quantizing(op) or is_dequantizing(op):
-                kind = Qcast if is_quantizing(op) else Dcast
-                known[op.result] = _cast(copies, kind, _first(inner_operands), op.result.type)
-                continue
-            if (faked := faked_type(op)) is not None:
-                stored = _cast(copies, Qcast, _first(inner_operands), op.result.type.with_element(faked))
-                known[op.result] = _cast(copies, Dcast, stored, op.result.type)
-                continue
-            results = [Value(expressed(value.type)) for value in op.results]
-            known |= zip(op.results, results, strict=True)
-            copies.append(
-                Op(
-                    op.name,
-                    inner_operands,
-                    results,
-                    op.attributes,
-                    op.location,
-                    info=op.info,
-                    intermediates=op.intermediates,
-                )
-            )
-            if op is not ops[-1]:  # keeps what the model says about a tensor inside
+            made = _copied(op, inner_operands, is_last=op is ops[-1])
+            copies += made
+            known |= zip(op.results, made[-1].results, strict=True)
+            if op is not ops[-1] and not is_statement(op):  # keeps what the model says about a tensor inside
                 known |= {v: _cast(copies, Qcast, known[v], v.type) for v in op.results if v.type.quantized}
         finals = list(ops[-1].results)
         copies.append(Op(Return.op_name, [known[value] for value in finals], []))
@@ -467,13 +449,26 @@ class _Wrapping:
         return spec
 
 
-def _cast(ops: list[Op], kind: type[Operator], value: Value, type: TensorType) -> Value:
+def _copied(op: Op, operands: list[Value | None], *, is_last: bool) -> list[Op]:
+    """An op on other operands, inside of a region: casts and fake quantization as casts of `quant`, any other op on
+    reals. The names of the last op's results are those of the region's."""
+    ops: list[Op] = []
+    faked = faked_type(op)
+    if faked is not None:
+        _cast(ops, Dcast, _cast(ops, Qcast, operands[0], op.result.type.with_element(faked)), op.result.type)
+    elif is_quantizing(op) or is_dequantizing(op):
+        _cast(ops, Qcast if is_quantizing(op) else Dcast, operands[0], op.result.type)
+    else:
+        results = [Value(expressed(value.type)) for value in op.results]
+        attributes, inner = op.attributes, op.intermediates
+        ops.append(Op(op.name, operands, results, attributes, op.location, info=op.info, intermediates=inner))
+    for result, value in zip(ops[-1].results, op.results, strict=True):
+        result.name = "" if is_last else value.name
+    return ops
+
+
+def _cast(ops: list[Op], kind: type[Operator], value: Value | None, type: TensorType) -> Value:
     """A cast of a value, emitted."""
     result = Value(type)
     ops.append(Op(kind.op_name, [value], [result], {}))
     return result
-
-
-def _first(values: Sequence[Value | None]) -> Value:
-    assert values[0] is not None
-    return values[0]
