@@ -193,6 +193,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.slice tosa.table tosa.tile tosa.transpose tosa.variable tosa.variable_read "
             "tosa.variable_write tosa.while_loop"
         ),
+        "regions": "quant.const_fake_quant quant.const_fake_quant_per_axis",
         "stablehlo_elementwise": (
             "stablehlo.abs stablehlo.add stablehlo.and stablehlo.broadcast_in_dim stablehlo.ceil "
             "stablehlo.clamp stablehlo.compare stablehlo.concatenate stablehlo.convert stablehlo.cosine "
@@ -422,8 +423,10 @@ PASSES: Final[dict[str, str]] = {
     "passes.lower_rounding": "lower-rounding",
     "passes.quant_types": "normalize-quant-types strip-func-quant-types",
     "passes.regions.fusion": "kernel-fusion",
+    "passes.regions.instrument": "quant-instrument",
     "passes.regions.materialize": "inline-regions quant-materialize",
     "passes.regions.propagate": "quant-propagate",
+    "passes.regions.statistics": "quant-apply-stats",
     "passes.row_updates": "row-updates spectra",
     "passes.simulated": "convert-simulated-quantization legalize-tf prepare-tfl",
     "passes.source": "cut cut-before-custom extract-signature record-names state-runtime",

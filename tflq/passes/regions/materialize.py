@@ -67,7 +67,7 @@ class InlineRegions(Pass):
             if isinstance(op, Region):
                 replacements |= inlined(op, b, annotations=self.annotations)
             elif isinstance(op, Rescale):
-                replacements[op.output] = through(b, op.input, op.target)
+                replacements[op.output] = named_as(op.output, through(b, op.input, op.target))
             else:
                 b.ops.append(op)
                 continue
@@ -82,9 +82,18 @@ def inlined(region: Region, b: Emitter, *, annotations: bool = False) -> dict[Va
     ops, returned = body(region, [through(b, value, spec, annotations=annotations) for value, spec in pairs])
     b.ops.extend(ops)
     return {
-        result: through(b, value, spec, annotations=annotations)
+        result: named_as(result, through(b, value, spec, annotations=annotations))
         for result, value, spec in zip(region.results, returned, region.output_specs, strict=True)
     }
+
+
+def named_as(result: Value, value: Value) -> Value:
+    """A value that takes the place of a result, under its name, with what a file says of it."""
+    if result.name and value.producer is not None:
+        value.name = result.name
+        if value.type == result.type:
+            value.info = result.info
+    return value
 
 
 def body(region: Region, arguments: list[Value]) -> tuple[list[Op], list[Value]]:
@@ -230,7 +239,7 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
         if isinstance(op, Rescale):
             b.location = op.location
             stored = b.emit(Quantize, [_stored(b, op.input, op.source)], op.input.type.with_element(op.target))
-            replacements[op.output] = b.emit(Dcast, [stored], op.input.type)
+            replacements[op.output] = named_as(op.output, b.emit(Dcast, [stored], op.input.type))
         elif not isinstance(op, Region):
             b.ops.append(op)
             continue
@@ -242,7 +251,16 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
     if modified:
         function.ops = b.ops
         replace_values(module, function, replacements)
+        _name_stored(function)
     return modified
+
+
+def _name_stored(function: Function) -> None:
+    """Gives the name of a real that nothing reads to the quantized value that stands for it."""
+    read = {value for op in walk(function.ops) for value in op.operands} | set(function.outputs)
+    for op in function.ops:
+        if isinstance(op, Dcast) and op.result not in read and not op.input.name:
+            op.input.name, op.result.name = op.result.name, ""
 
 
 def _is_kernel(region: Region, kernels: Kernels | None) -> bool:
@@ -316,15 +334,13 @@ class _Kernel:
             for value in op.results
         ]
         emitted = self.b.op(op.name, operands, results, op.attributes, op.info)
+        for value, made in zip(op.results, emitted.results, strict=True):
+            made.name = value.name
         now |= zip(op.results, emitted.results, strict=True)
 
     def _real(self, value: Value, result: Value) -> Value:
         """A value dequantized, under the name of the region's result."""
-        if not value.type.quantized:
-            return value
-        real = self.b.emit(Dcast, [value], result.type)
-        real.name = result.name
-        return real
+        return named_as(result, self.b.emit(Dcast, [value], result.type) if value.type.quantized else value)
 
 
 # Biases.

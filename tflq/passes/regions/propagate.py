@@ -6,6 +6,7 @@ Greedy, with a work-list over the regions in topological order. A port takes the
     fixed_scale   the parameters that the kernel demands
     calibration   those for the range that was seen, on the kernel's storage
     neighbour     those of its value, or of the other ports by the kernel's constraint
+    coupled       what is said of a value that `quant.coupled_ref` couples with its own
 
 A kernel's constraint always holds. Where a value has other parameters than a consumer's port, a `quant.rescale` stands
 before the consumer. `tflq.origins` of a region says where the parameters of each port come from, inputs first.
@@ -24,11 +25,11 @@ from pathlib import Path
 from typing import ClassVar, Final, Literal
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.quant.casts import Qcast
 from tflq.dialects.quant.regions import Region, Rescale
 from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import CalibratedQuantizedType, ElementType, ScalarType, is_quantized
+from tflq.passes.regions.coupling import COUPLED, Coupling, common
 from tflq.passes.regions.lookup import (
     ORIGINS,
     Match,
@@ -43,11 +44,13 @@ from tflq.passes.regions.lookup import (
     stored_as,
 )
 from tflq.passes.regions.materialize import fitted
-from tflq.passes.regions.tensor_constraints import constrain_by_file, stated_before, take_ranges
+from tflq.passes.regions.ranges import is_dequantizing, is_quantizing, same_value, stated_after, stated_before
+from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
 from tflq.targets.constraints import quant_functions
 from tflq.targets.load import Kernels, load_kernels
 
-_ACCUMULATES: Final = "multiplier_accumulator_scale"
+ACCUMULATES: Final = "multiplier_accumulator_scale"
+"""The constraint whose third input has the product of the scales of the first two."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,9 @@ class QuantPropagate(Pass):
         if self.annotations:
             modified |= constrain_by_file(module, Path(self.annotations))
         modified |= inline_calls(module)
-        for function in module.functions:
-            outputs = list(function.outputs)
-            modified |= _Propagation(function, kernels).run()
+        before = [list(function.outputs) for function in module.functions]
+        modified |= propagate(module.functions, kernels)
+        for function, outputs in zip(module.functions, before, strict=True):
             returned = dict(zip(outputs, function.outputs, strict=True))
             module.signatures = module.signatures and [
                 s.with_outputs(returned) if module.functions[s.function] is function else s for s in module.signatures
@@ -80,22 +83,32 @@ class QuantPropagate(Pass):
         return PassResult(module, modified)
 
 
-class _Propagation:
-    """The parameters of one function's regions."""
+def propagate(functions: Sequence[Function], kernels: Kernels) -> bool:
+    """Gives the ports of the regions in some functions their parameters. Returns whether anything changed.
+    UnsupportedError if coupled points would get different ones."""
+    return _Propagation(functions, kernels).run()
 
-    def __init__(self, function: Function, kernels: Kernels) -> None:
-        self.function = function
+
+class _Propagation:
+    """The parameters of the regions in some functions."""
+
+    def __init__(self, functions: Sequence[Function], kernels: Kernels) -> None:
+        self.functions = functions
         self.kernels = kernels
-        self.order = _topological(function)
+        self.order = [region for function in functions for region in _topological(function)]
         self.place = {region: index for index, region in enumerate(self.order)}
         self.types: dict[Port, ElementType] = {}
         self.origins: dict[Port, str] = {}
         self.overridden: dict[Port, ElementType] = {}
+        self.coupling = Coupling(functions)
         self.of_value: dict[Value, list[Port]] = {}
-        self.casts = {op.input: op.result.type.element for op in reversed(function.ops) if isinstance(op, Qcast)}
+        self.made_at: dict[Value, Port] = {}
+        self.users = {value: ops for function in functions for value, ops in function.users().items()}
+        self.returned = frozenset(value for function in functions for value in function.outputs)
 
     def run(self) -> bool:
         self._annotations()
+        self._couple()
         for region in self.order:
             self._settle(region)
         for region in self.order:
@@ -103,6 +116,7 @@ class _Propagation:
         self._neighbours()
         for region in self.order:
             self._fit_bias(region)
+        self.coupling.check(self._type_of)
         modified = self._write()
         return self._rescale() or modified
 
@@ -119,15 +133,18 @@ class _Propagation:
                     spec = self._stated(port) or spec
                 self.types[port] = spec
                 self.origins[port] = origin if is_quantized(spec) else ""
-                self.of_value.setdefault(port.value, []).append(port)
+                self.of_value.setdefault(self.coupling.shared(port.value), []).append(port)
+                if port.is_output:
+                    self.made_at[port.value] = port
 
     def _stated(self, port: Port) -> ElementType | None:
         """What casts and statistics say about the value of a port whose spec says nothing."""
         if not is_quantizable(port.spec):
             return None
-        if port.is_output:
-            return self.casts.get(port.value)
-        return stated_before(port.value)[1]
+        if not port.is_output:
+            return stated_before(port.value).spec
+        casts = (op.result.type.element for op in self.users.get(port.value, ()) if is_quantizing(op))
+        return next(casts, None) or stated_after(port.value, self.users, self.returned)[0]
 
     def _side(self, region: Region, is_output: bool) -> list[Port]:
         count = len(region.results) if is_output else len(region.operands)
@@ -144,6 +161,25 @@ class _Propagation:
         self.types[port], self.origins[port] = kind, origin
 
     # --- steps
+
+    def _couple(self) -> None:
+        """Gives what is said about one of several coupled values to the ports of all."""
+        for points in self.coupling.points.values():
+            values = [same_value(point.arg) for point in points]
+            if len(values) < 2:
+                continue
+            ports = self.of_value.get(self.coupling.shared(values[0]), [])
+            kind = common([*(self.types[port] for port in ports), *(value.type.element for value in values)])
+            for port in ports if kind is not None else ():
+                stated = self.types[port]
+                plain = is_quantizable(stated) and isinstance(stated, (ScalarType, CalibratedQuantizedType))
+                if plain and kind is not None and self._takes(port, kind):
+                    self._set(port, kind, COUPLED)
+
+    def _takes(self, port: Port, kind: ElementType) -> bool:
+        """Whether a kernel of the target takes parameters, or those for a range, at a port."""
+        match = self._match(port.region, {port: kind})
+        return match is not None and admits((match.outputs if port.is_output else match.inputs)[port.index], kind)
 
     def _settle(self, region: Region) -> list[Port]:
         """Applies a kernel's constraint. Returns the ports updated."""
@@ -191,7 +227,7 @@ class _Propagation:
             queued.discard(place)
             changed = self._visit(self.order[place])
             for port in changed:
-                for other in self.of_value[port.value]:
+                for other in self.of_value[self.coupling.shared(port.value)]:
                     index = self.place[other.region]
                     if index not in queued and other.region is not port.region and self._is_open(other):
                         queued.add(index)
@@ -217,7 +253,8 @@ class _Propagation:
 
     def _of_value(self, port: Port) -> ElementType | None:
         """The parameters that other ports give a port's value: those of the producer, or of the first consumer."""
-        others = [p for p in self.of_value[port.value] if p != port and is_quantized(self.types[p])]
+        of_value = self.of_value[self.coupling.shared(port.value)]
+        others = [p for p in of_value if p != port and is_quantized(self.types[p])]
         if not others:
             return None
         first = min(others, key=lambda p: (not p.is_output, self.place[p.region], p.index))
@@ -229,13 +266,13 @@ class _Propagation:
         match = self._match(region, {})
         names = [name for name, _ in match.signature.constraints] if match else []
         ports = self._side(region, False)
-        if _ACCUMULATES not in names or len(ports) < 3 or not all(port.value.is_constant for port in ports[1:3]):
+        if ACCUMULATES not in names or len(ports) < 3 or not all(port.value.is_constant for port in ports[1:3]):
             return
-        if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != _ACCUMULATES:
+        if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != ACCUMULATES:
             return
         x, weights, bias = (self.types[port] for port in ports[:3])
         for port, kind in zip(ports[1:3], fitted(x, weights, bias, ports[2].value.array) or (), strict=False):
-            self._set(port, kind, _ACCUMULATES)
+            self._set(port, kind, ACCUMULATES)
 
     # --- results
 
@@ -256,9 +293,13 @@ class _Propagation:
 
     def _rescale(self) -> bool:
         """Puts a `quant.rescale` on each edge whose ends have different parameters."""
+        modified = [self._rescale_function(function) for function in self.functions]
+        return any(modified)
+
+    def _rescale_function(self, function: Function) -> bool:
         ops: list[Op] = []
         modified = False
-        for op in self.function.ops:
+        for op in function.ops:
             if isinstance(op, Region):
                 for port in self._side(op, False):
                     rescale = self._rescaled(port.value, self._source(port), self.types[port], op)
@@ -267,27 +308,38 @@ class _Propagation:
                         op.operands = [*op.operands[: port.index], rescale.result, *op.operands[port.index + 1 :]]
                         modified = True
             ops.append(op)
-        outputs = list(self.function.outputs)
+        outputs = list(function.outputs)
         for place, value in enumerate(outputs):
-            output = next((p for p in self.of_value.get(value, ()) if p.is_output), None)
+            output = self.made_at.get(same_value(value))
             if output is not None and output in self.overridden:
                 rescale = self._rescaled(value, self.types[output], self.overridden[output], output.region)
                 if rescale is not None:
                     ops.append(rescale)
                     outputs[place] = rescale.result
                     modified = True
-        self.function.ops, self.function.outputs = ops, outputs
+        function.ops, function.outputs = ops, outputs
         return modified
+
+    def _type_of(self, value: Value) -> ElementType | None:
+        """The parameters that a value has: those of the port that makes it, else of its type, else of its first user's
+        port; None if it has none."""
+        port = self.made_at.get(value)
+        if port is None and not is_quantized(value.type.element):
+            users = (p for p in self.of_value.get(self.coupling.shared(value), ()) if same_value(p.value) is value)
+            port = next(users, None)
+        kind = value.type.element if port is None else self.types[port]
+        return kind if is_quantized(kind) else None
 
     def _source(self, port: Port) -> ElementType | None:
         """The parameters that a value has when it comes to a port, if it is quantized before."""
-        value = port.value
-        producer = next((p for p in self.of_value[value] if p.is_output), None)
-        if producer is not None:
-            return self.types[producer]
+        value = same_value(port.value)
+        if value in self.made_at:
+            return self.types[self.made_at[value]]
         if isinstance(value.producer, Rescale):
             return value.producer.target
-        return stated_before(value)[1] or self.overridden.get(port)
+        if value.producer is not None and is_dequantizing(value.producer) and value.producer.operand(0).is_constant:
+            return None  # a constant is quantized for each
+        return stated_before(value).spec or self.overridden.get(port)
 
     def _rescaled(self, value: Value, source: ElementType | None, target: ElementType, op: Op) -> Op | None:
         if not is_quantized(target) or source is None or not is_quantized(source) or source == target:

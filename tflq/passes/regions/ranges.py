@@ -1,0 +1,222 @@
+"""What is known of a value before a port: parameters or a range, as a model states them around it.
+
+Parameters are stated by casts (`quant.qcast` and `quant.dcast`, or QUANTIZE and DEQUANTIZE of a file) and by fake
+quantization; a range by statistics; all of these by element types. Parameters are preferred to a range. The points that
+`quant.stats_ref` and `quant.coupled_ref` mark state nothing, and are seen through: they stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tflq.dialects.quant.casts import Dcast, Qcast
+from tflq.dialects.quant.regions import ConstFakeQuant, ConstFakeQuantPerAxis, CoupledRef, Stats, StatsRef
+from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
+from tflq.ir.core import Op, Value
+from tflq.ir.types import (
+    LEAST_WIDTH,
+    AnyQuantizedType,
+    CalibratedQuantizedType,
+    ElementType,
+    NoQuantizedType,
+    QuantizedType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i8,
+    i16,
+    is_quantized,
+    ui8,
+    ui16,
+)
+from tflq.numerics.fake_quant import nudged
+
+# The ops that state something of a value.
+
+
+POINTS: Final = (StatsRef, CoupledRef)
+"""Ops that mark a point by a key. They are the identity, and no pass on regions deletes one."""
+
+
+def is_quantizing(op: Op | None) -> bool:
+    """Whether an op makes quantized numbers of reals."""
+    return isinstance(op, Qcast) or (isinstance(op, Quantize) and _is_float(op.input.type.element))
+
+
+def is_dequantizing(op: Op | None) -> bool:
+    """Whether an op makes reals of quantized numbers."""
+    return isinstance(op, Dcast) or (isinstance(op, Dequantize) and op.input.type.quantized)
+
+
+def is_statement(op: Op | None) -> bool:
+    """Whether an op is between kernels, not one: it casts, or says something of a value."""
+    statement = isinstance(op, (Stats, *POINTS)) or is_quantizing(op) or is_dequantizing(op)
+    return statement or (op is not None and faked_type(op) is not None)
+
+
+def faked_type(op: Op) -> QuantizedType | None:
+    """The parameters that a fake quantization of reals stands for; None for any other op, and if its attributes are no
+    range. Storage has 8 bits, or 16 for more than 8; it is signed but for a `quant` op that is not `is_signed`. Its
+    least integers are left out for fewer bits, and the least for a narrow range."""
+    if not isinstance(op, (FakeQuant, ConstFakeQuant, ConstFakeQuantPerAxis)):
+        return None
+    element = op.operand(0).type.element
+    if not isinstance(element, ScalarType) or not element.is_float:
+        return None
+    signed = isinstance(op, FakeQuant) or op.is_signed
+    axis = op.axis if isinstance(op, ConstFakeQuantPerAxis) else None
+    low, high = (np.asarray(end, np.float64) for end in (op.min, op.max))
+    try:
+        return faked(low, high, op.num_bits, narrow_range=op.narrow_range, signed=signed, axis=axis, expressed=element)
+    except ValueError:
+        return None
+
+
+def faked(
+    low: np.ndarray,
+    high: np.ndarray,
+    bits: int,
+    *,
+    narrow_range: bool,
+    signed: bool,
+    axis: int | None,
+    expressed: ScalarType,
+) -> QuantizedType:
+    """The parameters of fake quantization between bounds: one each, or one for each index of `axis`. ValueError if they
+    are no ranges, or there are not 2 to 16 bits. Ranges below `LEAST_WIDTH` are widened, as TensorFlow does it."""
+    storage = (i8 if signed else ui8) if bits <= i8.bits else (i16 if signed else ui16)
+    scale, zero, least, greatest = nudged(*widened(low, high), bits, narrow_range=narrow_range)
+    shift = 1 << (bits - 1) if signed else 0
+    ends = {"storage_min": least - shift, "storage_max": greatest - shift}
+    if axis is None:
+        return UniformQuantizedType.of(storage, float(scale), int(zero) - shift, expressed=expressed, **ends)
+    return UniformQuantizedPerAxisType.of(storage, axis, scale, zero - shift, expressed=expressed, **ends)
+
+
+def _is_float(element: ElementType) -> bool:
+    return isinstance(element, ScalarType) and element.is_float
+
+
+_CONSTRAINTS = (AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType)
+
+
+def made_plain(values: Iterable[Value]) -> dict[Value, ElementType]:
+    """Gives values whose element type only constrains them (any, calibrated, none) the type that it expresses. Returns
+    what they were."""
+    constraints: dict[Value, ElementType] = {}
+    for value in values:
+        element = value.type.element
+        if isinstance(element, _CONSTRAINTS) and element.expressed is not None:
+            constraints[value] = element
+            value.type = value.type.with_element(element.expressed)
+    return constraints
+
+
+# What is stated around a value.
+
+
+ACCUMULATED: Final = 32
+"""The bits of an accumulator, at least."""
+
+def same_value(value: Value) -> Value:
+    """What a value is before statistics and points, which are the identity."""
+    while isinstance(value.producer, (Stats, *POINTS)):
+        value = value.producer.operand(0)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What is stated of a value: `value` is what it is about, before the ops that only state it, and `spec` the
+    strongest of it; None if there is nothing."""
+
+    value: Value
+    spec: ElementType | None
+
+
+def _accumulates(value: Value) -> bool:
+    """Whether a quantized value is a constant to be added to an accumulator: its parameters follow from others."""
+    return value.is_constant and value.type.storage.bits >= ACCUMULATED
+
+
+def stated_before(value: Value) -> Stated:
+    """What is stated by the ops before a use."""
+    spec: ElementType | None = None
+    about, marked = value, False  # behind a mark a value is looked at, but has to stay
+    while (op := value.producer) is not None:
+        if isinstance(op, (Stats, *POINTS)):
+            if isinstance(op, Stats) and not is_quantized(op.arg.type.element):
+                spec = spec or range_of(op)
+            marked |= not isinstance(op, Stats) or op.axis is not None
+            value = op.operand(0)
+        elif spec is not None and is_quantized(spec):
+            break
+        elif (kind := faked_type(op)) is not None:
+            spec, value = kind, op.operand(0)
+        elif is_dequantizing(op) and not _accumulates(op.operand(0)):
+            spec = op.operand(0).type.element
+            cast = op.operand(0).producer
+            if cast is None or not is_quantizing(cast) or cast.operand(0).type != value.type:
+                break
+            value = cast.operand(0)
+        else:
+            break
+        about = about if marked else value
+    return Stated(about, spec)
+
+
+def stated_after(
+    value: Value, users: Mapping[Value, Sequence[Op]], returned: frozenset[Value]
+) -> tuple[ElementType | None, list[Value]]:
+    """The strongest that the ops after a value state, if every use of it is one; and the values that stand for it after
+    them."""
+    spec: ElementType | None = None
+    same: list[Value] = []
+    marked = False
+    while value not in returned and (uses := users.get(value, ())):
+        if len(uses) == 1 and isinstance(uses[0], (Stats, *POINTS)):
+            op = uses[0]
+            marked |= not isinstance(op, Stats) or op.axis is not None
+            spec = spec or (range_of(op) if isinstance(op, Stats) else None)
+            value = op.result
+            same += [] if marked else [value]
+            continue
+        kinds = {op.result.type.element if is_quantizing(op) else faked_type(op) for op in uses}
+        (kind,) = kinds if len(kinds) == 1 else (None,)
+        if kind is None:
+            break
+        if not marked:
+            same += [v for op in uses for v in _reals(op, users) if v.type == value.type]
+        return kind, same
+    return spec, same
+
+
+def _reals(op: Op, users: Mapping[Value, Sequence[Op]]) -> list[Value]:
+    """What a cast or a fake quantization makes of a value, as reals."""
+    if not is_quantizing(op):
+        return [op.result]
+    return [user.result for user in users.get(op.result, ()) if is_dequantizing(user)]
+
+
+def range_of(stats: Stats) -> CalibratedQuantizedType | None:
+    """The range of a whole tensor that statistics state; None if it is of quantized numbers."""
+    element = stats.arg.type.element
+    if not isinstance(element, ScalarType):
+        return None
+    low, high = np.asarray(stats.layer_stats, np.float64).tolist()
+    return CalibratedQuantizedType.of(element, low, high)
+
+
+# Ranges.
+
+
+def widened(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ranges that are wide enough: one of `LEAST_WIDTH` or less is widened to contain half of that on either side of 0,
+    as in TensorFlow Lite's converter, so that a tensor that is always 0 has a scale."""
+    narrow = high - low <= LEAST_WIDTH
+    half = LEAST_WIDTH / 2
+    return np.where(narrow, np.minimum(low, -half), low), np.where(narrow, np.maximum(high, half), high)
