@@ -193,7 +193,10 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.slice tosa.table tosa.tile tosa.transpose tosa.variable tosa.variable_read "
             "tosa.variable_write tosa.while_loop"
         ),
-        "regions": "quant.const_fake_quant quant.const_fake_quant_per_axis",
+        "regions": (
+            "quant.const_fake_quant quant.const_fake_quant_per_axis tf.FakeQuantWithMinMaxArgs "
+            "tf.FakeQuantWithMinMaxVars tf.FakeQuantWithMinMaxVarsPerChannel"
+        ),
         "stablehlo_elementwise": (
             "stablehlo.abs stablehlo.add stablehlo.and stablehlo.broadcast_in_dim stablehlo.ceil "
             "stablehlo.clamp stablehlo.compare stablehlo.concatenate stablehlo.convert stablehlo.cosine "

@@ -1,5 +1,5 @@
-"""Ops of the `tf` dialect, that of TensorFlow's graphs: the fake quantizations by which training simulates quantization.
-In text only. Constants (`tf.Const`) are values, as in every dialect.
+"""Ops of the `tf` dialect, that of TensorFlow's graphs: the fake quantizations by which training simulates
+quantization. In text only. Constants (`tf.Const`) are values, as in every dialect.
 """
 
 from __future__ import annotations

@@ -29,6 +29,9 @@ CONSTANT_OPS = frozenset(
 )
 """Ops that stand for a constant value."""
 
+REPEATED = {"tfl.quantize": "qtype"}
+"""By op, the attribute by which MLIR repeats the type of the result: it is checked, and not kept."""
+
 NO_VALUE_OP = "tfl.no_value"
 """The op that stands for an optional operand that is left out."""
 

@@ -84,5 +84,5 @@ class FakeQuant(Operator, name="tfl.fake_quant", newest=2):
     traits = (
         Misreads("floats"),
         Elementwise(input, output, strict=False),
-        SimulatesQuantization(input, min, max),
+        SimulatesQuantization(input, min, max, signed=True),
     )

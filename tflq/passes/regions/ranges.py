@@ -13,9 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.quant.regions import ConstFakeQuant, ConstFakeQuantPerAxis, CoupledRef, Stats, StatsRef
-from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
+from tflq.dialects.quant.regions import CoupledRef, Stats, StatsRef
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.traits.quantization import SimulatesQuantization
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     LEAST_WIDTH,
@@ -59,41 +61,40 @@ def is_statement(op: Op | None) -> bool:
 
 
 def faked_type(op: Op) -> QuantizedType | None:
-    """The parameters that a fake quantization of reals stands for; None for any other op, and if its attributes are no
-    range. Storage has 8 bits, or 16 for more than 8; it is signed but for a `quant` op that is not `is_signed`. Its
-    least integers are left out for fewer bits, and the least for a narrow range."""
-    if not isinstance(op, (FakeQuant, ConstFakeQuant, ConstFakeQuantPerAxis)):
+    """The parameters that a fake quantization of reals stands for; None for any other op, and if they are not known."""
+    if trait_of(op, SimulatesQuantization) is None:
         return None
-    element = op.operand(0).type.element
-    if not isinstance(element, ScalarType) or not element.is_float:
-        return None
-    signed = isinstance(op, FakeQuant) or op.is_signed
-    axis = op.axis if isinstance(op, ConstFakeQuantPerAxis) else None
-    low, high = (np.asarray(end, np.float64) for end in (op.min, op.max))
     try:
-        return faked(low, high, op.num_bits, narrow_range=op.narrow_range, signed=signed, axis=axis, expressed=element)
+        return simulated_type(op)
     except ValueError:
         return None
 
 
-def faked(
-    low: np.ndarray,
-    high: np.ndarray,
-    bits: int,
-    *,
-    narrow_range: bool,
-    signed: bool,
-    axis: int | None,
-    expressed: ScalarType,
-) -> QuantizedType:
-    """The parameters of fake quantization between bounds: one each, or one for each index of `axis`. ValueError if they
-    are no ranges, or there are not 2 to 16 bits. Ranges below `LEAST_WIDTH` are widened, as TensorFlow does it."""
+def simulated_type(op: Op) -> UniformQuantizedType | UniformQuantizedPerAxisType:
+    """The parameters that a fake quantization (`SimulatesQuantization`) stands for. ValueError says why it has none.
+
+    Storage has 8 bits, or 16 for more than 8. Its least integers are left out for fewer bits, and the least for a
+    narrow range. It is signed if the op says so. Ranges below `LEAST_WIDTH` are widened, as TensorFlow does it.
+    """
+    simulates = trait_of(op, SimulatesQuantization)
+    assert simulates is not None
+    assert isinstance(op, Operator)
+    value = simulates.data.value(op)
+    bounds = simulates.bounds(op)
+    if value is None or not _is_float(value.type.element):
+        raise ValueError("its input is not of reals")
+    if bounds is None:
+        raise ValueError("its range is computed")
+    bits, narrow = simulates.steps(op)
+    scale, zero, least, greatest = nudged(*widened(*bounds), bits, narrow_range=narrow)
+    signed = simulates.is_signed(op)
     storage = (i8 if signed else ui8) if bits <= i8.bits else (i16 if signed else ui16)
-    scale, zero, least, greatest = nudged(*widened(low, high), bits, narrow_range=narrow_range)
     shift = 1 << (bits - 1) if signed else 0
+    expressed = value.type.storage
     ends = {"storage_min": least - shift, "storage_max": greatest - shift}
-    if axis is None:
+    if simulates.axis is None:
         return UniformQuantizedType.of(storage, float(scale), int(zero) - shift, expressed=expressed, **ends)
+    axis = simulates.axis_of(op)
     return UniformQuantizedPerAxisType.of(storage, axis, scale, zero - shift, expressed=expressed, **ends)
 
 
@@ -121,6 +122,7 @@ def made_plain(values: Iterable[Value]) -> dict[Value, ElementType]:
 
 ACCUMULATED: Final = 32
 """The bits of an accumulator, at least."""
+
 
 def same_value(value: Value) -> Value:
     """What a value is before statistics and points, which are the identity."""
