@@ -359,9 +359,8 @@ class CalibratedQuantizedType:
 
     @classmethod
     def of(cls, expressed: ScalarType, minimum: float, maximum: float) -> CalibratedQuantizedType:
-        """Checked constructor; both ends are rounded to the expressed type. Where they are equal, which is what was seen
-        of a dead tensor, the range is widened to contain 0, and that of 0 alone to `LEAST_WIDTH`. ValueError unless
-        they make a range."""
+        """Checked constructor; both ends are rounded to the expressed type. Where they are equal, as of a dead tensor,
+        the range is widened to contain 0, and that of 0 alone to `LEAST_WIDTH`. ValueError unless they make a range."""
         low, high = _scales([minimum, maximum], expressed).tolist()
         if low == high:
             low, high = min(low, 0.0), max(high, 0.0)

@@ -49,7 +49,7 @@ def nudged(
     """
     low, high = np.asarray(minimum, dtype), np.asarray(maximum, dtype)
     if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all() or bits not in BITS:
-        raise ValueError(f"min {minimum}, max {maximum} and {bits} bits are not ranges in 2 to 16 bits")
+        raise ValueError(f"min {low.tolist()}, max {high.tolist()} and {bits} bits are not ranges in 2 to 16 bits")
     least, greatest = int(narrow_range), (1 << bits) - 1
     span = np.where(high > low, high - low, low.dtype.type(greatest - least))
     scale = (span / low.dtype.type(greatest - least)).astype(low.dtype)

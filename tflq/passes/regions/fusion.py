@@ -445,7 +445,7 @@ class _Wrapping:
         spec, same = stated_after(value, self.users, self.outputs)
         if spec is None:
             return self.plain.get(value, value.type.element)
-        self.replacements |= dict.fromkeys(same, value)
+        self.replacements |= same
         return spec
 
 

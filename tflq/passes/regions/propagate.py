@@ -38,13 +38,22 @@ from tflq.passes.regions.lookup import (
     inline_calls,
     is_quantizable,
     lookup,
-    parameters,
     ports,
     regions_of,
     stored_as,
 )
 from tflq.passes.regions.materialize import fitted
-from tflq.passes.regions.ranges import is_dequantizing, is_quantizing, same_value, stated_after, stated_before
+from tflq.passes.regions.ranges import (
+    ACCUMULATED,
+    Range,
+    is_dequantizing,
+    is_quantizing,
+    other_sign,
+    parameters,
+    same_value,
+    stated_after,
+    stated_before,
+)
 from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
 from tflq.targets.constraints import quant_functions
 from tflq.targets.load import Kernels, load_kernels
@@ -103,6 +112,9 @@ class _Propagation:
         self.coupling = Coupling(functions)
         self.of_value: dict[Value, list[Port]] = {}
         self.made_at: dict[Value, Port] = {}
+        signatures = (signature for signatures in kernels.values() for signature in signatures)
+        slots = (slot for signature in signatures for side in signature.sides for slot in side)
+        self.listed = {port.storage for slot in slots for port in slot.ports if port.kinds}
         self.users = {value: ops for function in functions for value, ops in function.users().items()}
         self.returned = frozenset(value for function in functions for value in function.outputs)
 
@@ -131,11 +143,18 @@ class _Propagation:
                     origin = str(known[place])
                 if isinstance(spec, ScalarType):
                     spec = self._stated(port) or spec
-                self.types[port] = spec
+                self.types[port] = self._stored(spec)
                 self.origins[port] = origin if is_quantized(spec) else ""
                 self.of_value.setdefault(self.coupling.shared(port.value), []).append(port)
                 if port.is_output:
                     self.made_at[port.value] = port
+
+    def _stored(self, spec: ElementType) -> ElementType:
+        """Parameters on storage that the target has: of the other sign, if it lists none of theirs."""
+        if not is_quantized(spec) or spec.storage in self.listed or spec.storage.bits >= ACCUMULATED:
+            return spec
+        other = other_sign(spec)
+        return other if other.storage in self.listed else spec
 
     def _stated(self, port: Port) -> ElementType | None:
         """What casts and statistics say about the value of a port whose spec says nothing."""
@@ -214,7 +233,11 @@ class _Propagation:
             for port, kind in zip(self._side(region, side), kinds, strict=True):
                 seen, stored = self.types[port], stored_as(kind, self.types[port])
                 if isinstance(seen, CalibratedQuantizedType) and stored is not None:
-                    self._set(port, parameters(seen, stored, kind.zero_point), "calibration")
+                    self._set(
+                        port,
+                        parameters(Range.of(seen, exact=port.value.is_constant), stored, kind.zero_point),
+                        "calibration",
+                    )
                     calibrated = True
         if calibrated:
             self._settle(region)

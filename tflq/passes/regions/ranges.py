@@ -8,7 +8,7 @@ quantization; a range by statistics; all of these by element types. Parameters a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -28,6 +28,7 @@ from tflq.ir.types import (
     QuantizedType,
     ScalarType,
     UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
     UniformQuantizedType,
     i8,
     i16,
@@ -96,6 +97,22 @@ def simulated_type(op: Op) -> UniformQuantizedType | UniformQuantizedPerAxisType
         return UniformQuantizedType.of(storage, float(scale), int(zero) - shift, expressed=expressed, **ends)
     axis = simulates.axis_of(op)
     return UniformQuantizedPerAxisType.of(storage, axis, scale, zero - shift, expressed=expressed, **ends)
+
+
+def other_sign(kind: QuantizedType) -> QuantizedType:
+    """The same numbers on storage with the other sign: 128 less or more for 8 bits. A type as it is if its storage has
+    none of the other sign, or it has blocks."""
+    storage = _OTHER_SIGN.get(kind.storage)
+    if storage is None or isinstance(kind, UniformQuantizedSubChannelType):
+        return kind
+    shift = storage.minimum - kind.storage.minimum
+    moved = replace(kind, storage=storage, storage_min=kind.storage_min + shift, storage_max=kind.storage_max + shift)
+    if isinstance(moved, UniformQuantizedType):
+        return replace(moved, zero_point=moved.zero_point + shift)
+    return replace(moved, zero_points=moved.zero_points + shift)
+
+
+_OTHER_SIGN: Final = {i8: ui8, ui8: i8, i16: ui16, ui16: i16}
 
 
 def _is_float(element: ElementType) -> bool:
@@ -173,27 +190,27 @@ def stated_before(value: Value) -> Stated:
 
 def stated_after(
     value: Value, users: Mapping[Value, Sequence[Op]], returned: frozenset[Value]
-) -> tuple[ElementType | None, list[Value]]:
+) -> tuple[ElementType | None, dict[Value, Value]]:
     """The strongest that the ops after a value state, if every use of it is one; and the values that stand for it after
-    them."""
+    them, each with the value that it could be replaced by: this one, or the last that is marked."""
     spec: ElementType | None = None
-    same: list[Value] = []
-    marked = False
+    same: dict[Value, Value] = {}
+    marked = value
     while value not in returned and (uses := users.get(value, ())):
-        if len(uses) == 1 and isinstance(uses[0], (Stats, *POINTS)):
-            op = uses[0]
-            marked |= not isinstance(op, Stats) or op.axis is not None
+        if len(uses) == 1 and isinstance(op := uses[0], (Stats, *POINTS)):
+            stays = not isinstance(op, Stats) or op.axis is not None
             spec = spec or (range_of(op) if isinstance(op, Stats) else None)
             value = op.result
-            same += [] if marked else [value]
+            if stays:
+                marked = value
+            else:
+                same[value] = marked
             continue
         kinds = {op.result.type.element if is_quantizing(op) else faked_type(op) for op in uses}
         (kind,) = kinds if len(kinds) == 1 else (None,)
         if kind is None:
             break
-        if not marked:
-            same += [v for op in uses for v in _reals(op, users) if v.type == value.type]
-        return kind, same
+        return kind, same | {v: marked for op in uses for v in _reals(op, users) if v.type == value.type}
     return spec, same
 
 
@@ -222,3 +239,57 @@ def widened(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     narrow = high - low <= LEAST_WIDTH
     half = LEAST_WIDTH / 2
     return np.where(narrow, np.minimum(low, -half), low), np.where(narrow, np.maximum(high, half), high)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least and the greatest of a value, each of all elements, or [n] of each index of `axis`. `exact`: these are
+    all elements that there ever are, those of a constant."""
+
+    expressed: ScalarType
+    low: np.ndarray
+    high: np.ndarray
+    axis: int | None = None
+    exact: bool = False
+
+    @classmethod
+    def of(cls, seen: CalibratedQuantizedType, *, exact: bool = False) -> Range:
+        """A range of a whole tensor."""
+        return cls(seen.expressed, np.asarray(seen.minimum), np.asarray(seen.maximum), exact=exact)
+
+
+def parameters(seen: Range, stored: AnyQuantizedType, zero_point: int | None) -> QuantizedType:
+    """The parameters for a range, on a storage type; `zero_point`: the one that the kernel asks for.
+
+    The range is widened to contain 0, and to `LEAST_WIDTH`; one that is exact only if there is nothing but 0, since
+    weights of a channel may well be small. scale = (max - min) / (qmax - qmin) in f64, rounded to the expressed type;
+    zero point = round half even(qmin - min / scale), clamped. Where the zero point is given, the scale is the least
+    that reaches both ends. No scale is below the smallest normal float32.
+    """
+    low, high = np.minimum(seen.low, 0.0), np.maximum(seen.high, 0.0)
+    wide = widened(low, high)
+    low, high = (np.where(high > low, end, w) for end, w in zip((low, high), wide, strict=True)) if seen.exact else wide
+    qmin, qmax = stored.storage_min, stored.storage_max
+    if zero_point is None:
+        scale = (high - low) / (qmax - qmin)
+    else:
+        reach = [abs(end / (q - zero_point)) for end, q in ((low, qmin), (high, qmax)) if q != zero_point]
+        scale = np.maximum.reduce(reach)
+    scale = np.maximum(scale, np.finfo(np.float32).tiny)
+    made = _uniform(stored, seen, scale, zero_point or 0)
+    if zero_point is not None:
+        return made
+    rounded = np.asarray(made.scale if isinstance(made, UniformQuantizedType) else made.scales, np.float64)
+    return _uniform(stored, seen, scale, np.clip(np.rint(qmin - low / rounded), qmin, qmax).astype(np.int64))
+
+
+def _uniform(
+    stored: AnyQuantizedType, seen: Range, scale: np.ndarray, zero_point: np.ndarray | int
+) -> UniformQuantizedType | UniformQuantizedPerAxisType:
+    ends = {"storage_min": stored.storage_min, "storage_max": stored.storage_max}
+    if seen.axis is None:
+        scale_, zero = float(scale), int(zero_point)
+        return UniformQuantizedType.of(stored.storage, scale_, zero, expressed=seen.expressed, **ends)
+    return UniformQuantizedPerAxisType.of(
+        stored.storage, seen.axis, scale, zero_point, expressed=seen.expressed, **ends
+    )
