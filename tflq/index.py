@@ -429,6 +429,7 @@ PASSES: Final[dict[str, str]] = {
     "passes.regions.instrument": "quant-instrument",
     "passes.regions.materialize": "inline-regions quant-materialize",
     "passes.regions.propagate": "quant-propagate",
+    "passes.regions.quantize": "quantize tfl-quantize-pipeline",
     "passes.regions.statistics": "quant-apply-stats",
     "passes.row_updates": "row-updates spectra",
     "passes.simulated": "convert-simulated-quantization legalize-tf prepare-tfl",

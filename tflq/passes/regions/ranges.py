@@ -27,6 +27,7 @@ from tflq.ir.types import (
     NoQuantizedType,
     QuantizedType,
     ScalarType,
+    TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
@@ -172,20 +173,33 @@ def stated_before(value: Value) -> Stated:
                 spec = spec or range_of(op)
             marked |= not isinstance(op, Stats) or op.axis is not None
             value = op.operand(0)
+        elif (kind := faked_type(op)) is not None and _adds_nothing(kind, spec, op.operand(0)):
+            spec, value = spec if is_quantized(spec) else kind, op.operand(0)
         elif spec is not None and is_quantized(spec):
             break
-        elif (kind := faked_type(op)) is not None:
-            spec, value = kind, op.operand(0)
         elif is_dequantizing(op) and not _accumulates(op.operand(0)):
             spec = op.operand(0).type.element
             cast = op.operand(0).producer
-            if cast is None or not is_quantizing(cast) or cast.operand(0).type != value.type:
+            if cast is None or not is_quantizing(cast) or not _stands_for(cast.operand(0).type, value.type):
                 break
             value = cast.operand(0)
         else:
             break
         about = about if marked else value
     return Stated(about, spec)
+
+
+def _adds_nothing(kind: QuantizedType, spec: ElementType | None, value: Value) -> bool:
+    """Whether fake quantization of a value needs not stay before what is stated behind it: casts to the same steps,
+    unless it rounds a constant, which is folded."""
+    if spec is None or not is_quantized(spec):
+        return True
+    return spec in (kind, other_sign(kind)) and not value.is_constant
+
+
+def _stands_for(source: TensorType, result: TensorType) -> bool:
+    """Whether a value can be used in the place of what casts make of it: of the same reals, in a shape as well known."""
+    return source.element == result.element and result.shape in (None, source.shape)
 
 
 def stated_after(
