@@ -446,6 +446,9 @@ class _Wrapping:
         if spec is None:
             return self.plain.get(value, value.type.element)
         self.replacements |= same
+        for replaced, by in same.items():
+            if replaced in self.outputs and replaced.name:
+                by.name = replaced.name  # an output keeps its name
         return spec
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult, Pipeline
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values, take_over
 from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.fusion import KernelFusion
@@ -34,6 +34,7 @@ class TflQuantize(Pass):
     annotations: str = ""
 
     def run(self, module: Module) -> PassResult:
+        before = {function: _read(function) for function in module.functions}
         passes: list[Pass] = [KernelFusion(self.target)]
         if self.target:
             passes.append(QuantPropagate(self.target, self.annotations))
@@ -42,7 +43,15 @@ class TflQuantize(Pass):
             modified |= _quantize_constants(function)
             modified |= _cancel(module, function)
         modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
+        for function in module.functions:
+            gone = before[function] - _read(function)
+            function.tensors = [value for value in function.tensors if value not in gone]
         return PassResult(module, modified)
+
+
+def _read(function: Function) -> set[Value]:
+    """The constants that ops read."""
+    return {v for op in walk(function.ops) for v in op.operands if v is not None and v.is_constant}
 
 
 def _quantize_constants(function: Function) -> bool:
