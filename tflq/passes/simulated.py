@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.declare import trait_of
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import inner_blocks
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize, Quantize
@@ -146,11 +146,11 @@ def _casts(op: Op, types: _Types, users: _Users) -> Sequence[Op]:
     return behind if all(is_quantizing(cast) and cast.result.type.element in same for cast in behind) else []
 
 
-def _through(to: type[Op], back: type[Op], op: Op, source: Value, kind: QuantizedType) -> list[Op]:
+def _through(to: type[Operator], back: type[Operator], op: Op, source: Value, kind: QuantizedType) -> list[Op]:
     """Casts of a value to a quantized type and back, to an op's result."""
     stored = Value(source.type.with_element(kind))
-    casts = (to, [source], stored), (back, [stored], op.result)
-    return [Op(cast.name, list(operands), [result], {}, op.location) for cast, operands, result in casts]
+    forth = Op(to.op_name, [source], [stored], {}, op.location)
+    return [forth, Op(back.op_name, [stored], [op.result], {}, op.location)]
 
 
 def _rewrite(module: Module, rewritten: Callable[[Op], list[Op] | None]) -> bool:

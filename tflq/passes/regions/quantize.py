@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult, Pipeline
-from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Value, walk
 from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values, take_over
+from tflq.ir.types import ElementType, is_quantized
 from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.lookup import quantized_constant
-from tflq.passes.regions.materialize import QuantMaterialize
+from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
 from tflq.passes.regions.propagate import QuantPropagate
-from tflq.passes.regions.ranges import POINTS, is_dequantizing, is_quantizing, is_statement
+from tflq.passes.regions.ranges import POINTS, is_dequantizing, is_quantizing, is_statement, other_sign
 from tflq.passes.simulated import LegalizeTf, PrepareTfl
 
 
@@ -34,24 +35,33 @@ class TflQuantize(Pass):
     annotations: str = ""
 
     def run(self, module: Module) -> PassResult:
-        before = {function: _read(function) for function in module.functions}
+        before = _constants(module)
         passes: list[Pass] = [KernelFusion(self.target)]
         if self.target:
             passes.append(QuantPropagate(self.target, self.annotations))
-        module, modified = Pipeline([*passes, QuantMaterialize(self.target, "tfl")]).run(module)
+        module, modified = Pipeline([*passes, QuantMaterialize(self.target)]).run(module)
         for function in module.functions:
             modified |= _quantize_constants(function)
             modified |= _cancel(module, function)
+        modified |= of_tflite(module)
         modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
-        for function in module.functions:
-            gone = before[function] - _read(function)
-            function.tensors = [value for value in function.tensors if value not in gone]
+        _forget(module, before - _constants(module))
         return PassResult(module, modified)
 
 
-def _read(function: Function) -> set[Value]:
-    """The constants that ops read."""
-    return {v for op in walk(function.ops) for v in op.operands if v is not None and v.is_constant}
+def _constants(module: Module) -> set[Value]:
+    """The constants that ops read or a function returns."""
+    read = {v for op in walk(list(module.ops())) for v in op.operands if v is not None}
+    return {value for value in read.union(*(function.outputs for function in module.functions)) if value.is_constant}
+
+
+def _forget(module: Module, constants: set[Value]) -> None:
+    """Drops constants that nothing reads any more from the tables of a file, with their data."""
+    for function in module.functions:
+        function.tensors = [value for value in function.tensors if value not in constants]
+    kept = {value.buffer for function in module.functions for value in (*function.values(), *function.tensors)}
+    gone = {value.buffer for value in constants} - kept
+    module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
 
 
 def _quantize_constants(function: Function) -> bool:
@@ -68,24 +78,46 @@ def _quantize_constants(function: Function) -> bool:
 
 
 def _cancel(module: Module, function: Function) -> bool:
-    """Takes out casts to reals and back to the same type. Returns whether there were any."""
+    """Takes out casts that round what is rounded so already. Returns whether there were any.
+
+    quantize(dequantize(q)) → q               if the types are equal
+    dequantize(quantize(dequantize(q))) → dequantize(q)    if they have the same steps
+    """
     replacements: dict[Value, Value] = {}
+    outputs = set(function.outputs)
     done: set[Op] = set()
     for op in function.ops:
-        back = op.operand(0).producer if is_quantizing(op) else None
-        if back is None or not is_dequantizing(back) or back.operand(0).type != op.result.type:
+        source = _rounded(op)
+        if source is None:
             continue
-        stored = replacements.get(back.operand(0), back.operand(0))
-        if take_over(stored, op.result):
-            replacements[stored] = op.result
-        elif op.result in function.outputs and op.result.name != stored.name:
+        source = replacements.get(source, source)
+        if op.result.name and take_over(source, op.result):
+            replacements[source] = op.result
+        elif op.result in outputs and op.result.name != source.name:
             continue
         else:
-            replacements[op.result] = stored
+            replacements[op.result] = source
         done.add(op)
     replace_values(module, function, replacements)
     remove_ops(function, done)
     return bool(done)
+
+
+def _rounded(op: Op) -> Value | None:
+    """The value that the result of a cast equals, since it was rounded to the same steps before; None if it was not."""
+    if is_quantizing(op):
+        back = op.operand(0).producer
+        if back is not None and is_dequantizing(back) and back.operand(0).type == op.result.type:
+            return back.operand(0)
+    elif is_dequantizing(op) and (cast := op.operand(0).producer) is not None and is_quantizing(cast):
+        kind, back = cast.result.type.element, cast.operand(0).producer
+        if back is not None and is_dequantizing(back) and cast.operand(0).type == op.result.type:
+            return cast.operand(0) if back.operand(0).type.element in (kind, _other(kind)) else None
+    return None
+
+
+def _other(kind: ElementType) -> ElementType:
+    return other_sign(kind) if is_quantized(kind) else kind
 
 
 @dataclass(frozen=True)

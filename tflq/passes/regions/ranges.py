@@ -174,7 +174,8 @@ def stated_before(value: Value) -> Stated:
             marked |= not isinstance(op, Stats) or op.axis is not None
             value = op.operand(0)
         elif (kind := faked_type(op)) is not None and _adds_nothing(kind, spec, op.operand(0)):
-            spec, value = spec if is_quantized(spec) else kind, op.operand(0)
+            spec = spec if spec is not None and is_quantized(spec) else kind
+            value = op.operand(0)
         elif spec is not None and is_quantized(spec):
             break
         elif is_dequantizing(op) and not _accumulates(op.operand(0)):
@@ -198,7 +199,7 @@ def _adds_nothing(kind: QuantizedType, spec: ElementType | None, value: Value) -
 
 
 def _stands_for(source: TensorType, result: TensorType) -> bool:
-    """Whether a value can be used in the place of what casts make of it: of the same reals, in a shape as well known."""
+    """Whether a value can be used in the place of what casts make of it: of the same reals, in as known a shape."""
     return source.element == result.element and result.shape in (None, source.shape)
 
 
