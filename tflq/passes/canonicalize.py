@@ -21,7 +21,13 @@ from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits.operands import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replace_values, take_over, unneeded
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType, bf16, is_narrowed
+from tflq.ir.types import (
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    bf16,
+    is_narrowed,
+)
 from tflq.light import dataclass, field
 
 _Cast: TypeAlias = Qcast | Dcast | Scast | tfl.Cast | tosa.Cast | Identity

@@ -450,6 +450,8 @@ class _Wrapping:
         if spec is None:
             return self.plain.get(value, value.type.element)
         self.replacements |= dict.fromkeys(same, value)
+        returned = [v.name for v in same if v in self.outputs]
+        value.name = next(filter(None, (*returned, value.name, *(v.name for v in same))), "")
         return spec
 
 
