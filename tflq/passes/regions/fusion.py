@@ -446,6 +446,10 @@ class _Wrapping:
         if spec is None:
             return self.plain.get(value, value.type.element)
         self.replacements |= same
+        for kept in dict.fromkeys(same.values()):
+            ends = [v for v, before in same.items() if before is kept]
+            returned = [v.name for v in ends if v in self.outputs]
+            kept.name = next(filter(None, (*returned, kept.name, *(v.name for v in ends))), "")
         return spec
 
 
