@@ -412,7 +412,8 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.l2_normalization tfl.leaky_relu tfl.local_response_normalization tfl.log "
             "tfl.log_softmax tfl.logistic tfl.neg tfl.prelu tfl.relu tfl.relu6 tfl.relu_0_to_1 "
             "tfl.relu_n1_to_1 tfl.round tfl.rsqrt tfl.sign tfl.sin tfl.softmax tfl.sqrt tfl.square "
-            "tfl.tanh tfl.zeros_like tosa.clamp"
+            "tfl.tanh tfl.zeros_like tosa.ceil tosa.clamp tosa.cos tosa.erf tosa.exp tosa.floor "
+            "tosa.log tosa.pow tosa.reciprocal tosa.rsqrt tosa.sigmoid tosa.sin tosa.tanh"
         ),
     },
 }

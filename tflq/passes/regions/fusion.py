@@ -446,9 +446,10 @@ class _Wrapping:
         if spec is None:
             return self.plain.get(value, value.type.element)
         self.replacements |= same
-        for replaced, by in same.items():
-            if replaced in self.outputs and replaced.name:
-                by.name = replaced.name  # an output keeps its name
+        for kept in dict.fromkeys(same.values()):
+            ends = [v for v, before in same.items() if before is kept]
+            returned = [v.name for v in ends if v in self.outputs]
+            kept.name = next(filter(None, (*returned, kept.name, *(v.name for v in ends))), "")
         return spec
 
 
