@@ -46,6 +46,7 @@ from tflq.passes.regions.materialize import fitted
 from tflq.passes.regions.ranges import (
     ACCUMULATED,
     Range,
+    faked_type,
     is_dequantizing,
     is_quantizing,
     other_sign,
@@ -360,8 +361,9 @@ class _Propagation:
             return self.types[self.made_at[value]]
         if isinstance(value.producer, Rescale):
             return value.producer.target
-        if value.producer is not None and is_dequantizing(value.producer) and value.producer.operand(0).is_constant:
-            return None  # a constant is quantized for each
+        op = value.producer
+        if op is not None and (faked_type(op) is not None or (is_dequantizing(op) and op.operand(0).is_constant)):
+            return None  # reals, and constants are quantized for each
         return stated_before(value).spec or self.overridden.get(port)
 
     def _rescaled(self, value: Value, source: ElementType | None, target: ElementType, op: Op) -> Op | None:

@@ -6,7 +6,7 @@ Source: "Quantization", TFLite Native Quantization (MLIR's documentation), a gen
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tflq.contract import Pass, PassResult, Pipeline
 from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Value, walk
@@ -20,26 +20,27 @@ from tflq.passes.regions.propagate import QuantPropagate
 from tflq.passes.regions.ranges import POINTS, is_dequantizing, is_quantizing, is_statement, other_sign
 from tflq.passes.simulated import LegalizeTf, PrepareTfl
 
+_SCHEME: Final = "int8"
+
 
 @dataclass(frozen=True)
 class TflQuantize(Pass):
     """Replaces dequantize → operator → quantize by the quantized operator, and quantized float constants by integers.
 
-    Logical kernels are fused and materialized by what the casts around them say. With a `target`, a file of kernels,
-    only these are made, and what their constraints give is propagated before: parameters of biases, and of ops that
-    keep a scale; `annotations`: as of `quant-propagate`. What no kernel takes stays in float between casts.
+    Logical kernels are fused, their parameters propagated from the casts around them, and the kernels materialized:
+    biases have the scale of input times weights, ops of one scale that of their neighbours. What no kernel takes stays
+    in float between casts. target: a scheme, or a target's file, whose kernels are used. annotations: as of
+    `quant-propagate`.
     """
 
     name: ClassVar[str] = "quantize"
-    target: str = ""
+    target: str = _SCHEME
     annotations: str = ""
 
     def run(self, module: Module) -> PassResult:
         before = _constants(module)
-        passes: list[Pass] = [KernelFusion(self.target)]
-        if self.target:
-            passes.append(QuantPropagate(self.target, self.annotations))
-        module, modified = Pipeline([*passes, QuantMaterialize(self.target)]).run(module)
+        propagate = QuantPropagate(self.target, self.annotations)
+        module, modified = Pipeline([KernelFusion(self.target), propagate, QuantMaterialize(self.target)]).run(module)
         for function in module.functions:
             modified |= _quantize_constants(function)
             modified |= _cancel(module, function)
@@ -131,11 +132,11 @@ class TflQuantizePipeline(Pass):
     5. `prepare-tfl`: fake quantizations that are left become casts.
     6. `quantize`: casts around operators become quantized operators.
 
-    target: the file of a target, whose kernels are used. Errors as of these passes.
+    target: a scheme, or a target's file, whose kernels are used. Errors as of these passes.
     """
 
     name: ClassVar[str] = "tfl-quantize-pipeline"
-    target: str = ""
+    target: str = _SCHEME
     annotations: str = ""
 
     def run(self, module: Module) -> PassResult:
