@@ -1,10 +1,11 @@
-"""Makes the models that were trained with fake quantization: tests/passes/simulated, a float one and TensorFlow's own int8.
+"""Makes the network that was trained with fake quantization: in floats, and TensorFlow's own int8 of it.
 
-    python scripts/make_simulated.py [FOLDER]        (needs tensorflow 2.21)
+    python scripts/make_simulated.py [FOLDER]        (needs tensorflow 2.21; by default tests/passes/simulated)
 
-A small network is trained for ten steps, with fake quantization of its activations (`fake_quant_with_min_max_args`) and
-weights (per channel where TensorFlow's converter takes it). `float.tflite` is what the converter makes of it as it is: float operators, each fake
-quantization a QUANTIZE and a DEQUANTIZE. `int8.tflite` is what it makes of it with `Optimize.DEFAULT`, without data.
+A small network is trained for ten steps with fake quantization of its activations (`fake_quant_with_min_max_args`) and
+of its weights, per channel in convolutions. `float.tflite` is what the converter makes of it as it is: operators on
+floats, and a QUANTIZE and a DEQUANTIZE for each fake quantization. `int8.tflite` is what it makes of it with
+`Optimize.DEFAULT`, without data.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from typing import Any, Final
 import numpy as np
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "tests" / "passes" / "simulated"
-RANGES: Final = {"image": (-1.0, 1.0), "conv": (0.0, 6.0), "depthwise": (-4.0, 4.0), "sum": (-4.0, 8.0), "logits": (-8.0, 8.0)}
+RANGES: Final = {
+    "image": (-1.0, 1.0),
+    "conv": (0.0, 6.0),
+    "depthwise": (-4.0, 4.0),
+    "sum": (-4.0, 8.0),
+    "logits": (-8.0, 8.0),
+}
 """Of the activations, in the order of the network."""
 _STEPS: Final = 10
 _RATE: Final = 0.02
