@@ -16,7 +16,6 @@ from typing import ClassVar, TypeAlias
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.effects import inner_blocks
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits.quantization import SimulatesQuantization
@@ -108,10 +107,10 @@ def _types(module: Module) -> _Types:
         try:
             found[op] = simulated_type(op)
         except ValueError as error:
-            what = f"{op.name} of {op.operand(0).label} has no quantized type: {error}"
-            reasons.append(Reason.at(op.location, what, remedy="state its range in constants"))
+            what = f"{op.name}: {error}"
+            reasons.append(Reason.at(op.location, what, value=op.name, remedy="state its range in constants"))
     if reasons:
-        raise UnsupportedError("; ".join(str(reason) for reason in reasons), reasons)
+        raise UnsupportedError("fake quantizations have no quantized types", reasons)
     return found
 
 
@@ -124,7 +123,7 @@ def _refuse_others(module: Module) -> None:
     what = "of TensorFlow's ops only fake quantization is known"
     remedy = "make it an operator of TFLite first, as TensorFlow Lite's converter does"
     reasons = [Reason.at(op.location, f"{op.name}: {what}", value=op.name, remedy=remedy) for op in others]
-    raise UnsupportedError(f"{', '.join(dict.fromkeys(op.name for op in others))}: {what}", reasons)
+    raise UnsupportedError(what, reasons)
 
 
 def _users(module: Module) -> _Users:
@@ -167,7 +166,7 @@ def _rewrite(module: Module, rewritten: Callable[[Op], list[Op] | None]) -> bool
         return made
 
     for function in module.functions:
-        for block in inner_blocks(function.ops):
+        for block in [block for op in walk(function.ops) for region in op.regions for block in region.blocks]:
             block.ops = of_block(block.ops)
         function.ops = of_block(function.ops)
     return modified

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from tflq.contract import Pass, PassResult, Pipeline
 from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Value, walk
-from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values, take_over
+from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, is_quantized
 from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.fusion import KernelFusion
@@ -92,12 +92,12 @@ def _cancel(module: Module, function: Function) -> bool:
         if source is None:
             continue
         source = replacements.get(source, source)
-        if op.result.name and take_over(source, op.result):
-            replacements[source] = op.result
-        elif op.result in outputs and op.result.name != source.name:
-            continue
-        else:
-            replacements[op.result] = source
+        if op.result in outputs and op.result.name != source.name:
+            if source.producer is None or source in outputs:
+                continue
+            source.name = op.result.name
+        replacements[op.result] = source
+        outputs |= {source} if op.result in outputs else set()
         done.add(op)
     replace_values(module, function, replacements)
     remove_ops(function, done)

@@ -196,7 +196,7 @@ def _adds_nothing(kind: QuantizedType, spec: ElementType | None, value: Value) -
     unless it rounds a constant, which is folded."""
     if spec is None or not is_quantized(spec):
         return True
-    return spec in (kind, other_sign(kind)) and not value.is_constant
+    return _same_steps(spec, kind) and not value.is_constant
 
 
 def _stands_for(source: TensorType, result: TensorType) -> bool:
@@ -231,10 +231,19 @@ def stated_after(
 
 
 def _reals(op: Op, users: Mapping[Value, Sequence[Op]]) -> list[Value]:
-    """What a cast or a fake quantization makes of a value, as reals."""
-    if not is_quantizing(op):
+    """What a cast or a fake quantization makes of a value, as reals; also by casts to the same steps behind it."""
+    if is_quantizing(op):
+        return [user.result for user in users.get(op.result, ()) if is_dequantizing(user)]
+    kind = faked_type(op)
+    behind = users.get(op.result, ()) if kind is not None else ()
+    if kind is None or not all(is_quantizing(cast) and _same_steps(cast.result.type.element, kind) for cast in behind):
         return [op.result]
-    return [user.result for user in users.get(op.result, ()) if is_dequantizing(user)]
+    return [op.result, *(real for cast in behind for real in _reals(cast, users))]
+
+
+def _same_steps(one: ElementType | None, other: QuantizedType) -> bool:
+    """Whether parameters are the same but for the sign of what is stored."""
+    return one in (other, other_sign(other))
 
 
 def range_of(stats: Stats) -> CalibratedQuantizedType | None:
