@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.mlir_oracle import needs_mlir
+from support.mlir_oracle import run as made_by_mlir
 
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize, Quantize
@@ -141,6 +143,17 @@ def test_casts_are_the_steps_of_training(bits: int, narrow: bool) -> None:
     tie = np.abs(np.abs(place - np.floor(place)) - 0.5) < 1e-6 * 2**bits
     np.testing.assert_allclose(made.array[~tie], want[~tie], rtol=1e-5, atol=step * 1e-3)
     assert tie.mean() < 0.2
+
+
+@needs_mlir
+def test_mlir_accepts_the_types() -> None:
+    lines = [
+        *(args(low, high, f", narrow_range = {str(n).lower()}") for low, high, n, _, _ in RECORDED),
+        const(PER_AXIS),
+    ]
+    lines[-1] = lines[-1].replace("fake_quant", "fake_quant_per_axis")
+    printed = [print_module(run(CONVERT, text_of(line))) for line in lines]
+    assert not [text for text in made_by_mlir(printed) if text.startswith("ERROR")]
 
 
 def test_fake_quantization_inside_of_other_ops_becomes_casts() -> None:
