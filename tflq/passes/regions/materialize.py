@@ -45,7 +45,16 @@ from tflq.passes.regions.lookup import (
     real_constant,
     report,
 )
-from tflq.passes.regions.ranges import POINTS, Range, is_dequantizing, is_statement, parameters, range_of, same_value
+from tflq.passes.regions.ranges import (
+    POINTS,
+    Range,
+    is_dequantizing,
+    is_quantizing,
+    is_statement,
+    parameters,
+    range_of,
+    same_value,
+)
 from tflq.targets.load import Kernels, load_kernels
 
 
@@ -315,6 +324,8 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
             stored = _stored(b, op.operand(0), kind)
             marked = b.op(op.name, [stored], [stored.type], op.attributes)
             replacements[op.result] = named_as(op.result, b.emit(Dcast, [marked.result], op.result.type))
+        elif (stored := _quantized_before(op)) is not None:
+            replacements[op.result] = named_as(op.result, stored)
         elif not isinstance(op, Region):
             b.ops.append(op)
             continue
@@ -337,6 +348,14 @@ def _name_stored(function: Function) -> None:
     for op in function.ops:
         if isinstance(op, Dcast) and op.result not in read and not op.input.name:
             op.input.name, op.result.name = op.result.name, ""
+
+
+def _quantized_before(op: Op) -> Value | None:
+    """The value that a kernel results in and that an op quantizes again with the same parameters; None otherwise."""
+    back = op.operand(0).producer if is_quantizing(op) else None
+    if not isinstance(back, Dcast) or back.input.type != op.result.type or back.input.producer is None:
+        return None
+    return back.input
 
 
 def _keep_constants(region: Region) -> None:
