@@ -36,6 +36,6 @@ def test_equals_what_tensorflow_gave(bounds: tuple[float, float], bits: int, nar
 
 def test_bounds_of_channels_broadcast() -> None:
     x = np.random.default_rng(1).normal(0, 5, (40, 3)).astype(np.float32)
-    low, high = np.float32([-1.0, -0.3, 0.0]), np.float32([1.0, 2.5, 4.0])
+    low, high = np.array([-1.0, -0.3, 0.0], np.float32), np.array([1.0, 2.5, 4.0], np.float32)
     columns = [simulated(x[:, i], low[i], high[i], 8) for i in range(3)]
     np.testing.assert_array_equal(simulated(x, low, high, 8), np.stack(columns, 1))

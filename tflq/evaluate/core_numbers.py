@@ -15,11 +15,11 @@ import numpy as np
 from tflq.dialects import arith, math
 from tflq.evaluate.registry import evaluator, floats, held_dtype, held_floats, of_arrays
 from tflq.ir.core import Op
-from tflq.ir.types import ScalarType, TensorType, bf16, f32, f64
+from tflq.ir.types import TensorType, f32, f64
 from tflq.numerics import signless
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.fixed_point import half_away, saturated
-from tflq.numerics.signless import bfloat16_bits, bfloat16_values, unsigned, wrapped
+from tflq.numerics.signless import unsigned, wrapped
 from tflq.numerics.unary import erf, erfc
 
 
