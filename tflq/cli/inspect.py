@@ -34,7 +34,7 @@ _MOST = 20
     help="Print a file that Model Explorer opens: the graphs before conversion, in the integer form, and after.",
 )
 def command(model: str, target: str | None, *, ir: bool, why: bool, as_json: bool, form: str | None) -> None:
-    """Show what a model holds. `-` is standard input."""
+    """Show what a model holds, whether it is quantized, and what of it is not. `-` is standard input."""
     if form and (ir or why or as_json):
         raise click.UsageError("--format is a form of its own: give it without --ir, --why and --json.")
     if ir and (why or as_json):
