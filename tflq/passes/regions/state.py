@@ -23,8 +23,8 @@ _BETWEEN = (Qcast, Dcast, Scast, Quantize, Dequantize, Rescale, Return)
 class Unquantized:
     """An input or output of an operator that is real, and has no parameters.
 
-    subgraph: its index. operator: the place in it of the operator, or of the last one of several that
-    are one kernel. opcode: what it is called. port: "input 0", "output 0". tensor: its name, empty if it has none.
+    subgraph: its index. operator: the place in it of the operator, or of the last one of several that are one kernel.
+    opcode: what it is called. port: "input 0", "output 0". tensor: its name, empty if it has none.
     """
 
     subgraph: int
