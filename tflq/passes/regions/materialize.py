@@ -6,39 +6,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.declare import Operator
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.quant.regions import Region, Rescale, Stats
-from tflq.dialects.tfl.activation import Relu, Relu6, ReluN1To1
-from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.quantization import SameScale
-from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import (
-    AnyQuantizedType,
     CalibratedQuantizedType,
     ElementType,
-    UniformQuantizedPerAxisType,
-    UniformQuantizedType,
-    element_storage,
     is_narrowed,
     is_quantized,
 )
 from tflq.logs import WARNING, log
+from tflq.passes.regions.inside import inner_types, joined, without_statistics
 from tflq.passes.regions.lookup import (
     CONSTANT,
     ORIGINS,
     Fallbacks,
     is_quantizable,
-    is_real,
     lacks,
     ports,
     quantized_constant,
@@ -47,12 +38,9 @@ from tflq.passes.regions.lookup import (
 )
 from tflq.passes.regions.ranges import (
     POINTS,
-    Range,
     is_dequantizing,
     is_quantizing,
     is_statement,
-    parameters,
-    range_of,
     same_value,
 )
 from tflq.targets.load import Kernels, load_kernels
@@ -114,7 +102,7 @@ def inlined(region: Region, b: Emitter, *, annotations: bool = False) -> dict[Va
 
 def named_as(result: Value, value: Value) -> Value:
     """A value that takes the place of a result, under its name, with what a file says of it."""
-    if result.name and value.producer is not None:
+    if value.producer is not None and not value.name:
         value.name = result.name
         if value.type == result.type:
             value.info = result.info
@@ -122,13 +110,16 @@ def named_as(result: Value, value: Value) -> Value:
 
 
 def body(region: Region, arguments: list[Value]) -> tuple[list[Op], list[Value]]:
-    """A region's ops except its end, on `given` instead of its arguments, and what it returns. The ops are the region's
-    own: it is not to be used any more."""
+    """A region's ops except its end, on `arguments` instead of its own, and what it returns, without a name: the
+    region's results have those. The ops are the region's own: it is not to be used any more."""
     block = region.regions[0].block
     known = dict(zip(block.arguments, arguments, strict=True))
     for op in walk(block.ops):
         op.operands = [value and known.get(value, value) for value in op.operands]
-    return block.ops[:-1], [value for value in block.ops[-1].operands if value is not None]
+    *ops, end = block.ops
+    for value in (value for op in ops for value in op.results if value in end.operands):
+        value.name = ""
+    return ops, [value for value in end.operands if value is not None]
 
 
 def through(b: Emitter, value: Value, spec: ElementType, *, annotations: bool = False) -> Value:
@@ -140,116 +131,6 @@ def through(b: Emitter, value: Value, spec: ElementType, *, annotations: bool = 
         stats = np.array([spec.minimum, spec.maximum], spec.expressed.dtype if spec.expressed.numpy else np.float32)
         return b.emit(Stats, [value], value.type, layerStats=stats)
     return value
-
-
-# The ops inside of a region of several: which become one op, and the types of the tensors between them.
-
-
-_ACTIVATIONS: Final = {Relu: "RELU", Relu6: "RELU6", ReluN1To1: "RELU_N1_TO_1"}
-
-
-def without_statistics(
-    ops: Sequence[Op], returned: Sequence[Value]
-) -> tuple[list[Op], list[Value], dict[Value, CalibratedQuantizedType]]:
-    """A region's ops and what it returns without statistics, and the ranges that these give values."""
-    known: dict[Value, Value] = {}
-    ranges: dict[Value, CalibratedQuantizedType] = {}
-    kept = []
-    for op in ops:
-        op.operands = [value and known.get(value, value) for value in op.operands]
-        if isinstance(op, Stats):
-            known[op.result] = op.arg
-            if (seen := range_of(op)) is not None:
-                ranges.setdefault(op.arg, seen)
-        else:
-            kept.append(op)
-    return kept, [known.get(value, value) for value in returned], ranges
-
-
-def joined(ops: Sequence[Op], kept: frozenset[Value]) -> list[Op]:
-    """The ops with biases and activations put into the op before, if that has none. The values in `kept` stay."""
-    merged: list[Op] = []
-    for op in ops:
-        last = merged[-1] if merged else None
-        users = [other for other in ops if last is not None and last.result in other.operands]
-        if last is None or last.result in kept or users != [op] or not _join(last, op):
-            merged.append(op)
-    return merged
-
-
-def _join(last: Op, op: Op) -> bool:
-    """Puts an op into the one before, if possible."""
-    fused = last.attributes.get("fused_activation_function")
-    bias = last.slot("bias") if isinstance(last, Operator) else None
-    if type(op) in _ACTIVATIONS and fused == "NONE":
-        last.attributes = {**last.attributes, "fused_activation_function": _ACTIVATIONS[type(op)]}  # type: ignore[index]
-    elif isinstance(op, Add) and fused == "NONE" and bias is not None and bias.value(last) is None:
-        other = op.rhs if op.lhs is last.result else op.lhs
-        if other.type.rank != 1 or other.type.shape != (last.result.type.shape or ())[-1:]:
-            return False
-        last.operands = [*last.operands[: bias.index], other]
-        last.attributes = {**last.attributes, "fused_activation_function": op.fused_activation_function}
-    else:
-        return False
-    last.results = op.results
-    for value in last.results:
-        value.producer = last
-    return True
-
-
-def inner_types(
-    region: Region,
-    ops: Sequence[Op],
-    known: Mapping[Value, ElementType],
-    ranges: Mapping[Value, CalibratedQuantizedType],
-    same_scale: frozenset[str],
-) -> dict[Value, ElementType]:
-    """The quantized types of all values of reals: those of ports (`known`), else those of casts inside of the region,
-    else those on the other side of an op of one scale, else those for the range that was seen, on the storage of the
-    first port. `same_scale`: further ops of one scale, by name.
-
-    UnsupportedError names the first value whose type nothing tells.
-    """
-    types = dict(known)
-    for op in ops:
-        if isinstance(op, Qcast):
-            types.setdefault(op.input, op.result.type.element)
-    while more := _spread(ops, types, same_scale) or _calibrated(ops, types, ranges):
-        types |= more
-    for op in ops:
-        for value in op.results:
-            if value not in types and is_real(value.type.element):
-                what = f"kernel '{region.kernel}': nothing says how the result of {op.name} inside of it is quantized"
-                remedy = "put a quant.qcast and a quant.dcast behind it"
-                raise UnsupportedError(what, [Reason.at(region.location, what, remedy=remedy)])
-    return types
-
-
-def _spread(
-    ops: Sequence[Op], types: Mapping[Value, ElementType], same_scale: frozenset[str]
-) -> dict[Value, ElementType]:
-    """Types that follow from known ones, by ops of one scale and by casts."""
-    for op in ops:
-        alike = is_statement(op) or op.short_name in same_scale
-        if not alike and not (isinstance(op, Operator) and op.has(SameScale)):
-            continue
-        values = [value for value in op.tensors if is_real(value.type.element)]
-        kind = next((types[v] for v in values if v in types and is_quantized(types[v])), None)
-        if kind is not None and (rest := {v: kind for v in values if v not in types}):
-            return rest
-    return {}
-
-
-def _calibrated(
-    ops: Sequence[Op], types: Mapping[Value, ElementType], ranges: Mapping[Value, CalibratedQuantizedType]
-) -> dict[Value, ElementType]:
-    """The type of the first value that has none, but a range."""
-    port = next((kind for kind in types.values() if isinstance(kind, UniformQuantizedType)), None)
-    value = next((v for op in ops for v in op.results if v in ranges and v not in types), None)
-    if port is None or value is None:
-        return {}
-    stored = AnyQuantizedType(port.storage, port.expressed, port.storage_min, port.storage_max)
-    return {value: parameters(Range.of(ranges[value]), stored, None)}
 
 
 @dataclass(frozen=True)
@@ -324,8 +205,8 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
             stored = _stored(b, op.operand(0), kind)
             marked = b.op(op.name, [stored], [stored.type], op.attributes)
             replacements[op.result] = named_as(op.result, b.emit(Dcast, [marked.result], op.result.type))
-        elif (stored := _quantized_before(op)) is not None:
-            replacements[op.result] = named_as(op.result, stored)
+        elif (again := _quantized_before(op)) is not None:
+            replacements[op.result] = named_as(op.result, again)
         elif not isinstance(op, Region):
             b.ops.append(op)
             continue
@@ -346,7 +227,7 @@ def _name_stored(function: Function) -> None:
     """Gives the name of a real that nothing reads to the quantized value that stands for it."""
     read = {value for op in walk(function.ops) for value in op.operands} | set(function.outputs)
     for op in function.ops:
-        if isinstance(op, Dcast) and op.result not in read and not op.input.name:
+        if isinstance(op, Dcast) and op.result not in read and op.input.producer is not None and not op.input.name:
             op.input.name, op.result.name = op.result.name, ""
 
 
@@ -456,68 +337,3 @@ class _Kernel:
     def _real(self, value: Value, result: Value) -> Value:
         """A value dequantized, under the name of the region's result."""
         return named_as(result, self.b.emit(Dcast, [value], result.type) if value.type.quantized else value)
-
-
-# Biases.
-
-
-_LARGEST: Final = {32: (2**31 - 1) // 2, 64: 2**46}
-"""Of a stored bias, by its bits: half of what an accumulator holds, and what the kernels' multiplier takes of int64."""
-
-
-def fitted(
-    x: ElementType, weights: ElementType, bias: ElementType, values: np.ndarray
-) -> tuple[ElementType, ElementType] | None:
-    """Wider scales of weights of 8 bits and of a constant bias, of 32 bits or of 64 for 16 bits of input, under which
-    the bias fits its storage, with room for the accumulator; None if they are wide enough, or of other types.
-
-    If a bias would exceed half of the largest int32, or 2^46, under its scale, the product of the two others, its scale
-    becomes |b| / that, and that of the weights follows: scale of the bias / scale of the input. `values`: the
-    bias, one real for each scale, or any number for a single one. Source: TensorFlow Lite's quantization driver,
-    SetBiasParamsWithAdjustments.
-    """
-    if not isinstance(x, UniformQuantizedType) or not isinstance(
-        bias, (UniformQuantizedType, UniformQuantizedPerAxisType)
-    ):
-        return None
-    bits = x.storage.bits, element_storage(weights).bits, bias.storage.bits
-    if type(weights) is not type(bias) or bits not in ((8, 8, 32), (16, 8, 64)):
-        return None
-    most = _LARGEST[bias.storage.bits]
-    largest = np.abs(values.reshape(-1).astype(np.float64))
-    if isinstance(bias, UniformQuantizedType):
-        largest = largest.max(initial=0.0, keepdims=True)
-    before, others = (
-        np.atleast_1d(np.asarray(kind.scale if isinstance(kind, UniformQuantizedType) else kind.scales, np.float64))
-        for kind in (bias, weights)
-    )
-    if before.shape != largest.shape or before.shape != others.shape or not np.isfinite(largest).all() or not x.scale:
-        return None
-    wide = largest > before * most
-    if not wide.any():
-        return None
-    scales = np.where(wide, largest / most, before)
-    return _scaled(weights, np.where(wide, scales / x.scale, others)), _scaled(bias, scales)
-
-
-def _scaled(kind: ElementType, scales: np.ndarray) -> ElementType:
-    """A type with other scales."""
-    if isinstance(kind, UniformQuantizedType):
-        return UniformQuantizedType.of(
-            kind.storage,
-            float(scales[0]),
-            kind.zero_point,
-            expressed=kind.expressed,
-            storage_min=kind.storage_min,
-            storage_max=kind.storage_max,
-        )
-    assert isinstance(kind, UniformQuantizedPerAxisType)
-    return UniformQuantizedPerAxisType.of(
-        kind.storage,
-        kind.axis,
-        scales,
-        kind.zero_points,
-        expressed=kind.expressed,
-        storage_min=kind.storage_min,
-        storage_max=kind.storage_max,
-    )

@@ -18,7 +18,6 @@ matter.
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
@@ -26,42 +25,42 @@ from pathlib import Path
 from typing import ClassVar, Final, Literal
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.quant.regions import Region, Rescale, Stats
+from tflq.dialects.quant.regions import Region, Stats
 from tflq.errors import OptionError
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Value
 from tflq.ir.rewriting import remove_unneeded
 from tflq.ir.types import CalibratedQuantizedType, ElementType, ScalarType, is_quantized
+from tflq.passes.regions.bias import fitted
+from tflq.passes.regions.calls import inline_calls
 from tflq.passes.regions.coupling import COUPLED, Coupling, common
+from tflq.passes.regions.edges import Edges
 from tflq.passes.regions.lookup import (
     CONSTANT,
     ORIGINS,
     Match,
     Port,
     admits,
-    inline_calls,
     is_quantizable,
     lookup,
     ports,
-    regions_of,
     stored_as,
 )
-from tflq.passes.regions.materialize import fitted
 from tflq.passes.regions.one_scale import OneRange
+from tflq.passes.regions.order import topological
 from tflq.passes.regions.ranges import (
     ACCUMULATED,
     POINTS,
     Range,
     constant_range,
-    faked_type,
-    is_dequantizing,
     is_quantizing,
-    other_sign,
     parameters,
     range_of,
     ranges_along,
     same_value,
     stated_after,
     stated_before,
+    storages,
+    stored_by,
 )
 from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
 from tflq.targets.constraints import quant_functions
@@ -115,7 +114,7 @@ class _Propagation:
     def __init__(self, functions: Sequence[Function], kernels: Kernels) -> None:
         self.functions = functions
         self.kernels = kernels
-        self.order = [region for function in functions for region in _topological(function)]
+        self.order = [region for function in functions for region in topological(function)]
         self.place = {region: index for index, region in enumerate(self.order)}
         self.types: dict[Port, ElementType] = {}
         self.origins: dict[Port, str] = {}
@@ -123,9 +122,7 @@ class _Propagation:
         self.coupling = Coupling(functions)
         self.of_value: dict[Value, list[Port]] = {}
         self.made_at: dict[Value, Port] = {}
-        signatures = (signature for signatures in kernels.values() for signature in signatures)
-        slots = (slot for signature in signatures for side in signature.sides for slot in side)
-        self.listed = {port.storage for slot in slots for port in slot.ports if port.kinds}
+        self.listed = storages(kernels)
         self.users = {value: ops for function in functions for value, ops in function.users().items()}
         self.returned = frozenset(value for function in functions for value in function.outputs)
 
@@ -140,7 +137,10 @@ class _Propagation:
             self._fit_bias(region)
         self.coupling.check(self._type_of)
         modified = self._write()
-        return self._rescale() or modified
+        edges = Edges(self.types, self.made_at, self.overridden)
+        for function in self.functions:
+            modified |= edges.rescale(function)
+        return modified
 
     # --- the state
 
@@ -153,18 +153,11 @@ class _Propagation:
                     origin = str(known[place])
                 if isinstance(spec, ScalarType):
                     spec = self._stated(port) or spec
-                self.types[port] = self._stored(spec)
+                self.types[port] = stored_by(self.listed, spec)
                 self.origins[port] = origin if is_quantized(spec) else ""
                 self.of_value.setdefault(self.coupling.shared(port.value), []).append(port)
                 if port.is_output:
                     self.made_at[port.value] = port
-
-    def _stored(self, spec: ElementType) -> ElementType:
-        """Parameters on storage that the target has: of the other sign, if it lists none of theirs."""
-        if not is_quantized(spec) or spec.storage in self.listed or spec.storage.bits >= ACCUMULATED:
-            return spec
-        other = other_sign(spec)
-        return other if other.storage in self.listed else spec
 
     def _stated(self, port: Port) -> ElementType | None:
         """What casts and statistics say about the value of a port whose spec says nothing."""
@@ -389,44 +382,6 @@ class _Propagation:
                 modified = True
         return modified
 
-    def _rescale(self) -> bool:
-        """Puts a `quant.rescale` on each edge whose ends have different parameters."""
-        modified = [self._rescale_function(function) for function in self.functions]
-        return any(modified)
-
-    def _rescale_function(self, function: Function) -> bool:
-        ops: list[Op] = []
-        modified = False
-        for op in function.ops:
-            if isinstance(op, Region):
-                for port in self._side(op, False):
-                    self._drop_statistics(port)
-                    rescale = self._rescaled(port.value, self._source(port), self.types[port], op)
-                    if rescale is not None:
-                        ops.append(rescale)
-                        op.operands = [*op.operands[: port.index], rescale.result, *op.operands[port.index + 1 :]]
-                        modified = True
-            ops.append(op)
-        outputs = list(function.outputs)
-        for place, value in enumerate(outputs):
-            output = self.made_at.get(same_value(value))
-            if output is not None and output in self.overridden:
-                rescale = self._rescaled(value, self.types[output], self.overridden[output], output.region)
-                if rescale is not None:
-                    ops.append(rescale)
-                    outputs[place] = rescale.result
-                    modified = True
-        function.ops, function.outputs = ops, outputs
-        return modified
-
-    def _drop_statistics(self, port: Port) -> None:
-        """Takes a port that has parameters before statistics of its value, which say no more."""
-        value = port.value
-        while is_quantized(self.types[port]) and isinstance(value.producer, Stats):
-            value = value.producer.arg
-        operands = port.region.operands
-        port.region.operands = [*operands[: port.index], value, *operands[port.index + 1 :]]
-
     def _type_of(self, value: Value) -> ElementType | None:
         """The parameters that a value has: those of the port that makes it, else of its type, else of its first user's
         port; None if it has none."""
@@ -436,56 +391,3 @@ class _Propagation:
             port = next(users, None)
         kind = value.type.element if port is None else self.types[port]
         return kind if is_quantized(kind) else None
-
-    def _source(self, port: Port) -> ElementType | None:
-        """The parameters that a value has when it comes to a port, if it is quantized before."""
-        value = same_value(port.value)
-        if value in self.made_at:
-            return self.types[self.made_at[value]]
-        if isinstance(value.producer, Rescale):
-            return value.producer.target
-        op = value.producer
-        if op is not None and (faked_type(op) is not None or (is_dequantizing(op) and op.operand(0).is_constant)):
-            return None  # reals, and constants are quantized for each
-        return stated_before(value).spec or self.overridden.get(port)
-
-    def _rescaled(self, value: Value, source: ElementType | None, target: ElementType, op: Op) -> Op | None:
-        if not is_quantized(target) or source is None or not is_quantized(source) or source == target:
-            return None
-        return Op(Rescale.op_name, [value], [Value(value.type)], {"from": source, "to": target}, op.location)
-
-
-def _topological(function: Function) -> Sequence[Region]:
-    """The regions, each after those that it needs, in the order in which the results need them; those that no result
-    needs are last, ordered by their descriptions."""
-    order: list[Region] = []
-    seen: set[Op] = set()
-    starts = [value.producer for value in function.outputs]
-    unneeded = sorted(regions_of(function.ops), key=_descriptions(function).__getitem__)
-    for start in (*starts, *unneeded):
-        stack: list[tuple[Op | None, bool]] = [(start, False)]
-        while stack:
-            op, finished = stack.pop()
-            if op is None or (op in seen and not finished):
-                continue
-            if finished:
-                if isinstance(op, Region):
-                    order.append(op)
-                continue
-            seen.add(op)
-            stack.append((op, True))
-            stack += [(value.producer, False) for value in reversed(op.operands) if value is not None]
-    return order
-
-
-def _descriptions(function: Function) -> dict[Op, tuple[str, str]]:
-    """A description of each op, and a hash of it and of all that the op needs: independent of the order of the ops."""
-    known = {value: f"argument {place}" for place, value in enumerate(function.inputs)}
-    descriptions = {}
-    for op in function.ops:
-        said = f"{op.name} {[str(op.attributes.get(key)) for key in ('kernel', 'input_specs', 'output_specs')]}"
-        needed = [known.get(v, f"{v.name} {v.type}") if v is not None else "" for v in op.operands]
-        total = hashlib.sha256(f"{said} {needed}".encode()).hexdigest()
-        descriptions[op] = said, total
-        known |= {value: f"{total} {place}" for place, value in enumerate(op.results)}
-    return descriptions

@@ -9,18 +9,30 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from tflq.contract import Pass, PassResult, Pipeline
+from tflq.dialects.quant.regions import Region, Rescale
 from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Value, walk
 from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values
-from tflq.ir.types import ElementType, is_quantized
+from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.fusion import KernelFusion
-from tflq.passes.regions.lookup import quantized_constant
+from tflq.passes.regions.lookup import Port, lookup, quantized_constant
 from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
 from tflq.passes.regions.propagate import QuantPropagate
-from tflq.passes.regions.ranges import POINTS, is_dequantizing, is_quantizing, is_statement, other_sign
+from tflq.passes.regions.ranges import (
+    POINTS,
+    is_dequantizing,
+    is_quantizing,
+    is_statement,
+    other_sign,
+    storages,
+    stored_by,
+)
 from tflq.passes.simulated import LegalizeTf, PrepareTfl
+from tflq.targets.load import Kernels, load_kernels
 
 _SCHEME: Final = "int8"
+_BINDING: Final = frozenset({"same_scale", "fixed_scale"})
+"""Constraints by which a kernel's result cannot have any parameters."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +50,17 @@ class TflQuantize(Pass):
     annotations: str = ""
 
     def run(self, module: Module) -> PassResult:
-        before = _constants(module)
+        before, kernels = _constants(module), load_kernels(self.target)
         propagate = QuantPropagate(self.target, self.annotations)
-        module, modified = Pipeline([KernelFusion(self.target), propagate, QuantMaterialize(self.target)]).run(module)
+        module, modified = Pipeline([KernelFusion(self.target), propagate]).run(module)
+        for function in module.functions:
+            modified |= _join_rescales(module, function, kernels)
+        module, materialized = QuantMaterialize(self.target).run(module)
+        modified |= materialized
         for function in module.functions:
             modified |= _quantize_constants(function)
             modified |= _cancel(module, function)
+            modified |= _sign(function, kernels)
         modified |= of_tflite(module)
         modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
         _forget(module, before - _constants(module))
@@ -65,6 +82,26 @@ def _forget(module: Module, constants: set[Value]) -> None:
     module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
 
 
+def _join_rescales(module: Module, function: Function, kernels: Kernels) -> bool:
+    """Lets kernels result in what the only use of a result takes, in place of the parameters that training simulated
+    between, as TensorFlow Lite's converter does it: CONV_2D before a concatenation. Returns whether there were any."""
+    users, replacements = function.users(), dict[Value, Value]()
+    for op in function.ops:
+        region = op.operand(0).producer if isinstance(op, Rescale) else None
+        if not isinstance(op, Rescale) or not isinstance(region, Region) or op.input in function.outputs:
+            continue
+        specs = list(region.output_specs)
+        specs[region.results.index(op.input)] = op.target
+        match = lookup(kernels, region, region.input_specs, specs)
+        free = match is not None and not any(name in _BINDING for name, _ in match.signature.constraints)
+        if free and users[op.input] == [op]:
+            Port(region, True, region.results.index(op.input)).set(op.target)
+            replacements[op.output] = op.input
+    replace_values(module, function, replacements)
+    remove_ops(function, {value.producer for value in replacements if value.producer is not None})
+    return bool(replacements)
+
+
 def _quantize_constants(function: Function) -> bool:
     """Quantizes float constants that are only cast. Returns whether there were any."""
     stored: dict[Value, Value] = {}
@@ -78,17 +115,37 @@ def _quantize_constants(function: Function) -> bool:
     return bool(stored)
 
 
+def _sign(function: Function, kernels: Kernels) -> bool:
+    """Gives what is quantized between operators on floats storage that the target has, of the other sign. Returns
+    whether there was any."""
+    listed, modified = storages(kernels), False
+    users = function.users()
+    for value in [value for value in function.values() if value.type.quantized and value not in function.outputs]:
+        kind, using = stored_by(listed, value.type.element), users.get(value, ())
+        cast = value.producer is not None and is_quantizing(value.producer)
+        if cast and kind != value.type.element and using and all(map(is_dequantizing, using)):
+            value.type = value.type.with_element(kind)
+            modified = True
+    return modified
+
+
 def _cancel(module: Module, function: Function) -> bool:
     """Takes out casts that round what is rounded so already. Returns whether there were any.
 
-    quantize(dequantize(q)) → q               if the types are equal
+    quantize(dequantize(q)) → q                            if the types are equal
     dequantize(quantize(dequantize(q))) → dequantize(q)    if they have the same steps
+    two casts of a value to a type → one
     """
     replacements: dict[Value, Value] = {}
     outputs = set(function.outputs)
     done: set[Op] = set()
+    first: dict[tuple[Value, TensorType], Value] = {}
     for op in function.ops:
         source = _rounded(op)
+        if source is None and (is_quantizing(op) or is_dequantizing(op)):
+            read = replacements.get(op.operand(0), op.operand(0))
+            known = first.setdefault((read, op.result.type), op.result)
+            source = None if known is op.result else known
         if source is None:
             continue
         source = replacements.get(source, source)

@@ -7,7 +7,7 @@ quantization; a range by statistics; all of these by element types. Parameters a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -39,6 +39,7 @@ from tflq.ir.types import (
 )
 from tflq.numerics.fake_quant import nudged
 from tflq.passes.regions.lookup import real_constant
+from tflq.targets.load import Kernels
 
 # The ops that state something of a value.
 
@@ -112,6 +113,21 @@ def other_sign(kind: QuantizedType) -> QuantizedType:
     if isinstance(moved, UniformQuantizedType):
         return replace(moved, zero_point=moved.zero_point + shift)
     return replace(moved, zero_points=moved.zero_points + shift)
+
+
+def storages(kernels: Kernels) -> frozenset[ScalarType | None]:
+    """The storage types of the kernels of a target; None stands for any."""
+    signatures = (signature for signatures in kernels.values() for signature in signatures)
+    slots = (slot for signature in signatures for side in signature.sides for slot in side)
+    return frozenset(port.storage for slot in slots for port in slot.ports if port.kinds)
+
+
+def stored_by(listed: Container[ScalarType | None], spec: ElementType) -> ElementType:
+    """Parameters on storage that a target has: of the other sign, if it lists none of theirs."""
+    if not is_quantized(spec) or spec.storage in listed or spec.storage.bits >= ACCUMULATED:
+        return spec
+    other = other_sign(spec)
+    return other if other.storage in listed else spec
 
 
 _OTHER_SIGN: Final = {i8: ui8, ui8: i8, i16: ui16, ui16: i16}
