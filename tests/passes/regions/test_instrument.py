@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.region_graphs import A, B
 
+from tflq.analysis.statistics import PointStatistics
 from tflq.dialects.quant.regions import Region, StatsRef
 from tflq.ir.core import Function, Module, Op, Signature, Value, constant
 from tflq.ir.parser import parse_module
@@ -16,8 +17,8 @@ from tflq.ir.printer import print_module
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
+from tflq.passes.regions.apply_statistics import apply_statistics
 from tflq.passes.regions.lookup import is_fully_quantized
-from tflq.passes.regions.statistics import PointStatistics, apply_statistics
 
 
 def chain(*kernels: str, names: Sequence[str] = "abcdef") -> Module:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tflq.analysis.statistics import PointStatistics, read_statistics, write_statistics
 from tflq.dialects.quant.regions import Stats, StatsRef
 from tflq.errors import FileError, OptionError
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.statistics import PointStatistics, apply_statistics, read_statistics, write_statistics
+from tflq.passes.regions.apply_statistics import apply_statistics
 
 SEEN = {
     "conv/1": PointStatistics(24, -1.5, 2.5),
@@ -86,7 +87,7 @@ def test_faults_of_a_point_name_it(tmp_path: Path, point: Any, what: str) -> Non
         ("{", "not a JSON file"),
         ([], "not a file of statistics"),
         ({"version": 1, "points": {}}, "not a file of statistics"),
-        (document({}, version=2), "version 2"),
+        (document({}, version=3), "version 3"),
         (document({}, points=[]), "no 'points'"),
     ],
 )

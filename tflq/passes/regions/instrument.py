@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
+from tflq.analysis.statistics import keys_of
 from tflq.contract import Pass, PassResult
 from tflq.dialects.quant.regions import StatsRef
 from tflq.ir.core import Function, Module, Op, Value, walk
@@ -46,7 +47,7 @@ class QuantInstrument(Pass):
         ops = (op for function in module.functions for op in walk(function.ops))
         taken = {op.stats_key for op in ops if isinstance(op, StatsRef)}
         for function, values in lacking.items():
-            _observe(module, function, {value: _key(function, value, taken) for value in values})
+            _observe(module, function, keys_of(function, values, taken))
         return PassResult(module, bool(lacking))
 
 
@@ -95,21 +96,6 @@ def _open(function: Function, kernels: Kernels) -> Iterator[Value]:
             follows = port.value.is_constant or (accumulates and not port.is_output and port.index == _BIAS)
             if kind.kinds and is_quantizable(port.spec) and not is_quantized(port.spec) and not follows:
                 yield port.value
-
-
-def _key(function: Function, value: Value, taken: set[str]) -> str:
-    """A key for the point of a value, which no other point has."""
-    if value.name:
-        name = value.name
-    elif value.producer is None:
-        name = f"{function.name or 'main'}/input_{function.inputs.index(value)}"
-    else:
-        name = f"{function.name or 'main'}/{value.producer.short_name}_{function.ops.index(value.producer)}"
-    key, count = name, 1
-    while key in taken:
-        key, count = f"{name}#{count}", count + 1
-    taken.add(key)
-    return key
 
 
 def _observe(module: Module, function: Function, keys: Mapping[Value, str]) -> None:
