@@ -175,7 +175,7 @@ def read_statistics(path: str | os.PathLike[str]) -> Statistics:
         raise FileError(name, f"not a JSON file: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileError(name, "not a file of statistics")
-    version = document.get("version")
+    version: Any = document.get("version")
     if version not in range(1, VERSION + 1):
         raise FileError(name, f"statistics of version {version}, and this tflq reads versions 1 to {VERSION}")
     points = document.get("points")
@@ -204,8 +204,12 @@ class _Entry:
             raise self.fault("'digest' is not a string")
         if count == 0 and any(key in entry for key in (*_NUMBERS, *_PER_AXIS)):
             raise self.fault("no element was seen, and there is a least or largest")
-        further = (*self.samples(), self.bins(), nan, infinite, entry.get("digest", ""))
-        return PointStatistics(count, *(self.ends() if count else (None, None)), *self.per_axis(), *further)
+        low, high = self.ends() if count else (None, None)
+        axis, lows, highs = self.per_axis()
+        of_samples, digest = self.samples(), entry.get("digest", "")
+        return PointStatistics(
+            *(count, low, high, axis, lows, highs), *of_samples, self.bins(), nan=nan, infinite=infinite, digest=digest
+        )
 
     def count(self, key: str) -> int:
         count = self.entry.get(key, None if key == "count" else 0)
@@ -215,7 +219,7 @@ class _Entry:
 
     def ends(self) -> tuple[float, float]:
         low, high = (self.numbers(key, [self.entry.get(key)])[0] for key in _NUMBERS)
-        self.ordered([low], [high])
+        self.ordered(_NUMBERS, [low], [high])
         return low, high
 
     def per_axis(self) -> tuple[int | None, tuple[float, ...], tuple[float, ...]]:
@@ -226,15 +230,14 @@ class _Entry:
         if not all(given) or not isinstance(axis, int) or isinstance(axis, bool) or axis < 0:
             raise self.fault("'axis', 'axis_min' and 'axis_max' go together, and an axis is counted from 0")
         lows, highs = (self.numbers(key, self.entry[key]) for key in _PER_AXIS[1:])
-        self.ordered(lows, highs, _PER_AXIS[1:])
+        self.ordered(_PER_AXIS[1:], lows, highs)
         return axis, lows, highs
 
     def samples(self) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
         lows, highs = (self.entry.get(key, []) for key in _PER_SAMPLE)
-        sides = [
-            [value for value in side if value is not None] if isinstance(side, list) else side for side in (lows, highs)
-        ]
-        self.ordered(*(self.numbers(key, side) for key, side in zip(_PER_SAMPLE, sides, strict=True)), _PER_SAMPLE)
+        finite = [[v for v in side if v is not None] if isinstance(side, list) else side for side in (lows, highs)]
+        least, largest = (self.numbers(key, side) for key, side in zip(_PER_SAMPLE, finite, strict=True))
+        self.ordered(_PER_SAMPLE, least, largest)
         if [value is None for value in lows] != [value is None for value in highs]:
             raise self.fault("'sample_min' and 'sample_max' are not of the same samples")
         return tuple(lows), tuple(highs)
@@ -258,7 +261,7 @@ class _Entry:
             raise self.fault(f"'{key}' is not finite, or missing")
         return tuple(float(value) for value in values)
 
-    def ordered(self, lows: Sequence[float], highs: Sequence[float], names: Sequence[str] = _NUMBERS) -> None:
+    def ordered(self, names: Sequence[str], lows: Sequence[float], highs: Sequence[float]) -> None:
         if len(lows) != len(highs):
             raise self.fault(f"'{names[0]}' has {len(lows)} numbers and '{names[1]}' {len(highs)}")
         if any(low > high for low, high in zip(lows, highs, strict=True)):
