@@ -7,6 +7,7 @@ tflq.verify(a, b)                            run two models, in the interpreter 
 tflq.inspect(source)                         what a model holds, and what a conversion would do with each operator
 tflq.reduce(source)                          the smallest part of a model whose conversion fails
 tflq.bisect(source)                          the pass of a conversion that first changed a result
+tflq.calibrate(source, data)                 the ranges of a model's values on samples
 tflq.run_sweep(sources, folder)              convert and verify many models, each in a process of its own
 
 Threads may call convert, read, write and verify at the same time, each with a source and a destination of its own: the
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
     from tflq.bisection import Bisection, bisect
+    from tflq.calibration.calibrating import Calibration, calibrate
     from tflq.conversion import Conversion, convert
     from tflq.cost import Cost
     from tflq.errors import (
@@ -52,6 +54,7 @@ __version__ = "2.0.0"
 _HOME = {
     "Arena": "tflq.analysis.arena",
     "Bisection": "tflq.bisection",
+    "Calibration": "tflq.calibration.calibrating",
     "Conversion": "tflq.conversion",
     "Cost": "tflq.cost",
     "Difference": "tflq.verification.difference",
@@ -74,6 +77,7 @@ _HOME = {
     "Verification": "tflq.verification.outcome",
     "VerificationError": "tflq.errors",
     "bisect": "tflq.bisection",
+    "calibrate": "tflq.calibration.calibrating",
     "convert": "tflq.conversion",
     "inspect": "tflq.inspection",
     "read": "tflq.formats",
@@ -86,6 +90,7 @@ _HOME = {
 __all__ = [
     "Arena",
     "Bisection",
+    "Calibration",
     "Conversion",
     "Cost",
     "Difference",
@@ -109,6 +114,7 @@ __all__ = [
     "VerificationError",
     "__version__",
     "bisect",
+    "calibrate",
     "convert",
     "inspect",
     "read",

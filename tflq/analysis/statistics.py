@@ -10,10 +10,11 @@ The file is JSON: the statistics of each point, by its key. Version 1:
 count: finite elements seen. min, max: the least and the largest of them. axis, axis_min, axis_max: those of each index
 of an axis. A point of which no finite element was seen has none of these.
 
-Version 2 has further fields, each of which may be left out: digest, a hash of what produces the value; sample_min and
-sample_max, the least and largest of each sample, in order, null where it has no finite element; histogram, the number
-of elements in bins that depend on no data (`numerics.histogram`), as [bin, number, bin, number, ...] in the order of
-the bins; nan and infinite, how many elements were not finite.
+Version 2 has before "points" "samples", a hash of each sample, in order. A point has further fields, each of which may
+be left out: digest, a hash of what produces the value; sample_min and sample_max, the least and largest of each sample,
+in order, null where it has no finite element; histogram, the number of elements in bins that depend on no data
+(`numerics.histogram`), as [bin, number, bin, number, ...] in the order of the bins; nan and infinite, how many elements
+were not finite.
 """
 
 from __future__ import annotations
@@ -85,8 +86,17 @@ class PointStatistics:
         return document
 
 
-Statistics = Mapping[str, PointStatistics]
-"""By the keys of points."""
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a run saw.
+
+    Attributes:
+        points: The statistics of each point, by its key.
+        samples: A hash of each sample, in order; empty if nobody noted them.
+    """
+
+    points: Mapping[str, PointStatistics]
+    samples: tuple[str, ...] = ()
 
 
 def keys_of(function: Function, values: Sequence[Value], taken: set[str]) -> dict[Value, str]:
@@ -139,29 +149,32 @@ def merged(parts: Sequence[PointStatistics], key: str = "") -> PointStatistics:
 def merge_statistics(parts: Sequence[Statistics]) -> Statistics:
     """The statistics of several runs of one model, in order, as if it had been one run. OptionError names a point that
     not all of them have, or that is of different models."""
+    first = parts[0].points
     for part in parts:
-        for key in chain((k for k in parts[0] if k not in part), (k for k in part if k not in parts[0])):
+        for key in chain((k for k in first if k not in part.points), (k for k in part.points if k not in first)):
             what = f"not all statistics have the point '{key}'"
             raise OptionError(Reason(what, value=key, remedy="merge statistics of one model"))
-    return {key: merged([part[key] for part in parts], key) for key in parts[0]}
+    points = {key: merged([part.points[key] for part in parts], key) for key in first}
+    return Statistics(points, tuple(chain.from_iterable(part.samples for part in parts)))
 
 
-def pieces_of(points: Statistics) -> Iterator[bytes]:
-    """The file of statistics, in pieces: a line for each point."""
-    documents = {key: point.to_json() for key, point in points.items()}
-    version = VERSION if any(name in entry for entry in documents.values() for name in _OF_TWO) else 1
-    yield f'{{"format": "{FORMAT}", "version": {version}, "points": {{'.encode()
+def write_statistics(path: str | os.PathLike[str], statistics: Statistics, *, force: bool = False) -> None:
+    """Writes a file of statistics, whole or not at all. FileError if it cannot be written, or is there without
+    `force`."""
+    replace_file(path, _pieces(statistics), force=force)
+
+
+def _pieces(statistics: Statistics) -> Iterator[bytes]:
+    """The file, in pieces: a line for each point."""
+    documents = {key: point.to_json() for key, point in statistics.points.items()}
+    further = statistics.samples or any(name in entry for entry in documents.values() for name in _OF_TWO)
+    samples = f'"samples": {json.dumps(statistics.samples)}, ' if further else ""
+    yield f'{{"format": "{FORMAT}", "version": {VERSION if further else 1}, {samples}"points": {{'.encode()
     between = "\n"
     for key, entry in documents.items():
         yield f"{between}{json.dumps(key)}: {json.dumps(entry, allow_nan=False)}".encode()
         between = ",\n"
     yield b"\n}}\n"
-
-
-def write_statistics(path: str | os.PathLike[str], points: Statistics, *, force: bool = False) -> None:
-    """Writes a file of statistics, whole or not at all. FileError if it cannot be written, or is there without
-    `force`."""
-    replace_file(path, pieces_of(points), force=force)
 
 
 def read_statistics(path: str | os.PathLike[str]) -> Statistics:
@@ -178,10 +191,12 @@ def read_statistics(path: str | os.PathLike[str]) -> Statistics:
     version: Any = document.get("version")
     if version not in range(1, VERSION + 1):
         raise FileError(name, f"statistics of version {version}, and this tflq reads versions 1 to {VERSION}")
-    points = document.get("points")
+    points, samples = document.get("points"), document.get("samples", [])
     if not isinstance(points, dict):
         raise FileError(name, "the statistics have no 'points'")
-    return {key: _Entry(name, key, entry, version).read() for key, entry in points.items()}
+    if not isinstance(samples, list) or not all(isinstance(digest, str) for digest in samples):
+        raise FileError(name, "'samples' are no hashes")
+    return Statistics({key: _Entry(name, key, e, version).read() for key, e in points.items()}, tuple(samples))
 
 
 class _Entry:

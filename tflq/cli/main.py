@@ -40,6 +40,7 @@ from tflq.light import dataclass
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Convert": {"convert": "Lower a model, or many, and write the result."},
+    "Quantize": {"calibrate": "Run a model on samples, and keep the ranges of its values."},
     "Look": {
         "inspect": "Show what a model holds, and what a conversion would do.",
         "ops": "Show what becomes of each operator, on each signature.",
@@ -63,6 +64,14 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the same models again and again: proven once", "tflq convert models/*.tflite -o converted --cache proofs"),
         ("what each pass does, and takes", "tflq convert model.tflite out.tflite --dump-ir passes --timings"),
         ("many models, in four processes", "tflq convert models/*.tflite -o converted --workers 4"),
+    ),
+    "calibrate": (
+        ("the ranges of all tensors", "tflq calibrate float.tflite samples.npz -o statistics.json"),
+        (
+            "in two processes, without histograms",
+            "tflq calibrate float.tflite samples.npz -o s.json --workers 2 --no-histogram",
+        ),
+        ("several runs as one", "tflq calibrate merge first.json second.json -o statistics.json"),
     ),
     "inspect": (
         ("inputs, outputs, operators", "tflq inspect model.tflite"),
@@ -139,6 +148,25 @@ class SectionedCommand(click.Command):
         for head, options in sections:
             with formatter.section(head):
                 formatter.write_dl([record for o in options if (record := o.get_help_record(ctx)) is not None])
+
+
+class GroupOfRun(click.Group):
+    """A group one of whose commands is `run`, which any other first word is for: `tflq sweep SOURCE`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in self.commands:
+            return super().resolve_command(ctx, args)
+        return "run", self.commands["run"], args
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            if (meant := nearest(args[0], self.commands)) and not os.path.exists(args[0]):
+                what = f"'{args[0]}' is neither a command of {ctx.info_name} nor a file or folder"
+                raise OptionError(Reason(what, value=args[0], remedy=meant))
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
 
 
 def _help_all(context: click.Context, _: click.Parameter, value: bool) -> None:

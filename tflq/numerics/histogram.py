@@ -26,7 +26,7 @@ def histogram(values: np.ndarray) -> np.ndarray:
 
 
 def finite_bins(counts: np.ndarray) -> dict[int, int]:
-    """The bins of finite values that are not empty, by number and in order. counts: of `histogram`, or a sum of such."""
+    """The bins of finite values that are not empty, by number and in order. counts: of `histogram`, or sums of such."""
     positive, negative = (half[:FINITE] for half in (counts[:_MAGNITUDES], counts[_MAGNITUDES:]))
     below = {-1 - int(place): int(negative[place]) for place in np.flatnonzero(negative)[::-1]}
     return below | {int(place): int(positive[place]) for place in np.flatnonzero(positive)}

@@ -40,13 +40,14 @@ def apply_statistics(module: Module, statistics: Statistics, source: str = "") -
     """Replaces the points of a module by statistics, as `QuantApplyStats` says. source: the file, for errors. Returns
     whether any changed."""
     points = [op for function in module.functions for op in walk(function.ops) if isinstance(op, StatsRef)]
-    missing = [op.stats_key for op in points if op.stats_key not in statistics]
+    missing = [op.stats_key for op in points if op.stats_key not in statistics.points]
     if missing:
         shown = ", ".join(f"'{key}'" for key in missing[:_SHOWN]) + (", ..." if len(missing) > _SHOWN else "")
         what = f"there are no statistics of {len(missing)} point{'s' * (len(missing) > 1)}: {shown}"
-        remedy = nearest(missing[0], statistics) or _AGAIN
+        remedy = nearest(missing[0], statistics.points) or _AGAIN
         raise OptionError(Reason(what, source, value=missing[0], remedy=remedy))
-    made = {op: _stats(op, statistics[op.stats_key], source) for op in points if statistics[op.stats_key].count}
+    seen = {op: statistics.points[op.stats_key] for op in points}
+    made = {op: _stats(op, found, source) for op, found in seen.items() if found.count}
     for function in module.functions:
         function.ops = _replaced(function.ops, made)
     return bool(made)
