@@ -49,8 +49,9 @@ def read(source: Source) -> Module:
     if text is not None:
         module.source = module.source or text
         if any(op.name.startswith("tosa.") for op in module.ops()):
-            from tflq.tosa.files.text import to_tosa_form, with_attributes
+            from tflq.tosa.files.text import to_tosa_form, with_attributes, with_stored_rescales
 
+            with_stored_rescales(module)
             (to_tosa_form if is_tosa(module) else with_attributes)(module)
         check_form(module, "tosa" if is_tosa(module) else "tfl", text)
     return module

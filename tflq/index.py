@@ -190,6 +190,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.slice tosa.table tosa.tile tosa.transpose tosa.variable tosa.variable_read "
             "tosa.variable_write tosa.while_loop"
         ),
+        "regions": "quant.const_fake_quant quant.const_fake_quant_per_axis",
         "stablehlo_elementwise": (
             "stablehlo.abs stablehlo.add stablehlo.and stablehlo.broadcast_in_dim stablehlo.ceil "
             "stablehlo.clamp stablehlo.compare stablehlo.concatenate stablehlo.convert stablehlo.cosine "
@@ -405,7 +406,8 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.l2_normalization tfl.leaky_relu tfl.local_response_normalization tfl.log "
             "tfl.log_softmax tfl.logistic tfl.neg tfl.prelu tfl.relu tfl.relu6 tfl.relu_0_to_1 "
             "tfl.relu_n1_to_1 tfl.round tfl.rsqrt tfl.sign tfl.sin tfl.softmax tfl.sqrt tfl.square "
-            "tfl.tanh tfl.zeros_like tosa.clamp"
+            "tfl.tanh tfl.zeros_like tosa.ceil tosa.clamp tosa.cos tosa.erf tosa.exp tosa.floor "
+            "tosa.log tosa.pow tosa.reciprocal tosa.rsqrt tosa.sigmoid tosa.sin tosa.tanh"
         ),
     },
 }

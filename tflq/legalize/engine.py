@@ -309,7 +309,7 @@ _DENSE = "a sparse constant, made dense"
 @dataclass(frozen=True)
 class CoreToInteger(Pass):
     """Ops of arith, math, tensor, linalg, shape and func, which text has, become ops of `tosa` on integers and builtins
-    on floats. UnsupportedError lists those without an exact form."""
+    on floats; statistics go. UnsupportedError lists those without an exact form."""
 
     name: ClassVar[str] = "core-to-integer"
     takes: ClassVar[Form] = "tfl"
@@ -319,8 +319,10 @@ class CoreToInteger(Pass):
         dialects = {name.partition(".")[0] for name in {op.name for op in module.ops()}}
         if dialects.isdisjoint((*CORE, "quant")):
             return PassResult(module, modified=False)
+        from tflq.legalize.annotations import drop_annotations
         from tflq.legalize.core import lower_core
 
+        drop_annotations(module)
         lower_core(module)
         return PassResult(module, modified=True)
 

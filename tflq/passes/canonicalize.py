@@ -21,7 +21,13 @@ from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits.operands import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replace_values, take_over, unneeded
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType, is_narrowed
+from tflq.ir.types import (
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    bf16,
+    is_narrowed,
+)
 from tflq.light import dataclass, field
 
 _Cast: TypeAlias = Qcast | Dcast | Scast | tfl.Cast | tosa.Cast | Identity
@@ -165,15 +171,17 @@ class Fold(Pass):
         return bool(folded)
 
     def _evaluate(self, op: Op) -> list[np.ndarray] | None:
-        from tflq.evaluate.registry import evaluate_op
+        from tflq.evaluate.registry import evaluate_op, held_array, takes_bits
 
-        if not all(value.type.is_static and value.type.storage.numpy for value in op.results):
+        if not all(value.type.is_static and _is_held(value) for value in op.results):
+            return None
+        if not takes_bits(op) and any(value.type.storage is bf16 for value in op.tensors):
             return None
         source = sum(v.buffer.data.size for v in op.operands if v is not None and v.buffer is not None)
         if any(_size(value) > max(self.limit, source) for value in op.results):
             return None
         try:
-            arrays = evaluate_op(op, [None if value is None else value.array for value in op.operands])
+            arrays = evaluate_op(op, [None if value is None else held_array(value) for value in op.operands])
         except (NotImplementedError, ArithmeticError, IndexError):  # not implemented, or undefined
             return None
         if arrays is None or any(a.shape != v.type.shape for a, v in zip(arrays, op.results, strict=True)):
@@ -189,11 +197,18 @@ def _computes(op: Op) -> bool:
 
 
 def _is_known(value: Value) -> bool:
-    return value.is_constant and value.type.is_static and bool(value.type.storage.numpy) and not is_variable(value)
+    return value.is_constant and value.type.is_static and _is_held(value) and not is_variable(value)
+
+
+def _is_held(value: Value) -> bool:
+    """Whether arrays hold the elements of a value: bf16 by its bits."""
+    return bool(value.type.storage.numpy) or value.type.storage is bf16
 
 
 def _size(value: Value) -> int:
-    return math.prod(dim or 0 for dim in value.type.shape or ()) * value.type.storage.dtype.itemsize
+    from tflq.evaluate.registry import held_dtype
+
+    return math.prod(dim or 0 for dim in value.type.shape or ()) * held_dtype(value.type).itemsize
 
 
 def _become(value: Value, array: np.ndarray) -> None:

@@ -26,6 +26,10 @@ class Atomic(Trait):
     """It is one unit to passes: what is inside of it stays as it is until it is inlined."""
 
 
+class Annotates(Trait):
+    """Its result is its operand: it only says something of that, for passes to read."""
+
+
 class Impure(Trait):
     """It does more than compute its results, or they differ from run to run: it is neither removed nor merged."""
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from tflq.dialects.quant.regions import CoupledRef, StatsRef
+from tflq.dialects.quant.regions import CoupledRef
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Value, walk
 from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, CalibratedQuantizedType, ElementType, ScalarType, is_quantized
+from tflq.passes.regions.ranges import same_value
 
 COUPLED: Final = "coupled"
 """Where the parameters of a port come from that a coupled value has them from."""
 _REMEDY: Final = "give both points the same parameters, or other keys"
-
-
-def seen_through(value: Value) -> Value:
-    """The value that points before a use are about."""
-    while isinstance(value.producer, (CoupledRef, StatsRef)):
-        value = value.producer.arg
-    return value
 
 
 class Coupling:
@@ -39,7 +33,7 @@ class Coupling:
 
     def shared(self, value: Value) -> Value:
         """The value that stands for all that are coupled with one; most values stand for themselves."""
-        value = seen_through(value)
+        value = same_value(value)
         while value in self._joined:
             value = self._joined[value]
         return value
@@ -49,7 +43,7 @@ class Coupling:
         of a value, None if it has none."""
         reasons = []
         for key, points in self.points.items():
-            known = [(op, kind) for op in points if (kind := type_of(seen_through(op.arg))) is not None]
+            known = [(op, kind) for op in points if (kind := type_of(same_value(op.arg))) is not None]
             other = next((pair for pair in known if pair[1] != known[0][1]), None)
             if other is not None:
                 (op, kind), (conflicting, its_kind) = known[0], other

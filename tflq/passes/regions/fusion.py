@@ -22,7 +22,7 @@ from tflq.builder import Emitter, expressed
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.quant.regions import Region, Return, Stats
+from tflq.dialects.quant.regions import Region, Return
 from tflq.dialects.tfl.arithmetic import Add, Mul
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
@@ -34,7 +34,16 @@ from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import copied, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, ScalarType, TensorType, f32
 from tflq.passes.regions.lookup import is_real
-from tflq.passes.regions.tensor_constraints import made_plain, stated_after, stated_before
+from tflq.passes.regions.ranges import (
+    POINTS,
+    faked_type,
+    is_dequantizing,
+    is_quantizing,
+    is_statement,
+    made_plain,
+    stated_after,
+    stated_before,
+)
 from tflq.targets.load import Kernels, load_kernels
 from tflq.targets.target import RulesFile
 
@@ -258,7 +267,7 @@ class KernelFusion(Pass):
                 real |= _Wrapping(module, function, plain).run(chains)
         modified = any(groups.values())
         if modified:
-            remove_unneeded(module, lambda op: isinstance(op, (Qcast, Dcast, Stats)))
+            remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
             _label(module, real)
         return PassResult(module, modified)
 
@@ -323,7 +332,7 @@ class _Grouping:
             users = self.users.get(value, ())
             if len(users) != 1:
                 return None
-            if not isinstance(users[0], (Qcast, Dcast, Stats)):
+            if not is_statement(users[0]):
                 return users[0], between
             between.append(users[0])
             value = users[0].result
@@ -334,7 +343,7 @@ def _is_quantizable(op: Op) -> bool:
     """Whether an op computes reals: not a cast, with real results, and without regions, effects and state."""
     if op.name.partition(".")[0] in _NO_KERNELS or op.regions or isinstance(op, (Quantize, Dequantize)):
         return False
-    if isinstance(op, Operator) and op.has(Calls, Impure, Kept, Recurrent):
+    if faked_type(op) is not None or (isinstance(op, Operator) and op.has(Calls, Impure, Kept, Recurrent)):
         return False
     return bool(op.results) and all(is_real(value.type.element) for value in op.results)
 
@@ -387,7 +396,7 @@ class _Wrapping:
             for value in op.operands:
                 if value is None or value in inside:
                     inner_value = None if value is None else known[value]
-                    if inner_value is not None and inner_value.type.quantized and not _is_cast(op):
+                    if inner_value is not None and inner_value.type.quantized and not is_dequantizing(op):
                         inner_value = _cast(copies, Dcast, inner_value, expressed(inner_value.type))
                     inner_operands.append(inner_value)
                     continue
@@ -402,20 +411,10 @@ class _Wrapping:
                 copies += copied(function.ops, inner)
                 known |= {r: inner.get(v, v) for r, v in zip(op.results, function.outputs, strict=True)}
                 continue
-            results = [Value(value.type if _is_cast(op) else expressed(value.type)) for value in op.results]
-            known |= zip(op.results, results, strict=True)
-            copies.append(
-                Op(
-                    op.name,
-                    inner_operands,
-                    results,
-                    op.attributes,
-                    op.location,
-                    info=op.info,
-                    intermediates=op.intermediates,
-                )
-            )
-            if op is not ops[-1] and not _is_cast(op):  # keeps what the model says about a tensor inside
+            made = _copied(op, inner_operands, is_last=op is ops[-1])
+            copies += made
+            known |= zip(op.results, made[-1].results, strict=True)
+            if op is not ops[-1] and not is_statement(op):  # keeps what the model says about a tensor inside
                 known |= {v: _cast(copies, Qcast, known[v], v.type) for v in op.results if v.type.quantized}
         finals = list(ops[-1].results)
         copies.append(Op(Return.op_name, [known[value] for value in finals], []))
@@ -436,8 +435,8 @@ class _Wrapping:
             if isinstance(cast, Qcast) and isinstance(cast.input.producer, Region):
                 return cast.input, value.type.element
             return b.emit(Dcast, [value], expressed(value.type)), value.type.element
-        source, spec = stated_before(value)
-        return source, spec or self.plain.get(source) or source.type.element
+        stated = stated_before(value)
+        return stated.value, stated.spec or self.plain.get(stated.value) or stated.value.type.element
 
     def _output(self, value: Value) -> ElementType:
         """The spec of a result. Values that stand for it after casts and statistics are replaced by it."""
@@ -446,16 +445,34 @@ class _Wrapping:
         spec, same = stated_after(value, self.users, self.outputs)
         if spec is None:
             return self.plain.get(value, value.type.element)
-        self.replacements |= dict.fromkeys(same, value)
+        self.replacements |= same
+        for kept in dict.fromkeys(same.values()):
+            ends = [v for v, before in same.items() if before is kept]
+            returned = [v.name for v in ends if v in self.outputs]
+            kept.name = next(filter(None, (*returned, kept.name, *(v.name for v in ends))), "")
         return spec
 
 
-def _cast(ops: list[Op], kind: type[Operator], value: Value, type: TensorType) -> Value:
+def _copied(op: Op, operands: list[Value | None], *, is_last: bool) -> list[Op]:
+    """An op on other operands, inside of a region: casts and fake quantization as casts of `quant`, any other op on
+    reals. The names of the last op's results are those of the region's."""
+    ops: list[Op] = []
+    faked = faked_type(op)
+    if faked is not None:
+        _cast(ops, Dcast, _cast(ops, Qcast, operands[0], op.result.type.with_element(faked)), op.result.type)
+    elif is_quantizing(op) or is_dequantizing(op):
+        _cast(ops, Qcast if is_quantizing(op) else Dcast, operands[0], op.result.type)
+    else:
+        results = [Value(expressed(value.type)) for value in op.results]
+        attributes, inner = op.attributes, op.intermediates
+        ops.append(Op(op.name, operands, results, attributes, op.location, info=op.info, intermediates=inner))
+    for result, value in zip(ops[-1].results, op.results, strict=True):
+        result.name = "" if is_last else value.name
+    return ops
+
+
+def _cast(ops: list[Op], kind: type[Operator], value: Value | None, type: TensorType) -> Value:
     """A cast of a value, emitted."""
     result = Value(type)
     ops.append(Op(kind.op_name, [value], [result], {}))
     return result
-
-
-def _is_cast(op: Op) -> bool:
-    return isinstance(op, (Qcast, Dcast))

@@ -301,34 +301,6 @@ def _drop_unused(module: Module, holding: set[str]) -> None:
         module.functions = kept
 
 
-# Parameters.
-
-
-def parameters(seen: CalibratedQuantizedType, stored: AnyQuantizedType, zero_point: int | None) -> UniformQuantizedType:
-    """The parameters for a range that was seen, on a storage type; `zero_point`: the one that the kernel asks for.
-
-    The range is widened to contain 0. scale = (max - min) / (qmax - qmin) in f64, rounded to the expressed type; zero
-    point = round half even(qmin - min / scale), clamped. Where the zero point is given, the scale is the least that
-    reaches both ends.
-    """
-    low, high = min(seen.minimum, 0.0), max(seen.maximum, 0.0)
-    qmin, qmax = stored.storage_min, stored.storage_max
-    if zero_point is None:
-        scale = (high - low) / (qmax - qmin)
-    else:
-        reach = [end / (q - zero_point) for end, q in ((low, qmin), (high, qmax)) if end and q != zero_point]
-        scale = max((abs(r) for r in reach), default=0.0)
-    rounded = UniformQuantizedType.of(
-        stored.storage, scale, zero_point or 0, expressed=seen.expressed, storage_min=qmin, storage_max=qmax
-    )
-    if zero_point is not None or not rounded.scale:
-        return rounded
-    place = min(max(round(qmin - low / rounded.scale), qmin), qmax)
-    return UniformQuantizedType.of(
-        stored.storage, scale, place, expressed=seen.expressed, storage_min=qmin, storage_max=qmax
-    )
-
-
 # The report: whether a model is quantized, and what it lacks for that.
 
 

@@ -5,7 +5,7 @@ kernels of a target (quant-materialize).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal
 
 import numpy as np
@@ -23,13 +23,16 @@ from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import (
+    AnyQuantizedType,
     CalibratedQuantizedType,
     ElementType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
+    is_narrowed,
     is_quantized,
 )
 from tflq.passes.regions.lookup import is_quantizable, is_real, lookup, ports, quantized_constant, real_constant
+from tflq.passes.regions.ranges import POINTS, Range, is_dequantizing, is_statement, parameters, range_of
 from tflq.targets.load import Kernels, load_kernels
 
 
@@ -67,7 +70,7 @@ class InlineRegions(Pass):
             if isinstance(op, Region):
                 replacements |= inlined(op, b, annotations=self.annotations)
             elif isinstance(op, Rescale):
-                replacements[op.output] = through(b, op.input, op.target)
+                replacements[op.output] = named_as(op.output, through(b, op.input, op.target))
             else:
                 b.ops.append(op)
                 continue
@@ -82,9 +85,18 @@ def inlined(region: Region, b: Emitter, *, annotations: bool = False) -> dict[Va
     ops, returned = body(region, [through(b, value, spec, annotations=annotations) for value, spec in pairs])
     b.ops.extend(ops)
     return {
-        result: through(b, value, spec, annotations=annotations)
+        result: named_as(result, through(b, value, spec, annotations=annotations))
         for result, value, spec in zip(region.results, returned, region.output_specs, strict=True)
     }
+
+
+def named_as(result: Value, value: Value) -> Value:
+    """A value that takes the place of a result, under its name, with what a file says of it."""
+    if result.name and value.producer is not None:
+        value.name = result.name
+        if value.type == result.type:
+            value.info = result.info
+    return value
 
 
 def body(region: Region, arguments: list[Value]) -> tuple[list[Op], list[Value]]:
@@ -112,6 +124,24 @@ def through(b: Emitter, value: Value, spec: ElementType, *, annotations: bool = 
 
 
 _ACTIVATIONS: Final = {Relu: "RELU", Relu6: "RELU6", ReluN1To1: "RELU_N1_TO_1"}
+
+
+def without_statistics(
+    ops: Sequence[Op], returned: Sequence[Value]
+) -> tuple[list[Op], list[Value], dict[Value, CalibratedQuantizedType]]:
+    """A region's ops and what it returns without statistics, and the ranges that these give values."""
+    known: dict[Value, Value] = {}
+    ranges: dict[Value, CalibratedQuantizedType] = {}
+    kept = []
+    for op in ops:
+        op.operands = [value and known.get(value, value) for value in op.operands]
+        if isinstance(op, Stats):
+            known[op.result] = op.arg
+            if (seen := range_of(op)) is not None:
+                ranges.setdefault(op.arg, seen)
+        else:
+            kept.append(op)
+    return kept, [known.get(value, value) for value in returned], ranges
 
 
 def joined(ops: Sequence[Op], kept: frozenset[Value]) -> list[Op]:
@@ -146,10 +176,15 @@ def _join(last: Op, op: Op) -> bool:
 
 
 def inner_types(
-    region: Region, ops: Sequence[Op], known: Mapping[Value, ElementType], same_scale: frozenset[str]
+    region: Region,
+    ops: Sequence[Op],
+    known: Mapping[Value, ElementType],
+    ranges: Mapping[Value, CalibratedQuantizedType],
+    same_scale: frozenset[str],
 ) -> dict[Value, ElementType]:
     """The quantized types of all values of reals: those of ports (`known`), else those of casts inside of the region,
-    else those on the other side of an op of one scale. `same_scale`: further ops of one scale, by name.
+    else those on the other side of an op of one scale, else those for the range that was seen, on the storage of the
+    first port. `same_scale`: further ops of one scale, by name.
 
     UnsupportedError names the first value whose type nothing tells.
     """
@@ -157,7 +192,7 @@ def inner_types(
     for op in ops:
         if isinstance(op, Qcast):
             types.setdefault(op.input, op.result.type.element)
-    while more := _spread(ops, types, same_scale):
+    while more := _spread(ops, types, same_scale) or _calibrated(ops, types, ranges):
         types |= more
     for op in ops:
         for value in op.results:
@@ -173,7 +208,7 @@ def _spread(
 ) -> dict[Value, ElementType]:
     """Types that follow from known ones, by ops of one scale and by casts."""
     for op in ops:
-        alike = isinstance(op, (Qcast, Dcast, Stats)) or op.short_name in same_scale
+        alike = is_statement(op) or op.short_name in same_scale
         if not alike and not (isinstance(op, Operator) and op.has(SameScale)):
             continue
         values = [value for value in op.tensors if is_real(value.type.element)]
@@ -181,6 +216,18 @@ def _spread(
         if kind is not None and (rest := {v: kind for v in values if v not in types}):
             return rest
     return {}
+
+
+def _calibrated(
+    ops: Sequence[Op], types: Mapping[Value, ElementType], ranges: Mapping[Value, CalibratedQuantizedType]
+) -> dict[Value, ElementType]:
+    """The type of the first value that has none, but a range."""
+    port = next((kind for kind in types.values() if isinstance(kind, UniformQuantizedType)), None)
+    value = next((v for op in ops for v in op.results if v in ranges and v not in types), None)
+    if port is None or value is None:
+        return {}
+    stored = AnyQuantizedType(port.storage, port.expressed, port.storage_min, port.storage_max)
+    return {value: parameters(Range.of(ranges[value]), stored, None)}
 
 
 @dataclass(frozen=True)
@@ -210,9 +257,16 @@ class QuantMaterialize(Pass):
 
 
 def of_tflite(module: Module) -> bool:
-    """Makes casts between reals and quantized values operators of TFLite. Returns whether there are any."""
+    """Makes casts between reals and quantized values operators of TFLite, and drops the bounds of constants, which
+    these are within and a file has no place for. Returns whether there are any."""
     modified = False
     for function in module.functions:
+        for value in function.values():
+            element = value.type.element
+            if value.is_constant and is_quantized(element) and is_narrowed(element):
+                low, high = element.storage.minimum, element.storage.maximum
+                value.type = value.type.with_element(replace(element, storage_min=low, storage_max=high))
+                modified = True
         for place, op in enumerate(function.ops):
             if isinstance(op, (Qcast, Dcast)):
                 kind = Quantize if isinstance(op, Qcast) else Dequantize
@@ -223,6 +277,7 @@ def of_tflite(module: Module) -> bool:
 
 def _function(module: Module, function: Function, kernels: Kernels | None) -> bool:
     replacements: dict[Value, Value] = {}
+    users = function.users()
     b = Emitter()
     modified = False
     for op in function.ops:
@@ -230,7 +285,12 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
         if isinstance(op, Rescale):
             b.location = op.location
             stored = b.emit(Quantize, [_stored(b, op.input, op.source)], op.input.type.with_element(op.target))
-            replacements[op.output] = b.emit(Dcast, [stored], op.input.type)
+            replacements[op.output] = named_as(op.output, b.emit(Dcast, [stored], op.input.type))
+        elif isinstance(op, POINTS) and (kind := _type_at(op, users)) is not None:
+            b.location = op.location
+            stored = _stored(b, op.operand(0), kind)
+            marked = b.op(op.name, [stored], [stored.type], op.attributes)
+            replacements[op.result] = named_as(op.result, b.emit(Dcast, [marked.result], op.result.type))
         elif not isinstance(op, Region):
             b.ops.append(op)
             continue
@@ -242,7 +302,30 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
     if modified:
         function.ops = b.ops
         replace_values(module, function, replacements)
+        _name_stored(function)
     return modified
+
+
+def _name_stored(function: Function) -> None:
+    """Gives the name of a real that nothing reads to the quantized value that stands for it."""
+    read = {value for op in walk(function.ops) for value in op.operands} | set(function.outputs)
+    for op in function.ops:
+        if isinstance(op, Dcast) and op.result not in read and not op.input.name:
+            op.input.name, op.result.name = op.result.name, ""
+
+
+def _type_at(point: Op, users: Mapping[Value, Sequence[Op]]) -> ElementType | None:
+    """The parameters that a value has at a point: its own, else those that all its users want; None if it stays real.
+    The point is then put on the quantized value."""
+    value = point.operand(0)
+    if value.producer is not None and is_dequantizing(value.producer):
+        return value.producer.operand(0).type.element
+    kinds = set[ElementType | None]()
+    for op in users.get(point.result, ()):
+        specs = op.input_specs if isinstance(op, Region) else [op.source] if isinstance(op, Rescale) else [None]
+        kinds |= {spec for spec, operand in zip(specs, op.operands, strict=False) if operand is point.result}
+    (kind,) = kinds if len(kinds) == 1 else (None,)
+    return kind if kind is not None and is_quantized(kind) else None
 
 
 def _is_kernel(region: Region, kernels: Kernels | None) -> bool:
@@ -263,9 +346,12 @@ def _stored(b: Emitter, value: Value, kind: ElementType) -> Value:
     """A value, quantized: the one that it was dequantized from, if that has the type."""
     if not is_quantized(kind):
         return value
-    if isinstance(value.producer, Dcast) and value.producer.input.type.element == kind:
-        return value.producer.input
-    real = real_constant(value.producer.input) if isinstance(value.producer, Dcast) else value
+    real: Value | None = value
+    if value.producer is not None and is_dequantizing(value.producer):
+        stored = value.producer.operand(0)
+        if stored.type.element == kind:
+            return stored
+        real = real_constant(stored)
     return (real and quantized_constant(real, kind)) or b.emit(Qcast, [value], value.type.with_element(kind))
 
 
@@ -294,13 +380,13 @@ class _Kernel:
             inner: _stored(self.b, value, spec)
             for inner, value, spec in zip(arguments, region.inputs, region.input_specs, strict=True)
         }
-        ops, returned = body(region, arguments)
+        ops, returned, ranges = without_statistics(*body(region, arguments))
         for value, spec in zip(returned, region.output_specs, strict=True):
             known.setdefault(value, spec)
         ops = joined(ops, frozenset(returned))
-        types = inner_types(region, ops, known, self.same_scale)
+        types = inner_types(region, ops, known, ranges, self.same_scale)
         for op in ops:
-            if isinstance(op, (Qcast, Dcast, Stats)):
+            if is_statement(op) and not isinstance(op, POINTS):
                 now[op.result] = now[op.operand(0)]
             else:
                 self._emit(op, now, types)
@@ -316,15 +402,13 @@ class _Kernel:
             for value in op.results
         ]
         emitted = self.b.op(op.name, operands, results, op.attributes, op.info)
+        for value, made in zip(op.results, emitted.results, strict=True):
+            made.name = value.name
         now |= zip(op.results, emitted.results, strict=True)
 
     def _real(self, value: Value, result: Value) -> Value:
         """A value dequantized, under the name of the region's result."""
-        if not value.type.quantized:
-            return value
-        real = self.b.emit(Dcast, [value], result.type)
-        real.name = result.name
-        return real
+        return named_as(result, self.b.emit(Dcast, [value], result.type) if value.type.quantized else value)
 
 
 # Biases.

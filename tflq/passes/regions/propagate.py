@@ -25,12 +25,11 @@ from pathlib import Path
 from typing import ClassVar, Final, Literal
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.quant.casts import Qcast
 from tflq.dialects.quant.regions import Region, Rescale
 from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import CalibratedQuantizedType, ElementType, ScalarType, is_quantized
-from tflq.passes.regions.coupling import COUPLED, Coupling, common, seen_through
+from tflq.passes.regions.coupling import COUPLED, Coupling, common
 from tflq.passes.regions.lookup import (
     ORIGINS,
     Match,
@@ -39,13 +38,23 @@ from tflq.passes.regions.lookup import (
     inline_calls,
     is_quantizable,
     lookup,
-    parameters,
     ports,
     regions_of,
     stored_as,
 )
 from tflq.passes.regions.materialize import fitted
-from tflq.passes.regions.tensor_constraints import constrain_by_file, stated_before, take_ranges
+from tflq.passes.regions.ranges import (
+    ACCUMULATED,
+    Range,
+    is_dequantizing,
+    is_quantizing,
+    other_sign,
+    parameters,
+    same_value,
+    stated_after,
+    stated_before,
+)
+from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
 from tflq.targets.constraints import quant_functions
 from tflq.targets.load import Kernels, load_kernels
 
@@ -103,8 +112,11 @@ class _Propagation:
         self.coupling = Coupling(functions)
         self.of_value: dict[Value, list[Port]] = {}
         self.made_at: dict[Value, Port] = {}
-        casts = (op for function in functions for op in reversed(function.ops) if isinstance(op, Qcast))
-        self.casts = {op.input: op.result.type.element for op in casts}
+        signatures = (signature for signatures in kernels.values() for signature in signatures)
+        slots = (slot for signature in signatures for side in signature.sides for slot in side)
+        self.listed = {port.storage for slot in slots for port in slot.ports if port.kinds}
+        self.users = {value: ops for function in functions for value, ops in function.users().items()}
+        self.returned = frozenset(value for function in functions for value in function.outputs)
 
     def run(self) -> bool:
         self._annotations()
@@ -131,19 +143,27 @@ class _Propagation:
                     origin = str(known[place])
                 if isinstance(spec, ScalarType):
                     spec = self._stated(port) or spec
-                self.types[port] = spec
+                self.types[port] = self._stored(spec)
                 self.origins[port] = origin if is_quantized(spec) else ""
                 self.of_value.setdefault(self.coupling.shared(port.value), []).append(port)
                 if port.is_output:
                     self.made_at[port.value] = port
 
+    def _stored(self, spec: ElementType) -> ElementType:
+        """Parameters on storage that the target has: of the other sign, if it lists none of theirs."""
+        if not is_quantized(spec) or spec.storage in self.listed or spec.storage.bits >= ACCUMULATED:
+            return spec
+        other = other_sign(spec)
+        return other if other.storage in self.listed else spec
+
     def _stated(self, port: Port) -> ElementType | None:
         """What casts and statistics say about the value of a port whose spec says nothing."""
         if not is_quantizable(port.spec):
             return None
-        if port.is_output:
-            return self.casts.get(port.value)
-        return stated_before(port.value)[1]
+        if not port.is_output:
+            return stated_before(port.value).spec
+        casts = (op.result.type.element for op in self.users.get(port.value, ()) if is_quantizing(op))
+        return next(casts, None) or stated_after(port.value, self.users, self.returned)[0]
 
     def _side(self, region: Region, is_output: bool) -> list[Port]:
         count = len(region.results) if is_output else len(region.operands)
@@ -164,7 +184,7 @@ class _Propagation:
     def _couple(self) -> None:
         """Gives what is said about one of several coupled values to the ports of all."""
         for points in self.coupling.points.values():
-            values = [seen_through(point.arg) for point in points]
+            values = [same_value(point.arg) for point in points]
             if len(values) < 2:
                 continue
             ports = self.of_value.get(self.coupling.shared(values[0]), [])
@@ -213,7 +233,11 @@ class _Propagation:
             for port, kind in zip(self._side(region, side), kinds, strict=True):
                 seen, stored = self.types[port], stored_as(kind, self.types[port])
                 if isinstance(seen, CalibratedQuantizedType) and stored is not None:
-                    self._set(port, parameters(seen, stored, kind.zero_point), "calibration")
+                    self._set(
+                        port,
+                        parameters(Range.of(seen, exact=port.value.is_constant), stored, kind.zero_point),
+                        "calibration",
+                    )
                     calibrated = True
         if calibrated:
             self._settle(region)
@@ -309,7 +333,7 @@ class _Propagation:
             ops.append(op)
         outputs = list(function.outputs)
         for place, value in enumerate(outputs):
-            output = self.made_at.get(seen_through(value))
+            output = self.made_at.get(same_value(value))
             if output is not None and output in self.overridden:
                 rescale = self._rescaled(value, self.types[output], self.overridden[output], output.region)
                 if rescale is not None:
@@ -324,19 +348,21 @@ class _Propagation:
         port; None if it has none."""
         port = self.made_at.get(value)
         if port is None and not is_quantized(value.type.element):
-            users = (p for p in self.of_value.get(self.coupling.shared(value), ()) if seen_through(p.value) is value)
+            users = (p for p in self.of_value.get(self.coupling.shared(value), ()) if same_value(p.value) is value)
             port = next(users, None)
         kind = value.type.element if port is None else self.types[port]
         return kind if is_quantized(kind) else None
 
     def _source(self, port: Port) -> ElementType | None:
         """The parameters that a value has when it comes to a port, if it is quantized before."""
-        value = seen_through(port.value)
+        value = same_value(port.value)
         if value in self.made_at:
             return self.types[self.made_at[value]]
         if isinstance(value.producer, Rescale):
             return value.producer.target
-        return stated_before(value)[1] or self.overridden.get(port)
+        if value.producer is not None and is_dequantizing(value.producer) and value.producer.operand(0).is_constant:
+            return None  # a constant is quantized for each
+        return stated_before(value).spec or self.overridden.get(port)
 
     def _rescaled(self, value: Value, source: ElementType | None, target: ElementType, op: Op) -> Op | None:
         if not is_quantized(target) or source is None or not is_quantized(source) or source == target:

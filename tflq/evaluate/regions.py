@@ -1,0 +1,22 @@
+"""Evaluators of fake quantization in the `quant` dialect."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.dialects.quant.regions import ConstFakeQuant, ConstFakeQuantPerAxis
+from tflq.evaluate.registry import evaluator
+from tflq.ir.types import f32
+from tflq.numerics.fake_quant import simulated
+
+
+@evaluator(ConstFakeQuant, ConstFakeQuantPerAxis)
+def _const_fake_quant(op: ConstFakeQuant | ConstFakeQuantPerAxis, x: np.ndarray) -> np.ndarray:
+    """As TensorFlow's ops, which take float32. With `is_signed` the steps are the same."""
+    if op.inputs.type.element != f32:
+        raise NotImplementedError(f"{op.name} of {op.inputs.type} has no evaluator")
+    low, high = np.asarray(op.min, np.float32), np.asarray(op.max, np.float32)
+    if isinstance(op, ConstFakeQuantPerAxis):
+        shape = [-1 if axis == op.axis else 1 for axis in range(x.ndim)]
+        low, high = low.reshape(shape), high.reshape(shape)
+    return simulated(x, low, high, op.num_bits, narrow_range=op.narrow_range)

@@ -1,0 +1,294 @@
+"""What is known of a value before a port: parameters or a range, as a model states them around it.
+
+Parameters are stated by casts (`quant.qcast` and `quant.dcast`, or QUANTIZE and DEQUANTIZE of a file) and by fake
+quantization; a range by statistics; all of these by element types. Parameters are preferred to a range. The points that
+`quant.stats_ref` and `quant.coupled_ref` mark state nothing, and are seen through: they stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from tflq.dialects.quant.casts import Dcast, Qcast
+from tflq.dialects.quant.regions import ConstFakeQuant, ConstFakeQuantPerAxis, CoupledRef, Stats, StatsRef
+from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
+from tflq.ir.core import Op, Value
+from tflq.ir.types import (
+    LEAST_WIDTH,
+    AnyQuantizedType,
+    CalibratedQuantizedType,
+    ElementType,
+    NoQuantizedType,
+    QuantizedType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    i8,
+    i16,
+    is_quantized,
+    ui8,
+    ui16,
+)
+from tflq.numerics.fake_quant import nudged
+
+# The ops that state something of a value.
+
+
+POINTS: Final = (StatsRef, CoupledRef)
+"""Ops that mark a point by a key. They are the identity, and no pass on regions deletes one."""
+
+
+def is_quantizing(op: Op | None) -> bool:
+    """Whether an op makes quantized numbers of reals."""
+    return isinstance(op, Qcast) or (isinstance(op, Quantize) and _is_float(op.input.type.element))
+
+
+def is_dequantizing(op: Op | None) -> bool:
+    """Whether an op makes reals of quantized numbers."""
+    return isinstance(op, Dcast) or (isinstance(op, Dequantize) and op.input.type.quantized)
+
+
+def is_statement(op: Op | None) -> bool:
+    """Whether an op is between kernels, not one: it casts, or says something of a value."""
+    statement = isinstance(op, (Stats, *POINTS)) or is_quantizing(op) or is_dequantizing(op)
+    return statement or (op is not None and faked_type(op) is not None)
+
+
+def faked_type(op: Op) -> QuantizedType | None:
+    """The parameters that a fake quantization of reals stands for; None for any other op, and if its attributes are no
+    range. Storage has 8 bits, or 16 for more than 8; it is signed but for a `quant` op that is not `is_signed`. Its
+    least integers are left out for fewer bits, and the least for a narrow range."""
+    if not isinstance(op, (FakeQuant, ConstFakeQuant, ConstFakeQuantPerAxis)):
+        return None
+    element = op.operand(0).type.element
+    if not isinstance(element, ScalarType) or not element.is_float:
+        return None
+    signed = isinstance(op, FakeQuant) or op.is_signed
+    axis = op.axis if isinstance(op, ConstFakeQuantPerAxis) else None
+    low, high = (np.asarray(end, np.float64) for end in (op.min, op.max))
+    try:
+        return faked(low, high, op.num_bits, narrow_range=op.narrow_range, signed=signed, axis=axis, expressed=element)
+    except ValueError:
+        return None
+
+
+def faked(
+    low: np.ndarray,
+    high: np.ndarray,
+    bits: int,
+    *,
+    narrow_range: bool,
+    signed: bool,
+    axis: int | None,
+    expressed: ScalarType,
+) -> QuantizedType:
+    """The parameters of fake quantization between bounds: one each, or one for each index of `axis`. ValueError if they
+    are no ranges, or there are not 2 to 16 bits. Ranges below `LEAST_WIDTH` are widened, as TensorFlow does it."""
+    storage = (i8 if signed else ui8) if bits <= i8.bits else (i16 if signed else ui16)
+    scale, zero, least, greatest = nudged(*widened(low, high), bits, narrow_range=narrow_range)
+    shift = 1 << (bits - 1) if signed else 0
+    ends = {"storage_min": least - shift, "storage_max": greatest - shift}
+    if axis is None:
+        return UniformQuantizedType.of(storage, float(scale), int(zero) - shift, expressed=expressed, **ends)
+    return UniformQuantizedPerAxisType.of(storage, axis, scale, zero - shift, expressed=expressed, **ends)
+
+
+def other_sign(kind: QuantizedType) -> QuantizedType:
+    """The same numbers on storage with the other sign: 128 less or more for 8 bits. A type as it is if its storage has
+    none of the other sign, or it has blocks."""
+    storage = _OTHER_SIGN.get(kind.storage)
+    if storage is None or isinstance(kind, UniformQuantizedSubChannelType):
+        return kind
+    shift = storage.minimum - kind.storage.minimum
+    moved = replace(kind, storage=storage, storage_min=kind.storage_min + shift, storage_max=kind.storage_max + shift)
+    if isinstance(moved, UniformQuantizedType):
+        return replace(moved, zero_point=moved.zero_point + shift)
+    return replace(moved, zero_points=moved.zero_points + shift)
+
+
+_OTHER_SIGN: Final = {i8: ui8, ui8: i8, i16: ui16, ui16: i16}
+
+
+def _is_float(element: ElementType) -> bool:
+    return isinstance(element, ScalarType) and element.is_float
+
+
+_CONSTRAINTS = (AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType)
+
+
+def made_plain(values: Iterable[Value]) -> dict[Value, ElementType]:
+    """Gives values whose element type only constrains them (any, calibrated, none) the type that it expresses. Returns
+    what they were."""
+    constraints: dict[Value, ElementType] = {}
+    for value in values:
+        element = value.type.element
+        if isinstance(element, _CONSTRAINTS) and element.expressed is not None:
+            constraints[value] = element
+            value.type = value.type.with_element(element.expressed)
+    return constraints
+
+
+# What is stated around a value.
+
+
+ACCUMULATED: Final = 32
+"""The bits of an accumulator, at least."""
+
+
+def same_value(value: Value) -> Value:
+    """What a value is before statistics and points, which are the identity."""
+    while isinstance(value.producer, (Stats, *POINTS)):
+        value = value.producer.operand(0)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What is stated of a value: `value` is what it is about, before the ops that only state it, and `spec` the
+    strongest of it; None if there is nothing."""
+
+    value: Value
+    spec: ElementType | None
+
+
+def _accumulates(value: Value) -> bool:
+    """Whether a quantized value is a constant to be added to an accumulator: its parameters follow from others."""
+    return value.is_constant and value.type.storage.bits >= ACCUMULATED
+
+
+def stated_before(value: Value) -> Stated:
+    """What is stated by the ops before a use."""
+    spec: ElementType | None = None
+    about, marked = value, False  # behind a mark a value is looked at, but has to stay
+    while (op := value.producer) is not None:
+        if isinstance(op, (Stats, *POINTS)):
+            if isinstance(op, Stats) and not is_quantized(op.arg.type.element):
+                spec = spec or range_of(op)
+            marked |= not isinstance(op, Stats) or op.axis is not None
+            value = op.operand(0)
+        elif spec is not None and is_quantized(spec):
+            break
+        elif (kind := faked_type(op)) is not None:
+            spec, value = kind, op.operand(0)
+        elif is_dequantizing(op) and not _accumulates(op.operand(0)):
+            spec = op.operand(0).type.element
+            cast = op.operand(0).producer
+            if cast is None or not is_quantizing(cast) or cast.operand(0).type != value.type:
+                break
+            value = cast.operand(0)
+        else:
+            break
+        about = about if marked else value
+    return Stated(about, spec)
+
+
+def stated_after(
+    value: Value, users: Mapping[Value, Sequence[Op]], returned: frozenset[Value]
+) -> tuple[ElementType | None, dict[Value, Value]]:
+    """The strongest that the ops after a value state, if every use of it is one; and the values that stand for it after
+    them, each with the value that it could be replaced by: this one, or the last that is marked."""
+    spec: ElementType | None = None
+    same: dict[Value, Value] = {}
+    marked = value
+    while value not in returned and (uses := users.get(value, ())):
+        if len(uses) == 1 and isinstance(op := uses[0], (Stats, *POINTS)):
+            stays = not isinstance(op, Stats) or op.axis is not None
+            spec = spec or (range_of(op) if isinstance(op, Stats) else None)
+            value = op.result
+            if stays:
+                marked = value
+            else:
+                same[value] = marked
+            continue
+        kinds = {op.result.type.element if is_quantizing(op) else faked_type(op) for op in uses}
+        (kind,) = kinds if len(kinds) == 1 else (None,)
+        if kind is None:
+            break
+        return kind, same | {v: marked for op in uses for v in _reals(op, users) if v.type == value.type}
+    return spec, same
+
+
+def _reals(op: Op, users: Mapping[Value, Sequence[Op]]) -> list[Value]:
+    """What a cast or a fake quantization makes of a value, as reals."""
+    if not is_quantizing(op):
+        return [op.result]
+    return [user.result for user in users.get(op.result, ()) if is_dequantizing(user)]
+
+
+def range_of(stats: Stats) -> CalibratedQuantizedType | None:
+    """The range of a whole tensor that statistics state; None if it is of quantized numbers."""
+    element = stats.arg.type.element
+    if not isinstance(element, ScalarType):
+        return None
+    low, high = np.asarray(stats.layer_stats, np.float64).tolist()
+    return CalibratedQuantizedType.of(element, low, high)
+
+
+# Ranges.
+
+
+def widened(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ranges that are wide enough: one of `LEAST_WIDTH` or less is widened to contain half of that on either side of 0,
+    as in TensorFlow Lite's converter, so that a tensor that is always 0 has a scale."""
+    narrow = high - low <= LEAST_WIDTH
+    half = LEAST_WIDTH / 2
+    return np.where(narrow, np.minimum(low, -half), low), np.where(narrow, np.maximum(high, half), high)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least and the greatest of a value, each of all elements, or [n] of each index of `axis`. `exact`: these are
+    all elements that there ever are, those of a constant."""
+
+    expressed: ScalarType
+    low: np.ndarray
+    high: np.ndarray
+    axis: int | None = None
+    exact: bool = False
+
+    @classmethod
+    def of(cls, seen: CalibratedQuantizedType, *, exact: bool = False) -> Range:
+        """A range of a whole tensor."""
+        return cls(seen.expressed, np.asarray(seen.minimum), np.asarray(seen.maximum), exact=exact)
+
+
+def parameters(seen: Range, stored: AnyQuantizedType, zero_point: int | None) -> QuantizedType:
+    """The parameters for a range, on a storage type; `zero_point`: the one that the kernel asks for.
+
+    The range is widened to contain 0, and to `LEAST_WIDTH`; one that is exact only if there is nothing but 0, since
+    weights of a channel may well be small. scale = (max - min) / (qmax - qmin) in f64, rounded to the expressed type;
+    zero point = round half even(qmin - min / scale), clamped. Where the zero point is given, the scale is the least
+    that reaches both ends. No scale is below the smallest normal float32.
+    """
+    low, high = np.minimum(seen.low, 0.0), np.maximum(seen.high, 0.0)
+    wide = widened(low, high)
+    low, high = (np.where(high > low, end, w) for end, w in zip((low, high), wide, strict=True)) if seen.exact else wide
+    qmin, qmax = stored.storage_min, stored.storage_max
+    if zero_point is None:
+        scale = (high - low) / (qmax - qmin)
+    else:
+        reach = [abs(end / (q - zero_point)) for end, q in ((low, qmin), (high, qmax)) if q != zero_point]
+        scale = np.maximum.reduce(reach)
+    scale = np.maximum(scale, np.finfo(np.float32).tiny)
+    made = _uniform(stored, seen, scale, zero_point or 0)
+    if zero_point is not None:
+        return made
+    rounded = np.asarray(made.scale if isinstance(made, UniformQuantizedType) else made.scales, np.float64)
+    return _uniform(stored, seen, scale, np.clip(np.rint(qmin - low / rounded), qmin, qmax).astype(np.int64))
+
+
+def _uniform(
+    stored: AnyQuantizedType, seen: Range, scale: np.ndarray, zero_point: np.ndarray | int
+) -> UniformQuantizedType | UniformQuantizedPerAxisType:
+    ends = {"storage_min": stored.storage_min, "storage_max": stored.storage_max}
+    if seen.axis is None:
+        scale_, zero = float(scale), int(zero_point)
+        return UniformQuantizedType.of(stored.storage, scale_, zero, expressed=seen.expressed, **ends)
+    return UniformQuantizedPerAxisType.of(
+        stored.storage, seen.axis, scale, zero_point, expressed=seen.expressed, **ends
+    )
