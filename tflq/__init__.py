@@ -8,6 +8,7 @@ tflq.inspect(source)                         what a model holds, and what a conv
 tflq.reduce(source)                          the smallest part of a model whose conversion fails
 tflq.bisect(source)                          the pass of a conversion that first changed a result
 tflq.calibrate(source, data)                 the ranges of a model's values on samples
+tflq.quantize(source, destination)           a float network as one of quantized operators
 tflq.run_sweep(sources, folder)              convert and verify many models, each in a process of its own
 
 Threads may call convert, read, write and verify at the same time, each with a source and a destination of its own: the
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from tflq.inspection import Inspection, inspect
     from tflq.ir.core import Module
     from tflq.legalize.rule import NotApplicable, RuleBuilder
+    from tflq.quantization.quantizing import quantize
+    from tflq.quantization.report import Quantization, QuantizedRow
     from tflq.reduction import Reduction, reduce
     from tflq.report import Report, Row
     from tflq.sweep.sweeping import run_sweep
@@ -65,6 +68,8 @@ _HOME = {
     "Module": "tflq.ir.core",
     "NotApplicable": "tflq.legalize.rule",
     "OptionError": "tflq.errors",
+    "Quantization": "tflq.quantization.report",
+    "QuantizedRow": "tflq.quantization.report",
     "Reason": "tflq.errors",
     "Reduction": "tflq.reduction",
     "Report": "tflq.report",
@@ -80,6 +85,7 @@ _HOME = {
     "calibrate": "tflq.calibration.calibrating",
     "convert": "tflq.conversion",
     "inspect": "tflq.inspection",
+    "quantize": "tflq.quantization.quantizing",
     "read": "tflq.formats",
     "reduce": "tflq.reduction",
     "run_sweep": "tflq.sweep.sweeping",
@@ -101,6 +107,8 @@ __all__ = [
     "Module",
     "NotApplicable",
     "OptionError",
+    "Quantization",
+    "QuantizedRow",
     "Reason",
     "Reduction",
     "Report",
@@ -117,6 +125,7 @@ __all__ = [
     "calibrate",
     "convert",
     "inspect",
+    "quantize",
     "read",
     "reduce",
     "run_sweep",

@@ -6,7 +6,7 @@ a `quant.stats_ref` is put behind the value in the model itself, whose computati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
@@ -15,7 +15,7 @@ from tflq.analysis.statistics import keys_of
 from tflq.contract import Pass, PassResult
 from tflq.dialects.quant.regions import StatsRef
 from tflq.ir.core import Function, Module, Op, Value, walk
-from tflq.ir.rewriting import copied
+from tflq.ir.rewriting import copied, put_behind
 from tflq.ir.types import is_quantized
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.lookup import is_quantizable, lookup, ports, regions_of
@@ -47,7 +47,7 @@ class QuantInstrument(Pass):
         ops = (op for function in module.functions for op in walk(function.ops))
         taken = {op.stats_key for op in ops if isinstance(op, StatsRef)}
         for function, values in lacking.items():
-            _observe(module, function, keys_of(function, values, taken))
+            put_behind(module, function, {v: _point(v, key) for v, key in keys_of(function, values, taken).items()})
         return PassResult(module, bool(lacking))
 
 
@@ -98,17 +98,7 @@ def _open(function: Function, kernels: Kernels) -> Iterator[Value]:
                 yield port.value
 
 
-def _observe(module: Module, function: Function, keys: Mapping[Value, str]) -> None:
-    """Puts points behind values, by their keys; all that used a value uses its point."""
-    behind = {value: Value(value.type) for value in keys}
-    function.replace(behind)
-    module.signatures = module.signatures and [signature.with_outputs(behind) for signature in module.signatures]
-    points: dict[Op | None, list[Op]] = {}
-    for value, result in behind.items():
-        at = None if value.producer is None else value.producer.location
-        point = Op(StatsRef.op_name, [value], [result], {"statsKey": keys[value]}, at)
-        points.setdefault(value.producer, []).append(point)
-    ops = points.get(None, [])
-    for op in function.ops:
-        ops += [op, *points.get(op, ())]
-    function.ops = ops
+def _point(value: Value, key: str) -> Op:
+    """A point that observes a value."""
+    at = None if value.producer is None else value.producer.location
+    return Op(StatsRef.op_name, [value], [Value(value.type)], {"statsKey": key}, at)
