@@ -42,7 +42,7 @@ _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
 
 def load_target(target: str | os.PathLike[str] | None = None) -> Target:
-    """ "integer" (the default), "kernels", one of `SCHEMES`, or a path to a file. OptionError for anything else, and for
+    """ "integer" (the default), "kernels", one of `SCHEMES`, or a path to a file. OptionError for all else, and for
     targets of TOSA files; FileError if it cannot be read."""
     if target in (None, "integer"):
         return INTEGER

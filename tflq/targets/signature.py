@@ -86,6 +86,12 @@ class Port:
         """Whether it asks more of a quantized tensor than its kind."""
         return self.axis is not None or self.zero_point is not None or self.low is not None
 
+    @property
+    def wants_axis(self) -> bool:
+        """Whether it takes one scale per index of an axis, and no single one."""
+        kinds = self.kinds or ()
+        return UniformQuantizedPerAxisType in kinds and UniformQuantizedType not in kinds
+
     def takes(self, value: Value) -> bool:
         """Whether a tensor of a kind that fits does so itself."""
         element = value.type.element

@@ -135,6 +135,8 @@ def stored_as(kind: Kind, spec: ElementType) -> AnyQuantizedType | None:
 
 ORIGINS = "tflq.origins"
 """The attribute of a region that says where the parameters of each port come from, inputs first."""
+CONSTANT = "constant"
+"""The origin of parameters for the elements of a constant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Greedy, with a work-list over the regions in topological order. A port takes the
     fixed_scale   the parameters that the kernel demands
     calibration   those for the range that was seen, on the kernel's storage
     neighbour     those of its value, or of the other ports by the kernel's constraint
+    constant      those for the elements of a constant
     coupled       what is said of a value that `quant.coupled_ref` couples with its own
 
 A kernel's constraint always holds. Where a value has other parameters than a consumer's port, a `quant.rescale` stands
@@ -19,18 +20,20 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.quant.regions import Region, Rescale
+from tflq.dialects.quant.regions import Region, Rescale, Stats
 from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import remove_unneeded
 from tflq.ir.types import CalibratedQuantizedType, ElementType, ScalarType, is_quantized
 from tflq.passes.regions.coupling import COUPLED, Coupling, common
 from tflq.passes.regions.lookup import (
+    CONSTANT,
     ORIGINS,
     Match,
     Port,
@@ -43,13 +46,18 @@ from tflq.passes.regions.lookup import (
     stored_as,
 )
 from tflq.passes.regions.materialize import fitted
+from tflq.passes.regions.one_scale import OneRange
 from tflq.passes.regions.ranges import (
     ACCUMULATED,
+    POINTS,
     Range,
+    constant_range,
     is_dequantizing,
     is_quantizing,
     other_sign,
     parameters,
+    range_of,
+    ranges_along,
     same_value,
     stated_after,
     stated_before,
@@ -57,6 +65,7 @@ from tflq.passes.regions.ranges import (
 from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
 from tflq.targets.constraints import quant_functions
 from tflq.targets.load import Kernels, load_kernels
+from tflq.targets.signature import Port as Kind
 
 ACCUMULATES: Final = "multiplier_accumulator_scale"
 """The constraint whose third input has the product of the scales of the first two."""
@@ -89,6 +98,7 @@ class QuantPropagate(Pass):
             module.signatures = module.signatures and [
                 s.with_outputs(returned) if module.functions[s.function] is function else s for s in module.signatures
             ]
+        modified |= modified and remove_unneeded(module, lambda op: isinstance(op, Stats))
         return PassResult(module, modified)
 
 
@@ -123,9 +133,8 @@ class _Propagation:
         self._couple()
         for region in self.order:
             self._settle(region)
-        for region in self.order:
-            self._calibrate(region)
-        self._neighbours()
+        self._calibrations()
+        self._constants()
         for region in self.order:
             self._fit_bias(region)
         self.coupling.check(self._type_of)
@@ -213,10 +222,16 @@ class _Propagation:
                 for both in zip(sides, kinds, strict=True)
             ]
             updated = function(*views, *numbers)
-            for side, view, places in zip(sides, views, updated, strict=True):
-                for place in places:
-                    self._set(side[place], view[place], name)
-                    changed.append(side[place])
+            given = {
+                side[place]: view[place]
+                for side, view, places in zip(sides, views, updated, strict=True)
+                for place in places
+            }
+            if given and self._match(region, given) is None:
+                continue  # the target has no such kernel
+            for port, kind in given.items():
+                self._set(port, kind, name)
+            changed += given
         return changed
 
     def _view(self, port: Port, kind: object) -> ElementType:
@@ -224,23 +239,69 @@ class _Propagation:
         spec = self.types[port]
         return spec if is_quantized(spec) else stored_as(kind, spec) or spec  # type: ignore[arg-type]
 
-    def _calibrate(self, region: Region) -> None:
+    def _calibrations(self) -> None:
+        """Gives ports the parameters for their ranges, but those whose ranges yield to others: these take their own
+        only if nothing else came to them."""
+        yielding = OneRange(self.order, self.types, lambda r: self._match(r, {}), self._same, self._is_free).yielding
+        for held in (yielding, frozenset[Port]()):
+            for region in self.order:
+                self._calibrate(region, held)
+            self._neighbours()
+
+    def _calibrate(self, region: Region, held: Set[Port]) -> None:
         match = self._match(region, {})
-        if match is None:
-            return
-        calibrated = False
-        for side, kinds in ((False, match.inputs), (True, match.outputs)):
-            for port, kind in zip(self._side(region, side), kinds, strict=True):
-                seen, stored = self.types[port], stored_as(kind, self.types[port])
-                if isinstance(seen, CalibratedQuantizedType) and stored is not None:
-                    self._set(
-                        port,
-                        parameters(Range.of(seen, exact=port.value.is_constant), stored, kind.zero_point),
-                        "calibration",
-                    )
-                    calibrated = True
-        if calibrated:
+        kinds = (*match.inputs, *match.outputs) if match else ()
+        given = {}
+        for port, kind in zip(ports(region), kinds, strict=False):
+            if port not in held and (seen := self._range(port, kind)) is not None:
+                given[port] = self._parameters(port, kind, seen)
+        for port, made in given.items():
+            self._set(port, made, "calibration")
+        if given:
             self._settle(region)
+
+    def _range(self, port: Port, kind: Kind) -> Range | None:
+        """The range of a port, as its kernel asks for it: of the whole tensor, or along an axis."""
+        spec = self.types[port]
+        if not isinstance(spec, CalibratedQuantizedType) or not kind.kinds:
+            return None
+        seen = Range.of(spec, exact=same_value(port.value).is_constant)
+        if not kind.wants_axis:
+            return seen
+        found = ranges_along(port.value, self.users if port.is_output else None)
+        known = [along for stats, along in found if range_of(stats) == spec]
+        axis = next((along.axis for along in known), 0) if kind.axis is None else kind.axis
+        shape = port.value.type.shape
+        size = shape[axis] if shape is not None and axis is not None and axis < len(shape) else None
+        whole = None if size is None or axis is None else seen.along(axis, size)
+        return next((along for along in known if along.axis == axis), whole)
+
+    def _parameters(self, port: Port, kind: Kind, seen: Range) -> ElementType:
+        """The parameters for a range at a port; the type that it has if the port stays real."""
+        stored = stored_as(kind, self.types[port])
+        return self.types[port] if stored is None else parameters(seen, stored, kind.zero_point)
+
+    def _constants(self) -> None:
+        """Gives constants the parameters for their own elements, unless other ports would follow them: what was seen of
+        activations decides for these."""
+        for region in self.order:
+            match = self._match(region, {})
+            for port, kind in zip(self._side(region, False), match.inputs if match else (), strict=False):
+                accumulates = kind.storage is not None and kind.storage.bits >= ACCUMULATED
+                if not self._is_open(port) or not kind.kinds or accumulates:
+                    continue
+                axis = (kind.axis or 0) if kind.wants_axis else None
+                if (seen := constant_range(port.value, axis)) is not None:
+                    self._take_constant(port, self._parameters(port, kind, seen))
+        self._neighbours()
+
+    def _take_constant(self, port: Port, kind: ElementType) -> None:
+        """Gives a constant its parameters, if the kernel then gives none to ports that are not constant."""
+        before = {p: (self.types[p], self.origins[p]) for p in ports(port.region)}
+        self._set(port, kind, CONSTANT)
+        if any(not same_value(p.value).is_constant for p in self._settle(port.region)):
+            for p, (spec, origin) in before.items():
+                self.types[p], self.origins[p] = spec, origin
 
     def _neighbours(self) -> None:
         waiting = list(range(len(self.order)))
@@ -250,7 +311,7 @@ class _Propagation:
             queued.discard(place)
             changed = self._visit(self.order[place])
             for port in changed:
-                for other in self.of_value[self.coupling.shared(port.value)]:
+                for other in self._same(port):
                     index = self.place[other.region]
                     if index not in queued and other.region is not port.region and self._is_open(other):
                         queued.add(index)
@@ -274,10 +335,20 @@ class _Propagation:
                 changed.append(port)
         return changed + self._settle(region)
 
+    def _same(self, port: Port) -> list[Port]:
+        """The ports of a port's value, and of those that are coupled with it."""
+        return self.of_value[self.coupling.shared(port.value)]
+
+    def _is_free(self, value: Value) -> bool:
+        """Whether only regions use a value."""
+        uses = self.users.get(value, ())
+        marks = [op for op in uses if isinstance(op, (Stats, *POINTS))]
+        others = (isinstance(op, Region) for op in uses if op not in marks)
+        return value not in self.returned and all(others) and all(self._is_free(op.result) for op in marks)
+
     def _of_value(self, port: Port) -> ElementType | None:
         """The parameters that other ports give a port's value: those of the producer, or of the first consumer."""
-        of_value = self.of_value[self.coupling.shared(port.value)]
-        others = [p for p in of_value if p != port and is_quantized(self.types[p])]
+        others = [p for p in self._same(port) if p != port and is_quantized(self.types[p])]
         if not others:
             return None
         first = min(others, key=lambda p: (not p.is_output, self.place[p.region], p.index))
@@ -325,6 +396,7 @@ class _Propagation:
         for op in function.ops:
             if isinstance(op, Region):
                 for port in self._side(op, False):
+                    self._drop_statistics(port)
                     rescale = self._rescaled(port.value, self._source(port), self.types[port], op)
                     if rescale is not None:
                         ops.append(rescale)
@@ -342,6 +414,14 @@ class _Propagation:
                     modified = True
         function.ops, function.outputs = ops, outputs
         return modified
+
+    def _drop_statistics(self, port: Port) -> None:
+        """Takes a port that has parameters before statistics of its value, which say no more."""
+        value = port.value
+        while is_quantized(self.types[port]) and isinstance(value.producer, Stats):
+            value = value.producer.arg
+        operands = port.region.operands
+        port.region.operands = [*operands[: port.index], value, *operands[port.index + 1 :]]
 
     def _type_of(self, value: Value) -> ElementType | None:
         """The parameters that a value has: those of the port that makes it, else of its type, else of its first user's

@@ -35,6 +35,7 @@ from tflq.ir.types import (
     ui16,
 )
 from tflq.numerics.fake_quant import nudged
+from tflq.passes.regions.lookup import real_constant
 
 # The ops that state something of a value.
 
@@ -255,6 +256,48 @@ class Range:
     def of(cls, seen: CalibratedQuantizedType, *, exact: bool = False) -> Range:
         """A range of a whole tensor."""
         return cls(seen.expressed, np.asarray(seen.minimum), np.asarray(seen.maximum), exact=exact)
+
+    def along(self, axis: int, size: int) -> Range:
+        """The range of each index of an axis: all have the same."""
+        low, high = (np.full(size, end) for end in (self.low, self.high))
+        return replace(self, low=low, high=high, axis=axis)
+
+
+def ranges_along(value: Value, users: Mapping[Value, Sequence[Op]] | None = None) -> list[tuple[Stats, Range]]:
+    """The statistics of an axis that stand before a value is used, the last first, and behind it if `users` are given,
+    with the ranges that they state."""
+    found: list[Op] = []
+    before = value
+    while isinstance(before.producer, (Stats, *POINTS)):
+        found.append(before.producer)
+        before = before.producer.operand(0)
+    while users is not None and len(uses := users.get(value, ())) == 1 and isinstance(uses[0], (Stats, *POINTS)):
+        found.append(uses[0])
+        value = uses[0].result
+    exact = before.is_constant
+    return [(op, _along(op, exact=exact)) for op in found if isinstance(op, Stats) and op.axis is not None]
+
+
+def _along(stats: Stats, *, exact: bool) -> Range:
+    assert stats.axis_stats is not None
+    low, high = np.asarray(stats.axis_stats, np.float64).T
+    return Range(stats.arg.type.storage, low, high, stats.axis, exact)
+
+
+def constant_range(value: Value, axis: int | None) -> Range | None:
+    """The range of the elements of a constant, whole or along an axis; None for other values, and if an element is not
+    finite."""
+    value = same_value(value)
+    expressed = value.type.element
+    if value.producer is not None and is_dequantizing(value.producer):
+        value = real_constant(value.producer.operand(0)) or value
+    if not value.is_constant or not _is_float(expressed) or value.array.dtype.kind != "f" or not value.array.size:
+        return None
+    array = value.array.astype(np.float64)
+    if not np.isfinite(array).all() or (axis is not None and axis >= array.ndim):
+        return None
+    others = tuple(i for i in range(array.ndim) if i != axis)
+    return Range(value.type.storage, array.min(others), array.max(others), axis, exact=True)
 
 
 def parameters(seen: Range, stored: AnyQuantizedType, zero_point: int | None) -> QuantizedType:
