@@ -92,10 +92,19 @@ def quantize(
             what = f"scheme '{scheme}' is of weights alone"
             raise OptionError(Reason(what, value=scheme, remedy="leave out statistics, target and io, or take int8"))
         rows = quantize_weights(module, scheme, keep_float)
+    _forget(module)
     result = Quantization(module, tuple(rows), scheme, os.path.getsize(source))
     if destination is not None:
         write(module, destination)
     return result
+
+
+def _forget(module: Module) -> None:
+    """Drops what a writer would keep of the source and nothing uses any more."""
+    for function in module.functions:
+        used = set(function.values())
+        function.tensors = [value for value in function.tensors if value in used or not value.is_constant]
+    module.buffers, module.operator_codes = [], []
 
 
 def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None) -> Statistics:

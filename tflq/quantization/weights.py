@@ -40,8 +40,6 @@ def quantize_weights(module: Module, scheme: str, keep_float: Sequence[str]) -> 
             kept = any(fit(value.name) for fit in fits for value in op.results if value.name)
             rows.append(work.quantize(op) if not kept else _row(op, why="it was to stay float"))
         function.ops = work.ops
-        read = {value for op in work.ops for value in op.operands}
-        function.tensors = [value for value in function.tensors if not value.is_constant or value in read]
     return rows
 
 
