@@ -28,10 +28,23 @@ from tflq.ir.types import (
     ElementType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
+    element_storage,
     is_narrowed,
     is_quantized,
 )
-from tflq.passes.regions.lookup import is_quantizable, is_real, lookup, ports, quantized_constant, real_constant
+from tflq.logs import WARNING, log
+from tflq.passes.regions.lookup import (
+    CONSTANT,
+    ORIGINS,
+    Fallbacks,
+    is_quantizable,
+    is_real,
+    lacks,
+    ports,
+    quantized_constant,
+    real_constant,
+    report,
+)
 from tflq.passes.regions.ranges import POINTS, Range, is_dequantizing, is_statement, parameters, range_of
 from tflq.targets.load import Kernels, load_kernels
 
@@ -237,7 +250,8 @@ class QuantMaterialize(Pass):
     A region whose ports all have parameters becomes its ops on quantized tensors, between casts; constants are
     quantized. Biases and activations become part of the op before. Tensors between several ops take the parameters of
     casts inside, else those of a port, by an op of one scale. A region without parameters becomes its ops again; one
-    that lacks some, or for which the target lists no kernel, its ops between casts. A `quant.rescale` becomes a
+    that lacks some, or for which the target lists no kernel, its ops between casts: a warning, and `Fallbacks` in the
+    module's record, say why. A `quant.rescale` becomes a
     `tfl.quantize`. `casts=tfl` makes all casts operators of TFLite, as files need them. UnsupportedError names a tensor
     inside of a region if nothing says how it is quantized.
     """
@@ -248,12 +262,22 @@ class QuantMaterialize(Pass):
 
     def run(self, module: Module) -> PassResult:
         kernels = load_kernels(self.target) if self.target else None
+        if kernels is not None:
+            _report(module, kernels)
         modified = False
         for function in module.functions:
             modified |= _function(module, function, kernels)
         if self.casts == "tfl":
             modified |= of_tflite(module)
         return PassResult(module, modified)
+
+
+def _report(module: Module, kernels: Kernels) -> None:
+    """Notes, and warns, which regions become no quantized kernels."""
+    rows = [row for row in report(module, kernels) if row.lacks]
+    module.record.note(Fallbacks(rows))
+    for row in rows:
+        log(WARNING, "kernel '%s' stays in floats: %s: %s", row.kernel, row.port, row.lacks)
 
 
 def of_tflite(module: Module) -> bool:
@@ -297,6 +321,7 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
         elif _is_kernel(op, kernels):
             replacements |= _Kernel(op, b, kernels or {}).results()
         else:
+            _keep_constants(op)
             replacements |= inlined(op, b)
         modified = True
     if modified:
@@ -312,6 +337,13 @@ def _name_stored(function: Function) -> None:
     for op in function.ops:
         if isinstance(op, Dcast) and op.result not in read and not op.input.name:
             op.input.name, op.result.name = op.result.name, ""
+
+
+def _keep_constants(region: Region) -> None:
+    """Leaves constants of a kernel in floats as they are, if they have parameters only for their own elements."""
+    for port, origin in zip(ports(region), region.attributes.get(ORIGINS) or (), strict=False):
+        if origin == CONSTANT:
+            port.set(port.value.type.element)
 
 
 def _type_at(point: Op, users: Mapping[Value, Sequence[Op]]) -> ElementType | None:
@@ -335,11 +367,7 @@ def _is_kernel(region: Region, kernels: Kernels | None) -> bool:
         return False
     if kernels is None:
         return all(is_quantized(spec) or not is_quantizable(spec) for spec in specs)
-    match = lookup(kernels, region, region.input_specs, region.output_specs)
-    if match is None:
-        return False
-    kinds = (*match.inputs, *match.outputs)
-    return all(is_quantized(s) or not is_quantizable(s) or not k.kinds for s, k in zip(specs, kinds, strict=True))
+    return not lacks(kernels, region)
 
 
 def _stored(b: Emitter, value: Value, kind: ElementType) -> Value:
@@ -414,17 +442,18 @@ class _Kernel:
 # Biases.
 
 
-_LARGEST: Final = (2**31 - 1) // 2
+_LARGEST: Final = {32: (2**31 - 1) // 2, 64: 2**46}
+"""Of a stored bias, by its bits: half of what an accumulator holds, and what the kernels' multiplier takes of int64."""
 
 
 def fitted(
     x: ElementType, weights: ElementType, bias: ElementType, values: np.ndarray
 ) -> tuple[ElementType, ElementType] | None:
-    """Wider scales of weights and bias, of 8 and 32 bits, under which a constant bias fits its storage, with room for
-    the accumulator; None if they are wide enough, or of other types.
+    """Wider scales of weights of 8 bits and of a constant bias, of 32 bits or of 64 for 16 bits of input, under which
+    the bias fits its storage, with room for the accumulator; None if they are wide enough, or of other types.
 
-    If a bias would exceed half of the largest integer under its scale, the product of the two others, its scale becomes
-    |b| / half of the largest, and that of the weights follows: scale of the bias / scale of the input. `values`: the
+    If a bias would exceed half of the largest int32, or 2^46, under its scale, the product of the two others, its scale
+    becomes |b| / that, and that of the weights follows: scale of the bias / scale of the input. `values`: the
     bias, one real for each scale, or any number for a single one. Source: TensorFlow Lite's quantization driver,
     SetBiasParamsWithAdjustments.
     """
@@ -432,8 +461,10 @@ def fitted(
         bias, (UniformQuantizedType, UniformQuantizedPerAxisType)
     ):
         return None
-    if type(weights) is not type(bias) or (x.storage.bits, weights.storage.bits, bias.storage.bits) != (8, 8, 32):
+    bits = x.storage.bits, element_storage(weights).bits, bias.storage.bits
+    if type(weights) is not type(bias) or bits not in ((8, 8, 32), (16, 8, 64)):
         return None
+    most = _LARGEST[bias.storage.bits]
     largest = np.abs(values.reshape(-1).astype(np.float64))
     if isinstance(bias, UniformQuantizedType):
         largest = largest.max(initial=0.0, keepdims=True)
@@ -443,10 +474,10 @@ def fitted(
     )
     if before.shape != largest.shape or before.shape != others.shape or not np.isfinite(largest).all() or not x.scale:
         return None
-    wide = largest > before * _LARGEST
+    wide = largest > before * most
     if not wide.any():
         return None
-    scales = np.where(wide, largest / _LARGEST, before)
+    scales = np.where(wide, largest / most, before)
     return _scaled(weights, np.where(wide, scales / x.scale, others)), _scaled(bias, scales)
 
 

@@ -360,12 +360,13 @@ class _Propagation:
         match = self._match(region, {})
         names = [name for name, _ in match.signature.constraints] if match else []
         ports = self._side(region, False)
-        if ACCUMULATES not in names or len(ports) < 3 or not all(port.value.is_constant for port in ports[1:3]):
+        constants = [same_value(port.value) for port in ports[1:3]]
+        if ACCUMULATES not in names or len(ports) < 3 or not all(value.is_constant for value in constants):
             return
         if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != ACCUMULATES:
             return
         x, weights, bias = (self.types[port] for port in ports[:3])
-        for port, kind in zip(ports[1:3], fitted(x, weights, bias, ports[2].value.array) or (), strict=False):
+        for port, kind in zip(ports[1:3], fitted(x, weights, bias, constants[1].array) or (), strict=False):
             self._set(port, kind, ACCUMULATES)
 
     # --- results
