@@ -69,7 +69,7 @@ def run(
     """
     import tflq
 
-    images = _images(mean, scale)
+    images = images_of(mean, scale)
     with output.progress(f"calibrating {model}", silent=as_json, total=0) as show:
         calibration = tflq.calibrate(
             model,
@@ -99,7 +99,8 @@ def merge(files: tuple[Path, ...], destination: Path, *, force: bool, as_json: b
     _print(Calibration(merged), destination, as_json=as_json)
 
 
-def _images(mean: str | None, scale: str | None) -> Images | None:
+def images_of(mean: str | None, scale: str | None) -> Images | None:
+    """How images become inputs, as the options say it; None without them."""
     from tflq.calibration.data import Images
     from tflq.errors import OptionError, Reason
 

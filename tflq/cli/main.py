@@ -40,7 +40,10 @@ from tflq.light import dataclass
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Convert": {"convert": "Lower a model, or many, and write the result."},
-    "Quantize": {"calibrate": "Run a model on samples, and keep the ranges of its values."},
+    "Quantize": {
+        "quantize": "Make a float network one of quantized operators.",
+        "calibrate": "Run a model on samples, and keep the ranges of its values.",
+    },
     "Look": {
         "inspect": "Show what a model holds, and what a conversion would do.",
         "ops": "Show what becomes of each operator, on each signature.",
@@ -64,6 +67,10 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the same models again and again: proven once", "tflq convert models/*.tflite -o converted --cache proofs"),
         ("what each pass does, and takes", "tflq convert model.tflite out.tflite --dump-ir passes --timings"),
         ("many models, in four processes", "tflq convert models/*.tflite -o converted --workers 4"),
+    ),
+    "quantize": (
+        ("8 bits, calibrated with samples", "tflq quantize float.tflite int8.tflite --calibration samples.npz"),
+        ("only the weights", "tflq quantize float.tflite small.tflite --scheme weight-only"),
     ),
     "calibrate": (
         ("the ranges of all tensors", "tflq calibrate float.tflite samples.npz -o statistics.json"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -15,11 +16,12 @@ from tflq.calibration.calibrating import calibrate
 from tflq.calibration.data import Images
 from tflq.dialects.quant.regions import Stats
 from tflq.errors import OptionError, Reason, check_choice, check_flags
-from tflq.files import check_outputs
+from tflq.files import check_outputs, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.rewriting import put_behind
 from tflq.ir.types import f32
+from tflq.legalize.annotations import drop_annotations
 from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.materialize import QuantMaterialize
@@ -59,7 +61,8 @@ def quantize(
             weights of 8 bits, activations quantized as the network runs. "weight-only": weights of 8 bits,
             dequantized before use. "float16": weights as float16.
         statistics: What calibration saw, for "int8" and "int16x8": a file of `tflq calibrate`, or its result.
-        calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them.
+        calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them. The signal-to-noise ratio of the
+            outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
         images: How images among them become inputs.
         range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse".
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
@@ -88,15 +91,28 @@ def quantize(
         _state_ranges(module, seen, method, STATIC[scheme])
         rows = _static(module, str(target or scheme), keep_float, io)
     else:
-        if not (statistics is calibration is target is None) or io != "float":
+        if statistics is not None or target is not None or io != "float":
             what = f"scheme '{scheme}' is of weights alone"
             raise OptionError(Reason(what, value=scheme, remedy="leave out statistics, target and io, or take int8"))
         rows = quantize_weights(module, scheme, keep_float)
     _forget(module)
-    result = Quantization(module, tuple(rows), scheme, os.path.getsize(source))
+    data = write(module)
+    decibels = None
+    if calibration is not None and not isinstance(calibration, Iterator):
+        decibels = _decibels(source, data, calibration, images)
     if destination is not None:
-        write(module, destination)
-    return result
+        replace_file(destination, [data], force=force)
+    return Quantization(module, tuple(rows), scheme, os.path.getsize(source), len(data), decibels)
+
+
+def _decibels(source: str | os.PathLike[str], data: bytes, samples: Any, images: Images | None) -> float:
+    """The signal-to-noise ratio of a result on samples."""
+    from tflq.quantization.fidelity import signal_to_noise
+
+    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        path = os.path.join(folder, "quantized.tflite")
+        replace_file(path, [data])
+        return signal_to_noise(source, path, samples, images=images)
 
 
 def _forget(module: Module) -> None:
@@ -154,6 +170,7 @@ def _static(module: Module, target: str, keep_float: Sequence[str], io: Edges) -
     QuantPropagate(target).run(module)
     rows = rows_of(module, target)
     QuantMaterialize(target, "tfl").run(module)
+    drop_annotations(module)
     Canonicalize().run(module)
     DeadCodeElimination().run(module)
     store_edges(module, list(dict.fromkeys(entries)), io)

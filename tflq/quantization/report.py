@@ -9,12 +9,14 @@ from typing import Any, Final
 from tflq.dialects.quant.regions import Region
 from tflq.ir.core import Module, Op
 from tflq.ir.print_types import type_text
-from tflq.ir.types import BareType, is_quantized
-from tflq.passes.regions.lookup import ORIGINS, is_quantizable, lookup, ports
+from tflq.ir.types import BareType, NoQuantizedType, is_quantized
+from tflq.passes.regions.lookup import ORIGINS, is_real, lacks, ports
 from tflq.passes.regions.ranges import is_statement
 from tflq.targets.load import load_kernels
 
 JSON_VERSION: Final = 1
+ASKED: Final = "it was to stay float"
+"""Why an operator is not quantized that the caller has named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Quantization:
         rows: What became of each operator.
         scheme: As it was asked for.
         bytes_in: The size of the source.
-        bytes_out: The size of the result; 0 if it was not written.
+        bytes_out: The size of the result.
         decibels: The signal-to-noise ratio of the outputs, 10 log10(Σf² / Σ(f-q)²), on samples; None if it was not
             measured.
     """
@@ -56,7 +58,7 @@ class Quantization:
     rows: tuple[QuantizedRow, ...]
     scheme: str
     bytes_in: int
-    bytes_out: int = 0
+    bytes_out: int
     decibels: float | None = None
 
     @property
@@ -108,19 +110,15 @@ def _of_region(region: Region, kernels: Any) -> QuantizedRow:
     tensor = region.results[0].name if region.results else ""
     all_ports = ports(region)
     origins = tuple(str(origin) for origin in region.attributes.get(ORIGINS) or ("none",) * len(all_ports))
-    match = lookup(kernels, region, region.input_specs, region.output_specs)
-    if match is None:
-        why = "no signature of the target's kernel takes its types"
+    specs = [port.spec for port in all_ports]
+    if kept := lacks(kernels, region):
+        asked = all(isinstance(spec, NoQuantizedType) for spec in specs if is_real(spec))
+        why = ASKED if asked else "; ".join(dict.fromkeys(f"{port or 'it'}: {text}" for port, text in kept.items()))
         return QuantizedRow(region.kernel, tensor, False, origins=origins, why=why)
-    kinds = (*match.inputs, *match.outputs)
-    lacking = [
-        str(port)
-        for port, kind in zip(all_ports, kinds, strict=True)
-        if kind.kinds and is_quantizable(port.spec) and not is_quantized(port.spec)
-    ]
-    if lacking or not any(is_quantized(port.spec) for port in all_ports):
-        why = f"{', '.join(lacking)} without a range" if lacking else "it was to stay float"
-        return QuantizedRow(region.kernel, tensor, False, origins=origins, why=why)
+    if not any(map(is_quantized, specs)):
+        return QuantizedRow(
+            region.kernel, tensor, False, origins=origins, why="nothing is known of its inputs and results"
+        )
     sides = (region.input_specs, region.output_specs)
     types = " -> ".join(", ".join(type_text(BareType.of(spec)) for spec in side) for side in sides)
     return QuantizedRow(region.kernel, tensor, True, types, origins)

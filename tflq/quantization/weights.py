@@ -16,7 +16,7 @@ from tflq.ir.types import AnyQuantizedType, UniformQuantizedPerAxisType, f16, f3
 from tflq.passes.regions.lookup import quantized_constant
 from tflq.passes.regions.ranges import Range, parameters
 from tflq.passes.regions.tensor_constraints import matcher
-from tflq.quantization.report import QuantizedRow
+from tflq.quantization.report import ASKED, QuantizedRow
 
 WEIGHT_SCHEMES: Final = ("dynamic", "weight-only", "float16")
 _AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3), TransposeConv: (1, 0)}
@@ -37,8 +37,9 @@ def quantize_weights(module: Module, scheme: str, keep_float: Sequence[str]) -> 
     for function in module.functions:
         work = _Weights(scheme)
         for op in list(function.ops):
+            work.ops.append(op)
             kept = any(fit(value.name) for fit in fits for value in op.results if value.name)
-            rows.append(work.quantize(op) if not kept else _row(op, why="it was to stay float"))
+            rows.append(work.quantize(op) if not kept else _row(op, why=ASKED))
         function.ops = work.ops
     return rows
 
@@ -57,8 +58,7 @@ class _Weights:
         self.made: dict[tuple[Value, int | None], Value] = {}
 
     def quantize(self, op: Op) -> QuantizedRow:
-        """Emits an operator on other weights, where it has some."""
-        self.ops.append(op)
+        """Gives the last operator other weights, where it has some."""
         return self._halves(op) if self.scheme == "float16" else self._integers(op)
 
     def _halves(self, op: Op) -> QuantizedRow:

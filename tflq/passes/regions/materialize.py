@@ -455,7 +455,7 @@ def fitted(
     If a bias would exceed half of the largest int32, or 2^46, under its scale, the product of the two others, its scale
     becomes |b| / that, and that of the weights follows: scale of the bias / scale of the input. `values`: the
     bias, one real for each scale, or any number for a single one. Source: TensorFlow Lite's quantization driver,
-    SetBiasParamsWithAdjustments.
+    SetBiasParamsWithAdjustments, for 32 bits.
     """
     if not isinstance(x, UniformQuantizedType) or not isinstance(
         bias, (UniformQuantizedType, UniformQuantizedPerAxisType)
