@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,19 @@ from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
-from tflq.ir.types import CalibratedQuantizedType, f32
+from tflq.ir.types import (
+    AnyQuantizedType,
+    CalibratedQuantizedType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i8,
+)
 from tflq.ir.verifier import verify
 from tflq.named_passes import named_passes, parse_pipeline
-from tflq.passes.regions.ranges import faked_type, other_sign
+from tflq.passes.regions.lookup import ORIGINS, Fallbacks, is_quantized_model, report
+from tflq.passes.regions.ranges import Range, faked_type, other_sign, parameters
+from tflq.targets.load import load_kernels
 
 TARGET = """
 [target]
@@ -243,3 +253,147 @@ def test_a_range_has_a_least_width(target: Path) -> None:
         kind = next(op for op in found.main.ops if isinstance(op, Region)).output_specs[0]
         assert kind.scale == np.float32(1e-6 / 255) or high == 1e-6  # type: ignore[union-attr]
         assert kind.scale > 3.9e-9  # type: ignore[union-attr]
+
+
+# Ranges along an axis, and of constants.
+
+
+WEIGHTED = """
+func.func @f(%a: tensor<1x4x4x2xf32>) -> tensor<1x4x4x3xf32> {{
+  %w = "tfl.pseudo_const"() {{value = dense<[[[[0.5, -1.0]]], [[[2.0, 0.25]]], [[[-4.0, 3.0]]]]> : tensor<3x1x1x2xf32>}}
+      : () -> tensor<3x1x1x2xf32>
+  %c = "tfl.pseudo_const"() {{value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>}} : () -> tensor<3xf32>
+  {x}
+  {w}
+  %1 = "tfl.conv_2d"(%x, %v, %c) {{padding = "SAME", stride_h = 1 : i32, stride_w = 1 : i32,
+      dilation_h_factor = 1 : i32, dilation_w_factor = 1 : i32, fused_activation_function = "NONE"}}
+      : (tensor<1x4x4x2xf32>, tensor<3x1x1x2xf32>, tensor<3xf32>) -> tensor<1x4x4x3xf32>
+  {y}
+  return %y : tensor<1x4x4x3xf32>
+}}
+"""
+
+
+def stats(given: str, result: str, low: float, high: float, axis: str = "") -> str:
+    real = f"tensor<{SHAPES[result]}xf32>"
+    layer = f"layerStats = dense<[{low}, {high}]> : tensor<2xf32>"
+    return f'%{result} = "quant.stats"(%{given}) {{{layer}{axis}}} : ({real}) -> {real}'
+
+
+ALONG = ", axisStats = dense<[[-0.25, 0.5], [-2.0, 0.0], [0.0, 8.0]]> : tensor<3x2xf32>, axis = 0 : i64"
+OF_WEIGHTS = {
+    "statistics of the axis": (stats("w", "v", -2.0, 8.0, ALONG), [0.5, 2.0, 8.0], "calibration"),
+    "statistics of the whole": (stats("w", "v", -2.0, 8.0), [8.0] * 3, "calibration"),
+    "statistics of another axis": (
+        stats("w", "v", -2.0, 8.0, ALONG.replace("[[-0.25, 0.5], [-2.0, 0.0], [0.0, 8.0]]", "[[-2.0, 8.0], [0.0, 1.0]]")
+              .replace("3x2", "2x2").replace("axis = 0", "axis = 3")),
+        [8.0] * 3, "calibration",
+    ),
+    "none": ("", [1.0, 2.0, 4.0], "constant"),
+    "a point": ('%v = "quant.stats_ref"(%w) {statsKey = "w"} : (tensor<3x1x1x2xf32>) -> tensor<3x1x1x2xf32>',
+                [1.0, 2.0, 4.0], "constant"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stated", OF_WEIGHTS)
+@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
+def test_weights_get_parameters_along_the_axis_that_the_kernel_asks_for(stated: str, scheme: str) -> None:
+    w, reach, origin = OF_WEIGHTS[stated]
+    ends = {"x": stats("a", "x", -1.0, 1.0), "y": stats("1", "y", -8.0, 8.0)}
+    text = WEIGHTED.format(w=w, **ends) if w else WEIGHTED.format(w=w, **ends).replace("%v", "%w")
+    passes = f"kernel-fusion{{target={scheme}}},quant-propagate{{target={scheme}}}"
+    (region,) = (op for op in run(passes, text).main.ops if isinstance(op, Region))
+    kind = region.input_specs[1]
+    assert isinstance(kind, UniformQuantizedPerAxisType)
+    assert (kind.axis, kind.storage_min, kind.storage_max) == (0, -127, 127)
+    np.testing.assert_array_equal(kind.scales, (np.array(reach) / 127).astype(np.float32))
+    assert region.attributes[ORIGINS][1] == origin
+    made = run(f"{passes},quant-materialize{{target={scheme} casts=tfl}},canonicalize,dce", text)
+    kernels = [op.name for op in made.main.ops if op.name != "quant.stats_ref"]
+    assert kernels == ["tfl.quantize", "tfl.conv_2d", "tfl.dequantize"]
+    if stated != "a point":
+        assert not [op for op in made.main.ops if op.name == "quant.stats"]
+        assert made.main.ops[1].operand(1).is_constant
+
+
+def test_parameters_of_channels_are_those_of_each_alone() -> None:
+    generator = np.random.default_rng(3)
+    low, high = -generator.uniform(0, 3, 40), generator.uniform(0, 3, 40)
+    low[:4], high[:4] = [0.0, 0.0, -1e-34, -2.0], [0.0, 1e-45, 1e-34, 0.0]
+    stored = AnyQuantizedType.of(i8, f32, -127, 127)
+    for exact in (False, True):
+        for zero_point in (None, 0):
+            many = parameters(Range(f32, low, high, 2, exact), stored, zero_point)
+            assert isinstance(many, UniformQuantizedPerAxisType)
+            for place in range(len(low)):
+                ends = np.asarray(low[place]), np.asarray(high[place])
+                one = parameters(Range(f32, *ends, exact=exact), stored, zero_point)
+                assert isinstance(one, UniformQuantizedType)
+                assert (one.scale, one.zero_point) == (many.scales[place], many.zero_points[place])
+                assert one.scale >= 2.0**-126
+
+
+def test_small_weights_keep_their_range_and_dead_channels_have_one() -> None:
+    stored = AnyQuantizedType.of(i8, f32, -127, 127)
+    reach = np.array([1e-34, 0.0, 1e-45, 3.0])
+    kind = parameters(Range(f32, -reach, reach, 0, exact=True), stored, 0)
+    assert isinstance(kind, UniformQuantizedPerAxisType)
+    expected = np.array([1e-34 / 127, 5e-7 / 127, 2.0**-126, 3.0 / 127], np.float32)
+    np.testing.assert_array_equal(kind.scales, expected)
+
+
+def test_a_constant_does_not_decide_for_others(target: Path) -> None:
+    text = """
+    func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+      %c = "tfl.pseudo_const"() {value = dense<[0.0, 1.0, 0.5, 0.25]> : tensor<4xf32>} : () -> tensor<4xf32>
+      %0 = "tfl.maximum"(%a, %c) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %1 = "tfl.add"(%0, %c) {fused_activation_function = "NONE"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      return %1 : tensor<4xf32>
+    }
+    """
+    passes = "kernel-fusion{target=int8},quant-propagate{target=int8}"
+    found = run(passes, text)
+    maximum, add = (op for op in found.main.ops if isinstance(op, Region))
+    assert specs(maximum) == ["f32"] * 3
+    assert add.attributes[ORIGINS] == ["none", "constant", "none"]
+    assert not is_quantized_model(found)
+    made = run(f"{passes},quant-materialize{{target=int8 casts=tfl}},canonicalize,dce", text)
+    assert not any(isinstance(op, (Quantize, Dequantize)) for op in made.main.ops)
+
+
+# What a region lacks.
+
+
+def test_a_fallback_is_in_the_report_and_warned_of(target: Path, caplog: pytest.LogCaptureFixture) -> None:
+    asymmetric = "!quant.uniform<i8:f32:0, {0.1:1, 0.2:2, 0.3}>"
+    parts = {"x": pair("a", "x", X, "quant"), "w": pair("w", "v", asymmetric, "quant"), "y": pair("1", "y", Y, "quant")}
+    text = WEIGHTED.format(**parts)
+    passes = f"kernel-fusion{{target={target}}},quant-propagate{{target={target}}}"
+    module = run(passes, text)
+    rows = report(module, load_kernels(target))
+    assert [(row.port, row.lacks) for row in rows if row.lacks] == [
+        ("input 1", f"it is {asymmetric}, and the kernel takes qi8/axis0:0"),
+    ]
+    with caplog.at_level(logging.WARNING, "tflq"):
+        made = parse_pipeline(f"quant-materialize{{target={target}}}").run(module).module
+    assert "kernel 'conv_2d' stays in floats: input 1: it is" in caplog.text
+    noted = made.record.find(Fallbacks)
+    assert noted is not None
+    assert [row.port for row in noted.rows] == [row.port for row in rows if row.lacks]
+
+
+def test_what_has_no_parameters_is_in_the_report(target: Path) -> None:
+    text = WEIGHTED.format(x=stats("a", "x", -1.0, 1.0), w="", y="").replace("%v", "%w").replace("%y", "%1")
+    module = run(f"kernel-fusion{{target={target}}},quant-propagate{{target={target}}}", text)
+    rows = report(module, load_kernels(target))
+    assert [(row.port, row.lacks) for row in rows if row.lacks] == [
+        ("output 0", "it has no parameters, and the kernel takes qi8")
+    ]
+
+
+def test_a_kernel_that_is_not_listed_is_in_the_report(target: Path) -> None:
+    text = MARKED["stats_ref"].replace("tfl.tanh", "tfl.logistic")
+    module = run(f"kernel-fusion,quant-propagate{{target={target}}}", text)
+    assert {row.lacks for row in report(module, load_kernels(target))} == {
+        "no kernel 'logistic' is listed in the target"
+    }

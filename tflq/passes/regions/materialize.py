@@ -45,7 +45,7 @@ from tflq.passes.regions.lookup import (
     real_constant,
     report,
 )
-from tflq.passes.regions.ranges import POINTS, Range, is_dequantizing, is_statement, parameters, range_of
+from tflq.passes.regions.ranges import POINTS, Range, is_dequantizing, is_statement, parameters, range_of, same_value
 from tflq.targets.load import Kernels, load_kernels
 
 
@@ -287,7 +287,7 @@ def of_tflite(module: Module) -> bool:
     for function in module.functions:
         for value in function.values():
             element = value.type.element
-            if value.is_constant and is_quantized(element) and is_narrowed(element):
+            if same_value(value).is_constant and is_quantized(element) and is_narrowed(element):
                 low, high = element.storage.minimum, element.storage.maximum
                 value.type = value.type.with_element(replace(element, storage_min=low, storage_max=high))
                 modified = True

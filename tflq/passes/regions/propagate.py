@@ -347,8 +347,10 @@ class _Propagation:
         return value not in self.returned and all(others) and all(self._is_free(op.result) for op in marks)
 
     def _of_value(self, port: Port) -> ElementType | None:
-        """The parameters that other ports give a port's value: those of the producer, or of the first consumer."""
-        others = [p for p in self._same(port) if p != port and is_quantized(self.types[p])]
+        """The parameters that other ports give a port's value: those of the producer, or of the first consumer. Those
+        for the elements of a constant are of one port only."""
+        known = [p for p in self._same(port) if is_quantized(self.types[p]) and self.origins[p] != CONSTANT]
+        others = [p for p in known if p != port]
         if not others:
             return None
         first = min(others, key=lambda p: (not p.is_output, self.place[p.region], p.index))
