@@ -111,7 +111,8 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("a conversion up to the integer form", "tflq opt model.tflite -p settle-shapes,legalize,canonicalize,dce"),
     ),
 }
-"""Per command: what for, and the line. They run in a folder with model.tflite, integer.tflite, models/ and npu.toml."""
+"""Per command: what for, and the line. They run in a folder with model.tflite, integer.tflite, models/, npu.toml,
+float.tflite, samples.npz and two files of statistics."""
 
 COMPLETION: Final = {
     "bash, in ~/.bashrc": 'eval "$(_TFLQ_COMPLETE=bash_source tflq)"',
