@@ -45,7 +45,19 @@ def read(source: Source) -> Module:
         print([op.name for op in module.ops()])
         ```
     """
+    return _checked(*_read(source))
+
+
+def read_network(source: Source) -> Module:
+    """As `read`; also a text of logical kernels (`quant.region`), which no conversion takes."""
     module, text = _read(source)
+    if text is not None and any(op.name == "quant.region" for op in module.ops()):
+        return module
+    return _checked(module, text)
+
+
+def _checked(module: Module, text: str | None) -> Module:
+    """The module that was read, if it came as text in the tfl or the tosa form. `text`: what messages call it."""
     if text is not None:
         module.source = module.source or text
         if any(op.name.startswith("tosa.") for op in module.ops()):

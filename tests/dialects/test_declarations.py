@@ -44,10 +44,11 @@ def test_declared_ops_are_those_with_a_lowering() -> None:
     assert of_integer_form(lowering.names()) == INTEGER_FORM - {"tosa.variable"}
 
 
-def test_the_casts_of_quant_are_evaluated() -> None:
+def test_casts_and_fake_quantization_of_quant_are_evaluated() -> None:
     quant = dialect("quant")
     assert quant is not None
-    assert {f"quant.{n}" for n in quant.families["casts"]} == {n for n in evaluator.names() if n.startswith("quant.")}
+    computed = {*quant.families["casts"], "const_fake_quant", "const_fake_quant_per_axis"}
+    assert {f"quant.{n}" for n in computed} == {n for n in evaluator.names() if n.startswith("quant.")}
 
 
 @pytest.mark.parametrize("name", ["arith", "math", "tensor", "linalg", "shape", "func"])

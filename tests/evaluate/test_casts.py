@@ -43,7 +43,7 @@ def test_every_stored_integer_is_dequantized_step_by_step(
     stored = np.arange(storage.minimum, storage.maximum + 1)
     plain = TensorType(stored.shape, element)
     got = evaluated("quant.dcast", stored.astype(storage.dtype), plain.with_element(kind), plain)
-    scales = nearest(np.float64(scale), element)
+    scales = nearest(np.asarray(scale), element)
     assert kind.scale == scales
     want = nearest(nearest(stored.astype(np.float64) - zero, element) * scales, element)
     np.testing.assert_array_equal(floats(plain, got).astype(np.float64), want)
@@ -66,7 +66,7 @@ def test_every_number_is_quantized_step_by_step(
     with np.errstate(invalid="ignore"):
         quotient = nearest(numbers / kind.scale, element)
         if "sum_rounding" in attributes:
-            whole = np.rint(nearest(quotient + nearest(np.float64(zero), element), element))
+            whole = np.rint(nearest(quotient + nearest(np.asarray(float(zero)), element), element))
         elif "rounding" in attributes:
             whole = np.trunc(quotient + np.copysign(0.5, quotient)) + zero
         else:

@@ -21,7 +21,7 @@ from tflq.ir.types import (
     i16,
     ui8,
 )
-from tflq.passes.regions.lookup import parameters
+from tflq.passes.regions.ranges import Range, parameters
 
 STORAGES = [i8, ui8, i16]
 SCALES = st.floats(2.0**-20, 2.0**10, width=32)
@@ -109,6 +109,7 @@ def test_the_real_zero_is_exact(kind: UniformQuantizedType) -> None:
 def test_a_range_is_widened_to_contain_zero(storage: ScalarType, ends: tuple[float, float]) -> None:
     low, high = sorted(ends)
     seen = CalibratedQuantizedType.of(f32, low, max(high, low + 0.125))
-    kind = parameters(seen, AnyQuantizedType(storage, f32, storage.minimum, storage.maximum), None)
+    kind = parameters(Range.of(seen), AnyQuantizedType(storage, f32, storage.minimum, storage.maximum), None)
+    assert isinstance(kind, UniformQuantizedType)
     assert kind.storage_min <= kind.zero_point <= kind.storage_max
     assert real(stored(np.zeros(1, np.float32), kind), kind).tolist() == [0.0]

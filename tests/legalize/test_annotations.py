@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tflq
+from tflq.dialects.declare import Operator
 from tflq.dialects.quant.regions import CoupledRef, Stats, StatsRef
 from tflq.ir.core import Op, Value
 from tflq.ir.parser import parse_module
@@ -16,7 +17,8 @@ from tflq.legalize.annotations import drop_annotations
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 ATTRIBUTES = {
-    Stats: "layerStats = dense<[0.0, 2.0]> : tensor<2xf32>, axisStats = dense<[[0.0, 1.0]]> : tensor<1x2xf32>, axis = 0",
+    Stats: "layerStats = dense<[0.0, 2.0]> : tensor<2xf32>, "
+    "axisStats = dense<[[0.0, 1.0]]> : tensor<1x2xf32>, axis = 0",
     StatsRef: 'statsKey = "here"',
     CoupledRef: 'coupledKey = "there"',
 }
@@ -43,14 +45,14 @@ func.func @main(%x: tensor<1x4xf32> {tflq.name = "x"}) -> (tensor<1x4xf32>, tens
 
 
 @pytest.mark.parametrize("kind", ATTRIBUTES)
-def test_each_is_read(kind: type[Op]) -> None:
+def test_each_is_read(kind: type[Operator]) -> None:
     text = f"""func.func @f(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {{
-  %0 = "{kind.name}"(%x) {{{ATTRIBUTES[kind]}}} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  %0 = "{kind.op_name}"(%x) {{{ATTRIBUTES[kind]}}} : (tensor<1x4xf32>) -> tensor<1x4xf32>
   return %0 : tensor<1x4xf32>
 }}"""
     module = tflq.read(text.encode())
     assert [type(op) for op in module.ops()] == [kind]
-    assert tflq.inspect(text.encode()).summary.functions[0].operators == ((kind.name, "f32 -> f32", 1),)
+    assert tflq.inspect(text.encode()).summary.functions[0].operators == ((kind.op_name, "f32 -> f32", 1),)
 
 
 def test_names_go_to_what_stays() -> None:
@@ -94,11 +96,12 @@ def test_a_network_with_an_annotation_behind_each_tensor_converts(name: str) -> 
             op.operands = [value and known.get(value, value) for value in op.operands]
             ops.append(op)
             for value in op.results:
-                kind, attributes = [
+                kinds: list[tuple[type[Operator], dict[str, object]]] = [
                     (Stats, {"layerStats": np.array([-1.0, 1.0], np.float32)}),
                     (StatsRef, {"statsKey": f"point {len(known)}"}),
                     (CoupledRef, {"coupledKey": "key"}),
-                ][place % 3]
+                ]
+                kind, attributes = kinds[place % 3]
                 known[value] = Value(value.type)
                 ops.append(Op(kind.op_name, [value], [known[value]], attributes))
         function.ops = ops

@@ -81,7 +81,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("several runs as one", "tflq calibrate merge first.json second.json -o statistics.json"),
     ),
     "inspect": (
-        ("inputs, outputs, operators", "tflq inspect model.tflite"),
+        ("inputs, outputs, operators, and how far it is quantized", "tflq inspect model.tflite"),
         ("what a conversion does with each operator, and why", "tflq inspect model.tflite --why"),
         ("the same for a target, for programs", "tflq inspect model.tflite --why --target kernels --json"),
         ("as text, large constants left out", "tflq inspect model.tflite --ir | head -40"),

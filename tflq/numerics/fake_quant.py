@@ -94,8 +94,8 @@ def simulated(
         result = floor((clamp(x, low, high) - low) inverse - floor(1/2 - low inverse) + 1/2) scale
         where inverse = (greatest - least) / (max - min)
 
-    Each step is rounded to float32. TFLite's kernel (`fake_quant`) takes others from there on: its results differ by
-    the last bits. Source: tensorflow/core/kernels/fake_quant_ops_functor.h.
+    Each step is rounded to float32. TFLite's kernel (`fake_quant`) takes other steps from the bounds on: its
+    results differ by the last bits. Source: tensorflow/core/kernels/fake_quant_ops_functor.h.
     """
     f = np.float32
     steps = nudged(minimum, maximum, bits, narrow_range=narrow_range, dtype=f)

@@ -18,7 +18,8 @@ GRAPH = """
 !a = !quant.uniform<STORED:f32, 0.5:ZERO>
 !b = !quant.uniform<STORED:f32, 0.25:ZERO>
 !c = !quant.uniform<STORED:f32, 0.45:ZERO>
-func.func @main(%x: tensor<1x4xIN> {tflq.name = "x"}, %y: tensor<1x4xf32> {tflq.name = "y"}) -> (tensor<1x4xOUT>, tensor<1x4xf32>) {
+func.func @main(%x: tensor<1x4xIN> {tflq.name = "x"}, %y: tensor<1x4xf32> {tflq.name = "y"})
+    -> (tensor<1x4xOUT>, tensor<1x4xf32>) {
   %q = "quant.qcast"(%y) : (tensor<1x4xf32>) -> tensor<1x4x!b>
   HEAD
   %0 = "tfl.add"(%p, %q) {fused_activation_function = "NONE", tflq.tensors = [{name = "sum"}]}

@@ -397,3 +397,31 @@ def test_a_kernel_that_is_not_listed_is_in_the_report(target: Path) -> None:
     assert {row.lacks for row in report(module, load_kernels(target))} == {
         "no kernel 'logistic' is listed in the target"
     }
+
+
+STORED = """
+func.func @f(%a: tensor<1x4x4x2x!quant.uniform<i8:f32, 0.5>>) -> tensor<1x4x4x3x!quant.uniform<i8:f32, 0.25:-128>> {
+  %w = "tfl.pseudo_qconst"() {qtype = tensor<3x1x1x2x!quant.uniform<i8:f32:0, {0.5, 0.25, 0.125}>>,
+      value = dense<[[[[1, -2]]], [[[3, 4]]], [[[-5, 6]]]]> : tensor<3x1x1x2xi8>}
+      : () -> tensor<3x1x1x2x!quant.uniform<i8:f32:0, {0.5, 0.25, 0.125}>>
+  %c = "tfl.pseudo_const"() {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+  %x = "tfl.dequantize"(%a) : (tensor<1x4x4x2x!quant.uniform<i8:f32, 0.5>>) -> tensor<1x4x4x2xf32>
+  %v = "tfl.dequantize"(%w) : (tensor<3x1x1x2x!quant.uniform<i8:f32:0, {0.5, 0.25, 0.125}>>) -> tensor<3x1x1x2xf32>
+  %0 = "tfl.conv_2d"(%x, %v, %c) {padding = "SAME", stride_h = 1 : i32, stride_w = 1 : i32,
+      dilation_h_factor = 1 : i32, dilation_w_factor = 1 : i32, fused_activation_function = "NONE"}
+      : (tensor<1x4x4x2xf32>, tensor<3x1x1x2xf32>, tensor<3xf32>) -> tensor<1x4x4x3xf32>
+  %y = "tfl.quantize"(%0) : (tensor<1x4x4x3xf32>) -> tensor<1x4x4x3x!quant.uniform<i8:f32, 0.25:-128>>
+  return %y : tensor<1x4x4x3x!quant.uniform<i8:f32, 0.25:-128>>
+}
+"""
+
+
+@pytest.mark.parametrize("scheme", ["example", "int8"])
+def test_stored_tensors_around_floats_make_one_kernel(scheme: str, target: Path) -> None:
+    name = scheme if scheme == "int8" else str(target)
+    passes = f"kernel-fusion{{target={name}}},quant-propagate{{target={name}}}"
+    made = run(f"{passes},quant-materialize{{target={name} casts=tfl}},canonicalize,dce", STORED)
+    (conv,) = made.main.ops
+    assert conv.name == "tfl.conv_2d"
+    assert conv.operand(1).array.reshape(-1).tolist() == [1, -2, 3, 4, -5, 6]
+    assert conv.operand(2).array.tolist() == [4, 16, 48]

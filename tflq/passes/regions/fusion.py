@@ -41,6 +41,7 @@ from tflq.passes.regions.ranges import (
     is_quantizing,
     is_statement,
     made_plain,
+    same_value,
     stated_after,
     stated_before,
 )
@@ -145,7 +146,7 @@ Follower = Callable[[Op], tuple[Op, list[Op]] | None]
 
 def _is_bias(op: Op, chained: Value | None) -> bool:
     others = [value for value in op.operands if value is not None and value is not chained]
-    return bool(others) and all(value.is_constant and value.type.rank == 1 for value in others)
+    return bool(others) and all(same_value(value).is_constant and value.type.rank == 1 for value in others)
 
 
 def _is_biased(op: Op, _: Value | None) -> bool:

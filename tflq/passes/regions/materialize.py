@@ -45,7 +45,16 @@ from tflq.passes.regions.lookup import (
     real_constant,
     report,
 )
-from tflq.passes.regions.ranges import POINTS, Range, is_dequantizing, is_statement, parameters, range_of, same_value
+from tflq.passes.regions.ranges import (
+    POINTS,
+    Range,
+    is_dequantizing,
+    is_quantizing,
+    is_statement,
+    parameters,
+    range_of,
+    same_value,
+)
 from tflq.targets.load import Kernels, load_kernels
 
 
@@ -105,7 +114,7 @@ def inlined(region: Region, b: Emitter, *, annotations: bool = False) -> dict[Va
 
 def named_as(result: Value, value: Value) -> Value:
     """A value that takes the place of a result, under its name, with what a file says of it."""
-    if result.name and value.producer is not None:
+    if value.producer is not None and not value.name:
         value.name = result.name
         if value.type == result.type:
             value.info = result.info
@@ -113,13 +122,16 @@ def named_as(result: Value, value: Value) -> Value:
 
 
 def body(region: Region, arguments: list[Value]) -> tuple[list[Op], list[Value]]:
-    """A region's ops except its end, on `given` instead of its arguments, and what it returns. The ops are the region's
-    own: it is not to be used any more."""
+    """A region's ops except its end, on `arguments` instead of its own, and what it returns, without a name: the
+    region's results have those. The ops are the region's own: it is not to be used any more."""
     block = region.regions[0].block
     known = dict(zip(block.arguments, arguments, strict=True))
     for op in walk(block.ops):
         op.operands = [value and known.get(value, value) for value in op.operands]
-    return block.ops[:-1], [value for value in block.ops[-1].operands if value is not None]
+    *ops, end = block.ops
+    for value in (value for op in ops for value in op.results if value in end.operands):
+        value.name = ""
+    return ops, [value for value in end.operands if value is not None]
 
 
 def through(b: Emitter, value: Value, spec: ElementType, *, annotations: bool = False) -> Value:
@@ -315,6 +327,8 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
             stored = _stored(b, op.operand(0), kind)
             marked = b.op(op.name, [stored], [stored.type], op.attributes)
             replacements[op.result] = named_as(op.result, b.emit(Dcast, [marked.result], op.result.type))
+        elif (stored := _quantized_before(op)) is not None:
+            replacements[op.result] = named_as(op.result, stored)
         elif not isinstance(op, Region):
             b.ops.append(op)
             continue
@@ -335,8 +349,16 @@ def _name_stored(function: Function) -> None:
     """Gives the name of a real that nothing reads to the quantized value that stands for it."""
     read = {value for op in walk(function.ops) for value in op.operands} | set(function.outputs)
     for op in function.ops:
-        if isinstance(op, Dcast) and op.result not in read and not op.input.name:
+        if isinstance(op, Dcast) and op.result not in read and op.input.producer is not None and not op.input.name:
             op.input.name, op.result.name = op.result.name, ""
+
+
+def _quantized_before(op: Op) -> Value | None:
+    """The value that a kernel results in and that an op quantizes again with the same parameters; None otherwise."""
+    back = op.operand(0).producer if is_quantizing(op) else None
+    if not isinstance(back, Dcast) or back.input.type != op.result.type or back.input.producer is None:
+        return None
+    return back.input
 
 
 def _keep_constants(region: Region) -> None:

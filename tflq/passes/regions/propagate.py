@@ -263,11 +263,11 @@ class _Propagation:
     def _range(self, port: Port, kind: Kind) -> Range | None:
         """The range of a port, as its kernel asks for it: of the whole tensor, or along an axis."""
         spec = self.types[port]
-        if not isinstance(spec, CalibratedQuantizedType) or not kind.kinds:
+        if not isinstance(spec, CalibratedQuantizedType):
             return None
         seen = Range.of(spec, exact=same_value(port.value).is_constant)
         if not kind.wants_axis:
-            return seen
+            return seen if kind.takes_one_scale else None
         found = ranges_along(port.value, self.users if port.is_output else None)
         known = [along for stats, along in found if range_of(stats) == spec]
         axis = next((along.axis for along in known), 0) if kind.axis is None else kind.axis
@@ -288,7 +288,7 @@ class _Propagation:
             match = self._match(region, {})
             for port, kind in zip(self._side(region, False), match.inputs if match else (), strict=False):
                 accumulates = kind.storage is not None and kind.storage.bits >= ACCUMULATED
-                if not self._is_open(port) or not kind.kinds or accumulates:
+                if not self._is_open(port) or accumulates or not (kind.takes_one_scale or kind.wants_axis):
                     continue
                 axis = (kind.axis or 0) if kind.wants_axis else None
                 if (seen := constant_range(port.value, axis)) is not None:
