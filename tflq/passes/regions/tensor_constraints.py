@@ -101,7 +101,7 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
 
 
 def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
-    matchers = {pattern: _matcher(pattern) for pattern in constraints}
+    matchers = {pattern: matcher(pattern) for pattern in constraints}
     named: dict[str, list[Port]] = {}
     for port, value in _ports(module):
         if value.name:
@@ -122,7 +122,7 @@ def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
     return modified
 
 
-def _matcher(pattern: str) -> Callable[[str], object]:
+def matcher(pattern: str) -> Callable[[str], object]:
     """Whether a name fits a pattern."""
     words = {"*": ".*", "?": "."}
     expression = "".join(words.get(letter, re.escape(letter)) for letter in pattern)
