@@ -13,6 +13,7 @@ import tflq
 from tflq.analysis.statistics import PointStatistics, Statistics
 from tflq.errors import FileError, OptionError
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, ui8
+from tflq.named_passes import parse_pipeline
 from tflq.quantization.fidelity import signal_to_noise
 from tflq.verification.comparison import verify
 
@@ -131,8 +132,8 @@ def test_what_does_not_fit_is_an_error_and_leaves_no_file(model: Path, tmp_path:
     other = written(tmp_path, net(1), "other.tflite")
     seen = tflq.calibrate(other, list(samples(2))).statistics
     for options, what in (
-        ({}, "activations need either statistics or samples"),
-        ({"statistics": seen, "calibration": []}, "activations need either statistics or samples"),
+        ({}, "nothing in the network says how"),
+        ({"statistics": seen, "calibration": []}, "either from statistics or from samples"),
         ({"statistics": seen}, "are of another model"),
         ({"statistics": Statistics({"z": PointStatistics(1, 0.0, 1.0)})}, "none of the model's tensors"),
         ({"statistics": seen, "scheme": "int4"}, "scheme"),
@@ -159,3 +160,14 @@ def test_halves_are_rounded_to_even_and_shared_weights_stay_shared(tmp_path: Pat
 def test_a_network_that_is_equal_has_no_noise(model: Path) -> None:
     assert signal_to_noise(model, model, list(samples(3))) == float("inf")
     assert samples(3).shape == (3, SIZE)
+
+
+TRAINED = sorted((Path(__file__).resolve().parents[1] / "passes" / "simulated").glob("*_float.tflite"))
+
+
+@pytest.mark.parametrize("path", TRAINED, ids=[path.stem for path in TRAINED])
+def test_a_trained_network_needs_no_data(path: Path) -> None:
+    made = tflq.quantize(path).module
+    by_passes = parse_pipeline("tfl-quantize-pipeline").run(tflq.read(path)).module
+    by_passes.buffers, by_passes.operator_codes = [], []
+    assert tflq.write(made) == tflq.write(by_passes)

@@ -14,6 +14,7 @@ from tflq.analysis.observed_ranges import Method, observed_range
 from tflq.analysis.statistics import Statistics, keys_of, read_statistics
 from tflq.calibration.calibrating import calibrate
 from tflq.calibration.data import Images
+from tflq.contract import Pipeline
 from tflq.dialects.quant.regions import Stats
 from tflq.errors import OptionError, Reason, check_choice, check_flags
 from tflq.files import check_outputs, replace_file
@@ -22,10 +23,11 @@ from tflq.ir.core import Module, Op, Value
 from tflq.ir.rewriting import put_behind
 from tflq.ir.types import f32
 from tflq.legalize.annotations import drop_annotations
-from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination
+from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.fusion import KernelFusion
-from tflq.passes.regions.materialize import QuantMaterialize
 from tflq.passes.regions.propagate import QuantPropagate
+from tflq.passes.regions.quantize import quantize_kernels
+from tflq.passes.simulated import PrepareTfl
 from tflq.quantization.edges import STORAGES, Edges, store_edges
 from tflq.quantization.recipe import keep_as_floats
 from tflq.quantization.report import Quantization, QuantizedRow, rows_of
@@ -60,7 +62,8 @@ def quantize(
         scheme: "int8": activations and weights of 8 bits. "int16x8": activations of 16 bits, weights of 8. "dynamic":
             weights of 8 bits, activations quantized as the network runs. "weight-only": weights of 8 bits,
             dequantized before use. "float16": weights as float16.
-        statistics: What calibration saw, for "int8" and "int16x8": a file of `tflq calibrate`, or its result.
+        statistics: What calibration saw, for "int8" and "int16x8": a file of `tflq calibrate`, or its result. A network
+            that was trained with fake quantization needs neither these nor samples.
         calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them. The signal-to-noise ratio of the
             outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
         images: How images among them become inputs.
@@ -87,8 +90,8 @@ def quantize(
         check_outputs([("the result", destination)], inputs=[source, statistics, calibration], force=force)
     module = read(source)
     if scheme in STATIC:
-        seen = _statistics(source, statistics, calibration, images)
-        _state_ranges(module, seen, method, STATIC[scheme])
+        if statistics is not None or calibration is not None:
+            _state_ranges(module, _statistics(source, statistics, calibration, images), method, STATIC[scheme])
         rows = _static(module, str(target or scheme), keep_float, io)
     else:
         if statistics is not None or target is not None or io != "float":
@@ -124,9 +127,9 @@ def _forget(module: Module) -> None:
 
 
 def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None) -> Statistics:
-    if (statistics is None) == (calibration is None):
-        remedy = "give a file of tflq calibrate (statistics), or samples (calibration)"
-        raise OptionError(Reason("activations need either statistics or samples to calibrate with", remedy=remedy))
+    if statistics is not None and calibration is not None:
+        what = "ranges come either from statistics or from samples to calibrate with"
+        raise OptionError(Reason(what, remedy="give one of them"))
     if calibration is not None:
         return calibrate(source, calibration, images=images).statistics
     return statistics if isinstance(statistics, Statistics) else read_statistics(statistics)
@@ -163,15 +166,17 @@ def _state_ranges(module: Module, seen: Statistics, method: Method, levels: int)
 
 
 def _static(module: Module, target: str, keep_float: Sequence[str], io: Edges) -> list[QuantizedRow]:
-    """Quantizes activations and weights by a target's kernels."""
+    """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
     entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
+    rows: list[QuantizedRow] = []
     KernelFusion(target).run(module)
     keep_as_floats(module, keep_float)
-    QuantPropagate(target).run(module)
-    rows = rows_of(module, target)
-    QuantMaterialize(target, "tfl").run(module)
+    Pipeline([QuantPropagate(target), Fold(), PrepareTfl()]).run(module)
+    quantize_kernels(module, target, propagated=lambda found: rows.extend(rows_of(found, target)))
+    if not any(row.quantized for row in rows):
+        what = "nothing in the network says how its activations are to be quantized"
+        remedy = "give a file of tflq calibrate (statistics), or samples (calibration)"
+        raise OptionError(Reason(what, remedy=remedy))
     drop_annotations(module)
-    Canonicalize().run(module)
-    DeadCodeElimination().run(module)
     store_edges(module, list(dict.fromkeys(entries)), io)
     return rows

@@ -5,6 +5,7 @@ Source: "Quantization", TFLite Native Quantization (MLIR's documentation), a gen
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -50,21 +51,30 @@ class TflQuantize(Pass):
     annotations: str = ""
 
     def run(self, module: Module) -> PassResult:
-        before, kernels = _constants(module), load_kernels(self.target)
-        propagate = QuantPropagate(self.target, self.annotations)
-        module, modified = Pipeline([KernelFusion(self.target), propagate]).run(module)
-        for function in module.functions:
-            modified |= _join_rescales(module, function, kernels)
-        module, materialized = QuantMaterialize(self.target).run(module)
-        modified |= materialized
-        for function in module.functions:
-            modified |= _quantize_constants(function)
-            modified |= _cancel(module, function)
-            modified |= _sign(function, kernels)
-        modified |= of_tflite(module)
-        modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
-        _forget(module, before - _constants(module))
-        return PassResult(module, modified)
+        return PassResult(module, quantize_kernels(module, self.target, self.annotations))
+
+
+def quantize_kernels(
+    module: Module, target: str, annotations: str = "", propagated: Callable[[Module], None] | None = None
+) -> bool:
+    """Quantizes kernels as `TflQuantize` says. propagated: is called when all that is known of the ports of regions is
+    known, before they become operators. Returns whether anything changed."""
+    before, kernels = _constants(module), load_kernels(target)
+    module, modified = Pipeline([KernelFusion(target), QuantPropagate(target, annotations)]).run(module)
+    for function in module.functions:
+        modified |= _join_rescales(module, function, kernels)
+    if propagated is not None:
+        propagated(module)
+    module, materialized = QuantMaterialize(target).run(module)
+    modified |= materialized
+    for function in module.functions:
+        modified |= _quantize_constants(function)
+        modified |= _cancel(module, function)
+        modified |= _sign(function, kernels)
+    modified |= of_tflite(module)
+    modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
+    _forget(module, before - _constants(module))
+    return modified
 
 
 def _constants(module: Module) -> set[Value]:
