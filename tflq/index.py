@@ -424,6 +424,7 @@ PASSES: Final[dict[str, str]] = {
     "passes.regions.materialize": "inline-regions quant-materialize",
     "passes.regions.propagate": "quant-propagate",
     "passes.row_updates": "row-updates spectra",
+    "passes.solver.modes": "quant-simplify quant-transform",
     "passes.source": "cut cut-before-custom extract-signature record-names state-runtime",
     "passes.stablehlo_conversions": ("default-conversions fuse-conversions hybrid-dequantize-then-op"),
     "passes.tabulate": "tabulate",
