@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tflq.analysis.cast_cost import cast_cost
-from tflq.cli.main import main
+from tflq.cli import main
 from tflq.contract import PassResult
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
@@ -138,8 +137,7 @@ def surrounded(value: str, kind: str) -> str:
 def test_what_stands_around_elements_must_be_on_the_grid(around: str, stored: str | None) -> None:
     body = lines(dcast("%0", "%q"), surrounded(around, "f32"))
     text = function(f"{body}\nreturn %1 : tensor<5xf32>", "tensor<5xf32>")
-    wide = text.replace("padding = array<i64: 1, 0>", "padding = array<i64: 1, 0>")
-    result = run("quant-simplify", wide)
+    result = run("quant-simplify", text)
     assert noted(result.module) == Solved(4, 4)  # 4 elements before the padding, 5 after it
     more = function(f"{body}\n{qcast('%2', '%1', '5xQ', '5xf32')}\nreturn %2 : tensor<5xQ>", "tensor<5xQ>")
     result = run("quant-simplify", more)
@@ -251,13 +249,36 @@ def test_open_dims_count_as_1() -> None:
     assert cast_cost(parse_module(text)) == 3
 
 
+def test_integers_are_moved_as_reals_where_that_casts_fewer() -> None:
+    tile = '%1 = "tosa.tile"(%0) {multiples = array<i64: 10>} : (tensor<4xi8>) -> tensor<40xi8>'
+    body = lines(scast("%0", "%q", "4xQ", "4xi8"), tile, scast("%2", "%1", "40xi8", "40xQ"))
+    text = function(f"{body}\n{dcast('%3', '%2', '40xQ', '40xf32')}\nreturn %3 : tensor<40xf32>", "tensor<40xf32>")
+    assert noted(run("quant-simplify", text).module) == Solved(40, 4, to_reals=1)
+
+
+def test_ops_inside_of_others_read_what_they_read() -> None:
+    """A branch reads a value from outside, in its form."""
+    branch = """%3 = "stablehlo.if"(%c) ({
+      %a = stablehlo.add %2, %1 : tensor<4xf32>
+      "stablehlo.return"(%a) : (tensor<4xf32>) -> ()
+    }, {
+      "stablehlo.return"(%2) : (tensor<4xf32>) -> ()
+    }) : (tensor<i1>) -> tensor<4xf32>"""
+    body = lines(dcast("%0", "%q"), dcast("%1", "%q"), reverse("%2", "%0", "4xf32"), branch)
+    arguments = "%q: tensor<4xQ>, %c: tensor<i1>"
+    result = run("quant-simplify", function(f"{body}\nreturn %3 : tensor<4xf32>", "tensor<4xf32>", arguments))
+    assert noted(result.module) == Solved(8, 4)
+
+
 @pytest.mark.parametrize("quiet", [False, True])
-def test_opt_says_what_a_pass_did(tmp_path: Path, quiet: bool) -> None:
+def test_opt_says_what_a_pass_did(tmp_path: Path, quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "f.mlir"
     file.write_text(BETWEEN)
-    arguments = ["opt", str(file), "-p", "quant-simplify,cse,quant-transform", *(["-q"] if quiet else [])]
-    result = CliRunner().invoke(main, arguments)
+    passes = "quant-simplify,cse,quant-transform"
+    code = main.run(["opt", str(file), "-p", passes, *(["-q"] if quiet else [])])
+    out, err = capsys.readouterr()
     said = "quant-simplify: casts read 0 elements, before 8; 1 op moved from reals to integers\n"
     said += "quant-transform: casts read 0 elements, before 0\n"
-    assert (result.exit_code, result.stderr) == (0, "" if quiet else said)
-    assert print_module(parse_module(result.stdout)) == result.stdout
+    assert (code, err) == (0, "" if quiet else said)
+    assert parse_pipeline(passes).run(parse_module(BETWEEN)).summary == said.rstrip()
+    assert print_module(parse_module(out)) == out

@@ -379,8 +379,10 @@ class Contents:
         if trait is None or not isinstance(grid, UniformQuantizedType):
             return True
         if trait.attribute is not None:
+            if not grid.expressed.numpy or not grid.storage.signed:
+                return False
             real = np.asarray(trait.attribute.__get__(moves.op, type(moves.op)), grid.expressed.dtype)
-            return grid.storage.signed and (rounding is not None or _same_bits(_back(real, grid), real))
+            return rounding is not None or _same_bits(_back(real, grid), real)
         return grid.zero_point == 0 or (trait.zero_point and grid.storage_min <= grid.zero_point <= grid.storage_max)
 
     def _on_grid(self, moves: Moves) -> bool:
