@@ -1,5 +1,5 @@
-"""Random graphs of kernels, ops that move elements, float operators and casts between them; and the least that casts can
-cost in one, by trying everything.
+"""Random graphs of kernels, ops that move elements, float operators and casts between them; and the least that casts
+can cost in one, by trying everything.
 
 The search knows nothing of the solver. It writes what each op reads as a term in which casts stand as far inside as
 they can, so that terms are equal where stored integers are. Then it tries each form for each op that moves elements:
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -46,7 +46,7 @@ class RandomGraph:
         for _ in range(count):
             self.draw.choice((self._moved, self._moved, self._moved, self._kernel, self._float))()
             if self.draw.random() < 0.6:
-                self._cast(self.draw.choice(self.values))
+                self._cast(self.draw.choice(self.values[-40:]))
         self.outputs = self._outputs()
 
     def module(self) -> Module:
@@ -88,7 +88,9 @@ class RandomGraph:
     def _kernel(self) -> None:
         """A quantized operator."""
         x = self._quantized(self._pick(), self.draw.choice(GRIDS))
-        other = next((v for v in self.values if v.type.quantized and v.type.shape == x.type.shape and v is not x), x)
+        other = next(
+            (v for v in self.values[-40:] if v.type.quantized and v.type.shape == x.type.shape and v is not x), x
+        )
         made = x.type.with_element(self.draw.choice(GRIDS))
         if self.draw.random() < 0.5:
             self._emit("tfl.add", [x, other], [made], fused_activation_function="NONE")
@@ -97,7 +99,7 @@ class RandomGraph:
 
     def _float(self) -> None:
         x = self._real(self._pick())
-        other = next((v for v in self.values if v.type == x.type and v is not x), x)
+        other = next((v for v in self.values[-40:] if v.type == x.type and v is not x), x)
         if self.draw.random() < 0.5:
             self._emit("tfl.mul", [x, other], [x.type], fused_activation_function="NONE")
         else:
@@ -123,7 +125,7 @@ class RandomGraph:
             around = const(np.array(self.draw.choice((0.5, 0.3, -2.0)), np.float32), f32)
             self._emit("tfl.padv2", [x, sides, around], [self._as(x, rows + 1, columns)])
         elif kind == "concatenation":
-            others = [v for v in self.values if v.type == x.type]
+            others = [v for v in self.values[-40:] if v.type == x.type]
             self._emit(
                 "tfl.concatenation",
                 [x, self.draw.choice(others)],

@@ -2,10 +2,10 @@
 
     cost of a module = the elements that all its casts read, each cast counted once
 
-Casts are `quant.qcast` and `quant.dcast`, and what TFLite and StableHLO call the same. A `quant.scast` computes nothing,
-so it costs nothing. An op on quantized types whose declaration takes reals only stands for itself between casts, which
-are counted: one for each quantized operand and result. An open dim counts as 1, and so does an unknown rank. An op
-inside of another, or in a function that is called, is counted as if it ran once.
+Casts are `quant.qcast` and `quant.dcast`, and what TFLite and StableHLO call the same. A `quant.scast` computes
+nothing, so it costs nothing. An op on quantized types whose declaration takes reals only stands for itself between
+casts, which are counted: one for each quantized operand and result. An open dim counts as 1, and so does an unknown
+rank. An op inside of another, or in a function that is called, is counted as if it ran once.
 """
 
 from __future__ import annotations

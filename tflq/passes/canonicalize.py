@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -100,9 +101,10 @@ class Canonicalize(Pass):
         return source
 
 
+@lru_cache(1024)
 def gives_back(element: ElementType) -> bool:
-    """Whether quantizing what a stored value expresses, to the nearest, gives that value again: no value is clamped, and
-    dividing the product by the scale, with roundings to the expressed type, is off by less than a half."""
+    """Whether quantizing what a stored value expresses, to the nearest, gives that value again: no value is clamped,
+    and dividing the product by the scale, with roundings to the expressed type, is off by less than a half."""
     assert is_quantized(element)
     if is_narrowed(element) or not element.expressed.numpy:
         return False

@@ -40,7 +40,7 @@ STORED: Final = "stored"
 class Rounding:
     """How reals become stored integers: the cast, its grid and its attributes."""
 
-    kind: type[Op]
+    kind: type[Operator]
     grid: ElementType
     rounding: str | None = None
     sum_rounding: str | None = None
@@ -75,7 +75,8 @@ class Content:
 
     made: the form in which its op makes it. grid: the type whose stored integers it is; None: reals of any kind. moves:
     the op that makes it, if that moves elements. value: what it is made as, unless an op that is moved makes it.
-    rounded_from: it is that content, rounded. exact: what else leaves it as it is. values: its forms in the source, by form.
+    rounded_from, rounding: it is that content, rounded so. exact: what else leaves it as it is. values: those of the
+    source, by form.
     """
 
     type: TensorType
@@ -125,8 +126,8 @@ class Moves:
     """An op that moves elements: of which operands, by index. `form`: of its operands and results in the source.
 
     grid: of its results, if all operands are on it. steps: the casts that all readers of its results take, straight or
-    behind ops that move elements: roundings, and `None` where the rounded reals are read again. integers: it cannot move
-    reals. level: what was solved.
+    behind ops that move elements: roundings, and `None` where the rounded reals are read again. integers: it cannot
+    move reals. level: what was solved.
 
         0        stored integers on the grid
         1        reals
@@ -159,11 +160,14 @@ Reader: TypeAlias = Literal["real", "quantized", "stored"] | Moves | Rounding
 
 
 class Contents:
-    """The contents of one function. `typed`: ops that are put on quantized types, each with the rounding of its results.
-    `apart`: values that keep their names, so that no other value is returned in their place; `called`: the function is
-    run by another. `expressed`: reals are not rounded by a cast to integers and back.
+    """The contents of one function.
 
-    steps: the ops that stay, in order; those that move elements as `Moves`. `of` says what a value is a form of.
+    apart: values that keep their names, so that no other is returned in their place. called: the function is run by
+    another. typed: ops that are put on quantized types, each with the rounding of its results. encased: ops on
+    quantized types that are declared for reals are put between casts. unrounded: reals are not rounded by casts to
+    integers and back.
+
+    steps: the ops that stay, in order; those that move elements as `Moves`. of: what each value is a form of.
     """
 
     def __init__(
@@ -174,25 +178,25 @@ class Contents:
         called: bool = False,
         typed: Mapping[Op, Rounding] | None = None,
         encased: bool = False,
-        expressed: bool = False,
+        unrounded: bool = False,
     ) -> None:
         self.function = function
         self.apart = apart
         self.called = called
         self.typed = typed or {}
         self.encased = encased
-        self.expressed = expressed
+        self.unrounded = unrounded
         self.steps: list[Op | Moves] = []
         self.of: dict[Value, tuple[Content, Form]] = {}
         self.all: list[Content] = []
         self.dequantize, self.quantize = self._casts()
-        self._taken: dict[tuple[Content, Form], Value] = {}
+        self._returned: dict[tuple[Content, Form], Value] = {}
         self._stored: dict[tuple[Value, ElementType], Content] = {}
         for op in function.ops:
             self._read(op)
         self._ask()
 
-    def _casts(self) -> tuple[type[Op], type[Op]]:
+    def _casts(self) -> tuple[type[Operator], type[Operator]]:
         """What new casts are called: as those that are there."""
         for op in self.function.ops:
             if isinstance(op, (Quantize, Dequantize)):
@@ -263,8 +267,8 @@ class Contents:
             return False
         more = (op.rounding, op.sum_rounding) if isinstance(op, Qcast) else (None, None)
         rounding = Rounding(type(op), grid, *more)
-        if content.grid is None and content.moves is None and self.expressed:
-            content.grid, content.rounding = grid, rounding
+        if content.grid is None and content.moves is None and self.unrounded:
+            content.grid, content.rounding = grid, rounding  # as if it were on it
         return self._claim(op.result, self.rounded(content, rounding), QUANTIZED)
 
     def rounded(self, content: Content, rounding: Rounding) -> Content:
@@ -282,7 +286,7 @@ class Contents:
         if source is None or source[1] != QUANTIZED or op.info.get("kept"):
             return False
         content = source[0]
-        while self.expressed and content.rounded_from is not None:
+        while self.unrounded and content.rounded_from is not None:
             content = content.rounded_from
         return content.type == op.result.type and self._claim(op.result, content, REAL)
 
@@ -307,11 +311,11 @@ class Contents:
         know by its name, and another value is in its place."""
         if value in self.apart:
             known = content.value if content.made == form else None
-            first = self._taken.setdefault((content, form), known or value)
+            first = self._returned.setdefault((content, form), known or value)
             if first is not value:
                 free = known is first and known.producer is not None and not known.name and known not in self.apart
                 if free:
-                    self._taken[content, form] = value
+                    self._returned[content, form] = value
                 elif self.called or (value.name and value.name != first.name):
                     return False
         self._set(value, content, form)
@@ -320,19 +324,19 @@ class Contents:
     # Ops that move elements.
 
     def _move(self, op: Op) -> Moves | None:
+        """An op that moves elements; None if it does anything else, or moves what has no one form."""
         trait = op.trait(MovesElements) if isinstance(op, Operator) else None
         if trait is None or op.attributes.get("fused_activation_function", "NONE") != "NONE" or op.regions:
             return None
         moved = {i: v for i, v in enumerate(op.operands) if v is not None and trait.moves(i)}
-        known = {i: self.look(v) for i, v in moved.items()}
-        forms = {f[1] for i, f in known.items() if f is not None and not moved[i].is_constant}
-        unknown = any(f is None and (not moved[i].is_constant or is_variable(moved[i])) for i, f in known.items())
-        if len(forms) != 1 or unknown:
+        seen = [self.look(v) for v in moved.values() if not v.is_constant or is_variable(v)]
+        forms = {None if known is None else known[1] for known in seen}
+        form = forms.pop() if len(forms) == 1 else None
+        if form is None:
             return None
-        (form,) = forms
-        grids = {f[0].grid for i, f in known.items() if f is not None and not moved[i].is_constant}
+        grids = {known[0].grid for known in seen if known is not None}
         moves = Moves(op, form, {}, [])
-        if len(grids) == 1 and isinstance(grid := next(iter(grids)), UniformQuantizedType):
+        if len(grids) == 1 and isinstance(grid := grids.pop(), UniformQuantizedType):
             moves.grid = grid
         if not self._fits(moves, moved):
             return None
@@ -340,15 +344,19 @@ class Contents:
             moves.sources[index] = self._source(moves, value)
         if form == REAL and not (self._surrounds(moves, moves.grid) and self._on_grid(moves)):
             moves.grid = None
+        self._make(moves)
+        return moves
+
+    def _make(self, moves: Moves) -> None:
+        """The contents of its results."""
         element = next(iter(moves.sources.values())).type.element
-        for value in op.results:
-            content = self._new(value.type.with_element(element), form, moves.grid)
+        for value in moves.op.results:
+            content = self._new(value.type.with_element(element), moves.form, moves.grid)
             content.moves = moves
             moves.results.append(content)
-            self._set(value, content, form)
+            self._set(value, content, moves.form)
             if value in self.apart:
-                self._taken[content, form] = value
-        return moves
+                self._returned[content, moves.form] = value
 
     def _fits(self, moves: Moves, moved: Mapping[int, Value]) -> bool:
         """Whether operands and results have one form, and the op does the same in others, or keeps its own."""
@@ -399,6 +407,7 @@ class Contents:
     # Readers.
 
     def _ask(self) -> None:
+        """Who reads each content, and what all readers of an op's results ask for."""
         for step in self.steps:
             if isinstance(step, Moves):
                 for content in dict.fromkeys(step.sources.values()):
@@ -459,6 +468,7 @@ def steps_of(contents: Iterable[Content]) -> Steps:
 
 
 def _taken(reader: Reader, content: Content) -> Steps:
+    """The steps that a reader takes from the reals of a content."""
     if isinstance(reader, Moves):
         return reader.steps
     if not isinstance(reader, Rounding):

@@ -3,8 +3,8 @@ and removes casts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar, Literal
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Literal, TypeAlias
 
 from tflq.analysis.cast_cost import cast_cost, cost_of_op, is_quantizable
 from tflq.contract import Pass, PassResult
@@ -46,6 +46,9 @@ class Solved:
         return "; ".join([f"casts read {self.after} elements, before {self.before}", *done])
 
 
+_How: TypeAlias = Literal["simplified", "unrounded", "transformed"]
+
+
 class _Solver:
     """One run of a mode on a module."""
 
@@ -54,6 +57,7 @@ class _Solver:
         self.before = cast_cost(module)
         self.counts = dict.fromkeys(("to_integers", "to_reals", "typed", "encased"), 0)
         self.called = set(called_functions(module))
+        self.functions = [function for function in module.functions if not function.info.get("declaration")]
 
     def apart(self, function: Function) -> dict[Value, None]:
         """What users know of a function by name: what it returns, and what its signatures return."""
@@ -63,44 +67,42 @@ class _Solver:
                 values |= dict.fromkeys(value for _, value in signature.outputs or ())
         return values
 
-    def run(self, function: Function, **options: bool) -> bool:
-        if function.info.get("declaration"):
-            return False
-        solved = self._solved(function, {}, options)
-        return self._commit(*solved)
+    def _contents(self, function: Function, typed: Mapping[Op, Rounding], how: _How) -> Contents:
+        apart, called = self.apart(function), function in self.called
+        return Contents(
+            function, apart, called=called, typed=typed, encased=how == "transformed", unrounded=how == "unrounded"
+        )
 
-    def _solved(
-        self, function: Function, typed: dict[Op, Rounding], options: dict[str, bool]
-    ) -> tuple[Contents, Rewriting]:
-        stored, more = options.get("stored", False), {k: v for k, v in options.items() if k != "stored"}
-        contents = Contents(function, self.apart(function), called=function in self.called, typed=typed, **more)
+    def _solved(self, function: Function, typed: Mapping[Op, Rounding], how: _How) -> Rewriting:
+        contents = self._contents(function, typed, how)
         solve(contents)
-        return contents, Rewriting(contents, stored=stored)
+        return Rewriting(contents, stored=how == "transformed")
 
-    def _commit(self, contents: Contents, rewriting: Rewriting) -> bool:
+    def simplify(self, function: Function, *, unrounded: bool) -> bool:
+        """Puts casts where they cost least. Returns whether that changes the function."""
+        return self._commit(self._solved(function, {}, "unrounded" if unrounded else "simplified"))
+
+    def transform(self, function: Function, takes: Callable[[Op], bool]) -> bool:
+        """The same, with ops on quantized types that can be: if casts would cost more then, only those whose operands
+        are dequantized straight before."""
+        typed = _typed(self._contents(function, {}, "transformed"), takes)
+        rewriting = self._solved(function, typed, "transformed")
+        if typed and rewriting.cost > sum(map(cost_of_op, function.ops)):
+            straight = {op: rounding for op, rounding in typed.items() if _straight(rewriting.contents, op)}
+            rewriting = self._solved(function, straight, "transformed")
+        return self._commit(rewriting)
+
+    def _commit(self, rewriting: Rewriting) -> bool:
+        contents = rewriting.contents
         moves = [step for step in contents.steps if isinstance(step, Moves)]
-        encased = [step for step in contents.steps if isinstance(step, Op) and contents.is_encased(step)]
+        encased = sum(isinstance(step, Op) and contents.is_encased(step) for step in contents.steps)
         if not rewriting.commit(self.module):
             return False
         self.counts["to_integers"] += sum(not op.reals and op.form == REAL for op in moves)
         self.counts["to_reals"] += sum(op.reals and op.form != REAL for op in moves)
         self.counts["typed"] += len(contents.typed)
-        self.counts["encased"] += len(encased)
+        self.counts["encased"] += encased
         return True
-
-    def transform(self, function: Function, takes: Callable[[Op], bool]) -> bool:
-        """Types the ops that can be, unless casts would cost more then: at the least those straight behind casts."""
-        if function.info.get("declaration"):
-            return False
-        options = {"stored": True, "encased": True}
-        before = sum(map(cost_of_op, function.ops))
-        contents = Contents(function, self.apart(function), called=function in self.called, encased=True)
-        typed = _typed(contents, takes)
-        contents, rewriting = self._solved(function, typed, options)
-        if typed and rewriting.cost > before:
-            straight = {op: rounding for op, rounding in typed.items() if _straight(contents, op)}
-            contents, rewriting = self._solved(function, straight, options)
-        return self._commit(contents, rewriting)
 
     def result(self, modified: bool) -> PassResult:
         solved = Solved(self.before, cast_cost(self.module), **self.counts)
@@ -174,14 +176,15 @@ class QuantTransform(Pass):
     def run(self, module: Module) -> PassResult:
         solver = _Solver(module)
         modified = DeadCodeElimination().run(module).modified
-        for function in module.functions:
-            modified |= solver.transform(function, self._takes())
+        takes = self._takes()
+        for function in solver.functions:
+            modified |= solver.transform(function, takes)
         return solver.result(modified)
 
     def _takes(self) -> Callable[[Op], bool]:
         """Whether the target runs an op on quantized types."""
         if not self.target:
-            return lambda op: False
+            return lambda _: False
         target = Target(self.target, load_kernels(self.target))
         return lambda op: op.name.startswith("tfl.") and target.judge(op).kept
 
@@ -204,6 +207,6 @@ class QuantSimplify(Pass):
         removed = self.roundings == "removed"
         modified = Canonicalize("real" if removed else "interpreter").run(module).modified
         modified |= DeadCodeElimination().run(module).modified
-        for function in module.functions:
-            modified |= solver.run(function, expressed=removed)
+        for function in solver.functions:
+            modified |= solver.simplify(function, unrounded=removed)
         return solver.result(modified)

@@ -55,17 +55,8 @@ class _Step:
         pairs = (*zip(op.operands, self.operands, strict=True), *zip(op.results, self.results, strict=True))
         return all(a is b for a, b in pairs) and self.attributes is op.attributes
 
-    @property
-    def cost(self) -> int:
-        """The elements that it casts."""
-        if self.op is None or isinstance(self.op, CASTS):
-            (source,) = self.operands
-            assert source is not None
-            return 0 if self.name == Scast.op_name else elements(source.type)
-        whole = self.results and all(a is b for a, b in zip(self.op.results, self.results, strict=True))
-        return cost_of_op(self.op) if whole or not self.results else 0
-
     def made(self) -> Op:
+        """The op."""
         op = self.op
         if op is None or self.name != op.name:
             location, info = (self.location, {}) if op is None else (op.location, op.info)
@@ -95,7 +86,9 @@ class Rewriting:
     @property
     def cost(self) -> int:
         """The elements that its casts read."""
-        return sum(step.cost for step in self.steps)
+        changed = {op for op in self.contents.steps if isinstance(op, Op) and self.contents.is_encased(op)}
+        kept = (step for step in self.steps if step.op not in changed)
+        return sum(_cost(step) for step in kept)
 
     def commit(self, module: Module) -> bool:
         """Puts the function into the new forms. Returns whether that changes it."""
@@ -156,9 +149,8 @@ class Rewriting:
         name, attributes = op.name, self._surrounded(moves, form)
         if isinstance(op, Pad) and form == STORED and moves.form != STORED:
             name = PadV2.op_name
-            operands.append(
-                _constant(np.asarray(self._grid(moves).zero_point), TensorType((), results[0].type.element), ())
-            )
+            zero = np.asarray(self._grid(moves).zero_point)
+            operands.append(_constant(zero, TensorType((), results[0].type.element)))
         self.steps.append(_Step(op, name, operands, results, attributes))
 
     def _rounded(self, moves: Moves, content: Content) -> Content:
@@ -225,10 +217,9 @@ class Rewriting:
         return self._cast_as(content.rounding, self._get(content, REAL), content)
 
     def _expressed(self, content: Content) -> Value:
+        """Its reals, from its integers."""
         if content.folds:
-            value = self._get(content, content.made)
-            reals = reals_of(value.array, content.type_as(QUANTIZED), content.type.storage)
-            return self._set(content, REAL, _constant(reals, content.type, content.values.get(REAL, ())))
+            return self._expressed_constant(content, self._get(content, content.made))
         return self._cast(self.contents.dequantize, self._get(content, QUANTIZED), content, REAL)
 
     def _cast_as(self, rounding: Rounding | None, source: Value, content: Content) -> Value:
@@ -247,12 +238,12 @@ class Rewriting:
         return self._set(content, form, _constant(stored, content.type_as(form), content.values.get(form, ())))
 
     def _expressed_constant(self, content: Content, value: Value) -> Value:
-        reals = reals_of(value.array, value.type, content.type.storage)
+        reals = reals_of(value.array, content.type_as(QUANTIZED), content.type.storage)
         return self._set(content, REAL, _constant(reals, content.type, content.values.get(REAL, ())))
 
     def _cast(
         self,
-        kind: type[Op],
+        kind: type[Operator],
         source: Value,
         content: Content,
         form: Form,
@@ -265,7 +256,7 @@ class Rewriting:
                 return self._set(content, form, value)
         made = self._new(content, form)
         location = self.location if made.producer is None else made.producer.location
-        self.steps.append(_Step(None, kind.op_name, [source], [made], attributes, location))  # type: ignore[attr-defined]
+        self.steps.append(_Step(None, kind.op_name, [source], [made], attributes, location))
         return made
 
     def _new(self, content: Content, form: Form) -> Value:
@@ -290,7 +281,14 @@ class Rewriting:
         return value
 
 
-def _constant(array: np.ndarray, type: Any, like: Sequence[Value]) -> Value:
+def _cost(step: _Step) -> int:
+    """The elements that an op casts."""
+    if step.op is not None and not isinstance(step.op, CASTS):
+        return cost_of_op(step.op) if step.results == step.op.results else 0
+    source = step.operands[0]
+    return 0 if source is None or step.name == Scast.op_name else elements(source.type)
+
+
+def _constant(array: np.ndarray, type: TensorType, like: Sequence[Value] = ()) -> Value:
     """A constant of a type, with the name of a value."""
-    value = Value(type, like[0].name if like else "", buffer=Buffer.of(array.astype(type.storage.dtype)))
-    return value
+    return Value(type, like[0].name if like else "", buffer=Buffer.of(array.astype(type.storage.dtype)))

@@ -1,16 +1,16 @@
 """Which ops that move elements move reals, and which move integers, so that casts cost the least.
 
-The forms of a tensor are in order: the integers of its grid, reals, the integers that these are rounded to, the reals of
-those, and so on. Each is one cast from the next, and from reals one can go back to the grid that they are on. An op that
-moves elements has its operands and results in one of them (`Moves.level`). A content is cast once for all readers. So the
-least is a minimum cut, with a variable for each op and level: whether it is at that level or above (Ishikawa, "Exact
-optimization for Markov random fields with convex priors", PAMI 25, 2003). Among forms that cost the same, the fewest
-elements are moved as reals.
+The forms of a tensor are in order: the integers of its grid, reals, the integers that these are rounded to, the reals
+of those, and so on. Each is one cast from the next, and from reals one can go back to the grid that they are on. An op
+that moves elements has its operands and results in one of them (`Moves.level`). A content is cast once for all readers.
+So the least is a minimum cut, with a variable for each op and level: whether it is at that level or above (Ishikawa,
+"Exact optimization for Markov random fields with convex priors", PAMI 25, 2003). Among forms that cost the same, the
+fewest elements are moved as reals.
 
 Where an op moves a tensor that is on a grid together with others, and the result is rounded to that grid, the order of
 forms does not hold: the integers are there before the reals and after. For such an op it is decided first whether it is
-put behind the rounding. All decisions are tried where there are few in a part of the graph that hangs together; else
-single ones are changed as long as that helps.
+put behind the rounding. All decisions are tried where that is little work in a part of the graph that hangs together;
+else all ones, none, and what changing single ones gains.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from tflq.light import dataclass
 from tflq.passes.solver.contents import REAL, Content, Contents, Moves, Rounding, Steps
 
 _NEVER: Final = 1 << 62
-_ALL: Final = 6
-"""Decisions of which all combinations are tried."""
 _WORK: Final = 20_000
-"""Ops times decisions up to which single ones are changed."""
+"""Ops in a part times the times that it is solved, at most."""
 
 
 def solve(contents: Contents) -> None:
@@ -45,25 +43,23 @@ class _Part:
     contents: list[Content]
 
     def solve(self) -> None:
-        open_ones = [op for op in self.moves if any(_returns(op, content) for content in op.sources.values())]
-        best = _Try(self, {})
-        for tried in self._decisions(open_ones, best):
-            if tried.cost < best.cost:
-                best = tried
-        best.decide()
+        undecided = [op for op in self.moves if any(_returns(op, content) for content in op.sources.values())]
+        self._best(undecided).decide()
 
-    def _decisions(self, ops: Sequence[Moves], first: _Try) -> Iterator[_Try]:
-        if len(ops) <= _ALL:
-            for behind in itertools.product((False, True), repeat=len(ops)):
-                if any(behind):
-                    yield _Try(self, dict(zip(ops, behind, strict=True)))
-            return
-        best = min(first, _Try(self, dict.fromkeys(ops, True)), key=lambda tried: tried.cost)
-        yield best
-        for op in ops if len(ops) * len(self.moves) <= _WORK else ():
-            tried = _Try(self, {**best.behind, op: not best.behind.get(op, False)})
-            best = min(best, tried, key=lambda tried: tried.cost)
-            yield best
+    def _best(self, ops: Sequence[Moves]) -> _Try:
+        """The cheapest of what is tried."""
+        size = len(self.moves)
+        if size << len(ops) <= _WORK:
+            every = itertools.product((False, True), repeat=len(ops))
+            return min((_Try(self, dict(zip(ops, behind, strict=True))) for behind in every), key=_cost)
+        best = min(_Try(self, {}), _Try(self, dict.fromkeys(ops, True)), key=_cost)
+        for op in ops[: _WORK // size]:
+            best = min(best, _Try(self, {**best.behind, op: not best.behind.get(op, False)}), key=_cost)
+        return best
+
+
+def _cost(tried: _Try) -> int:
+    return tried.cost
 
 
 def _parts(contents: Contents) -> Iterator[_Part]:
@@ -109,8 +105,8 @@ def _returns(op: Moves, content: Content) -> bool:
 
 
 class _Levels(NamedTuple):
-    """Of an op, what it makes or reads: a variable for each level from 1, whether it is at that or above. `steps`: those
-    above level 1."""
+    """Of an op, what it makes or reads: a variable for each level from 1, whether it is at that or above. `steps`:
+    those above level 1."""
 
     variables: tuple[int, ...]
     steps: Steps = ()
