@@ -456,6 +456,7 @@ PASSES: Final[dict[str, str]] = {
     "passes.regions.quantize": "quantize tfl-quantize-pipeline",
     "passes.row_updates": "row-updates spectra",
     "passes.simulated": "convert-simulated-quantization legalize-tf prepare-tfl",
+    "passes.solver.modes": "quant-simplify quant-transform",
     "passes.source": "cut cut-before-custom extract-signature record-names state-runtime",
     "passes.stablehlo_conversions": ("default-conversions fuse-conversions hybrid-dequantize-then-op"),
     "passes.tabulate": "tabulate",
