@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from tflq.analysis.digests import digests
 from tflq.analysis.statistics import Statistics, keys_of, merge_statistics, read_statistics, write_statistics
 from tflq.calibration.collecting import Job, Seen, Watched, observe, statistics_of
 from tflq.calibration.data import Images, Input, Sample, Samples, drawn, inputs_of, samples_of
+from tflq.calibration.instrumented import as_file
 from tflq.errors import OptionError, Reason, TflqError, check_flags, check_number
 from tflq.files import check_outputs
 from tflq.formats import read
@@ -73,7 +75,8 @@ def calibrate(
     """Runs a model on samples, and gathers what its float values are.
 
     Args:
-        source: The path of a TFLite model.
+        source: The path of a TFLite model, or of text (.mlir). Of text with points (`quant.stats_ref`, as
+            quant-instrument puts them) those are gathered, under their keys, for quant-apply-stats.
         data: Samples: the path of an .npz file (arrays by input name, first dim samples), of a folder of .npz, .npy or
             image files, or an iterable of arrays, of mappings by input name, or of sequences.
         destination: Where the file of statistics goes.
@@ -100,17 +103,18 @@ def calibrate(
     check_number("workers", workers, 1, whole=True)
     if destination is not None:
         check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
-    model = _Model(os.fspath(source), signature, bins=histogram)
-    given = samples_of(data, model.inputs, images)
-    if samples is not None:
-        given = drawn(given, samples, seed)
-    part = None if destination is None else Path(f"{os.fspath(destination)}.part")
-    run = _Run(model, part, ignore_nonfinite=ignore_nonfinite, observer=observer)
-    if resume and destination is not None and part is not None:
-        earlier = next((place for place in (part, Path(destination)) if place.exists()), None)
-        if earlier is not None:
-            run.resume(read_statistics(earlier))
-    statistics = run.all(given, workers)
+    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        model = _Model(os.fspath(source), signature, folder, bins=histogram)
+        given = samples_of(data, model.inputs, images)
+        if samples is not None:
+            given = drawn(given, samples, seed)
+        part = None if destination is None else Path(f"{os.fspath(destination)}.part")
+        run = _Run(model, part, ignore_nonfinite=ignore_nonfinite, observer=observer)
+        if resume and destination is not None and part is not None:
+            earlier = next((place for place in (part, Path(destination)) if place.exists()), None)
+            if earlier is not None:
+                run.resume(read_statistics(earlier))
+        statistics = run.all(given, workers)
     if destination is not None and part is not None:
         write_statistics(destination, statistics, force=True)
         part.unlink(missing_ok=True)
@@ -120,7 +124,9 @@ def calibrate(
 class _Model:
     """A model to calibrate: the inputs of its entry, and the values that are watched, by key."""
 
-    def __init__(self, path: str, signature: str | None, *, bins: bool) -> None:
+    def __init__(self, source: str, signature: str | None, folder: str, *, bins: bool) -> None:
+        """folder: where a file may be made of text."""
+        path, points = as_file(source, folder)
         module = read(path)
         entry, function, names = _entry(module, signature)
         self.inputs = inputs_of(module, function, names)
@@ -130,7 +136,11 @@ class _Model:
         place = {value: index for index, value in enumerate(called.tensors)}
         watched = [v for v in called.values() if v.type.element == f32 and not v.is_constant and v in place]
         known = digests(called)
-        self.digests = {key: known[value] for value, key in keys_of(called, watched, set()).items()}
+        keys = keys_of(called, watched, set())
+        if points is not None:
+            keys = {value: points[value.name] for value in watched if value.name in points}
+            watched = list(keys)
+        self.digests = {key: known[value] for value, key in keys.items()}
         self.watched = Watched(path, entry, tuple((function, place[value]) for value in watched), bins)
 
     def only(self, keys: Sequence[str]) -> Watched:

@@ -60,13 +60,12 @@ def quantize_kernels(
     """Quantizes kernels as `TflQuantize` says. propagated: is called when all that is known of the ports of regions is
     known, before they become operators. Returns whether anything changed."""
     before, kernels = _constants(module), load_kernels(target)
-    module, modified = Pipeline([KernelFusion(target), QuantPropagate(target, annotations)]).run(module)
+    modified = Pipeline([KernelFusion(target), QuantPropagate(target, annotations)]).run(module).modified
     for function in module.functions:
         modified |= _join_rescales(module, function, kernels)
     if propagated is not None:
         propagated(module)
-    module, materialized = QuantMaterialize(target).run(module)
-    modified |= materialized
+    modified |= QuantMaterialize(target).run(module).modified
     for function in module.functions:
         modified |= _quantize_constants(function)
         modified |= _cancel(module, function)
