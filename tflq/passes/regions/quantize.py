@@ -5,7 +5,9 @@ Source: "Quantization", TFLite Native Quantization (MLIR's documentation), a gen
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Final
 
 from tflq.contract import Pass, PassResult, Pipeline
@@ -27,6 +29,7 @@ from tflq.passes.regions.ranges import (
     storages,
     stored_by,
 )
+from tflq.passes.regions.tensor_constraints import named_in
 from tflq.passes.simulated import LegalizeTf, PrepareTfl
 from tflq.targets.load import Kernels, load_kernels
 
@@ -53,14 +56,15 @@ class TflQuantize(Pass):
         before, kernels = _constants(module), load_kernels(self.target)
         propagate = QuantPropagate(self.target, self.annotations)
         module, modified = Pipeline([KernelFusion(self.target), propagate]).run(module)
+        annotated = named_in(Path(self.annotations)) if self.annotations else None
         for function in module.functions:
-            modified |= _join_rescales(module, function, kernels)
+            modified |= _join_rescales(module, function, kernels, annotated)
         module, materialized = QuantMaterialize(self.target).run(module)
         modified |= materialized
         for function in module.functions:
+            modified |= _sign(function, kernels)
             modified |= _quantize_constants(function)
             modified |= _cancel(module, function)
-            modified |= _sign(function, kernels)
         modified |= of_tflite(module)
         modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
         _forget(module, before - _constants(module))
@@ -77,18 +81,23 @@ def _forget(module: Module, constants: set[Value]) -> None:
     """Drops constants that nothing reads any more from the tables of a file, with their data."""
     for function in module.functions:
         function.tensors = [value for value in function.tensors if value not in constants]
-    kept = {value.buffer for function in module.functions for value in (*function.values(), *function.tensors)}
-    gone = {value.buffer for value in constants} - kept
+    kept = _constants(module).union(*(function.tensors for function in module.functions))
+    gone = {value.buffer for value in constants} - {value.buffer for value in kept}
     module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
 
 
-def _join_rescales(module: Module, function: Function, kernels: Kernels) -> bool:
+def _join_rescales(
+    module: Module, function: Function, kernels: Kernels, annotated: Callable[[str], bool] | None
+) -> bool:
     """Lets kernels result in what the only use of a result takes, in place of the parameters that training simulated
-    between, as TensorFlow Lite's converter does it: CONV_2D before a concatenation. Returns whether there were any."""
+    between, as TensorFlow Lite's converter does it: CONV_2D before a concatenation. What the user annotated stays.
+    Returns whether there were any."""
     users, replacements = function.users(), dict[Value, Value]()
     for op in function.ops:
         region = op.operand(0).producer if isinstance(op, Rescale) else None
         if not isinstance(op, Rescale) or not isinstance(region, Region) or op.input in function.outputs:
+            continue
+        if annotated is not None and annotated(op.input.name):
             continue
         specs = list(region.output_specs)
         specs[region.results.index(op.input)] = op.target
@@ -149,12 +158,12 @@ def _cancel(module: Module, function: Function) -> bool:
         if source is None:
             continue
         source = replacements.get(source, source)
-        if op.result in outputs and op.result.name != source.name:
+        if op.result in outputs:
             if source.producer is None or source in outputs:
                 continue
-            source.name = op.result.name
+            source.name = op.result.name or source.name
+            outputs.add(source)
         replacements[op.result] = source
-        outputs |= {source} if op.result in outputs else set()
         done.add(op)
     replace_values(module, function, replacements)
     remove_ops(function, done)
@@ -196,12 +205,10 @@ class TflQuantizePipeline(Pass):
     target: str = _SCHEME
     annotations: str = ""
 
+    def steps(self) -> list[Pass]:
+        """The passes, in order."""
+        propagation = (KernelFusion(self.target), QuantPropagate(self.target, self.annotations))
+        return [LegalizeTf(), *propagation, Fold(), PrepareTfl(), TflQuantize(self.target, self.annotations)]
+
     def run(self, module: Module) -> PassResult:
-        passes = [
-            LegalizeTf(),
-            *(KernelFusion(self.target), QuantPropagate(self.target, self.annotations)),
-            Fold(),
-            PrepareTfl(),
-            TflQuantize(self.target),
-        ]
-        return Pipeline(passes).run(module)
+        return Pipeline(self.steps()).run(module)
