@@ -20,6 +20,7 @@ from tflq.named_passes import parse_pipeline
 from tflq.numerics.fake_quant import simulated
 from tflq.passes.regions.quantize import TflQuantizePipeline
 
+PIPELINE = TflQuantizePipeline()
 WEIGHTS = np.array([[0.1, -0.2, 0.3, 0.5], [0.5, 0.25, -0.1, 0.2], [-0.5, 0.3, 0.0, 0.1]], np.float32)
 BIAS = np.array([0.1, 0.2, -0.3], np.float32)
 LAYER = """func.func @main(%x: tensor<2x4xf32> {{tflq.name = "x"}}) -> tensor<2x3xf32> {{
@@ -211,7 +212,7 @@ def test_an_annotated_result_of_a_kernel_of_fixed_scale_has_its_range(tmp_path: 
 
 def test_propagation_and_folding_stand_between_legalize_tf_and_prepare_tfl() -> None:
     """The order of the proposal's six steps."""
-    steps = [step.name for step in TflQuantizePipeline().steps()]
+    steps = [step.name for half in (PIPELINE.propagation(), PIPELINE.quantization()) for step in half]
     assert steps == ["legalize-tf", "kernel-fusion", "quant-propagate", "fold", "prepare-tfl", "quantize"]
 
 

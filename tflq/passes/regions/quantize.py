@@ -16,8 +16,9 @@ from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Value, walk
 from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
+from tflq.passes.regions.coupling import COUPLED
 from tflq.passes.regions.fusion import KernelFusion
-from tflq.passes.regions.lookup import Port, lookup, quantized_constant
+from tflq.passes.regions.lookup import ORIGINS, Port, lacks, lookup, ports, quantized_constant, regions_of
 from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
 from tflq.passes.regions.propagate import QuantPropagate
 from tflq.passes.regions.ranges import (
@@ -34,6 +35,8 @@ from tflq.passes.simulated import LegalizeTf, PrepareTfl
 from tflq.targets.load import Kernels, load_kernels
 
 _SCHEME: Final = "int8"
+_STATED: Final = frozenset({"annotation", "calibration", COUPLED})
+"""Where parameters come from that the model or the user states."""
 _BINDING: Final = frozenset({"same_scale", "fixed_scale"})
 """Constraints by which a kernel's result cannot have any parameters."""
 
@@ -58,6 +61,7 @@ class TflQuantize(Pass):
         module, modified = Pipeline([KernelFusion(self.target), propagate]).run(module)
         annotated = named_in(Path(self.annotations)) if self.annotations else None
         for function in module.functions:
+            modified |= _leave_in_floats(function, kernels)
             modified |= _join_rescales(module, function, kernels, annotated)
         module, materialized = QuantMaterialize(self.target).run(module)
         modified |= materialized
@@ -84,6 +88,25 @@ def _forget(module: Module, constants: set[Value]) -> None:
     kept = _constants(module).union(*(function.tensors for function in module.functions))
     gone = {value.buffer for value in constants} - {value.buffer for value in kept}
     module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
+
+
+def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
+    """Takes from operators that no kernel computes the parameters that only follow from others, or from a kernel's
+    constraint: training has not simulated them. Returns whether there were any."""
+    modified = False
+    for region in [region for region in regions_of(function.ops) if lacks(kernels, region)]:
+        origins = list(region.attributes.get(ORIGINS, ()))
+        for place, port in enumerate(ports(region)[: len(origins)]):
+            if not is_quantized(port.spec) or origins[place] in _STATED:
+                continue
+            port.set(port.value.type.element)
+            origins[place] = "none"
+            modified = True
+            if not port.is_output and isinstance(port.value.producer, Rescale):
+                source = port.value.producer.input
+                region.operands = [*region.operands[: port.index], source, *region.operands[port.index + 1 :]]
+        region.attributes[ORIGINS] = origins
+    return modified
 
 
 def _join_rescales(
@@ -205,10 +228,18 @@ class TflQuantizePipeline(Pass):
     target: str = _SCHEME
     annotations: str = ""
 
-    def steps(self) -> list[Pass]:
-        """The passes, in order."""
-        propagation = (KernelFusion(self.target), QuantPropagate(self.target, self.annotations))
-        return [LegalizeTf(), *propagation, Fold(), PrepareTfl(), TflQuantize(self.target, self.annotations)]
+    def propagation(self) -> list[Pass]:
+        """The passes of steps 1 to 3."""
+        return [LegalizeTf(), KernelFusion(self.target), QuantPropagate(self.target, self.annotations)]
+
+    def quantization(self) -> list[Pass]:
+        """The passes of steps 4 to 6."""
+        return [Fold(), PrepareTfl(), TflQuantize(self.target, self.annotations)]
 
     def run(self, module: Module) -> PassResult:
-        return Pipeline(self.steps()).run(module)
+        before = _constants(module)
+        module, modified = Pipeline(self.propagation()).run(module)
+        modified |= of_tflite(module)  # folding leaves these casts, and what they say of constants
+        module, quantized = Pipeline(self.quantization()).run(module)
+        _forget(module, before - _constants(module))
+        return PassResult(module, modified or quantized)
