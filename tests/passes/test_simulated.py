@@ -237,6 +237,12 @@ def test_ops_of_tensorflow_are_verified(line: str, reason: str) -> None:
         verify(parse_module(text_of(line)))
 
 
+def test_fake_quantization_keeps_the_shape() -> None:
+    wider = args(-1.0, 1.0).replace("-> tensor<4x2", "-> tensor<4x3")
+    with pytest.raises(VerificationError, match="inputs and outputs must be of one shape"):
+        verify(parse_module(text_of(args(-1.0, 1.0), f"\n  %z = {wider}")))
+
+
 def test_the_type_that_mlir_repeats_is_checked() -> None:
     """`qtype` of tfl.quantize is its result's type."""
     line = """

@@ -27,6 +27,13 @@ def _range_ordered(op: FakeQuantWithMinMaxArgs) -> bool:
 
 
 @constraint
+def _alike(op: Op) -> bool:
+    """inputs and outputs must be of one shape"""
+    given, made = op.operand(0).type.shape, op.result.type.shape
+    return given is None or made is None or given == made
+
+
+@constraint
 def _one_range(op: Op) -> bool:
     """min and max must be scalars"""
     return all(op.operand(place).type.shape in (None, ()) for place in (1, 2))
@@ -56,7 +63,7 @@ class FakeQuantWithMinMaxArgs(Operator, name="tf.FakeQuantWithMinMaxArgs"):
     num_bits: int = attribute(INT, default=8)
     narrow_range: bool = attribute(BOOL, default=False)
     traits = (SimulatesQuantization(inputs, min, max), SameShape(inputs, outputs))
-    constraints = (declared, _bits, _range_ordered)
+    constraints = (declared, _alike, _bits, _range_ordered)
 
 
 class FakeQuantWithMinMaxVars(Operator, name="tf.FakeQuantWithMinMaxVars"):
@@ -70,7 +77,7 @@ class FakeQuantWithMinMaxVars(Operator, name="tf.FakeQuantWithMinMaxVars"):
     num_bits: int = attribute(INT, default=8)
     narrow_range: bool = attribute(BOOL, default=False)
     traits = (SimulatesQuantization(inputs, min, max), SameShape(inputs, outputs))
-    constraints = (declared, _bits, _one_range)
+    constraints = (declared, _alike, _bits, _one_range)
 
 
 class FakeQuantWithMinMaxVarsPerChannel(Operator, name="tf.FakeQuantWithMinMaxVarsPerChannel"):
@@ -84,4 +91,4 @@ class FakeQuantWithMinMaxVarsPerChannel(Operator, name="tf.FakeQuantWithMinMaxVa
     num_bits: int = attribute(INT, default=8)
     narrow_range: bool = attribute(BOOL, default=False)
     traits = (SimulatesQuantization(inputs, min, max, axis=-1), SameShape(inputs, outputs))
-    constraints = (declared, _bits, _ranges_of_channels)
+    constraints = (declared, _alike, _bits, _ranges_of_channels)

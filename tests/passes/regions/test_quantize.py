@@ -18,7 +18,9 @@ from tflq.ir.types import BareType, i8, i32, ui8
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
 from tflq.numerics.fake_quant import simulated
+from tflq.passes.regions.quantize import TflQuantizePipeline
 
+PIPELINE = TflQuantizePipeline()
 WEIGHTS = np.array([[0.1, -0.2, 0.3, 0.5], [0.5, 0.25, -0.1, 0.2], [-0.5, 0.3, 0.0, 0.1]], np.float32)
 BIAS = np.array([0.1, 0.2, -0.3], np.float32)
 LAYER = """func.func @main(%x: tensor<2x4xf32> {{tflq.name = "x"}}) -> tensor<2x3xf32> {{
@@ -165,6 +167,55 @@ def test_ranges_of_inputs_and_outputs_are_the_users(tmp_path: Path) -> None:
         run(text, f"tfl-quantize-pipeline{{annotations={path}}}")
 
 
+CONCATENATED = """func.func @main(%x: tensor<2x4xf32> {{tflq.name = "x"}}) -> tensor<2x8xf32> {{
+  %i = {input}
+  %t = "tfl.mul"(%i, %i) {{fused_activation_function = "NONE", tflq.tensors = [{{name = "square"}}]}}
+      : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %v = {square}
+  %c = "tfl.concatenation"(%v, %i) {{axis = 1 : i32, fused_activation_function = "NONE"}}
+      : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
+  %y = {behind}
+  return %y : tensor<2x8xf32>
+}}"""
+
+
+def test_a_kernel_results_in_what_its_only_user_takes(tmp_path: Path) -> None:
+    """But for what the user has annotated, which is rescaled."""
+    text = CONCATENATED.format(
+        input=fake("%x", "2x4", 1.0), square=fake("%t", "2x4", 0.5), behind=fake("%c", "2x8", 1.0)
+    )
+    module = run(text)
+    assert names(module) == ["quantize", "mul", "concatenation", "dequantize"]
+    assert shown(only(module, "mul").result) == "<i8:f32, 0.007843138>"
+    path = tmp_path / "ranges.toml"
+    path.write_text('[tensors]\n"square" = "!quant.uniform<i8:f32, 0.25>"\n')
+    annotated = run(text, f"tfl-quantize-pipeline{{annotations={path}}}")
+    assert names(annotated) == ["quantize", "mul", "quantize", "concatenation", "dequantize"]
+    assert shown(only(annotated, "mul").result) == "<i8:f32, 0.25>"
+
+
+def test_an_annotated_result_of_a_kernel_of_fixed_scale_has_its_range(tmp_path: Path) -> None:
+    """A SOFTMAX of another scale than the output is to have."""
+    softmax = (
+        '"tfl.softmax"(%m) {beta = 1.0 : f32, tflq.tensors = [{name = "y"}]} : (tensor<2x3xf32>) -> tensor<2x3xf32>'
+    )
+    text = layer(behind=f"%y = {softmax}")
+    path = tmp_path / "ranges.toml"
+    path.write_text(
+        '[tensors]\n"y" = "!quant.uniform<i8:f32, 0.5:1>"\n"product" = "!quant.calibrated<f32<-2.0:2.0>>"\n'
+    )
+    module = run(text, f"tfl-quantize-pipeline{{annotations={path}}}")
+    assert names(module) == ["quantize", "fully_connected", "softmax", "quantize", "dequantize"]
+    assert shown(module.main.ops[3].result) == "<i8:f32, 0.5:1>"
+    assert module.main.outputs[0].name == "y"
+
+
+def test_propagation_and_folding_stand_between_legalize_tf_and_prepare_tfl() -> None:
+    """The order of the proposal's six steps."""
+    steps = [step.name for half in (PIPELINE.propagation(), PIPELINE.quantization()) for step in half]
+    assert steps == ["legalize-tf", "kernel-fusion", "quant-propagate", "fold", "prepare-tfl", "quantize"]
+
+
 def test_what_no_kernel_takes_stays_in_floats_between_casts() -> None:
     behind = f"""%c = {fake("%m", "2x3", 2.0)}
   %s = "tfl.sin"(%c) : (tensor<2x3xf32>) -> tensor<2x3xf32>
@@ -193,7 +244,7 @@ def test_float_constants_are_stored_as_integers_where_the_operator_stays_in_floa
     assert back is not None
     assert back.short_name == "dequantize"
     assert back.operand(0).is_constant
-    assert back.operand(0).type.storage in (i8, ui8)
+    assert back.operand(0).type.storage == i8
 
 
 def test_quantize_alone_takes_what_casts_say() -> None:

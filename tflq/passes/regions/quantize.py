@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Final
 
 from tflq.contract import Pass, PassResult, Pipeline
@@ -15,8 +16,9 @@ from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Value, walk
 from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
+from tflq.passes.regions.coupling import COUPLED
 from tflq.passes.regions.fusion import KernelFusion
-from tflq.passes.regions.lookup import Port, lookup, quantized_constant
+from tflq.passes.regions.lookup import ORIGINS, Port, lacks, lookup, ports, quantized_constant, regions_of
 from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
 from tflq.passes.regions.propagate import QuantPropagate
 from tflq.passes.regions.ranges import (
@@ -28,10 +30,13 @@ from tflq.passes.regions.ranges import (
     storages,
     stored_by,
 )
+from tflq.passes.regions.tensor_constraints import named_in
 from tflq.passes.simulated import LegalizeTf, PrepareTfl
 from tflq.targets.load import Kernels, load_kernels
 
 _SCHEME: Final = "int8"
+_STATED: Final = frozenset({"annotation", "calibration", COUPLED})
+"""Where parameters come from that the model or the user states."""
 _BINDING: Final = frozenset({"same_scale", "fixed_scale"})
 """Constraints by which a kernel's result cannot have any parameters."""
 
@@ -61,15 +66,17 @@ def quantize_kernels(
     known, before they become operators. Returns whether anything changed."""
     before, kernels = _constants(module), load_kernels(target)
     modified = Pipeline([KernelFusion(target), QuantPropagate(target, annotations)]).run(module).modified
-    for function in module.functions:
-        modified |= _join_rescales(module, function, kernels)
     if propagated is not None:
         propagated(module)
+    annotated = named_in(Path(annotations)) if annotations else None
+    for function in module.functions:
+        modified |= _leave_in_floats(function, kernels)
+        modified |= _join_rescales(module, function, kernels, annotated)
     modified |= QuantMaterialize(target).run(module).modified
     for function in module.functions:
+        modified |= _sign(function, kernels)
         modified |= _quantize_constants(function)
         modified |= _cancel(module, function)
-        modified |= _sign(function, kernels)
     modified |= of_tflite(module)
     modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
     _forget(module, before - _constants(module))
@@ -86,18 +93,42 @@ def _forget(module: Module, constants: set[Value]) -> None:
     """Drops constants that nothing reads any more from the tables of a file, with their data."""
     for function in module.functions:
         function.tensors = [value for value in function.tensors if value not in constants]
-    kept = {value.buffer for function in module.functions for value in (*function.values(), *function.tensors)}
-    gone = {value.buffer for value in constants} - kept
+    kept = _constants(module).union(*(function.tensors for function in module.functions))
+    gone = {value.buffer for value in constants} - {value.buffer for value in kept}
     module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
 
 
-def _join_rescales(module: Module, function: Function, kernels: Kernels) -> bool:
+def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
+    """Takes from operators that no kernel computes the parameters that only follow from others, or from a kernel's
+    constraint: training has not simulated them. Returns whether there were any."""
+    modified = False
+    for region in [region for region in regions_of(function.ops) if lacks(kernels, region)]:
+        origins = list(region.attributes.get(ORIGINS, ()))
+        for place, port in enumerate(ports(region)[: len(origins)]):
+            if not is_quantized(port.spec) or origins[place] in _STATED:
+                continue
+            port.set(port.value.type.element)
+            origins[place] = "none"
+            modified = True
+            if not port.is_output and isinstance(port.value.producer, Rescale):
+                source = port.value.producer.input
+                region.operands = [*region.operands[: port.index], source, *region.operands[port.index + 1 :]]
+        region.attributes[ORIGINS] = origins
+    return modified
+
+
+def _join_rescales(
+    module: Module, function: Function, kernels: Kernels, annotated: Callable[[str], bool] | None
+) -> bool:
     """Lets kernels result in what the only use of a result takes, in place of the parameters that training simulated
-    between, as TensorFlow Lite's converter does it: CONV_2D before a concatenation. Returns whether there were any."""
+    between, as TensorFlow Lite's converter does it: CONV_2D before a concatenation. What the user annotated stays.
+    Returns whether there were any."""
     users, replacements = function.users(), dict[Value, Value]()
     for op in function.ops:
         region = op.operand(0).producer if isinstance(op, Rescale) else None
         if not isinstance(op, Rescale) or not isinstance(region, Region) or op.input in function.outputs:
+            continue
+        if annotated is not None and annotated(op.input.name):
             continue
         specs = list(region.output_specs)
         specs[region.results.index(op.input)] = op.target
@@ -158,12 +189,12 @@ def _cancel(module: Module, function: Function) -> bool:
         if source is None:
             continue
         source = replacements.get(source, source)
-        if op.result in outputs and op.result.name != source.name:
+        if op.result in outputs:
             if source.producer is None or source in outputs:
                 continue
-            source.name = op.result.name
+            source.name = op.result.name or source.name
+            outputs.add(source)
         replacements[op.result] = source
-        outputs |= {source} if op.result in outputs else set()
         done.add(op)
     replace_values(module, function, replacements)
     remove_ops(function, done)
@@ -205,12 +236,18 @@ class TflQuantizePipeline(Pass):
     target: str = _SCHEME
     annotations: str = ""
 
+    def propagation(self) -> list[Pass]:
+        """The passes of steps 1 to 3."""
+        return [LegalizeTf(), KernelFusion(self.target), QuantPropagate(self.target, self.annotations)]
+
+    def quantization(self) -> list[Pass]:
+        """The passes of steps 4 to 6."""
+        return [Fold(), PrepareTfl(), TflQuantize(self.target, self.annotations)]
+
     def run(self, module: Module) -> PassResult:
-        passes = [
-            LegalizeTf(),
-            *(KernelFusion(self.target), QuantPropagate(self.target, self.annotations)),
-            Fold(),
-            PrepareTfl(),
-            TflQuantize(self.target),
-        ]
-        return Pipeline(passes).run(module)
+        before = _constants(module)
+        modified = Pipeline(self.propagation()).run(module).modified
+        modified |= of_tflite(module)  # folding leaves these casts, and what they say of constants
+        modified |= Pipeline(self.quantization()).run(module).modified
+        _forget(module, before - _constants(module))
+        return PassResult(module, modified)

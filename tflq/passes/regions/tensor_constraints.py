@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.quant.regions import SPECS
+from tflq.dialects.quant.regions import SPECS, Rescale
 from tflq.errors import OptionError, ParseError, Reason
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.parse_types import TypeParser
@@ -67,19 +67,30 @@ def constrain_by_file(module: Module, path: Path) -> bool:
     """`constrain` by a file of annotations. OptionError, with the line, also for other faults of the file; FileError if
     it cannot be read."""
     file = RulesFile(path)
-    for name in file.content:
-        if name != _SECTION:
-            file.fail(f"'{name}' is not a section", "", name, known=(_SECTION,))
-    section = file.content.get(_SECTION, {})
-    if not isinstance(section, dict):
-        file.fail(f"'{_SECTION}' is not a section", "", _SECTION)
-    constraints = {pattern: _type(file, pattern, text) for pattern, text in section.items()}
+    constraints = {pattern: _type(file, pattern, text) for pattern, text in _section(file).items()}
 
     def fail(pattern: str, what: str, remedy: str) -> OptionError:
         place = str(file.line(_SECTION, pattern))
         return OptionError(Reason(f"'{pattern}': {what}", str(path), place=place, value=pattern, remedy=remedy))
 
     return _constrain(module, constraints, fail)
+
+
+def named_in(path: Path) -> Callable[[str], bool]:
+    """Whether a tensor of a name is constrained by a file of annotations. Errors as of `constrain_by_file`."""
+    matchers = [matcher(pattern) for pattern in _section(RulesFile(path))]
+    return lambda name: any(matches(name) for matches in matchers)
+
+
+def _section(file: RulesFile) -> Mapping[str, Any]:
+    """The lines of a file of annotations."""
+    for name in file.content:
+        if name != _SECTION:
+            file.fail(f"'{name}' is not a section", "", name, known=(_SECTION,))
+    section = file.content.get(_SECTION, {})
+    if not isinstance(section, dict):
+        file.fail(f"'{_SECTION}' is not a section", "", _SECTION)
+    return section
 
 
 def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
@@ -139,11 +150,11 @@ def _ports(module: Module) -> Iterator[tuple[Port, Value]]:
 
 
 def _tensors(value: Value, users: Mapping[Value, list[Op]]) -> Iterator[Value]:
-    """A value, and the quantized tensors of the model that it stands for."""
+    """A value, and the tensors of the model that it stands for: quantized, or with the parameters asked for."""
     yield value
     if value.producer is not None and is_dequantizing(value.producer):
         yield value.producer.operand(0)
-    yield from (op.result for op in users.get(value, ()) if is_quantizing(op))
+    yield from (op.result for op in users.get(value, ()) if is_quantizing(op) or isinstance(op, Rescale))
 
 
 def _spec(type: TensorType, name: str, pattern: str, spec: ElementType | None, fail: _Fail) -> ElementType:
