@@ -2,10 +2,10 @@
 
     python scripts/measure_target.py openvino|onnxruntime|tflm|xnnpack [--check] [--environments FOLDER]
 
-Models of one builtin and of some in a row (target_trials.py, target_chains.py) run in the interpreter with its reference
-kernels, and in the runtime, in a process that may die. A signature is listed if every trial of it gives the same
-numbers. The runtime is in an environment of its own, which is made with the versions that target_tools.toml pins; a
-runtime that cannot be installed is skipped, with a message and exit code 2. With --check nothing is written, and a
+Models of one builtin and of some in a row (target_trials.py, target_chains.py) run in the interpreter with its
+reference kernels, and in the runtime, in a process that may die. A signature is listed if every trial of it gives the
+same numbers. The runtime is in an environment of its own, which is made with the versions that target_tools.toml pins;
+a runtime that cannot be installed is skipped, with a message and exit code 2. With --check nothing is written, and a
 difference from the file is exit code 1.
 """
 

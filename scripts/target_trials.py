@@ -30,7 +30,7 @@ from tflq.dialects.tfl import (
 )
 from tflq.dialects.tfl.control import state_version
 from tflq.ir.core import Function, Module, Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8, ui32
+from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8, ui32
 from tflq.select.lowering import KernelBuilder
 
 SHAPE: Final = (1, 6, 5, 12)
