@@ -47,8 +47,8 @@ class TflQuantize(Pass):
 
     Logical kernels are fused, their parameters propagated from the casts around them, and the kernels materialized:
     biases have the scale of input times weights, ops of one scale that of their neighbours. What no kernel takes stays
-    in float between casts. target: a scheme, or a target's file, whose kernels are used. annotations: as of
-    `quant-propagate`.
+    in float between casts, and what is quantized already as it is. target: a scheme, or a target's file, whose kernels
+    are used. annotations: as of `quant-propagate`.
     """
 
     name: ClassVar[str] = "quantize"
@@ -58,7 +58,7 @@ class TflQuantize(Pass):
     def run(self, module: Module) -> PassResult:
         before, kernels = _constants(module), load_kernels(self.target)
         propagate = QuantPropagate(self.target, self.annotations)
-        module, modified = Pipeline([KernelFusion(self.target), propagate]).run(module)
+        module, modified = Pipeline([KernelFusion(self.target, reals=True), propagate]).run(module)
         annotated = named_in(Path(self.annotations)) if self.annotations else None
         for function in module.functions:
             modified |= _leave_in_floats(function, kernels)
@@ -91,22 +91,53 @@ def _forget(module: Module, constants: set[Value]) -> None:
 
 
 def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
-    """Takes from operators that no kernel computes the parameters that only follow from others, or from a kernel's
-    constraint: training has not simulated them. Returns whether there were any."""
+    """Takes away parameters that only follow from others, or from a kernel's constraint, where no kernel computes an
+    operator, or nothing is stated around it: training has not simulated them. Returns whether there were any."""
     modified = False
-    for region in [region for region in regions_of(function.ops) if lacks(kernels, region)]:
-        origins = list(region.attributes.get(ORIGINS, ()))
-        for place, port in enumerate(ports(region)[: len(origins)]):
+    supported = _supported(function, kernels)
+    for region in [region for region in regions_of(function.ops) if region not in supported]:
+        origins = _origins(region)
+        for place, port in enumerate(ports(region)):
             if not is_quantized(port.spec) or origins[place] in _STATED:
                 continue
             port.set(port.value.type.element)
             origins[place] = "none"
             modified = True
-            if not port.is_output and isinstance(port.value.producer, Rescale):
-                source = port.value.producer.input
-                region.operands = [*region.operands[: port.index], source, *region.operands[port.index + 1 :]]
+            if not port.is_output:
+                value = _before_rescale(port.value)
+                region.operands = [*region.operands[: port.index], value, *region.operands[port.index + 1 :]]
         region.attributes[ORIGINS] = origins
     return modified
+
+
+def _supported(function: Function, kernels: Kernels) -> set[Region]:
+    """The regions that are kernels and have a port of which parameters are stated, or are joined by values with such
+    ports, by way of other kernels."""
+    regions = list(regions_of(function.ops))
+    free = {region for region in regions if not lacks(kernels, region)}
+    at: dict[Value, list[Port]] = {}
+    waiting: list[Value] = []
+    for region in regions:
+        for port, origin in zip(ports(region), _origins(region), strict=True):
+            value = _before_rescale(port.value)
+            if not value.is_constant:
+                at.setdefault(value, []).append(port)
+                waiting += [value] if origin in _STATED and is_quantized(port.spec) else []
+    supported: set[Region] = set()
+    while waiting:
+        for region in {port.region for port in at.pop(waiting.pop(), ())} & free - supported:
+            supported.add(region)
+            waiting += [_before_rescale(port.value) for port in ports(region)]
+    return supported
+
+
+def _origins(region: Region) -> list[str]:
+    """Where the parameters of each port come from."""
+    return list(region.attributes.get(ORIGINS) or ["none"] * len(ports(region)))
+
+
+def _before_rescale(value: Value) -> Value:
+    return value.producer.input if isinstance(value.producer, Rescale) else value
 
 
 def _join_rescales(
@@ -230,7 +261,7 @@ class TflQuantizePipeline(Pass):
 
     def propagation(self) -> list[Pass]:
         """The passes of steps 1 to 3."""
-        return [LegalizeTf(), KernelFusion(self.target), QuantPropagate(self.target, self.annotations)]
+        return [LegalizeTf(), KernelFusion(self.target, reals=True), QuantPropagate(self.target, self.annotations)]
 
     def quantization(self) -> list[Pass]:
         """The passes of steps 4 to 6."""
