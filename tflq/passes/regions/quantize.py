@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from tflq.contract import Pass, PassResult, Pipeline
+from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.quant.regions import Region, Rescale
 from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Value, walk
 from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values
@@ -107,7 +108,21 @@ def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
                 value = _before_rescale(port.value)
                 region.operands = [*region.operands[: port.index], value, *region.operands[port.index + 1 :]]
         region.attributes[ORIGINS] = origins
+    function.ops = [each for op in function.ops for each in (_casts(op) or [op])]
     return modified
+
+
+def _casts(op: Op) -> list[Op]:
+    """The casts in the place of a rescale behind an operator on floats, which has no other parameters; none for other
+    ops."""
+    region = op.input.producer if isinstance(op, Rescale) else None
+    if not isinstance(op, Rescale) or not isinstance(region, Region):
+        return []
+    if is_quantized(region.output_specs[region.results.index(op.input)]):
+        return []
+    stored = Value(op.input.type.with_element(op.target))
+    there = Op(Qcast.op_name, [op.input], [stored], {}, op.location)
+    return [there, Op(Dcast.op_name, [stored], [op.output], {}, op.location)]
 
 
 def _supported(function: Function, kernels: Kernels) -> set[Region]:
