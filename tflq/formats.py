@@ -7,7 +7,7 @@ import os
 from typing import IO, Literal, TypeAlias
 
 from tflq.backends import backend, named_by, names
-from tflq.dialects.forms import CORE, verify_form
+from tflq.dialects.forms import TRANSLATED, verify_form
 from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
 from tflq.files import file_errors, replace_file
 from tflq.flatbuffer import reader
@@ -17,7 +17,7 @@ from tflq.flatbuffer.tensors import without_fields
 from tflq.ir.core import Module, Value
 from tflq.ir.types import ScalarType, UniformQuantizedSubChannelType
 
-_NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in CORE))
+_NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in TRANSLATED))
 Held: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 Source: TypeAlias = Held | IO[bytes]
 

@@ -89,6 +89,12 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
     "ext": {
         "ext": ("truncate rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot table_16bit table_2d"),
     },
+    "fxpmath": {
+        "fxpmath": (
+            "real_add_ew real_sub_ew real_mul_ew real_div_ew real_unary real_matmul real_matmul_bias "
+            "rounding_divide_by_pot saturating_add saturating_rounding_doubling_high_mul matmul"
+        ),
+    },
     "stablehlo": {
         "convolution": "convolution dot_general",
         "elementwise": (
@@ -182,6 +188,12 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.logical_left_shift tosa.logical_not tosa.logical_or tosa.logical_right_shift "
             "tosa.logical_xor tosa.maximum tosa.minimum tosa.mul tosa.negate tosa.pow tosa.reciprocal "
             "tosa.rescale tosa.rsqrt tosa.select tosa.sigmoid tosa.sin tosa.sub tosa.tanh"
+        ),
+        "fxpmath": (
+            "fxpmath.matmul fxpmath.real_add_ew fxpmath.real_div_ew fxpmath.real_matmul "
+            "fxpmath.real_matmul_bias fxpmath.real_mul_ew fxpmath.real_sub_ew fxpmath.real_unary "
+            "fxpmath.rounding_divide_by_pot fxpmath.saturating_add "
+            "fxpmath.saturating_rounding_doubling_high_mul"
         ),
         "movement": (
             "tfl.batch_to_space_nd tfl.broadcast_args tfl.broadcast_to tfl.concatenation "
@@ -293,6 +305,12 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.conv_2d tfl.conv_3d tfl.conv_3d_transpose tfl.depthwise_conv_2d tfl.fully_connected "
             "tfl.l2_normalization tfl.l2_pool_2d tfl.local_response_normalization tfl.transpose_conv"
         ),
+        "core_fixed_point": (
+            "fxpmath.matmul fxpmath.real_add_ew fxpmath.real_div_ew fxpmath.real_matmul "
+            "fxpmath.real_matmul_bias fxpmath.real_mul_ew fxpmath.real_sub_ew fxpmath.real_unary "
+            "fxpmath.rounding_divide_by_pot fxpmath.saturating_add "
+            "fxpmath.saturating_rounding_doubling_high_mul"
+        ),
         "core_numbers": (
             "arith.addf arith.addi arith.andi arith.bitcast arith.ceildivsi arith.ceildivui arith.cmpf "
             "arith.cmpi arith.divf arith.divsi arith.divui arith.extf arith.extsi arith.extui "
@@ -341,12 +359,14 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.resize tosa.transpose_conv2d"
         ),
         "elementwise": (
-            "* ext.table_2d tfl.add tfl.atan2 tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div "
-            "tfl.floor_mod tfl.greater tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and "
-            "tfl.logical_or tfl.maximum tfl.minimum tfl.mul tfl.not_equal tfl.pow tfl.right_shift "
-            "tfl.select_v2 tfl.squared_difference tfl.sub tosa.add tosa.arithmetic_right_shift "
-            "tosa.bitwise_and tosa.bitwise_or tosa.bitwise_xor tosa.clamp tosa.equal tosa.greater "
-            "tosa.greater_equal tosa.intdiv tosa.logical_and tosa.logical_left_shift tosa.logical_or "
+            "* ext.table_2d fxpmath.real_add_ew fxpmath.real_div_ew fxpmath.real_mul_ew "
+            "fxpmath.real_sub_ew fxpmath.saturating_add fxpmath.saturating_rounding_doubling_high_mul "
+            "tfl.add tfl.atan2 tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div tfl.floor_mod "
+            "tfl.greater tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and tfl.logical_or "
+            "tfl.maximum tfl.minimum tfl.mul tfl.not_equal tfl.pow tfl.right_shift tfl.select_v2 "
+            "tfl.squared_difference tfl.sub tosa.add tosa.arithmetic_right_shift tosa.bitwise_and "
+            "tosa.bitwise_or tosa.bitwise_xor tosa.clamp tosa.equal tosa.greater tosa.greater_equal "
+            "tosa.intdiv tosa.logical_and tosa.logical_left_shift tosa.logical_or "
             "tosa.logical_right_shift tosa.logical_xor tosa.maximum tosa.minimum tosa.mul tosa.negate "
             "tosa.pow tosa.rescale tosa.select tosa.sub"
         ),
@@ -369,7 +389,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.logical_right_shift tosa.logical_xor tosa.maximum tosa.minimum tosa.mul tosa.negate "
             "tosa.select tosa.sub"
         ),
-        "casts": "ext.truncate quant.dcast quant.qcast tfl.cast tfl.dequantize tosa.cast",
+        "casts": "ext.truncate quant.dcast quant.qcast tfl.bitcast tfl.cast tfl.dequantize tosa.cast",
         "context": "quant.scast tosa.identity",
         "convolution": (
             "tfl.conv_2d tfl.conv_3d tfl.depthwise_conv_2d tfl.transpose_conv tosa.conv2d tosa.conv3d "
@@ -424,16 +444,19 @@ PASSES: Final[dict[str, str]] = {
     "named_passes": "quant-codegen tfl-to-tosa-pipeline",
     "passes.canonicalize": "canonicalize cse dce fold",
     "passes.lower_quant_tosa": "lower-quant-ops",
+    "passes.lower_real_math": "lower-real-math",
     "passes.lower_rounding": "lower-rounding",
     "passes.quant_types": "normalize-quant-types strip-func-quant-types",
+    "passes.raise_real_math": "raise-real-math",
+    "passes.regions.apply_statistics": "quant-apply-stats",
     "passes.regions.fusion": "kernel-fusion",
     "passes.regions.instrument": "quant-instrument",
     "passes.regions.materialize": "inline-regions quant-materialize",
     "passes.regions.propagate": "quant-propagate",
     "passes.regions.quantize": "quantize tfl-quantize-pipeline",
-    "passes.regions.statistics": "quant-apply-stats",
     "passes.row_updates": "row-updates spectra",
     "passes.simulated": "convert-simulated-quantization legalize-tf prepare-tfl",
+    "passes.solver.modes": "quant-simplify quant-transform",
     "passes.source": "cut cut-before-custom extract-signature record-names state-runtime",
     "passes.stablehlo_conversions": ("default-conversions fuse-conversions hybrid-dequantize-then-op"),
     "passes.tabulate": "tabulate",

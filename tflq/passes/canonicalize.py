@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -21,13 +22,7 @@ from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits.operands import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replace_values, take_over, unneeded
-from tflq.ir.types import (
-    UniformQuantizedPerAxisType,
-    UniformQuantizedSubChannelType,
-    UniformQuantizedType,
-    bf16,
-    is_narrowed,
-)
+from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.light import dataclass, field
 
 _Cast: TypeAlias = Qcast | Dcast | Scast | tfl.Cast | tosa.Cast | Identity
@@ -100,16 +95,18 @@ class Canonicalize(Pass):
         source = _final(before.input, replacements)
         if source.type != op.result.type:
             return None
-        lossy = isinstance(op, Qcast) and self.semantics == "interpreter" and not _gives_back(op)
-        return None if lossy else source
+        if isinstance(op, Qcast) and self.semantics == "interpreter":
+            exact = op.rounding != "toward_zero" and gives_back(op.result.type.element)
+            return source if exact else None
+        return source
 
 
-def _gives_back(qcast: Qcast) -> bool:
-    """Whether quantizing what a stored value expresses gives that value again: no value is clamped, and dividing the
-    product by the scale, with roundings to the expressed type, is off by less than a half."""
-    element = qcast.result.type.element
-    assert isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
-    if is_narrowed(element) or qcast.rounding == "toward_zero" or not element.expressed.numpy:
+@lru_cache(1024)
+def gives_back(element: ElementType) -> bool:
+    """Whether quantizing what a stored value expresses, to the nearest, gives that value again: no value is clamped,
+    and dividing the product by the scale, with roundings to the expressed type, is off by less than a half."""
+    assert is_quantized(element)
+    if is_narrowed(element) or not element.expressed.numpy:
         return False
     limits = np.finfo(element.expressed.dtype)
     one = isinstance(element, UniformQuantizedType)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.region_graphs import A, B
 
+from tflq.analysis.statistics import PointStatistics, Statistics
 from tflq.dialects.quant.regions import Region, StatsRef
 from tflq.ir.core import Function, Module, Op, Signature, Value, constant
 from tflq.ir.parser import parse_module
@@ -16,8 +17,8 @@ from tflq.ir.printer import print_module
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
+from tflq.passes.regions.apply_statistics import apply_statistics
 from tflq.passes.regions.lookup import is_fully_quantized
-from tflq.passes.regions.statistics import PointStatistics, apply_statistics
 
 
 def chain(*kernels: str, names: Sequence[str] = "abcdef") -> Module:
@@ -109,7 +110,8 @@ def test_keys_are_unique_where_names_are_not(target: Path) -> None:
 def test_with_statistics_of_all_points_all_kernels_are_quantized(target: Path, kernels: tuple[str, ...]) -> None:
     module = chain(*kernels)
     keys = instrumented(module, target)
-    apply_statistics(module, {key: PointStatistics(4, -1.0, 1.0 + place) for place, key in enumerate(keys)})
+    points = {key: PointStatistics(4, -1.0, 1.0 + place) for place, key in enumerate(keys)}
+    apply_statistics(module, Statistics(points))
     passes = f"kernel-fusion{{target={target}}},quant-propagate{{target={target}}}"
     quantized = parse_pipeline(passes).run(module).module
     assert is_fully_quantized(quantized), print_module(quantized)

@@ -112,3 +112,16 @@ def test_a_range_that_yields_to_nothing_is_taken(target: Path) -> None:
         region("%r", "tanh", "%0", NARROW, OTHER),
     )
     assert found(made)[1] == [OF_NARROW, OF_OTHER]
+
+
+def test_an_operand_that_does_not_yield_decides_for_all_results(target: Path) -> None:
+    """One result is wanted at another range by a concatenation; the operand has its own, and the others follow it."""
+    made = propagated(
+        target,
+        region("%0, %1", "split", "%b, %a", f"f32, {WIDE}", f"{NARROW}, {WIDE}"),
+        region("%2", "tanh", "%0", NARROW, OTHER),
+        region("%3", "concatenation", "%1, %2", f"{WIDE}, {OTHER}", WIDE),
+        region("%r", "tanh", "%3", WIDE, OTHER),
+    )
+    assert found(made)[:2] == [["f32", OF_WIDE, OF_WIDE, OF_WIDE], [OF_WIDE, OF_WIDE]]
+    assert not rescales(made)

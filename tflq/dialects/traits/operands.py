@@ -284,6 +284,17 @@ class MovesElements(OfSlots):
         return any(slot.index == index or (slot.variadic and index > slot.index) for slot in self.slots)
 
 
+class Surrounded(Trait):
+    """Around the elements that it moves stand zeros, or what an attribute says. `zero_point`: its quantized kernels put
+    the zero point there, the others a stored 0."""
+
+    __slots__ = ("attribute", "zero_point")
+
+    def __init__(self, attribute: Any = None, *, zero_point: bool = False) -> None:
+        self.attribute: Final[Attribute | None] = attribute
+        self.zero_point = zero_point
+
+
 @dataclass(frozen=True, slots=True)
 class Role(Trait):
     """The last part of the result's name, after that of the operator in the model: `conv1/accumulator`."""

@@ -13,8 +13,9 @@ from tflq.ir.types import (
     element_storage,
 )
 
-_LARGEST: Final = {32: (2**31 - 1) // 2, 64: 2**46}
-"""Of a stored bias, by its bits: half of what an accumulator holds, and what the kernels' multiplier takes of int64."""
+_LARGEST: Final = {32: (2**31 - 1) // 2, 64: 2**34}
+"""Of a stored bias, by its bits: half of what an accumulator holds; and of int64 what leaves less than 4 steps of a
+result where its multiplier is below 2^-32, which kernels take for 0 (`fixed_point.quantize_multiplier`)."""
 
 
 def fitted(
@@ -23,7 +24,7 @@ def fitted(
     """Wider scales of weights of 8 bits and of a constant bias, of 32 bits or of 64 for 16 bits of input, under which
     the bias fits its storage, with room for the accumulator; None if they are wide enough, or of other types.
 
-    If a bias would exceed half of the largest int32, or 2^46, under its scale, the product of the two others, its scale
+    If a bias would exceed half of the largest int32, or 2^34, under its scale, the product of the two others, its scale
     becomes |b| / that, and that of the weights follows: scale of the bias / scale of the input. `values`: the
     bias, one real for each scale, or any number for a single one. Source: TensorFlow Lite's quantization driver,
     SetBiasParamsWithAdjustments.

@@ -6,15 +6,16 @@ a `quant.stats_ref` is put behind the value in the model itself, whose computati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
+from tflq.analysis.statistics import keys_of
 from tflq.contract import Pass, PassResult
 from tflq.dialects.quant.regions import StatsRef
 from tflq.ir.core import Function, Module, Op, Value, walk
-from tflq.ir.rewriting import copied
+from tflq.ir.rewriting import copied, put_behind
 from tflq.ir.types import is_quantized
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.lookup import is_quantizable, lookup, ports, regions_of
@@ -46,7 +47,7 @@ class QuantInstrument(Pass):
         ops = (op for function in module.functions for op in walk(function.ops))
         taken = {op.stats_key for op in ops if isinstance(op, StatsRef)}
         for function, values in lacking.items():
-            _observe(module, function, {value: _key(function, value, taken) for value in values})
+            put_behind(module, function, {v: _point(v, key) for v, key in keys_of(function, values, taken).items()})
         return PassResult(module, bool(lacking))
 
 
@@ -97,32 +98,7 @@ def _open(function: Function, kernels: Kernels) -> Iterator[Value]:
                 yield port.value
 
 
-def _key(function: Function, value: Value, taken: set[str]) -> str:
-    """A key for the point of a value, which no other point has."""
-    if value.name:
-        name = value.name
-    elif value.producer is None:
-        name = f"{function.name or 'main'}/input_{function.inputs.index(value)}"
-    else:
-        name = f"{function.name or 'main'}/{value.producer.short_name}_{function.ops.index(value.producer)}"
-    key, count = name, 1
-    while key in taken:
-        key, count = f"{name}#{count}", count + 1
-    taken.add(key)
-    return key
-
-
-def _observe(module: Module, function: Function, keys: Mapping[Value, str]) -> None:
-    """Puts points behind values, by their keys; all that used a value uses its point."""
-    behind = {value: Value(value.type) for value in keys}
-    function.replace(behind)
-    module.signatures = module.signatures and [signature.with_outputs(behind) for signature in module.signatures]
-    points: dict[Op | None, list[Op]] = {}
-    for value, result in behind.items():
-        at = None if value.producer is None else value.producer.location
-        point = Op(StatsRef.op_name, [value], [result], {"statsKey": keys[value]}, at)
-        points.setdefault(value.producer, []).append(point)
-    ops = points.get(None, [])
-    for op in function.ops:
-        ops += [op, *points.get(op, ())]
-    function.ops = ops
+def _point(value: Value, key: str) -> Op:
+    """A point that observes a value."""
+    at = None if value.producer is None else value.producer.location
+    return Op(StatsRef.op_name, [value], [Value(value.type)], {"statsKey": key}, at)

@@ -58,14 +58,14 @@ class OneRange:
 
     def _give(self, region: Region) -> None:
         """Results that the region's own constraint binds."""
-        for port in self._bound(region):
+        for port in self._bound(region, self.yielding):
             if port.is_output and self._is_range(port) and port not in self._demanded:
                 spec = self.types[port]
                 self.yielding.update(other for other in self.of_value(port) if self.types[other] == spec)
 
-    def _bound(self, region: Region) -> Set[Port]:
+    def _bound(self, region: Region, yielding: Set[Port] | None = None) -> Set[Port]:
         """The ports that a kernel's constraint gives what others have. That of a demanded result is what counts: ranges
-        of operands are then as good as unknown."""
+        of operands are then as good as unknown. yielding: those of them that yield, once that is known."""
         match = self.match(region)
         if match is None:
             return frozenset()
@@ -75,7 +75,7 @@ class OneRange:
         for _, function, numbers in quant_functions(match.signature.constraints):
             views = [
                 [
-                    self._view(port, kind, place, open_range=demanded and not port.is_output)
+                    self._view(port, kind, place, open_range=demanded and self._may_yield(port, yielding))
                     for place, (port, kind) in enumerate(zip(side, kinds, strict=True))
                 ]
                 for side, kinds in zip(sides, (match.inputs, match.outputs), strict=True)
@@ -83,6 +83,9 @@ class OneRange:
             for side, places in zip(sides, function(*views, *numbers), strict=True):
                 bound.update(side[place] for place in places)
         return bound
+
+    def _may_yield(self, port: Port, yielding: Set[Port] | None) -> bool:
+        return not port.is_output and (yielding is None or port in yielding)
 
     def _view(self, port: Port, kind: object, place: int, *, open_range: bool) -> ElementType:
         """What a constraint's function sees: parameters that no other port has where some will be, else the storage."""

@@ -57,23 +57,32 @@ class TflQuantize(Pass):
     annotations: str = ""
 
     def run(self, module: Module) -> PassResult:
-        before, kernels = _constants(module), load_kernels(self.target)
-        propagate = QuantPropagate(self.target, self.annotations)
-        module, modified = Pipeline([KernelFusion(self.target, reals=True), propagate]).run(module)
-        annotated = named_in(Path(self.annotations)) if self.annotations else None
-        for function in module.functions:
-            modified |= _leave_in_floats(function, kernels)
-            modified |= _join_rescales(module, function, kernels, annotated)
-        module, materialized = QuantMaterialize(self.target).run(module)
-        modified |= materialized
-        for function in module.functions:
-            modified |= _sign(function, kernels)
-            modified |= _quantize_constants(function)
-            modified |= _cancel(module, function)
-        modified |= of_tflite(module)
-        modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
-        _forget(module, before - _constants(module))
-        return PassResult(module, modified)
+        return PassResult(module, quantize_kernels(module, self.target, self.annotations))
+
+
+def quantize_kernels(
+    module: Module, target: str, annotations: str = "", propagated: Callable[[Module], None] | None = None
+) -> bool:
+    """Quantizes kernels as `TflQuantize` says. propagated: is called when all that is known of the ports of regions is
+    known, before they become operators. Returns whether anything changed."""
+    before, kernels = _constants(module), load_kernels(target)
+    fusion, propagation = KernelFusion(target, reals=True), QuantPropagate(target, annotations)
+    modified = Pipeline([fusion, propagation]).run(module).modified
+    annotated = named_in(Path(annotations)) if annotations else None
+    for function in module.functions:
+        modified |= _leave_in_floats(function, kernels)
+        modified |= _join_rescales(module, function, kernels, annotated)
+    if propagated is not None:
+        propagated(module)
+    modified |= QuantMaterialize(target).run(module).modified
+    for function in module.functions:
+        modified |= _sign(function, kernels)
+        modified |= _quantize_constants(function)
+        modified |= _cancel(module, function)
+    modified |= of_tflite(module)
+    modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
+    _forget(module, before - _constants(module))
+    return modified
 
 
 def _constants(module: Module) -> set[Value]:

@@ -78,7 +78,7 @@ def constrain_by_file(module: Module, path: Path) -> bool:
 
 def named_in(path: Path) -> Callable[[str], bool]:
     """Whether a tensor of a name is constrained by a file of annotations. Errors as of `constrain_by_file`."""
-    matchers = [_matcher(pattern) for pattern in _section(RulesFile(path))]
+    matchers = [matcher(pattern) for pattern in _section(RulesFile(path))]
     return lambda name: any(matches(name) for matches in matchers)
 
 
@@ -112,7 +112,7 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
 
 
 def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
-    matchers = {pattern: _matcher(pattern) for pattern in constraints}
+    matchers = {pattern: matcher(pattern) for pattern in constraints}
     named: dict[str, list[Port]] = {}
     for port, value in _ports(module):
         if value.name:
@@ -133,7 +133,7 @@ def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
     return modified
 
 
-def _matcher(pattern: str) -> Callable[[str], object]:
+def matcher(pattern: str) -> Callable[[str], object]:
     """Whether a name fits a pattern."""
     words = {"*": ".*", "?": "."}
     expression = "".join(words.get(letter, re.escape(letter)) for letter in pattern)
