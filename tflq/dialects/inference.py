@@ -94,7 +94,8 @@ class Stated:
 
     def broadcast(self, values: Sequence[Value]) -> Dims:
         """The shape that these broadcast to."""
-        return broadcast(*map(self.dims, values)) or ()
+        shapes = [self.dims(v) for v in values]
+        return shapes[0] if shapes.count(shapes[0]) == len(shapes) else broadcast(*shapes) or ()
 
     def array(self, value: Value) -> np.ndarray | None:
         """All elements of an operand; None if one is not known before the model runs."""
