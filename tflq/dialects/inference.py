@@ -94,8 +94,10 @@ class Stated:
 
     def broadcast(self, values: Sequence[Value]) -> Dims:
         """The shape that these broadcast to."""
-        shapes = [self.dims(v) for v in values]
-        return shapes[0] if shapes.count(shapes[0]) == len(shapes) else broadcast(*shapes) or ()
+        first, *others = map(self.shape, values)
+        if first is not None and others.count(first) == len(others):
+            return first
+        return broadcast(*map(self.dims, values)) or ()
 
     def array(self, value: Value) -> np.ndarray | None:
         """All elements of an operand; None if one is not known before the model runs."""
