@@ -18,6 +18,8 @@ BROKEN: dict[str, tuple[str, list[Any], tuple[int, ...], dict[str, Any], str]] =
     "a slice beyond its operand": ("slice", [X], (2, 2), {"start": (3, 0), "size": (2, 2)}, "not 2 of 4"),
     "a slice from beyond int32": ("slice", [X], (1, 1), {"start": (1 << 40, 0), "size": (1, 1)}, "not 1 of 4"),
     "a padding of another result": ("pad", [X], (4, 6), {"padding": (1, 0, 0, 0), "pad_const": 0}, r"\[5, 6\]"),
+    "fewer sizes than starts": ("slice", [X], (4, 6), {"start": (0, 0), "size": (4,)}, "2 starts and 1 sizes"),
+    "half a pair of paddings": ("pad", [X], (4, 6), {"padding": (0, 0, 0, 0, 0), "pad_const": 0}, "5 paddings"),
     "shapes that do not broadcast": ("add", [X, X[:, :5]], (4, 6), {}, "broadcast"),
 }
 

@@ -81,7 +81,7 @@ class Known:
 def constant_elements(value: Value) -> Known | None:
     """The elements of a constant of plain numbers."""
     array = constant_array(value)
-    return None if array is None else Known(array)
+    return None if array is None else Known(array, None)
 
 
 def elements_of(op: Op, shapes: Sequence[Shape], known: Sequence[Known | None]) -> list[Known] | None:

@@ -304,6 +304,7 @@ class Trait:
         given = signature(type(self)).parameters
         order = list(given)
         names = [name for kind in reversed(type(self).__mro__) for name in vars(kind).get("__slots__", ())]
+        names = [name for name in names if not name.startswith("_")]
         names.sort(key=lambda name: order.index(name) if name in order else len(order))
         said = ((name, getattr(self, name)) for name in names)
         said = ((name, value) for name, value in said if name not in given or given[name].default is not value)

@@ -92,8 +92,8 @@ class Declared:
 
     def values(self, op: Op) -> str | None:
         """What is wrong with operands or results: their number, one left out, the first that fits no signature."""
-        if self.types:
-            seen: tuple[Any, ...] = (*_elements(op.operands), "->", *_elements(op.results))
+        if self.types:  # the last None ends the operands: no result is left out
+            seen: tuple[Any, ...] = _elements((*op.operands, None, *op.results))
         else:
             seen = (len(op.operands), len(op.results), None in op.operands and (*[v is None for v in op.operands],))
         if seen in self.seen:
@@ -160,9 +160,9 @@ def _anything(_: object) -> bool:
     return True
 
 
-def _elements(values: Sequence[Value | None]) -> list[object]:
+def _elements(values: Sequence[Value | None]) -> tuple[object, ...]:
     """Plain element types, "quantized" for all others, None for what is left out."""
-    return [v and (e if (e := v.type.element).__class__ is ScalarType else "quantized") for v in values]
+    return tuple([v and (e if (e := v.type.element).__class__ is ScalarType else "quantized") for v in values])
 
 
 def _text(element: ElementType) -> str:

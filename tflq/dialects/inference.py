@@ -94,6 +94,9 @@ class Stated:
 
     def broadcast(self, values: Sequence[Value]) -> Dims:
         """The shape that these broadcast to."""
+        first, *others = map(self.shape, values)
+        if first is not None and others.count(first) == len(others):
+            return first
         return broadcast(*map(self.dims, values)) or ()
 
     def array(self, value: Value) -> np.ndarray | None:

@@ -9,7 +9,6 @@ the name of its field, and written back as long as it still describes the type.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -122,10 +121,10 @@ def quantized_element(raw: Mapping[str, Any], storage: ScalarType) -> ElementTyp
 
 
 def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, shape: Shape, info: dict[str, Any]) -> ElementType:
-    element: ElementType = storage
-    if raw["details"] is None:
-        with suppress(ValueError):
-            element = quantized_element(raw, storage)
+    try:
+        element = quantized_element(raw, storage) if raw["details"] is None else storage
+    except ValueError:
+        element = storage
     if element is storage:
         if (calibrated := _calibrated(raw, storage)) is not None:
             return calibrated

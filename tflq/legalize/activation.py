@@ -34,7 +34,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import seen_by_kernel
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
 from tflq.numerics.elementwise import (
     bounds_undefined,
     checked_log2,
@@ -156,12 +156,10 @@ def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
     """A table of the kernel's fixed-point arithmetic."""
     source, output = _types(op, i8, ui8)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
-    try:
+    with kernel_parameters:
         one_by_one, in_lanes = (
             hard_swish_table(source.storage.dtype, *parameters, vectorized=v) for v in (False, True)
         )
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     vectorized = False
     if hard_swish_shift(source.scale) > 31:
         b.note_undefined(_SHIFTED_OUT)
@@ -248,12 +246,10 @@ def softmax(op: Softmax, b: RuleBuilder) -> Answer:
     if not op.input.type.rank:
         raise NotApplicable(f"the rank of '{op.input.name}' is 0 or unknown")
     _softmax_check(op, source, output)
-    try:
+    with kernel_parameters:
         if source.storage is i16:
             return _softmax_16bit(op, b, multiplier_16bit(op.beta, source.scale))
         result = _softmax_8bit(op, b, difference_table(op.beta, source.scale), output.storage)
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     ignored = output.storage is ui8 and (output.scale, output.zero_point) != (1 / 256, 0)
     return Rewritten([result], warning="the kernel ignores the result's scale and zero point" if ignored else "")
 
@@ -362,11 +358,9 @@ def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
     if (x.type.shape[-1] or 1 << 12) >= 1 << 12:
         raise NotApplicable("the sum overflows in the kernel from rows of 4096 on")
     index = b.cast(b.add(_differences(op, b), b.constant(127)), i8)
-    try:
+    with kernel_parameters:
         exponentials = rounding_divide_by_pot(difference_table(1.0, source.scale), ACCUMULATOR_BITS)
         differences = scaled_differences(1.0, source.scale)
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     total = _over_row(b, "sum", b.table(index, exponentials))
     return _stored(b, rounding_shift(b, b.sub(b.table(index, differences), _logarithm(b, total)), 22), output)
 

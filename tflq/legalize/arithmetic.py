@@ -30,7 +30,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.movement import COPIED, kept, parameters_differ
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
 from tflq.numerics.elementwise import (
     BOUNDS,
     activation_range,
@@ -100,15 +100,13 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"{kernel_name(op)} has no form for {first.storage}, {second.storage} → {storage}")
     if storage is i16:
         symmetric(op, *elements)
-    try:
+    with kernel_parameters:
         if storage is i16 and op.pot_scale_int16:
             shifts = power_of_two_shifts(first.scale, second.scale, output.scale)
             if shifts is not None:
                 return _add_shifted(op, b, shifts, output)
         total = _add_scaled(op, b, elements)
         return _answer(op, b.clamp(total, *_range(op, output)))
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
 
 
 def _add_scaled(op: Add | Sub, b: RuleBuilder, elements: Sequence[UniformQuantizedType]) -> Value:
@@ -160,10 +158,8 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     if any(e.storage is not i8 for e in elements):
         raise NotApplicable(f"SQUARED_DIFFERENCE has no form for {', '.join(str(e.storage) for e in elements)}")
     first, second, output = elements
-    try:
+    with kernel_parameters:
         parameters = squared_parameters(first.scale, second.scale, output.scale)
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
     difference = b.sub(x, _shifted(b, op.rhs, second, parameters.left_shift, parameters.second))
     return scaled(b, b.mul(difference, difference), parameters.sum, i8, 1 << 30, output_zp=output.zero_point)
@@ -205,15 +201,13 @@ def mul(op: Mul, b: RuleBuilder) -> Answer:
     source, storage = first.storage, output.storage
     if source not in (i8, ui8, i16) or second.storage != source:
         raise NotApplicable(f"MUL has no form for {source} and {second.storage}")
-    try:
+    with kernel_parameters:
         if source == storage:
             if source is i16:
                 symmetric(op, *elements)
             return _answer(op, b.clamp(_mul_scaled(op, b, first, second, output), *_range(op, output)))
         if source is i16 and storage in (i8, ui8):
             return _mul_fractions(op, b, output)
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     raise NotApplicable(f"MUL has no form for {source} and {source} → {storage}")
 
 
@@ -259,10 +253,8 @@ def div(op: Div, b: RuleBuilder) -> Answer:
     storage = output.storage
     if storage not in (i8, ui8, i16) or first.storage != storage or second.storage != storage:
         raise NotApplicable(f"DIV has no form for {first.storage}, {second.storage} → {storage}")
-    try:
+    with kernel_parameters:
         bounds = _range(op, output)
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     scales = (first.scale, second.scale, output.scale)
     multiplier = division_multiplier(*scales)
     if shifts_undefined(multiplier, storage.bits):

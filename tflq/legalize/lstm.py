@@ -36,7 +36,7 @@ from tflq.legalize.rescaled import (
     viewed,
     weight_zero_point,
 )
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
 from tflq.light import dataclass, replace
 from tflq.numerics.convolution import GATE_SCALE, clip_bound, hidden_scale, peephole_scale, power_of_two
 from tflq.numerics.elementwise import float_ratio
@@ -64,10 +64,8 @@ def _basic_lstm(op: LSTM, b: RuleBuilder) -> Answer:
     elements = per_layer(op)
     if tuple(e.storage for e in elements) != BASIC_STORAGES:
         raise NotApplicable("the basic kernel takes uint8 with an int16 state")
-    try:
+    with kernel_parameters:
         exponent = power_of_two(elements[6].scale)
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     if 15 + exponent != _STATE_BITS:
         raise NotApplicable(f"the state's scale is 2^{exponent}; the basic kernel has only 2^{_STATE_BITS - 15}")
     if not (x.type.is_static and before.type.is_static and weights.is_constant and bias.is_constant):
@@ -222,10 +220,8 @@ def _read_lstm(op: LSTM | UnidirectionalSequenceLSTM) -> Lstm:
         raise NotApplicable("a gate is left out, its weights are not a matrix, or the hidden tensor has no scale")
     cells, outputs = gates["output"].input.type.shape[0], gates["output"].recurrent.type.shape[1]  # type: ignore[index]
     source, state, cell = per_layer(op, [op.input, output_state, cell_state])
-    try:
+    with kernel_parameters:
         exponent = power_of_two(cell.scale)
-    except ValueError as error:
-        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     if "input" not in gates and exponent not in CELLS_WITH_TANH:
         raise NotApplicable(f"the cell state's scale is 2^{exponent}, for which the kernel has no tanh")
     if projection is None and cells != outputs:

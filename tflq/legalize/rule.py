@@ -148,6 +148,23 @@ class NotApplicable(Refused):
         self.unsettled = unsettled
 
 
+class _KernelParameters:
+    """`with kernel_parameters:` a ValueError of what is computed from an operator's parameters is the reference
+    kernel's refusal: NotApplicable."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Nothing is opened."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, ValueError):
+            raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
+
+
+kernel_parameters: Final = _KernelParameters()
+
+
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """New results, with what the report should say: a `note` (how), a `warning` (where the kernel disregards

@@ -39,6 +39,7 @@ class Window:
     after: int
 
 
+@functools.lru_cache(maxsize=1024)
 def window(size: int | None, kernel: int, stride: int, dilation: int, padding: str) -> Window | None:
     """Output size and padding of one dim. None if the padding depends on an unknown size.
 

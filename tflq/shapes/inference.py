@@ -110,7 +110,7 @@ class Inference:
             self.known[value] = elements
 
     def _op(self, op: Op) -> None:
-        site = Site(self.shape, self._elements, self._call, self._accesses)
+        site = Site(self.shape, self._elements, self._call, self._accesses, ())
         self.reasons.pop(op, None)
         self.misfits.pop(op, None)
         elements: Sequence[Known | None] = ()

@@ -25,7 +25,7 @@ from tflq.dialects.declare import (
     result,
     words,
 )
-from tflq.dialects.inference import Dims, NotInferred, Stated, agree, plus, product, replaced, without_dim
+from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree, plus, product, replaced, text, without_dim
 from tflq.dialects.traits.operands import (
     Calls,
     ConstantOperands,
@@ -134,6 +134,8 @@ class Pad(Operator, name="tosa.pad"):
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input1, len(self.padding) // 2)
+        if len(self.padding) % 2:
+            raise Misfit(f"{len(self.padding)} paddings are not two for each dim of {text(dims)}")
         return sizes.padded(dims, self.padding[::2], self.padding[1::2])
 
 
@@ -180,6 +182,8 @@ class Slice(Moved, name="tosa.slice"):
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input, len(self.start))
+        if len(self.size) != len(self.start):
+            raise Misfit(f"{len(self.start)} starts and {len(self.size)} sizes for {text(dims)}")
         blocks = zip(dims, self.start, self.size, strict=True)
         return tuple(plus(dim, -start) if size is None else size for dim, start, size in blocks)
 

@@ -28,15 +28,16 @@ class _Shapes(OfSlots):
     """A trait of the shapes of operands and a result, the last one. `strict`: a file that states others is refused;
     else they are inferred anew, as an interpreter does."""
 
-    __slots__ = ("strict",)
+    __slots__ = ("_sources", "strict")
 
     def __init__(self, *slots: Any, strict: bool = True) -> None:
         super().__init__(*slots)
         self.strict = strict
+        self._sources = tuple(slot for slot in self.slots if not slot.is_result)
 
     def operands(self, op: Op) -> list[Value]:
         """The operands that the result's shape follows from."""
-        return [v for slot in self.slots if not slot.is_result for v in slot.values(op)]
+        return [v for slot in self._sources for v in slot.values(op)]
 
 
 class SameElementType(OfSlots):

@@ -45,9 +45,8 @@ def concat(op: Concat, c: Context) -> Violations:
 def pad(op: Pad, _: Context) -> Violations:
     shape, padding = dims(op.input1), op.padding
     storage = op.input1.type.storage
-    if len(padding) != 2 * len(shape) or not shape:
-        yield f"{len(padding)} paddings of a tensor of rank {len(shape)}"
-        return
+    if not shape:
+        yield "it pads a tensor of rank 0"
     yield from bounds("a padding", padding, 0)
     if storage.is_integer:
         yield from bounds("pad_const", [op.pad_const], storage.minimum, storage.maximum)
@@ -68,9 +67,8 @@ def reverse(op: Reverse, _: Context) -> Violations:
 @law(Slice)
 def slice(op: Slice, _: Context) -> Violations:
     shape, start, size = dims(op.input), op.start, op.size
-    if not len(shape) == len(start) == len(size) or not shape:
-        yield f"starts {text(start)} and sizes {text(size)} of a tensor of rank {len(shape)}"
-        return
+    if not shape:
+        yield "a block of a tensor of rank 0"
     yield from bounds("a start", start, 0)
     yield from bounds("a size", [n for n in size if n is not None], 1)
     for d, first, n in zip(shape, start, size, strict=True):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.inference import STATED, Dims, Misfit, text
+from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, text
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.registering import Registry
@@ -46,11 +46,11 @@ def violations(op: Op, context: Context) -> Violations:
         except Misfit as misfit:
             yield str(misfit)
             return
-        except ValueError:  # nothing says the shape, or attributes are of lengths that do not fit: the law names those
+        except NotInferred:
             pass
     if isinstance(expected, tuple):
         stated = dims(op.result)
-        if len(stated) != len(expected) or not all(map(same, stated, expected)):
+        if stated != expected and (len(stated) != len(expected) or not all(map(same, stated, expected))):
             yield f"the result is {text(stated)}, where {text(expected)} follows from operands and attributes"
     if (own := law.get(type(op))) is not None:
         yield from own(op, context)
