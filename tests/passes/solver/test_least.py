@@ -13,7 +13,7 @@ from tflq.analysis.cast_cost import cast_cost
 from tflq.contract import PassResult
 from tflq.evaluate.registry import evaluate_function, held_array
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Module
+from tflq.ir.core import Location, Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.named_passes import parse_pipeline
@@ -72,6 +72,18 @@ def test_results_stay_in_the_interpreter(seed: int, mode: str) -> None:
     files = [_file(module) for module in (parse_module(text), solved(mode, text).module)]
     wanted, found = (interpret(file, batches, "BUILTIN_REF") for file in files)
     _assert_equal(found, wanted, f"{mode}, {seed}")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_cast_has_the_place_of_another_operator(mode: str) -> None:
+    """A conversion knows by an op's place what became of the operator there."""
+    for seed in range(20):
+        module = parse_module(graph(seed, 12))
+        for place, op in enumerate(module.main.ops):
+            op.location = Location("f.tflite", 0, place, op.short_name, op.result.name)
+        ops = parse_pipeline(mode).run(module).module.main.ops
+        places = [op.location for op in ops if op.location is not None]
+        assert len(places) == len(set(places)) > 0
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -75,7 +75,6 @@ class Rewriting:
         self.stored = stored
         self.steps: list[_Step] = []
         self.values: dict[tuple[Content, Form], Value] = {}
-        self.location: Location | None = None
         for step in contents.steps:
             self._move(step) if isinstance(step, Moves) else self._keep(step)
         for value in (*contents.function.outputs, *contents.apart):
@@ -111,7 +110,6 @@ class Rewriting:
     # Ops of the source.
 
     def _keep(self, op: Op) -> None:
-        self.location = op.location
         operands = [self._operand(value, op) for value in op.operands]
         for inner in walk([op]) if op.regions else ():
             for value in inner.operands if inner is not op else ():
@@ -140,7 +138,6 @@ class Rewriting:
 
     def _move(self, moves: Moves) -> None:
         op = moves.op
-        self.location = op.location
         form: Form = REAL if moves.reals else self._integers(moves)
         operands = [self._operand(v, None) if i not in moves.sources else None for i, v in enumerate(op.operands)]
         for index, content in moves.sources.items():
@@ -255,7 +252,8 @@ class Rewriting:
                 self.steps.append(_Step(op, op.name, op.operands, op.results, op.attributes))
                 return self._set(content, form, value)
         made = self._new(content, form)
-        location = self.location if made.producer is None else made.producer.location
+        before = made.producer
+        location = before.location if isinstance(before, (*CASTS, Scast)) else None  # no other operator's
         self.steps.append(_Step(None, kind.op_name, [source], [made], attributes, location))
         return made
 
