@@ -70,10 +70,11 @@ def quantize_kernels(
     modified = Pipeline([fusion, propagation]).run(module).modified
     annotated = named_in(Path(annotations)) if annotations else None
     for function in module.functions:
-        modified |= _leave_in_floats(function, kernels)
         modified |= _join_rescales(module, function, kernels, annotated)
     if propagated is not None:
         propagated(module)
+    for function in module.functions:
+        modified |= _leave_in_floats(function, kernels)
     modified |= QuantMaterialize(target).run(module).modified
     for function in module.functions:
         modified |= _sign(function, kernels)
@@ -293,8 +294,8 @@ class TflQuantizePipeline(Pass):
 
     def run(self, module: Module) -> PassResult:
         before = _constants(module)
-        module, modified = Pipeline(self.propagation()).run(module)
-        modified |= of_tflite(module)  # folding leaves these casts, and what they say of constants
-        module, quantized = Pipeline(self.quantization()).run(module)
-        _forget(module, before - _constants(module))
-        return PassResult(module, modified or quantized)
+        propagated = Pipeline(self.propagation()).run(module)
+        modified = of_tflite(propagated.module)  # folding leaves these casts, and what they say of constants
+        made = Pipeline(self.quantization()).run(propagated.module)
+        _forget(made.module, before - _constants(made.module))
+        return PassResult(made.module, modified or propagated.modified or made.modified)
