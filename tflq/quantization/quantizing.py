@@ -25,8 +25,8 @@ from tflq.ir.types import f32
 from tflq.legalize.annotations import drop_annotations
 from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.fusion import KernelFusion
-from tflq.passes.regions.propagate import QuantPropagate
-from tflq.passes.regions.quantize import quantize_kernels
+from tflq.passes.regions.materialize import of_tflite
+from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
 from tflq.passes.simulated import PrepareTfl
 from tflq.quantization.edges import STORAGES, Edges, store_edges
 from tflq.quantization.recipe import keep_as_floats
@@ -169,9 +169,11 @@ def _static(module: Module, target: str, keep_float: Sequence[str], io: Edges) -
     """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
     entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
     rows: list[QuantizedRow] = []
-    KernelFusion(target).run(module)
+    KernelFusion(target, reals=True).run(module)
     keep_as_floats(module, keep_float)
-    Pipeline([QuantPropagate(target), Fold(), PrepareTfl()]).run(module)
+    Pipeline(TflQuantizePipeline(target).propagation()).run(module)
+    of_tflite(module)
+    Pipeline([Fold(), PrepareTfl()]).run(module)
     quantize_kernels(module, target, propagated=lambda found: rows.extend(rows_of(found, target)))
     if not any(row.quantized for row in rows):
         what = "nothing in the network says how its activations are to be quantized"

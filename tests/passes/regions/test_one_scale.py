@@ -125,3 +125,17 @@ def test_an_operand_that_does_not_yield_decides_for_all_results(target: Path) ->
     )
     assert found(made)[:2] == [["f32", OF_WIDE, OF_WIDE, OF_WIDE], [OF_WIDE, OF_WIDE]]
     assert not rescales(made)
+
+
+def test_behind_a_fixed_scale_the_same_range_yields_and_another_stays(target: Path) -> None:
+    fixed = "!quant.uniform<i8:f32, 0.00390625:-128>"
+    made = propagated(
+        target,
+        region("%0", "logistic", "%a", OTHER, NARROW),
+        region("%1", "relu", "%0", NARROW, NARROW),
+        region("%r", "tanh", "%1", NARROW, OTHER),
+    )
+    assert found(made) == [[OF_OTHER, fixed], [fixed] * 2, [fixed, OF_OTHER]]
+    assert not rescales(made)
+    made = propagated(target, region("%0", "logistic", "%a", OTHER, NARROW), region("%r", "tanh", "%0", WIDE, OTHER))
+    assert rescales(made) == [(fixed, OF_WIDE)]

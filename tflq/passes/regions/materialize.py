@@ -192,17 +192,17 @@ def of_tflite(module: Module) -> bool:
 def _function(module: Module, function: Function, kernels: Kernels | None) -> bool:
     replacements: dict[Value, Value] = {}
     users = function.users()
-    b = Emitter()
+    b = _Quantizer()
     modified = False
     for op in function.ops:
         op.operands = [value and replacements.get(value, value) for value in op.operands]
         if isinstance(op, Rescale):
             b.location = op.location
-            stored = b.emit(Quantize, [_stored(b, op.input, op.source)], op.input.type.with_element(op.target))
+            stored = b.emit(Quantize, [b.stored(op.input, op.source)], op.input.type.with_element(op.target))
             replacements[op.output] = named_as(op.output, b.emit(Dcast, [stored], op.input.type))
         elif isinstance(op, POINTS) and (kind := _type_at(op, users)) is not None:
             b.location = op.location
-            stored = _stored(b, op.operand(0), kind)
+            stored = b.stored(op.operand(0), kind)
             marked = b.op(op.name, [stored], [stored.type], op.attributes)
             replacements[op.result] = named_as(op.result, b.emit(Dcast, [marked.result], op.result.type))
         elif (again := _quantized_before(op)) is not None:
@@ -270,23 +270,35 @@ def _is_kernel(region: Region, kernels: Kernels | None) -> bool:
     return not lacks(kernels, region)
 
 
-def _stored(b: Emitter, value: Value, kind: ElementType) -> Value:
-    """A value, quantized: the one that it was dequantized from, if that has the type."""
-    if not is_quantized(kind):
-        return value
-    real: Value | None = value
-    if value.producer is not None and is_dequantizing(value.producer):
-        stored = value.producer.operand(0)
-        if stored.type.element == kind:
-            return stored
-        real = real_constant(stored)
-    return (real and quantized_constant(real, kind)) or b.emit(Qcast, [value], value.type.with_element(kind))
+class _Quantizer(Emitter):
+    """Emits casts of values, one for each type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cast: dict[tuple[Value, ElementType], Value] = {}
+
+    def stored(self, value: Value, kind: ElementType) -> Value:
+        """A value, quantized: the one that it was dequantized from, if that has the type."""
+        if not is_quantized(kind):
+            return value
+        real: Value | None = value
+        if value.producer is not None and is_dequantizing(value.producer):
+            stored = value.producer.operand(0)
+            if stored.type.element == kind:
+                return stored
+            real = real_constant(stored)
+        constant = real and quantized_constant(real, kind)
+        if constant is not None:
+            return constant
+        if (value, kind) not in self._cast:
+            self._cast[value, kind] = self.emit(Qcast, [value], value.type.with_element(kind))
+        return self._cast[value, kind]
 
 
 class _Kernel:
     """One region as ops on quantized tensors."""
 
-    def __init__(self, region: Region, b: Emitter, kernels: Kernels) -> None:
+    def __init__(self, region: Region, b: _Quantizer, kernels: Kernels) -> None:
         self.region = region
         self.b = b
         b.location = region.location
@@ -305,7 +317,7 @@ class _Kernel:
         arguments = [Value(value.type) for value in region.inputs]
         known: dict[Value, ElementType] = dict(zip(arguments, specs.values(), strict=True))
         now = {
-            inner: _stored(self.b, value, spec)
+            inner: self.b.stored(value, spec)
             for inner, value, spec in zip(arguments, region.inputs, region.input_specs, strict=True)
         }
         ops, returned, ranges = without_statistics(*body(region, arguments))
@@ -323,7 +335,7 @@ class _Kernel:
     def _emit(self, op: Op, now: dict[Value, Value], types: Mapping[Value, ElementType]) -> None:
         for value in op.operands:
             if value is not None and value not in now:
-                now[value] = _stored(self.b, value, types.get(value, value.type.element))
+                now[value] = self.b.stored(value, types.get(value, value.type.element))
         operands = [value and now[value] for value in op.operands]
         results = [
             value.type.with_element(types[value]) if is_quantized(types.get(value, value.type.element)) else value.type

@@ -1,10 +1,10 @@
 """Along kernels of one scale one range decides: which ports with a range of their own take the parameters of others.
 
-A constraint binds a port if it gives it what another port has: a pooling its result, a concatenation its operands. The
-range of a bound result yields, and with it that of the value's consumers, which is the same. The range of a value whose
-consumers all bind it yields to theirs, and so on before it. What yields then gets its parameters by the constraint, or
-as a neighbour; where consumers differ, or a value is a result of the model, its own range stays, and a rescale stands
-between.
+A constraint binds a port if it gives it what another port has, or what the kernel always has: a pooling its result, a
+concatenation its operands, a softmax its result. The range of a bound result yields, and with it that of the value's
+consumers, which is the same. The range of a value whose consumers all bind it yields to theirs, and so on before it.
+What yields then gets its parameters by the constraint, or as a neighbour; where consumers differ, or a value is a
+result of the model, its own range stays, and a rescale stands between.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ class OneRange:
     def __init__(
         self,
         order: Sequence[Region],
+        stated: Mapping[Port, ElementType],
         types: Mapping[Port, ElementType],
-        match: Callable[[Region], Match | None],
+        matches: Mapping[Region, Match | None],
         of_value: Callable[[Port], Sequence[Port]],
         is_free: Callable[[Value], bool],
     ) -> None:
-        """order: the regions, each after those that it needs; types: the specs of all ports; match: the signature of a
-        region; of_value: the ports that have the value of one; is_free: whether only regions use a value."""
+        """order: the regions, each after those that it needs; stated: what was said of all ports; types: what is known
+        of them since constraints were applied; matches: the signatures of the regions; of_value: the ports that have
+        the value of one; is_free: whether only regions use a value."""
+        self.stated = stated
         self.types = types
-        self.match = match
+        self.matches = matches
         self.of_value = of_value
         self.is_free = is_free
         self.yielding: set[Port] = set()
@@ -58,15 +61,17 @@ class OneRange:
 
     def _give(self, region: Region) -> None:
         """Results that the region's own constraint binds."""
-        for port in self._bound(region, self.yielding):
-            if port.is_output and self._is_range(port) and port not in self._demanded:
-                spec = self.types[port]
+        bound = self._bound(region, self.yielding)
+        for port in (port for port in ports(region) if port.is_output and port not in self._demanded):
+            spec = self.stated[port]
+            given = port in bound or self.types[port] != spec
+            if given and isinstance(spec, CalibratedQuantizedType):
                 self.yielding.update(other for other in self.of_value(port) if self.types[other] == spec)
 
     def _bound(self, region: Region, yielding: Set[Port] | None = None) -> Set[Port]:
         """The ports that a kernel's constraint gives what others have. That of a demanded result is what counts: ranges
         of operands are then as good as unknown. yielding: those of them that yield, once that is known."""
-        match = self.match(region)
+        match = self.matches[region]
         if match is None:
             return frozenset()
         sides = [[port for port in ports(region) if port.is_output == side] for side in (False, True)]

@@ -129,6 +129,7 @@ class _Propagation:
     def run(self) -> bool:
         self._annotations()
         self._couple()
+        self.stated = dict(self.types)
         for region in self.order:
             self._settle(region)
         self._calibrations()
@@ -236,7 +237,9 @@ class _Propagation:
     def _calibrations(self) -> None:
         """Gives ports the parameters for their ranges, but those whose ranges yield to others: these take their own
         only if nothing else came to them."""
-        yielding = OneRange(self.order, self.types, lambda r: self._match(r, {}), self._same, self._is_free).yielding
+        matches = {region: self._match(region, {}) for region in self.order}
+        ranges = OneRange(self.order, self.stated, self.types, matches, self._same, self._is_free)
+        yielding = ranges.yielding
         for held in (yielding, frozenset[Port]()):
             for region in self.order:
                 self._calibrate(region, held)

@@ -68,13 +68,12 @@ def quantize_kernels(
     before, kernels = _constants(module), load_kernels(target)
     fusion, propagation = KernelFusion(target, reals=True), QuantPropagate(target, annotations)
     modified = Pipeline([fusion, propagation]).run(module).modified
-    annotated = named_in(Path(annotations)) if annotations else None
-    for function in module.functions:
-        modified |= _join_rescales(module, function, kernels, annotated)
     if propagated is not None:
         propagated(module)
+    annotated = named_in(Path(annotations)) if annotations else None
     for function in module.functions:
         modified |= _leave_in_floats(function, kernels)
+        modified |= _join_rescales(module, function, kernels, annotated)
     modified |= QuantMaterialize(target).run(module).modified
     for function in module.functions:
         modified |= _sign(function, kernels)
@@ -294,8 +293,8 @@ class TflQuantizePipeline(Pass):
 
     def run(self, module: Module) -> PassResult:
         before = _constants(module)
-        propagated = Pipeline(self.propagation()).run(module)
-        modified = of_tflite(propagated.module)  # folding leaves these casts, and what they say of constants
-        made = Pipeline(self.quantization()).run(propagated.module)
-        _forget(made.module, before - _constants(made.module))
-        return PassResult(made.module, modified or propagated.modified or made.modified)
+        modified = Pipeline(self.propagation()).run(module).modified
+        modified |= of_tflite(module)  # folding leaves these casts, and what they say of constants
+        modified |= Pipeline(self.quantization()).run(module).modified
+        _forget(module, before - _constants(module))
+        return PassResult(module, modified)
