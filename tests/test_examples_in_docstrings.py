@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.float_nets import net, written
 
 import tflq
 
@@ -33,7 +34,18 @@ EXAMPLES = dict(examples())
 
 def test_every_public_call_and_class_of_results_has_one() -> None:
     named = {name.rpartition(":")[2] for name in EXAMPLES}
-    assert {"bisect", "convert", "inspect", "read", "reduce", "run_sweep", "verify", "write"} <= named
+    assert {
+        "bisect",
+        "calibrate",
+        "convert",
+        "inspect",
+        "quantize",
+        "read",
+        "reduce",
+        "run_sweep",
+        "verify",
+        "write",
+    } <= named
     assert {"Conversion", "Report", "Row", "Verification", "RuleBuilder", "Extension"} <= named
 
 
@@ -46,7 +58,7 @@ def test_what_they_name_is_there() -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_it_runs(name: str, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = EXAMPLES[name]
-    if any(word in code for word in ("verify", "bisect", "reduce", "run_sweep")):
+    if any(word in code for word in ("verify", "bisect", "reduce", "run_sweep", "calibrate", "quantize(")):
         pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     if "run_sweep" in code:
         pytest.importorskip("jinja2", reason="needs pages: pip install '.[verify]'")
@@ -55,5 +67,7 @@ def test_it_runs(name: str, models: Path, tmp_path: Path, monkeypatch: pytest.Mo
         shutil.copy(models / "log_softmax.tflite", tmp_path / place)
     if "tflq.verify(" in code:
         tflq.convert(tmp_path / "in.tflite", tmp_path / "out.tflite")
+    if "float.tflite" in code:
+        written(tmp_path, net(), "float.tflite")
     monkeypatch.chdir(tmp_path)
     exec(compile(code, name, "exec"), {"__name__": name, "tflq": tflq})  # noqa: S102 - our own documentation

@@ -47,6 +47,7 @@ class Calibration:
     reused: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
+        """What `tflq calibrate --json` prints: docs/json.md."""
         return {
             "format": "tflq.calibration",
             "version": 1,
@@ -92,11 +93,24 @@ def calibrate(
         force: Replaces the destination if it is there.
         observer: Is told how many samples are done.
 
+    Returns:
+        What was seen.
+
     Raises:
         OptionError: No samples; samples of another shape, dtype or name; values that are not finite; options that do
             not fit.
         InvalidModelError: The interpreter refuses the model.
         FileError: A file cannot be read or written.
+
+    Example:
+        ```python
+        import numpy as np
+
+        samples = [np.random.rand(1, 8).astype(np.float32) for _ in range(10)]
+        calibration = tflq.calibrate("float.tflite", samples, "statistics.json")
+        point = calibration.statistics.points["x"]
+        print(point.minimum, point.maximum)
+        ```
     """
     check_flags(histogram=histogram, ignore_nonfinite=ignore_nonfinite, resume=resume, force=force)
     check_number("samples", samples, 1, whole=True, optional=True)

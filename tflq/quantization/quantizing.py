@@ -81,6 +81,15 @@ def quantize(
             output that cannot be stored as integers.
         InvalidModelError: The source is not a valid model.
         FileError: A file cannot be read or written.
+
+    Example:
+        ```python
+        import numpy as np
+
+        samples = [np.random.rand(1, 8).astype(np.float32) for _ in range(10)]
+        result = tflq.quantize("float.tflite", "int8.tflite", calibration=samples)
+        print(result.summary(), result.decibels)
+        ```
     """
     check_choice("scheme", scheme, SCHEMES)
     check_choice("io", io, EDGES)

@@ -76,6 +76,7 @@ class Quantization:
         )
 
     def to_json(self) -> dict[str, Any]:
+        """What `tflq quantize --json` prints: docs/json.md."""
         return {
             "format": "tflq.quantization",
             "version": JSON_VERSION,
