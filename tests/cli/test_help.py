@@ -116,7 +116,7 @@ def test_the_page_is_current() -> None:
         ("tflq convert --fo", ["--format", "--force"]),
         ("tflq convert --mac f", ["float32"]),
         ("tflq convert --target k", ["kernels"]),
-        ("tflq opt -p dce,leg", ["dce,legalize"]),
+        ("tflq opt -p dce,canon", ["dce,canonicalize"]),
     ],
 )
 def test_completion(words: str, found: list[str]) -> None:

@@ -56,7 +56,12 @@ def test_quiet_says_nothing_but_errors(models: Path, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize("command", list(main.COMMANDS))
 def test_every_command_can_talk(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        run(command, *(["run"] if command == "sweep" else []), "--help-all" if command == "convert" else "--help") == 0
+        run(
+            command,
+            *(["run"] if command in ("calibrate", "sweep") else []),
+            "--help-all" if command == "convert" else "--help",
+        )
+        == 0
     )
     text = capsys.readouterr().out
     assert text.count("--verbose") == text.count("--quiet") == 1
