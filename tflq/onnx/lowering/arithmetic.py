@@ -1,0 +1,356 @@
+"""Arithmetic, comparisons, choices, bits and logic, of the integer form and of TFLite on plain tensors.
+
+Integers are computed in float32 where all numbers stay below 2^24, else in int32, which wraps, or int64. int32 has no
+arithmetic shift: a shift right is FLOOR of a product in float32, else BITSHIFT of unsigned integers.
+
+Sources: kernels/add.cc, sub.cc, mul.cc, div.cc, floor_div.cc, floor_mod.cc, squared_difference.cc, bitwise_xor.cc,
+right_shift.cc, comparisons.cc, select.cc, logical.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Final
+
+import numpy as np
+
+from tflq.dialects.declare import Operator
+from tflq.dialects.onnx import elementwise as onnx
+from tflq.dialects.onnx.movement import ReduceSum
+from tflq.dialects.tfl import arithmetic as tfl
+from tflq.dialects.tfl import comparison
+from tflq.dialects.tosa import elementwise as tosa
+from tflq.errors import Refused
+from tflq.ir.core import Value
+from tflq.ir.types import ScalarType, f32, i1, i32, i64, ui8, ui32
+from tflq.numerics.elementwise import BOUNDS
+from tflq.onnx.lowering.context import Onnx, lowering
+from tflq.onnx.lowering.held import EXACT, Form, Held
+
+Emit = Callable[[Value, Value], Value]
+
+
+@lowering(tosa.Add, tosa.Sub, tosa.Maximum, tosa.Minimum)
+def linear(op: tosa.Add | tosa.Sub | tosa.Maximum | tosa.Minimum, t: Onnx) -> Held:
+    emit = {tosa.Add: t.add, tosa.Sub: t.sub, tosa.Maximum: t.maximum}.get(type(op), t.minimum)
+    return t.elementwise(emit, [op.input1, op.input2], op.result)
+
+
+@lowering(tosa.Mul)
+def multiply(op: tosa.Mul, t: Onnx) -> Held:
+    """With a shift, (a b + 2^(shift - 1)) >> shift, in int64."""
+    operands = [op.input1, op.input2]
+    if not op.shift:
+        return t.elementwise(t.mul, operands, op.result)
+    half = t.constant(1 << (op.shift - 1), i64)
+
+    def emit(a: Value, b: Value) -> Value:
+        return t.cast(t.floor_shift(t.add(t.mul(a, b), half), op.shift), i32)
+
+    return t.elementwise(emit, operands, op.result, i64)
+
+
+@lowering(tosa.IntDiv)
+def divide(op: tosa.IntDiv, t: Onnx) -> Held:
+    """Toward zero, as DIV of integers."""
+    return t.elementwise(t.div, [op.input1, op.input2], op.result, i32)
+
+
+@lowering(tosa.Abs)
+def absolute(op: tosa.Abs, t: Onnx) -> Held:
+    return t.elementwise(t.abs, [op.input1], op.result)
+
+
+@lowering(tosa.Negate)
+def negate(op: tosa.Negate, t: Onnx) -> Held:
+    """output_zp + input1_zp - x, saturated."""
+    x, storage = op.input1, op.result.type.storage
+    if storage.is_float:
+        return t.elementwise(t.negative, [x], op.result)
+
+    def emit(a: Value) -> Value:
+        return t.clip(t.sub(t.like(op.output_zp + op.input1_zp, a), a), storage.minimum, storage.maximum)
+
+    return t.elementwise(emit, [x], op.result, i64 if storage == i32 else f32)
+
+
+@lowering(tosa.Clamp)
+def clamp(op: tosa.Clamp, t: Onnx) -> Held:
+    """Between two numbers, which move with what is taken off the tensor in the form that it has."""
+    if op.result.type.storage.is_float:
+        return t.elementwise(lambda x: t.clip(x, op.min_val, op.max_val), [op.input], op.result)
+    held = t.held(op.input)
+    forms = [form for form in held.forms if form.element in (f32, i32, i64)]
+    wide = Form(t.computing([op.input], op.result), first=held.first)
+    form = min(forms, key=lambda f: (f.first != held.first, f.element != f32)) if forms else wide
+    low, high = (int(bound) - form.offset for bound in (op.min_val, op.max_val))
+    y = t.clip(held.get(t, form), low, high)
+    return t.made(y, op.result, offset=form.offset, first=form.first)
+
+
+# TFLite's arithmetic on plain tensors.
+
+
+def activated(t: Onnx, y: Value, activation: str) -> Value:
+    """With a fused activation, which clamps. Refused for another one."""
+    if activation == "NONE":
+        return y
+    if activation not in BOUNDS:
+        raise Refused(f"the activation {activation}")
+    low, high = BOUNDS[activation]
+    y = y if low is None else t.maximum(y, t.like(low, y))
+    return y if high is None else t.minimum(y, t.like(high, y))
+
+
+_TFL: Final[dict[type[Operator], str]] = {
+    tfl.Add: "add",
+    tfl.Sub: "sub",
+    tfl.Mul: "mul",
+    tfl.Div: "div",
+    tfl.Maximum: "maximum",
+    tfl.Minimum: "minimum",
+}
+
+
+@lowering(tfl.Add, tfl.Sub, tfl.Mul, tfl.Div)
+def kernel_arithmetic(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, t: Onnx) -> Held:
+    emit: Emit = getattr(t, _TFL[type(op)])
+
+    def compute(x: Value, y: Value) -> Value:
+        return activated(t, emit(x, y), op.fused_activation_function)
+
+    return t.elementwise(compute, [op.lhs, op.rhs], op.result, _wrapping(op.result))
+
+
+@lowering(tfl.Maximum, tfl.Minimum)
+def kernel_extreme(op: tfl.Maximum | tfl.Minimum, t: Onnx) -> Held:
+    return t.elementwise(getattr(t, _TFL[type(op)]), [op.lhs, op.rhs], op.result)
+
+
+@lowering(tfl.AddN)
+def add_n(op: tfl.AddN, t: Onnx) -> Held:
+    """In the kernel's order: one after another. Source: kernels/add_n.cc."""
+    operands = [v for v in op.operands if v is not None]
+    return t.elementwise(lambda *xs: reduce(t.add, xs), operands, op.result, _wrapping(op.result))
+
+
+@lowering(tfl.SquaredDifference)
+def squared_difference(op: tfl.SquaredDifference, t: Onnx) -> Held:
+    def emit(x: Value, y: Value) -> Value:
+        difference = t.sub(x, y)
+        return t.mul(difference, difference)
+
+    return t.elementwise(emit, [op.lhs, op.rhs], op.result, _wrapping(op.result))
+
+
+def _wrapping(result: Value) -> ScalarType:
+    """The type in which a kernel computes plain numbers. Refused for narrow integers, whose kernels differ."""
+    storage = result.type.storage
+    if storage not in (i32, i64) and not storage.is_float:
+        raise Refused(f"arithmetic of {storage}")
+    return storage
+
+
+@lowering(tfl.FloorDiv, tfl.FloorMod)
+def floor_division(op: tfl.FloorDiv | tfl.FloorMod, t: Onnx) -> Held:
+    """Of integers: MOD has the divisor's sign, as the kernel's, and what it leaves is a multiple of the divisor."""
+    storage = op.result.type.storage
+    if storage.is_float and isinstance(op, tfl.FloorMod):
+        raise Refused("FLOOR_MOD of floats")
+
+    def emit(x: Value, y: Value) -> Value:
+        if storage.is_float:
+            return t.floor(t.div(x, y))
+        rest = t.mod(x, y)
+        return rest if isinstance(op, tfl.FloorMod) else t.div(t.sub(x, rest), y)
+
+    return t.elementwise(emit, [op.lhs, op.rhs], op.result, storage if storage.is_float else _wide(storage))
+
+
+def _wide(storage: ScalarType) -> ScalarType:
+    return i64 if storage == i64 else i32
+
+
+@lowering(tfl.Pow)
+def power(op: tfl.Pow, t: Onnx) -> Held:
+    if not op.result.type.storage.is_float:
+        raise Refused("POW of integers")
+    return t.elementwise(lambda x, y: t.emit(onnx.Pow, [x, y]), [op.lhs, op.rhs], op.result)
+
+
+# Comparisons and choices.
+
+
+_COMPARED: Final[dict[type[Operator], tuple[type[Operator], bool]]] = {
+    tosa.Equal: (onnx.Equal, False),
+    tosa.Greater: (onnx.Greater, False),
+    tosa.GreaterEqual: (onnx.GreaterOrEqual, False),
+    comparison.Equal: (onnx.Equal, False),
+    comparison.NotEqual: (onnx.Equal, True),
+    comparison.Greater: (onnx.Greater, False),
+    comparison.GreaterEqual: (onnx.GreaterOrEqual, False),
+    comparison.Less: (onnx.Less, False),
+    comparison.LessEqual: (onnx.LessOrEqual, False),
+}
+"""The operator for each comparison, and whether it is the contrary."""
+
+
+@lowering(tosa.Comparison | comparison.Comparison)
+def compare(op: tosa.Comparison | comparison.Comparison, t: Onnx) -> Held:
+    kind, contrary = _COMPARED[type(op)]
+    operands = [op.operand(0), op.operand(1)]
+
+    def emit(x: Value, y: Value) -> Value:
+        if x.type.storage == i1:
+            differ = t.emit(onnx.Xor, [x, y])
+            return differ if contrary else t.invert(differ)
+        found = t.emit(kind, [x, y])
+        return t.invert(found) if contrary else found
+
+    element = i1 if operands[0].type.storage == i1 else t.computing(operands)
+    return t.elementwise(emit, operands, op.result, element)
+
+
+@lowering(tosa.Select, comparison.SelectV2)
+def select(op: tosa.Select | comparison.SelectV2, t: Onnx) -> Held:
+    condition, x, y = (op.operand(i) for i in range(3))
+    return _chosen(t, condition, None, x, y, op.result)
+
+
+@lowering(comparison.Select)
+def select_rows(op: comparison.Select, t: Onnx) -> Held:
+    """A condition of rank 1 chooses whole rows."""
+    condition, x, y = (op.operand(i) for i in range(3))
+    missing = len(x.type.shape or ()) - len(condition.type.shape or ())
+    rows = (*(condition.type.shape or ()), *(1,) * missing) if missing else None
+    return _chosen(t, condition, rows, x, y, op.result)
+
+
+def _chosen(
+    t: Onnx, condition: Value, rows: Sequence[int | None] | None, x: Value, y: Value, result: Value
+) -> Held:
+    """WHERE; of truth values by AND and OR."""
+    chosen = t.value(condition) if rows is None else t.reshape(t.value(condition), rows)
+    if result.type.storage == i1:
+        a, b = t.value(x), t.value(y)
+        made = t.either(t.both(chosen, a), t.both(t.invert(chosen), b))
+        return t.made(made, result)
+    element = t.computing([x, y], result)
+    return t.made(t.where(chosen, t.integers(x, element), t.integers(y, element)), result)
+
+
+# Bits of integers, and logic.
+
+
+_LOGIC: Final[dict[type[Operator], type[Operator]]] = {
+    tosa.LogicalAnd: onnx.And,
+    tosa.LogicalOr: onnx.Or,
+    tosa.LogicalXor: onnx.Xor,
+    comparison.LogicalAnd: onnx.And,
+    comparison.LogicalOr: onnx.Or,
+    tosa.BitwiseAnd: onnx.BitwiseAnd,
+    tosa.BitwiseOr: onnx.BitwiseOr,
+    tosa.BitwiseXor: onnx.BitwiseXor,
+    comparison.BitwiseXor: onnx.BitwiseXor,
+}
+
+
+@lowering(*_LOGIC)
+def logic(op: Operator, t: Onnx) -> Held:
+    operands = [op.operand(0), op.operand(1)]
+    return t.elementwise(lambda x, y: t.emit(_LOGIC[type(op)], [x, y]), operands, op.result, op.result.type.storage)
+
+
+@lowering(tosa.LogicalNot, comparison.LogicalNot)
+def invert(op: tosa.LogicalNot | comparison.LogicalNot, t: Onnx) -> Held:
+    return t.elementwise(t.invert, [op.operand(0)], op.result, i1)
+
+
+@lowering(tosa.BitwiseNot)
+def complement(op: tosa.BitwiseNot, t: Onnx) -> Held:
+    """-1 - x, or 255 - x of uint8."""
+    ones = 255 if op.result.type.storage == ui8 else -1
+    element = None if op.result.type.storage.bits < 32 else i32
+    return t.elementwise(lambda x: t.sub(t.like(ones, x), x), [op.input], op.result, element)
+
+
+@lowering(tosa.LogicalLeftShift)
+def left_shift(op: tosa.LogicalLeftShift, t: Onnx) -> Held:
+    """By a constant a product, which wraps."""
+    x, places = op.input1, op.input2
+    if op.result.type.storage != i32:
+        raise Refused(f"a left shift of {op.result.type.storage}")
+    if places.is_constant:
+        factor = t.constant((np.int64(1) << places.array.astype(np.int64)).astype(np.int32), i32)
+        return t.made(t.mul(t.integers(x), factor), op.result)
+    return t.made(_unsigned(t, x, places, "LEFT"), op.result)
+
+
+@lowering(tosa.LogicalRightShift)
+def logical_right_shift(op: tosa.LogicalRightShift, t: Onnx) -> Held:
+    if op.result.type.storage != i32:
+        raise Refused(f"a logical right shift of {op.result.type.storage}")
+    return t.made(_unsigned(t, op.input1, op.input2, "RIGHT"), op.result)
+
+
+def _unsigned(t: Onnx, x: Value, places: Value, direction: str) -> Value:
+    """An int32 shifted as an unsigned one."""
+    bits = t.cast(t.integers(x), ui32)
+    return t.cast(t.bit_shift(bits, t.cast(t.integers(places), ui32), direction), i32)
+
+
+@lowering(tosa.ArithmeticRightShift, comparison.RightShift)
+def right_shift(op: tosa.ArithmeticRightShift | comparison.RightShift, t: Onnx) -> Held:
+    """Rounded down, or half up."""
+    x, places = op.operand(0), op.operand(1)
+    rounds = isinstance(op, tosa.ArithmeticRightShift) and op.round
+    if places.is_constant:
+        amounts = places.array.astype(np.int64)
+        if isinstance(op, comparison.RightShift):
+            amounts = np.clip(amounts, 0, x.type.storage.bits - 1)
+        low, high = t.bounds(x)
+        half = (np.int64(1) << amounts) >> 1 if rounds else np.zeros_like(amounts)
+        if -EXACT <= low and high + int(half.max(initial=0)) <= EXACT:
+            return t.elementwise(lambda v: _float_shift(t, v, amounts, half), [x], op.result, f32)
+        return t.elementwise(lambda v: t.floor_shift(_plus(t, v, half), amounts), [x], op.result, i64)
+    if isinstance(op, comparison.RightShift):
+        raise Refused("a shift by a computed amount")
+    return t.made(_dynamic_shift(t, t.integers(x), t.integers(places), rounds=rounds), op.result)
+
+
+def _plus(t: Onnx, x: Value, numbers: np.ndarray) -> Value:
+    return t.add(x, t.like(numbers, x)) if numbers.any() else x
+
+
+def _float_shift(t: Onnx, x: Value, amounts: np.ndarray, half: np.ndarray) -> Value:
+    if not amounts.any():
+        return x
+    return t.floor(t.mul(_plus(t, x, half), t.like(np.ldexp(1.0, -amounts.astype(np.int32)), x)))
+
+
+def _dynamic_shift(t: Onnx, x: Value, places: Value, *, rounds: bool) -> Value:
+    """int32 by computed amounts: that of x + 2^31 as an unsigned integer, less that of 2^31."""
+    if rounds:  # plus the last bit lost, where one is lost
+        zero, one = t.like(0, places), t.like(1, places)
+        before = _dynamic_shift(t, x, t.maximum(t.sub(places, one), zero), rounds=False)
+        last = t.emit(onnx.BitwiseAnd, [before, one])
+        lost = t.where(t.greater(places, zero), last, zero)
+        return t.add(_dynamic_shift(t, x, places, rounds=False), lost)
+    top = t.constant(-(1 << 31), i32)
+    amount = t.cast(places, ui32)
+    moved = t.cast(t.emit(onnx.BitwiseXor, [x, top]), ui32)
+    shifted = t.cast(t.bit_shift(moved, amount, "RIGHT"), i32)
+    return t.sub(shifted, t.cast(t.bit_shift(t.cast(top, ui32), amount, "RIGHT"), i32))
+
+
+@lowering(tosa.Clz)
+def leading_zeros(op: tosa.Clz, t: Onnx) -> Held:
+    """32 less the number of powers of two that x reaches; 0 below 0."""
+    x = t.integers(op.input)
+    shape = x.type.shape or ()
+    powers = t.constant(np.int64(1) << np.arange(31, dtype=np.int64), i32)
+    reached = t.cast(t.greater_or_equal(t.reshape(x, (*shape, 1)), powers), i32)
+    bits = t.reduce(ReduceSum, reached, [len(shape)], keep=False)
+    zeros = t.sub(t.like(32, bits), bits)
+    return t.made(t.where(t.below_zero(x), t.like(0, zeros), zeros), op.result)
