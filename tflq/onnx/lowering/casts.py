@@ -149,12 +149,12 @@ def table(op: Table, t: Onnx) -> Held:
     if op.input.type.storage == i16:
         return _interpolated(op, t, entries)
     low = op.input.type.storage.minimum
-    return looked_up(t, entries, -low, t.integers(op.input), op.result)
+    return looked_up(t, op.table, -low, t.integers(op.input), op.result)
 
 
 @lowering(Table16Bit)
 def table_16bit(op: Table16Bit, t: Onnx) -> Held:
-    return looked_up(t, op.table.array, 1 << 15, t.integers(op.input), op.result)
+    return looked_up(t, op.table, 1 << 15, t.integers(op.input), op.result)
 
 
 @lowering(Table2D)
@@ -162,15 +162,16 @@ def table_2d(op: Table2D, t: Onnx) -> Held:
     """The entry 256 a + b, less what it is for the least of both."""
     low = 256 * op.input1.type.storage.minimum + op.input2.type.storage.minimum
     row = t.mul(t.integers(op.input1), t.constant(256, i32))
-    return looked_up(t, op.table.array, -low, t.add(row, t.integers(op.input2)), op.result)
+    return looked_up(t, op.table, -low, t.add(row, t.integers(op.input2)), op.result)
 
 
-def looked_up(t: Onnx, entries: np.ndarray, start: int, index: Value, result: Value) -> Held:
+def looked_up(t: Onnx, table: Value, start: int, index: Value, result: Value) -> Held:
     """The entry at start + index. The table begins with that of index 0, and what is before it follows at its end."""
+    entries = table.array
     low, high = int(entries.min()), int(entries.max())
     element = f32 if -EXACT <= low and high <= EXACT else i32
-    rolled = np.concatenate([entries[start:], entries[:start]])
-    made = t.made(t.gather(t.stored(rolled, element), index), result)
+    rolled = t.once((entries.tobytes(), element), lambda: t.stored(np.roll(entries, -start), element))
+    made = t.made(t.gather(rolled, index), result)
     made.low, made.high = low, high
     return made
 
@@ -183,5 +184,6 @@ def _interpolated(op: Table, t: Onnx, entries: np.ndarray) -> Held:
     index = t.cast(row, i32)
     pairs = np.stack([entries[:-1], entries[1:]]).astype(np.int64)
     base, step = (np.roll(v, -256) for v in (pairs[0] * 128, pairs[1] - pairs[0]))
-    found = [t.gather(t.stored(v, f32), index) for v in (base, step)]
+    tables = [t.once((entries.tobytes(), i), lambda v=v: t.stored(v, f32)) for i, v in enumerate((base, step))]
+    found = [t.gather(v, index) for v in tables]
     return t.made(t.add(found[0], t.mul(found[1], fraction)), op.result)

@@ -10,7 +10,7 @@ What ONNX lacks is `Refused`, with a clause that says what; all refusals of a mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -71,6 +71,7 @@ class Onnx(OnnxBuilder):
         self.ranges = Ranges()
         self._proofs = proofs
         self._held: dict[Value, Held] = {}
+        self._once: dict[Hashable, Value] = {}
 
     # --- what values have become ---------------------------------------------------------------------------------
 
@@ -198,6 +199,12 @@ class Onnx(OnnxBuilder):
         storage = operands[0].type.storage
         exact = storage.is_integer and self.is_exact(*operands)
         return Form(f32 if exact and floats * 2 > len(helds) else storage)
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """`make()`, made once: what several ops share."""
+        if key not in self._once:
+            self._once[key] = make()
+        return self._once[key]
 
     def remembered(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """`function(*arguments)` of a pure function of `tflq.numerics`, from the cache of proofs if there is one."""
