@@ -23,7 +23,7 @@ from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i32
 from tflq.light import dataclass
-from tflq.numerics.float_lines import FallingRequantization, falling_arrays
+from tflq.numerics.float_falling import FallingRequantization, falling_arrays
 from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, of_arrays, requantization_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 from tflq.select.lowering import Kernels, Twin, integers_of
