@@ -73,30 +73,38 @@ def of_split_arrays(arrays: Sequence[np.ndarray]) -> SplitRequantization:
 
 
 def fit_split(
-    thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, bottom: int
+    thresholds: np.ndarray,
+    slope: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    bottom: int,
+    *,
+    below: np.ndarray | None = None,
 ) -> SplitRequantization | None:
     """The requantization with thresholds T(1) ... T(L) int64 [L, C] of the levels from `bottom` + 1 on, on accumulators
     in [low, high] int64 [C], with about `slope` float64 [C] levels per unit; 0 is in the middle of level 0. None
-    without a proof.
+    without a proof. `below`: the greatest accumulators below each threshold, if they are not one less.
 
     A channel with one result on its whole range is that number whatever x is. Of others, what is between the first
     level and the last one is below 2^24.
     """
     fit = SplitRequantization(*(np.zeros(low.shape, np.float32) for _ in range(9)))
     live = ((thresholds > low) & (thresholds <= high)).any(0)
-    first, last = np.maximum(thresholds[0] - 1, low), np.minimum(thresholds[-1], high)
+    first, last = np.maximum(thresholds[0] - 1 if below is None else below[0], low), np.minimum(thresholds[-1], high)
     run = 1 / np.where(live, slope, 1)
     most = np.maximum(-first, last) + 2 * run
     wide = live & (run >= _FEWEST) & (most < EXACT)
     unit = np.exp2(np.floor(np.log2(EXACT / np.where(wide, most, 1))))
-    task = _Task(thresholds, first, last, slope, np.rint(run * unit) / unit, bottom)
+    beneath = thresholds - 1 if below is None else below
+    task = _Task(thresholds, beneath, first, last, slope, np.rint(run * unit) / unit, bottom)
     for share in _SHARES:
         left = np.nonzero(wide & (fit.p == 0))[0]
         for at in range(0, left.size, _BLOCK):
             _fill(fit, left[at : at + _BLOCK], task.of(left[at : at + _BLOCK]), share)
     rest = np.nonzero(fit.p == 0)[0]
     if rest.size:
-        one = fit_clipped(thresholds.take(rest, 1), slope[rest], low[rest], high[rest], bottom)
+        some = thresholds.take(rest, 1), slope[rest], low[rest], high[rest], bottom
+        one = fit_clipped(*some, below=None if below is None else below.take(rest, 1))
         if one is None:
             return None
         fit.h[rest], fit.low[rest], fit.m[rest], fit.c[rest] = one.h, -one.span, one.m, one.c
@@ -104,10 +112,11 @@ def fit_split(
 
 
 class _Task(NamedTuple):
-    """Thresholds int64 [L, C] of the levels from `bottom` + 1 on, for x in [first, last], int64 [C]; levels per
-    accumulator and, rounded, accumulators per level, float64 [C]."""
+    """Thresholds of the levels from `bottom` + 1 on and the greatest accumulators below them, int64 [L, C], for x in
+    [first, last], int64 [C]; levels per accumulator and, rounded, accumulators per level, float64 [C]."""
 
     thresholds: np.ndarray
+    below: np.ndarray
     first: np.ndarray
     last: np.ndarray
     slope: np.ndarray
@@ -116,7 +125,8 @@ class _Task(NamedTuple):
 
     def of(self, channels: np.ndarray) -> _Task:
         first, last, slope, step = (v[channels] for v in (self.first, self.last, self.slope, self.step))
-        return _Task(self.thresholds.take(channels, 1), first, last, slope, step, self.bottom)
+        thresholds, below = (v.take(channels, 1) for v in (self.thresholds, self.below))
+        return _Task(thresholds, below, first, last, slope, step, self.bottom)
 
 
 class _Sides(NamedTuple):
@@ -136,7 +146,7 @@ class _Sides(NamedTuple):
         x = np.stack([steps.reached, steps.missed])
         u = x - fit.h
         n = np.floor(u.astype(np.float32) * fit.p)
-        begins = (x == task.thresholds) | (x == task.thresholds - 1)  # not an end of the range
+        begins = (x == task.thresholds) | (x == task.below)  # not an end of the range
         r_m = (u - n * task.step) * fit.m.astype(np.float64)
         n_d = n * fit.d.astype(np.float64)
         error = _half(r_m) + _half(n_d) + np.abs(r_m) * 2.0**-24 + _LITTLE
@@ -158,7 +168,7 @@ def _fill(result: SplitRequantization, channels: np.ndarray, task: _Task, share:
     zero = np.zeros_like(p)
     h, low, high, step = (v.astype(np.float32) for v in (h, task.first - h, task.last - h, task.step))
     fit = SplitRequantization(h, low, high, p, step, p, d, zero, zero)
-    steps = Steps.of(task.thresholds, None, task.first, task.last, task.bottom)
+    steps = Steps.of(task.thresholds, task.below, task.first, task.last, task.bottom)
     sides = _Sides.of(task, fit, steps)
     up = steps.level[:, 0] > 0
     (least, most), (least_up, most_up) = sides.left(~up), sides.left(up)
