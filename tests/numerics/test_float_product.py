@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tflq.numerics.fixed_point import multiply, quantize_multiplier
+from tflq.numerics.float_falling import ClippedRequantization
 from tflq.numerics.float_product import (
     FRACTION_BITS,
     MANTISSA_BITS,
@@ -18,10 +21,12 @@ from tflq.numerics.float_product import (
     powers_of_two,
     product_of,
 )
+from tflq.numerics.float_split import SplitRequantization
 
 # A product in float32 that passes its proof has every entry of the table.
 
 PLACES = np.arange(256)
+ROUNDINGS: tuple[Literal["", "x", "y"], ...] = ("", "x", "y")
 
 
 def multiplied(scale: float, a: int, b: int, zero_point: int, low: int = 0, high: int = 255) -> np.ndarray:
@@ -123,6 +128,33 @@ def test_every_pair_of_a_sum(m: float, n: float, zero_point: int, start: int) ->
     got = np.floor(np.minimum(np.maximum(total, np.float32(0)), np.float32(6)) * fit.gain)
     assert got.dtype == np.float32
     np.testing.assert_array_equal(got, table)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_either_rounding(seed: int) -> None:
+    """Sums and products that hold with it are the table in each rounding; most are found."""
+    rng = np.random.default_rng(seed)
+    found = 0
+    for m, n in rng.uniform(0.3, 1.2, (6, 2)):
+        table = summed(m, -n, 120)
+        table -= table.min()
+        plane = fit_float_plane(table, NUMBERS, NUMBERS, "either")
+        found += plane is not None
+        if plane is not None:
+            for fused in ROUNDINGS:
+                np.testing.assert_array_equal(plane(NUMBERS[:, None], NUMBERS, fused), table)
+    for scale in 2.0 ** rng.uniform(-8, -3, 6):
+        table = multiplied(scale, *(int(v) for v in rng.integers(0, 256, 3)))
+        table -= table.min()
+        product = product_of(table)
+        fit = None if product is None else fit_float_product(table, product, "either")
+        found += fit is not None
+        if fit is not None:
+            assert isinstance(fit.g, ClippedRequantization | SplitRequantization)
+            x, y = (PLACES - fit.a)[:, None], PLACES - fit.b
+            for once in (False, True):
+                np.testing.assert_array_equal(fit.g((x * y)[..., None], fused=once)[..., 0] + fit.offset, table)
+    assert found >= 9
 
 
 def test_most_sums_are_planes() -> None:

@@ -2,7 +2,9 @@
 
 MUL, as a function of the product:
 
-    f(x, y) = g((x - a) (y - b))        g a requantization in float32 (`tflq.numerics.float_requantize`)
+    f(x, y) = g((x - a) (y - b))        g a requantization in float32 (`tflq.numerics.float_requantize`), or one that
+                                        holds with either rounding of sums (`tflq.numerics.float_falling`,
+                                        `tflq.numerics.float_split`)
 
 The product of two differences is below 2^17, so exact. A table is such a function if its row at a and its column at b
 are constant, with the entry of 0, and all entries climb with the product. Where several rows or columns are constant,
@@ -13,12 +15,15 @@ tried.
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from tflq.light import dataclass
+from tflq.numerics.float_falling import ClippedRequantization, fit_clipped
 from tflq.numerics.float_requantize import RELU6, FloatRequantization, fit_float_requantization, gains, line_slope
+from tflq.numerics.float_split import SplitRequantization, fit_split
+from tflq.numerics.multiply_add import SumRounding, multiply_add
 
 _COARSE: Final = 7  # these rows and columns tell most tables that do not climb
 
@@ -39,16 +44,17 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class FloatProduct:
-    """f(x, y) = g((x - a) (y - b)) for places x and y of a table."""
+    """f(x, y) = g((x - a) (y - b)) + offset for places x and y of a table."""
 
     a: int
     b: int
-    g: FloatRequantization
+    g: FloatRequantization | ClippedRequantization | SplitRequantization
+    offset: int = 0
 
     def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """f of places that broadcast, in float32."""
         product = (x - self.a).astype(np.float32) * (y - self.b).astype(np.float32)
-        return self.g(product[..., None])[..., 0]
+        return self.g(product[..., None])[..., 0] + np.float32(self.offset)
 
 
 def product_of(table: np.ndarray) -> Product | None:
@@ -93,14 +99,23 @@ def _climbing(table: np.ndarray, a: int, b: int) -> Product | None:
     return Product(a, b, thresholds, below, int(product[0]), int(product[-1]), slope)
 
 
-def fit_float_product(table: np.ndarray, product: Product) -> FloatProduct | None:
-    """f with f(x, y) = table, where `product` is `product_of(table)`; None without a proof."""
+def fit_float_product(table: np.ndarray, product: Product, rounding: SumRounding = "separate") -> FloatProduct | None:
+    """f with f(x, y) = table, where `product` is `product_of(table)`, with such rounding of sums; None without a
+    proof."""
     slope, low, high = (np.asarray([v]) for v in (product.slope, product.low, product.high))
     thresholds, below = product.thresholds[:, None], product.below[:, None]
-    g = fit_float_requantization(thresholds, slope, low, high, RELU6, below=below)
+    zero = 0
+    g: FloatRequantization | ClippedRequantization | SplitRequantization | None
+    if rounding == "separate":
+        g = fit_float_requantization(thresholds, slope, low, high, RELU6, below=below)
+    else:
+        g = fit_clipped(thresholds, slope, low, high, below=below)
+        if g is None:
+            zero = int((thresholds <= 0).sum())
+            g = fit_split(thresholds, slope, low, high, -zero, below=below)
     if g is None:
         return None
-    fit, places = FloatProduct(product.a, product.b, g), np.arange(256)
+    fit, places = FloatProduct(product.a, product.b, g, zero), np.arange(256)
     assert (fit(places[:, None], places) == table).all()
     return fit
 
@@ -109,11 +124,11 @@ def fit_float_product(table: np.ndarray, product: Product) -> FloatProduct | Non
 #
 #     f(x, y) = floor(gain * relu6(x * m + y * n + c))
 #
-# as kernels round, one operation after the other; the gain as in `tflq.numerics.float_requantize`. A table T is such a
-# function if a plane climbs with it: with levels 0 ... L, the plane is at least T(x, y) where that is not 0, and less
-# than T(x, y) + 1 where that is not L. The plane with the largest distance to all of these bounds is found by the
-# ellipsoid method, from the plane of least squares; how products are rounded is chance, so several gains are tried.
-# The proof is f of all pairs, in float32.
+# as kernels round, one operation after the other, or a product with the sum, too (`tflq.numerics.multiply_add`); the
+# gain as in `tflq.numerics.float_requantize`. A table T is such a function if a plane climbs with it: with levels
+# 0 ... L, the plane is at least T(x, y) where that is not 0, and less than T(x, y) + 1 where that is not L. The plane
+# with the largest distance to all of these bounds is found by the ellipsoid method, from the plane of least squares;
+# how products are rounded is chance, so several gains are tried. The proof is f of all pairs, in float32.
 #
 # Source of the method: Grötschel, Lovász, Schrijver, Geometric Algorithms and Combinatorial Optimization, chapter 3.
 
@@ -121,6 +136,7 @@ _SEARCH: Final = ((0.03, 90, 8), (0.004, 210, 1))  # levels that a plane may be 
 _FLAT: Final = 0.75  # levels off, from which on the table is not a plane
 _NEAR: Final = 1e-3  # levels, within which rounding decides
 _TRIED: Final = 64
+_ROUNDINGS: Final[tuple[Literal["", "x", "y"], ...]] = ("", "x", "y")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +148,12 @@ class FloatPlane:
     n: np.float32
     c: np.float32
 
-    def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """f of small integers that broadcast, operation by operation in float32."""
-        total = x.astype(np.float32) * self.m + y.astype(np.float32) * self.n
+    def __call__(self, x: np.ndarray, y: np.ndarray, fused: Literal["", "x", "y"] = "") -> np.ndarray:
+        """f of small integers that broadcast in float32; `fused`: the operand whose product is rounded with the sum."""
+        (x, m), (y, n) = (x.astype(np.float32), self.m), (y.astype(np.float32), self.n)
+        if fused == "y":
+            (x, m), (y, n) = (y, n), (x, m)
+        total = multiply_add(x, m, y * n, fused=bool(fused))
         total = np.clip(total + self.c, np.float32(RELU6.low), np.float32(RELU6.high))
         return np.floor(total * self.gain)
 
@@ -154,9 +173,11 @@ class _Bounds(NamedTuple):
         return _Bounds(*(v[some] for v in self))
 
 
-def fit_float_plane(table: np.ndarray, x: np.ndarray, y: np.ndarray) -> FloatPlane | None:
-    """f with f(x, y) = table, integers [256, 256], the least 0, for consecutive integers x and y, [256] each. None
-    without a proof."""
+def fit_float_plane(
+    table: np.ndarray, x: np.ndarray, y: np.ndarray, rounding: SumRounding = "separate"
+) -> FloatPlane | None:
+    """f with f(x, y) = table, integers [256, 256], the least 0, for consecutive integers x and y, [256] each, with such
+    rounding of sums. None without a proof."""
     levels = int(table.max())
     if levels == 0:
         return None
@@ -186,7 +207,8 @@ def fit_float_plane(table: np.ndarray, x: np.ndarray, y: np.ndarray) -> FloatPla
         tried = FloatPlane(gain, *(np.float32(v / float(gain)) for v in (m, n, c)))
         if not (tried(x[i], y[j]) == flat[near]).all():
             continue
-        if (tried(x[:, None], y[None, :]) == table).all():
+        roundings = ("",) if rounding == "separate" else _ROUNDINGS
+        if all((tried(x[:, None], y[None, :], fused) == table).all() for fused in roundings):
             return tried
     return None
 

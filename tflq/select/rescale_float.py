@@ -16,16 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tflq.dialects.ext import RescaleF64
-from tflq.dialects.tfl.activation import ReluN1To1
-from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Value
-from tflq.ir.types import f32, i32
+from tflq.ir.types import i32
 from tflq.light import dataclass
-from tflq.numerics.float_lines import FallingRequantization, falling_arrays
+from tflq.numerics.float_falling import FallingRequantization, falling_arrays
 from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, of_arrays, requantization_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
+from tflq.select.lines_float import stepped, stepped_down
 from tflq.select.lowering import Kernels, Twin, integers_of
 from tflq.select.rescale import result_range
 
@@ -55,7 +54,7 @@ class FloatRescale:
     def emit(self, k: Kernels, x: Value) -> Value:
         """The result for accumulators as asked for, as integers, with a float twin; the ops count as selected."""
         fit = self.fit
-        stepping = _stepped_down(k, x, fit) if isinstance(fit, FallingRequantization) else stepped(k, x, fit)
+        stepping = stepped_down(k, x, fit) if isinstance(fit, FallingRequantization) else stepped(k, x, fit)
         twin = Twin(stepping, self.offset)
         result = k.fuse(self.op, integers_of(k, twin, self.op.output.type.storage))
         if self.clamp is not None:
@@ -88,29 +87,6 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
             if found:
                 return FloatRescale(op, clamp, of_arrays(found, kind.activation), least + kind.middle)
     return None
-
-
-def stepped(k: Kernels, x: Value, fit: FloatRequantization) -> Value:
-    """`fit` of whole numbers in float32, less by its a."""
-    total, rest = k.mul(x, k.row(fit.m, f32)), k.row(fit.c, f32)
-    if fit.e is not None:
-        rest = k.add(k.mul(_sign(k, x, fit.a), k.row(fit.e, f32)), rest)
-    total = k.add(total, rest, fit.clamp.activation)
-    total = k.mul(total, k.row(fit.gain, f32))
-    return k.emit(Floor, [total])
-
-
-def _stepped_down(k: Kernels, u: Value, fit: FallingRequantization) -> Value:
-    """`fit` of relu(h - x), whole numbers in float32."""
-    total = k.add(k.mul(u, k.row(-fit.m, f32)), k.row(fit.c, f32), "RELU")
-    return k.emit(Floor, [total])
-
-
-def _sign(k: Kernels, x: Value, a: np.ndarray | None) -> Value:
-    """The sign of x + a, whole numbers."""
-    if a is not None and a.any():
-        return k.add(x, k.row(a, f32), N1_TO_1.activation)
-    return k.emit(ReluN1To1, [x])
 
 
 class _Steps(NamedTuple):

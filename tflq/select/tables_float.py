@@ -22,8 +22,8 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import f32, i32
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
 from tflq.numerics.float_requantize import RELU6, fit_float_requantization, line_slope
+from tflq.select.lines_float import stepped
 from tflq.select.lowering import Kernels, Twin, centred, integers_of, twin_of
-from tflq.select.rescale_float import stepped
 
 
 def float_table_2d(op: Table2D, k: Kernels) -> Value | None:

@@ -1,0 +1,114 @@
+"""A requantization in two steps of float32 equals the one of integers on every accumulator, with either rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.fixed_point import quantize_multipliers, rescale
+from tflq.numerics.float_split import SplitRequantization, fit_split, of_split_arrays, split_arrays
+from tflq.numerics.staircase import float_thresholds, rescale_thresholds
+
+
+def fitted(
+    scales: np.ndarray, least: int, most: int, low: np.ndarray, high: np.ndarray, *, double_round: bool = True
+) -> tuple[SplitRequantization | None, np.ndarray, np.ndarray]:
+    """The requantization to levels least ... most around a zero point of 0, with multiplier and shift."""
+    mantissa, left = quantize_multipliers(scales)
+    shift = 31 - left.astype(np.int64)
+    thresholds = rescale_thresholds(np.arange(least + 1, most + 1), mantissa, shift, double_round=double_round)
+    return fit_split(thresholds, mantissa / 2.0**shift, low, high, least), mantissa, shift
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    least=st.sampled_from([-128, -255, -10, 0, 3]),
+    levels=st.sampled_from([255, 255, 127, 10]),
+    bits=st.integers(8, 13),
+    double_round=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_every_accumulator(seed: int, least: int, levels: int, bits: int, double_round: bool) -> None:
+    rng, bound = np.random.default_rng(seed), np.full(8, 1 << bits)
+    scales = 2.0 ** rng.uniform(-bits, 6 - bits, 8)
+    low, high = -bound - rng.integers(0, 9, 8), bound + rng.integers(0, 9, 8)
+    low[0], high[1] = min(5, high[0]), max(-5, low[1])  # of one sign
+    fit, mantissa, shift = fitted(scales, least, least + levels, low, high, double_round=double_round)
+    if fit is None:
+        return  # no proof, another form is used
+    x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
+    want = np.clip(rescale(x, mantissa, shift, double_round=double_round), least, least + levels)
+    for fused in (False, True):
+        np.testing.assert_array_equal(fit(x, fused=fused), want)
+
+
+@pytest.mark.parametrize("run", [5, 60, 700, 8000, 30_000])
+@pytest.mark.parametrize("zero_point", [-128, 3])
+def test_any_slope(run: int, zero_point: int) -> None:
+    """Both sides of every threshold and random accumulators, up to where 255 levels have 2^24 of them."""
+    rng = np.random.default_rng(run)
+    scales = rng.uniform(1 / run, 1.2 / run, 60)
+    bound = np.full(60, 250 * run)
+    least = -128 - zero_point
+    fit, mantissa, shift = fitted(scales, least, least + 255, -bound, bound)
+    assert fit is not None
+    edges = rescale_thresholds(np.arange(least + 1, least + 256), mantissa, shift)
+    random = rng.integers(-bound, bound, (4000, 60))
+    steps = np.rint(np.arange(-130, 140)[:, None] * run + rng.integers(-2, 3, (270, 60)))
+    x = np.clip(np.concatenate([edges, edges - 1, random, steps.astype(np.int64), [-bound, bound]]), -bound, bound)
+    want = np.clip(rescale(x, mantissa, shift, double_round=True), least, least + 255)
+    for fused in (False, True):
+        np.testing.assert_array_equal(fit(x, fused=fused), want)
+
+
+def test_levels_of_16_bits() -> None:
+    """All accumulators of both ends, and those around every 16th threshold."""
+    scales, bound = np.asarray([0.0123456789, 0.0091827364]), np.asarray([4_000_000, 5_000_000])
+    levels = np.arange(-32767, 32768)
+    thresholds = float_thresholds(levels, scales)
+    fit = fit_split(thresholds, scales, -bound, bound, -32768)
+    assert fit is not None
+    assert fit.e is None
+    near = (thresholds[::16, None] + np.arange(-3, 3)[:, None]).reshape(-1, 2)
+    x = np.clip(
+        np.concatenate([near, -bound + np.arange(9999)[:, None], bound - np.arange(9999)[:, None]]), -bound, bound
+    )
+    product = x * scales
+    want = np.clip(np.sign(product) * np.floor(np.abs(product) + 0.5), -32768, 32767)
+    for fused in (False, True):
+        np.testing.assert_array_equal(fit(x, fused=fused), want)
+
+
+def test_a_channel_of_one_result_and_one_of_few_accumulators() -> None:
+    """They have one line, among others in two steps."""
+    low, high = np.asarray([-(1 << 30), -500, -50_000]), np.asarray([-(1 << 29), 500, 50_000])
+    fit, mantissa, shift = fitted(np.asarray([1e-6, 0.7, 0.002]), 0, 255, low, high)
+    assert fit is not None
+    assert (fit.p > 0).tolist() == [False, False, True]
+    x = np.clip(np.arange(-50_000, 50_001)[:, None], low, high)
+    want = np.clip(rescale(x, mantissa, shift, double_round=True), 0, 255)
+    np.testing.assert_array_equal(fit(x), want)
+    np.testing.assert_array_equal(fit(x, fused=True), want)
+
+
+def test_what_no_line_says_has_no_proof() -> None:
+    """Steps of two lengths, and accumulators beyond 2^24."""
+    thresholds = np.cumsum(np.where(np.arange(255) % 3, 100, 130))[:, None]
+    bound = np.asarray([EXACT])
+    assert fit_split(thresholds, np.asarray([1 / 110]), -bound, bound, 0) is None
+    assert split_arrays(thresholds, np.asarray([1 / 110]), -bound, bound, 0) == ()
+    assert fitted(np.asarray([2.0**-18]), -128, 127, -bound * 4, bound * 4)[0] is None
+
+
+def test_arrays_are_the_requantization() -> None:
+    low, high = np.asarray([-50_000]), np.asarray([50_000])
+    for least in (-128, 0):
+        fit, mantissa, shift = fitted(np.asarray([0.002]), least, least + 255, low, high)
+        assert fit is not None
+        thresholds = rescale_thresholds(np.arange(least + 1, least + 256), mantissa, shift)
+        again = of_split_arrays(split_arrays(thresholds, mantissa / 2.0**shift, low, high, least))
+        assert [None if v is None else v.tolist() for v in again] == [None if v is None else v.tolist() for v in fit]
+        assert (fit.e is None) == (least == 0)
