@@ -81,6 +81,9 @@ def clamp(op: tosa.Clamp, t: Onnx) -> Held:
     if op.result.type.storage.is_float:
         return t.elementwise(lambda x: t.clip(x, op.min_val, op.max_val), [op.input], op.result)
     held = t.held(op.input)
+    least, most = t.bounds(op.input)
+    if op.min_val <= least and most <= op.max_val:
+        return held
     forms = [form for form in held.forms if form.element in (f32, i32, i64)]
     wide = Form(t.computing([op.input], op.result), first=held.first)
     form = min(forms, key=lambda f: (f.first != held.first, f.element != f32)) if forms else wide

@@ -11,7 +11,7 @@ What ONNX lacks is `Refused`, with a clause that says what; all refusals of a mo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import Custom
 from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
-from tflq.ir.core import Module, Op, Value, constant
+from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 from tflq.onnx.lowering.builder import OnnxBuilder
 from tflq.onnx.lowering.held import EXACT, Form, Held, cheapest
@@ -30,6 +30,8 @@ from tflq.registering import Registry
 HELD: Final = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
 """The element types that tensors may have."""
 Made: TypeAlias = "Value | Held"
+T = TypeVar("T", bound=Op)
+_WIDE = 1 << 62
 
 
 class State:
@@ -61,8 +63,10 @@ class State:
 class Onnx(OnnxBuilder):
     """An `OnnxBuilder` that knows what the values of the integer form have become."""
 
-    def __init__(self, module: Module, proofs: ProofCache | None = None) -> None:
+    def __init__(self, module: Module, function: Function, proofs: ProofCache | None = None) -> None:
         super().__init__()
+        self.users = function.users()
+        self.results = frozenset(function.outputs)
         self.module = module
         """The module being lowered."""
         self.lower_ops: Callable[[Sequence[Op]], None] = lambda _: None
@@ -104,6 +108,21 @@ class Onnx(OnnxBuilder):
         low, high = self.ranges.of(operand)
         held = self.held(operand)
         return max(low, held.low), min(high, held.high)
+
+    def channel_bounds(self, operand: Value) -> tuple[np.ndarray, np.ndarray]:
+        """The same, int64 [1] or for each channel."""
+        low, high = self.bounds(operand)
+        channels = self.held(operand).channels
+        if channels is None:
+            return np.asarray([max(low, -_WIDE)], np.int64), np.asarray([min(high, _WIDE)], np.int64)
+        return channels
+
+    def only_user(self, value: Value, kind: type[T]) -> T | None:
+        """The only reader of an unnamed value, if it is of a class."""
+        users = self.users.get(value, [])
+        if len(users) != 1 or not isinstance(users[0], kind) or value.name or value in self.results:
+            return None
+        return users[0]
 
     def is_exact(self, *operands: Value) -> bool:
         """Whether float32 holds the numbers of all operands."""

@@ -243,11 +243,13 @@ def _summed(
         least, most = least + factor * _sums(bounds.least), most + factor * _sums(bounds.most)
     ends = min(least), max(most)
     if len(weights) == 1:
-        (factor, only), row = weights[0], None if bias is None else t.constant(offsets, f32)
-        bounds = ProductBounds.of(only.positive, only.negative, x.low, x.high)
-        if bounds.runs(offsets.astype(np.float64)) == [every := slice(0, only.positive.shape[1])]:
-            held = t.made(apply(x.value, only.of(every), row), result, first=first)
+        sum_of = _Sum(t, x, weights[0][1], apply)
+        y = sum_of(None if bias is None else offsets.astype(np.float64))
+        if y is not None:
+            held = t.made(y, result, first=first)
             held.low, held.high = ends
+            held.channels = least.astype(np.int64), most.astype(np.int64)
+            held.again = lambda added, falls: sum_of(_signed(offsets, falls) + added, falls=falls)
             return held
     terms = _terms(t, x, weights)
     element = i32 if -(1 << 31) <= min(ends[0], 0) and max(ends[1], 0) < 1 << 31 else i64
@@ -266,6 +268,32 @@ def _summed(
     held = t.made(total, result, first=first)
     held.low, held.high = max(held.low, ends[0]), min(held.high, ends[1])
     return held
+
+
+class _Sum(NamedTuple):
+    """A sum of products in float32, which is exact with some biases."""
+
+    t: Onnx
+    x: Operand
+    weights: Weights
+    apply: Apply
+
+    def __call__(self, bias: np.ndarray | None, *, falls: bool = False) -> Value | None:
+        """The sum, with a bias of whole numbers; `falls`: with weights of the other sign. None if it is not exact."""
+        positive, negative = self.weights.positive, self.weights.negative
+        if falls:
+            positive, negative = -negative, -positive
+        every = slice(0, positive.shape[1])
+        bounds = ProductBounds.of(positive, negative, self.x.low, self.x.high)
+        if bounds.runs(0.0 if bias is None else bias) != [every]:
+            return None
+        w = self.weights.of(every)
+        row = None if bias is None else self.t.constant(np.broadcast_to(bias, (max(positive.shape[0], bias.size),)), f32)
+        return self.apply(self.x.value, self.t.negative(w) if falls else w, row)
+
+
+def _signed(numbers: np.ndarray, falls: bool) -> np.ndarray:
+    return -numbers.astype(np.float64) if falls else numbers.astype(np.float64)
 
 
 def _sums(rows: np.ndarray) -> np.ndarray:

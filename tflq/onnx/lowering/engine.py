@@ -85,7 +85,7 @@ class _Function:
         self.source = source
         self.refused = refused
         self.renamed = renamed
-        self.t = Onnx(module, proofs)
+        self.t = Onnx(module, source, proofs)
         self.t.lower_ops = self._lower
 
     def run(self) -> Function:

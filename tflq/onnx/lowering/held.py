@@ -6,7 +6,8 @@ where something reads it in another form: what a CONV gives stays float32 with c
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from tflq.onnx.lowering.builder import OnnxBuilder
 
 EXACT: Final = 1 << 24
 """float32 holds all whole numbers up to this one."""
+
+
+Again: TypeAlias = Callable[[np.ndarray, bool], "Value | None"]
+"""A sum of products in float32 plus a number for each channel, or with the other sign; None if that is not exact."""
 
 
 class Form(NamedTuple):
@@ -31,7 +36,7 @@ class Form(NamedTuple):
 class Held:
     """One tensor in all its forms. `low`, `high`: bounds of its numbers."""
 
-    __slots__ = ("forms", "high", "low", "source")
+    __slots__ = ("again", "channels", "forms", "high", "low", "source")
 
     def __init__(self, form: Form, value: Value, low: int, high: int, source: Value | None = None) -> None:
         self.forms = {form: value}
@@ -39,6 +44,10 @@ class Held:
         self.high = high
         self.source = source
         """The constant that it is."""
+        self.channels: tuple[np.ndarray, np.ndarray] | None = None
+        """Bounds of each channel, int64, where they are known."""
+        self.again: Again | None = None
+        """The sum that it is, made once more with other constants."""
 
     @property
     def rank(self) -> int:
@@ -118,3 +127,10 @@ def cheapest(held: Held) -> Form:
     """The form in which a tensor is best moved: one that exists, narrow if there are several."""
     return min(held.forms, key=lambda form: (form.first, form.element.bits, form.offset != 0))
 
+
+def channel_row(b: OnnxBuilder, numbers: np.ndarray, element: ScalarType, rank: int, *, first: bool) -> Value:
+    """A constant of one number, or of one for each channel."""
+    row = np.atleast_1d(numbers)
+    if (row == row[0]).all():
+        return b.constant(row[0], element)
+    return b.constant(row.reshape(-1, *(1,) * (rank - 2)) if first else row, element)

@@ -1,7 +1,8 @@
 """Requantization: a sum of products in the scale of the result, rounded as the kernels round, and saturated.
 
 `requantized` is the one place that chooses how. `FORMS` are tried in turn; each answers None where it does not apply.
-The last one applies always, in int64, which ONNX Runtime computes exactly:
+Lines in float32 (`tflq.onnx.lowering.lines`) are exact everywhere, but
+not always found. Else it is int64, which ONNX Runtime computes exactly:
 
     total = (x - zero) * M + 2^(s - 1)        with two roundings 2^30 more, or from -1 down 2^30 less
     y     = total >> s                        BITSHIFT of the total less the least that it can be, which is not negative
@@ -12,7 +13,7 @@ Sources: kernels/internal/common.cc (MultiplyByQuantizedMultiplier), TOSA 1.0 sp
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -25,53 +26,20 @@ from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier
 from tflq.onnx.lowering.casts import half_away
 from tflq.onnx.lowering.context import Onnx, lowering, static
-from tflq.onnx.lowering.held import Held
+from tflq.onnx.lowering.held import Held, channel_row
+from tflq.onnx.lowering.lines import by_lines
+from tflq.onnx.lowering.scaling import MOST, Scaling, scaling_of
 
-_TWO_47, _TWO_63 = 1 << 47, 1 << 63
-
-
-class Scaling(NamedTuple):
-    """A requantization of an operand: (x - zero_in) * multiplier / 2^shift, rounded, plus zero_out, saturated to [least,
-    most]. multiplier, shift: int64 [1] or one for each index of the last dim. low, high: bounds of x - zero_in."""
-
-    x: Value
-    result: Value
-    multiplier: np.ndarray
-    shift: np.ndarray
-    double_round: bool
-    zero_in: int
-    zero_out: int
-    low: int
-    high: int
-    least: int
-    most: int
-
+_TWO_63: Final = 1 << 63
 
 By: TypeAlias = Callable[[Onnx, Scaling], "Held | None"]
 
 
-@lowering(Rescale)
-def rescale(op: Rescale, t: Onnx) -> Held:
-    if op.rounding is not None:
+@lowering(Rescale, RescaleF64)
+def rescale(op: Rescale | RescaleF64, t: Onnx) -> Held:
+    if isinstance(op, Rescale) and op.rounding is not None:
         raise Refused(f"a rescaling that is rounded {op.rounding}")
-    low, high = t.bounds(op.input)
-    if op.input_range is not None:
-        low, high = max(low, op.input_range[0] + op.input_zp), min(high, op.input_range[1] + op.input_zp)
-    storage = op.output.type.storage
-    scaling = Scaling(
-        x=op.input,
-        result=op.output,
-        multiplier=op.multiplier.astype(np.int64),
-        shift=op.shift.astype(np.int64),
-        double_round=op.rounding_mode == "DOUBLE_ROUND" and op.scale32,
-        zero_in=op.input_zp,
-        zero_out=op.output_zp,
-        low=low - op.input_zp,
-        high=high - op.input_zp,
-        least=storage.minimum,
-        most=storage.maximum,
-    )
-    return requantized(t, scaling)
+    return requantized(t, scaling_of(t, op))
 
 
 def requantized(t: Onnx, scaling: Scaling) -> Held:
@@ -79,8 +47,10 @@ def requantized(t: Onnx, scaling: Scaling) -> Held:
     return next(made for form in FORMS if (made := form(t, scaling)) is not None)
 
 
-def by_integers(t: Onnx, s: Scaling) -> Held:
+def by_integers(t: Onnx, s: Scaling) -> Held | None:
     """In int64. What each channel's totals are raised by before the shift comes back with the zero point."""
+    if s.scale is not None:
+        return None
     rank = len(s.result.type.shape or ())
     first = t.channels_first([s.x], rank)
 
@@ -90,10 +60,11 @@ def by_integers(t: Onnx, s: Scaling) -> Held:
     x = t.operand(s.x, i64, rank, first=first, zero_point=s.zero_in)
     half, below = _halves(s)
     multiplier, shift = s.multiplier.astype(object), s.shift.astype(object)
-    least = (max(s.low, -_TWO_47) * multiplier + np.minimum(half, below)) >> shift
-    most = (min(s.high, _TWO_47) * multiplier + np.maximum(half, below)) >> shift
+    least = (max(int(s.low.min()), -MOST) * multiplier + np.minimum(half, below)) >> shift
+    most = (min(int(s.high.max()), MOST) * multiplier + np.maximum(half, below)) >> shift
+    least, most = np.minimum(least, most), np.maximum(least, most)
     up = row(_low_word(half - (least << shift)))
-    if (below != half).any() and s.low < 0:
+    if (below != half).any() and s.low.min() < 0:
         up = t.where(t.below_zero(x), row(_low_word(below - (least << shift))), up)
     total = t.add(t.mul(x, row(s.multiplier)), up)
     shifted = t.bit_shift(t.cast(total, ui64), row(s.shift.astype(np.uint64), ui64), "RIGHT")
@@ -102,7 +73,13 @@ def by_integers(t: Onnx, s: Scaling) -> Held:
     y = t.add(t.cast(shifted, element), row(_low_word(least + s.zero_out), element))
     if min(least) + s.zero_out < s.least or max(most) + s.zero_out > s.most:
         y = t.clip(y, s.least, s.most)
-    return t.made(y, s.result, first=first)
+    return _limited(t.made(y, s.result, first=first), s)
+
+
+def _limited(held: Held, s: Scaling) -> Held:
+    """The result, with its bounds."""
+    held.low, held.high = max(held.low, s.least), min(held.high, s.most)
+    return held
 
 
 def _halves(s: Scaling) -> tuple[np.ndarray, np.ndarray]:
@@ -117,31 +94,23 @@ def _low_word(numbers: np.ndarray) -> np.ndarray:
     return np.asarray([((int(n) + _TWO_63) % (2 * _TWO_63)) - _TWO_63 for n in numbers], np.int64)
 
 
-def channel_row(t: Onnx, numbers: np.ndarray, element: ScalarType, rank: int, *, first: bool) -> Value:
-    """A constant of one number, or of one for each channel."""
-    row = np.atleast_1d(numbers)
-    if (row == row[0]).all():
-        return t.constant(row[0], element)
-    return t.constant(row.reshape(-1, *(1,) * (rank - 2)) if first else row, element)
+def by_doubles(t: Onnx, s: Scaling) -> Held | None:
+    """round_half_away(double(x) * scale), in float64."""
+    if s.scale is None:
+        return None
+    rank = len(s.result.type.shape or ())
+    first = t.channels_first([s.x], rank)
+    x = t.operand(s.x, i64 if s.x.type.storage == i64 else i32, rank, first=first)
+    product = t.mul(t.cast(x, f64), channel_row(t, s.scale, f64, rank, first=first))
+    counts = t.clip(half_away(t, product), s.least - s.zero_out, s.most - s.zero_out)
+    return _limited(t.made(t.cast(counts, f32), s.result, offset=s.zero_out, first=first), s)
 
 
-FORMS: Final[tuple[By, ...]] = (by_integers,)
+FORMS: Final[tuple[By, ...]] = (by_lines, by_integers, by_doubles)
 """How a requantization can be computed, the best one first."""
 
 
 # The rescalings that TOSA lacks.
-
-
-@lowering(RescaleF64)
-def rescale_f64(op: RescaleF64, t: Onnx) -> Held:
-    """saturate(round_half_away(double(x) * scale) + output_zp), in float64."""
-    storage, rank = op.output.type.storage, len(op.output.type.shape or ())
-    first = t.channels_first([op.input], rank)
-    x = t.operand(op.input, i64 if op.input.type.storage == i64 else i32, rank, first=first)
-    product = t.mul(t.cast(x, f64), channel_row(t, op.scale, f64, rank, first=first))
-    low, high = storage.minimum - op.output_zp, storage.maximum - op.output_zp
-    counts = t.cast(t.clip(half_away(t, product), low, high), f32)
-    return t.made(counts, op.output, offset=op.output_zp, first=first)
 
 
 @lowering(RescaleI64)
@@ -163,11 +132,10 @@ def rescale_mean(op: RescaleMean, t: Onnx) -> Held:
     if left > 0:
         raise Refused("a mean whose multiplier is 1 or more")
     storage = op.output.type.storage
-    low, high = t.bounds(op.sums)
+    low, high = t.channel_bounds(op.sums)
     row = np.asarray([mantissa], np.int64), np.asarray([31 - left], np.int64)
-    return requantized(
-        t, Scaling(op.sums, op.output, *row, True, 0, op.output_zp, low, high, storage.minimum, storage.maximum)
-    )
+    ends = storage.minimum, storage.maximum
+    return requantized(t, Scaling(op.sums, op.output, *row, None, True, 0, op.output_zp, low, high, *ends))
 
 
 @lowering(RoundingDivideByPot)
