@@ -328,10 +328,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.logical_right_shift tosa.logical_xor tosa.maximum tosa.minimum tosa.mul tosa.negate "
             "tosa.select tosa.sub"
         ),
-        "casts": (
-            "ext.table_16bit ext.table_2d ext.truncate quant.dcast quant.qcast tfl.cast tfl.dequantize "
-            "tosa.cast tosa.table"
-        ),
+        "casts": "ext.truncate quant.dcast quant.qcast tfl.cast tfl.dequantize tosa.cast",
         "context": "quant.scast tosa.identity",
         "convolution": (
             "tfl.batch_matmul tosa.conv2d tosa.conv3d tosa.depthwise_conv2d tosa.matmul tosa.transpose_conv2d"
@@ -358,6 +355,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.assign_variable tfl.call tfl.call_once tfl.read_variable tfl.stablehlo_composite "
             "tfl.var_handle tosa.variable tosa.variable_read tosa.variable_write"
         ),
+        "tables": "ext.table_16bit ext.table_2d tosa.table",
     },
     "tflq.select": {
         "arithmetic": (

@@ -136,8 +136,8 @@ def to_tosa(options: Options) -> list[Pass]:
 
 def to_onnx(options: Options) -> list[Pass]:
     from tflq.onnx.lowering.engine import LowerToOnnx
+    from tflq.onnx.lowering.tables import table_pays
     from tflq.passes.tabulate import Tabulate
-    from tflq.tosa.lowering.engine import table_pays
 
     return [
         *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), LowerToOnnx(options.cache)),

@@ -38,7 +38,9 @@ def onnx_pieces(module: Module, function: int = 0) -> Iterable[bytes]:
     """The file of an entry. TflqError without the package `onnx`; UnsupportedError for a file of 2 GB or more."""
     model = onnx_model(module, function)
     if model.ByteSize() > _LARGEST:
-        raise UnsupportedError(Reason("an ONNX file holds less than 2 GB", module.source, remedy="convert a part (--cut)"))
+        raise UnsupportedError(
+            Reason("an ONNX file holds less than 2 GB", module.source, remedy="convert a part (--cut)")
+        )
     return [model.SerializeToString(deterministic=True)]
 
 

@@ -1,4 +1,4 @@
-"""Elements in another order, place or number, chosen by index, reduced. Operands that say where or how many hold i64."""
+"""Elements in another order, place or number, chosen by index, reduced. What says where or how many is i64."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tflq.dialects.onnx.elementwise import STORED
 from tflq.dialects.traits.types import Elementwise
 from tflq.ir.core import Value
 from tflq.ir.types import Shape as Extent
-from tflq.ir.types import f32, f64, i1, i8, i32, i64, ui8, ui64
+from tflq.ir.types import f32, f64, i1, i8, i32, i64, ui8
 
 
 class _Moved(Operator):

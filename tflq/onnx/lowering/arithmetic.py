@@ -230,9 +230,7 @@ def select_rows(op: comparison.Select, t: Onnx) -> Held:
     return _chosen(t, condition, rows, x, y, op.result)
 
 
-def _chosen(
-    t: Onnx, condition: Value, rows: Sequence[int | None] | None, x: Value, y: Value, result: Value
-) -> Held:
+def _chosen(t: Onnx, condition: Value, rows: Sequence[int | None] | None, x: Value, y: Value, result: Value) -> Held:
     """WHERE; of truth values by AND and OR."""
     chosen = t.value(condition) if rows is None else t.reshape(t.value(condition), rows)
     if result.type.storage == i1:
@@ -314,7 +312,7 @@ def right_shift(op: tosa.ArithmeticRightShift | comparison.RightShift, t: Onnx) 
             amounts = np.clip(amounts, 0, x.type.storage.bits - 1)
         low, high = t.bounds(x)
         half = (np.int64(1) << amounts) >> 1 if rounds else np.zeros_like(amounts)
-        if -EXACT <= low and high + int(half.max(initial=0)) <= EXACT:
+        if low >= -EXACT and high + int(half.max(initial=0)) <= EXACT:
             return t.elementwise(lambda v: _float_shift(t, v, amounts, half), [x], op.result, f32)
         return t.elementwise(lambda v: t.floor_shift(_plus(t, v, half), amounts), [x], op.result, i64)
     if isinstance(op, comparison.RightShift):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _SMALL: Final = 64
 """Elements of a constant that is stored as it is, whatever smaller type holds it."""
+_LONG: Final = 1 << 12
+"""Elements of a row of which the steps are kept, if they are smaller."""
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 
@@ -64,12 +66,17 @@ class OnnxBuilder(Emitter):
 
     def stored(self, numbers: np.ndarray, element: ScalarType) -> Value:
         """A constant of whole numbers, kept in the smallest type that holds them and cast: runtimes do that when they
-        load a file."""
+        load a file. Of a long row that climbs in small steps the steps are kept."""
         if numbers.size < _SMALL or element.bits <= 8:
             return self.constant(numbers, element)
-        low, high = int(numbers.min()), int(numbers.max())
-        smaller = next((t for t in (i8, ui8, i16) if t.minimum <= low and high <= t.maximum), element)
-        if smaller.bits >= element.bits:
+        smaller = _holding(numbers)
+        if numbers.ndim == 1 and numbers.size >= _LONG and smaller not in (i8, ui8):
+            steps = np.diff(numbers.astype(np.int64), prepend=0)
+            steps[0] = 0
+            if _holding(steps) == i8:
+                sums = self.cumulate(self.cast(self.constant(steps, i8), element), 0)
+                return self.add(sums, self.like(numbers[0], sums))
+        if smaller is None or smaller.bits >= element.bits:
             return self.constant(numbers, element)
         return self.cast(self.constant(numbers, smaller), element)
 
@@ -124,7 +131,9 @@ class OnnxBuilder(Emitter):
         if x.is_constant and None not in wanted and x.type.storage.bits >= 8:
             return Value(TensorType(wanted, x.type.element), buffer=x.buffer)
         return self.emit(
-            movement.Reshape, [x, self.vector(_codes(x.type.shape, wanted))], TensorType(wanted, x.type.element),
+            movement.Reshape,
+            [x, self.vector(_codes(x.type.shape, wanted))],
+            TensorType(wanted, x.type.element),
             **({"allowzero": 1} if 0 in wanted else {}),
         )
 
@@ -151,7 +160,9 @@ class OnnxBuilder(Emitter):
     def gather(self, x: Value, indices: Value, axis: int = 0) -> Value:
         return self.emit(movement.Gather, [x, indices], axis=axis)
 
-    def pad(self, x: Value, before: Sequence[int], after: Sequence[int], value: float = 0, mode: str = "constant") -> Value:
+    def pad(
+        self, x: Value, before: Sequence[int], after: Sequence[int], value: float = 0, mode: str = "constant"
+    ) -> Value:
         """PAD; no operator if there is nothing to add. i16 is padded in i32."""
         if not any(before) and not any(after):
             return x
@@ -165,6 +176,11 @@ class OnnxBuilder(Emitter):
 
     def expand(self, x: Value, shape: Sequence[int]) -> Value:
         return self.emit(movement.Expand, [x, self.vector(shape)])
+
+    def cumulate(self, x: Value, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Value:
+        """CUMSUM along an axis."""
+        flags = {"exclusive": int(exclusive), "reverse": int(reverse)}
+        return self.emit(movement.CumSum, [x, self.constant(axis, i64)], **flags)
 
     def reduce(self, kind: type[Operator], x: Value, axes: Sequence[int], *, keep: bool = True) -> Value:
         """REDUCESUM, REDUCEMAX, REDUCEMIN or REDUCEPROD."""
@@ -192,6 +208,12 @@ class OnnxBuilder(Emitter):
             dilations=tuple(dilations),
             group=group,
         )
+
+
+def _holding(numbers: np.ndarray) -> ScalarType | None:
+    """The smallest type that holds whole numbers, of up to 16 bits."""
+    low, high = int(numbers.min()), int(numbers.max())
+    return next((t for t in (i8, ui8, i16) if t.minimum <= low and high <= t.maximum), None)
 
 
 def _codes(source: Shape, wanted: Sequence[int | None]) -> list[int]:

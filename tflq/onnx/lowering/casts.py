@@ -1,4 +1,4 @@
-"""Casts between element types, between numbers and stored integers, and tables.
+"""Casts between element types, and between numbers and stored integers.
 
 A cast that all numbers survive is no operator: the tensor is held in the forms that it has. What a float leaves an
 integer type with is saturated before CAST, which must not be given more than the type holds.
@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.ext import Table2D, Table16Bit, Truncate
+from tflq.dialects.ext import Truncate
 from tflq.dialects.onnx import elementwise as onnx
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Cast as TflCast
 from tflq.dialects.tfl.casts import Dequantize
-from tflq.dialects.tosa.movement import Cast, Table
+from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, f32, i1, i16, i32, i64
+from tflq.ir.types import ScalarType, f32, i1, i32, i64
 from tflq.onnx.lowering.context import Made, Onnx, lowering
-from tflq.onnx.lowering.held import EXACT, Held
+from tflq.onnx.lowering.held import Held
 
 
 @lowering(Cast)
@@ -137,53 +137,3 @@ def half_away(t: Onnx, x: Value) -> Value:
     up = t.cast(t.greater_or_equal(t.sub(size, whole), t.like(0.5, x)), x.type.storage)
     rounded = t.add(whole, up)
     return t.where(t.below_zero(x), t.negative(rounded), rounded)
-
-
-# Tables.
-
-
-@lowering(Table)
-def table(op: Table, t: Onnx) -> Held:
-    """GATHER; negative indices count from the end of a table. int16 between two entries of 513."""
-    entries = op.table.array
-    if op.input.type.storage == i16:
-        return _interpolated(op, t, entries)
-    low = op.input.type.storage.minimum
-    return looked_up(t, op.table, -low, t.integers(op.input), op.result)
-
-
-@lowering(Table16Bit)
-def table_16bit(op: Table16Bit, t: Onnx) -> Held:
-    return looked_up(t, op.table, 1 << 15, t.integers(op.input), op.result)
-
-
-@lowering(Table2D)
-def table_2d(op: Table2D, t: Onnx) -> Held:
-    """The entry 256 a + b, less what it is for the least of both."""
-    low = 256 * op.input1.type.storage.minimum + op.input2.type.storage.minimum
-    row = t.mul(t.integers(op.input1), t.constant(256, i32))
-    return looked_up(t, op.table, -low, t.add(row, t.integers(op.input2)), op.result)
-
-
-def looked_up(t: Onnx, table: Value, start: int, index: Value, result: Value) -> Held:
-    """The entry at start + index. The table begins with that of index 0, and what is before it follows at its end."""
-    entries = table.array
-    low, high = int(entries.min()), int(entries.max())
-    element = f32 if -EXACT <= low and high <= EXACT else i32
-    rolled = t.once((entries.tobytes(), element), lambda: t.stored(np.roll(entries, -start), element))
-    made = t.made(t.gather(rolled, index), result)
-    made.low, made.high = low, high
-    return made
-
-
-def _interpolated(op: Table, t: Onnx, entries: np.ndarray) -> Held:
-    """(base << 7) + (next - base) * (x & 127), all below 2^24."""
-    x = t.whole(op.input)
-    row = t.floor(t.powered(x, 7))
-    fraction = t.sub(x, t.mul(row, t.constant(128.0, f32)))
-    index = t.cast(row, i32)
-    pairs = np.stack([entries[:-1], entries[1:]]).astype(np.int64)
-    base, step = (np.roll(v, -256) for v in (pairs[0] * 128, pairs[1] - pairs[0]))
-    tables = [t.once((entries.tobytes(), i), lambda v=v: t.stored(v, f32)) for i, v in enumerate((base, step))]
-    found = [t.gather(v, index) for v in tables]
-    return t.made(t.add(found[0], t.mul(found[1], fraction)), op.result)

@@ -3,8 +3,9 @@
     @lowering(Add)
     def add(op: Add, t: Onnx) -> Value | Held | Sequence[Value | Held]: ...
 
-`t.value(operand)` is an operand in its storage type; `t.integers(operand)` the same numbers in int32, `t.whole(operand)`
-in float32, if that holds them. A lowering answers with whatever form it has computed: `Held` says which.
+`t.value(operand)` is an operand in its storage type; `t.integers(operand)` the same numbers in int32, and
+`t.whole(operand)` in float32, if that holds them. A lowering answers with whatever form it has computed: `Held` says
+which.
 What ONNX lacks is `Refused`, with a clause that says what; all refusals of a model are reported together.
 """
 
@@ -126,7 +127,7 @@ class Onnx(OnnxBuilder):
 
     def is_exact(self, *operands: Value) -> bool:
         """Whether float32 holds the numbers of all operands."""
-        return all(-EXACT <= low and high <= EXACT for low, high in map(self.bounds, operands))
+        return all(low >= -EXACT and high <= EXACT for low, high in map(self.bounds, operands))
 
     def made(self, y: Value, like: Value, *, offset: int = 0, first: bool = False) -> Held:
         """A tensor that is made in a form: y is the numbers that `like` has, less an offset."""
@@ -189,7 +190,7 @@ class Onnx(OnnxBuilder):
         if storage.is_float:
             return storage
         low, high = (0, 0) if result is None or result.type.storage == i1 else self.ranges.of(result)
-        if self.is_exact(*operands) and -EXACT <= low and high <= EXACT:
+        if self.is_exact(*operands) and low >= -EXACT and high <= EXACT:
             return f32
         wide = any(not (i32.minimum <= a and b <= i32.maximum) for a, b in ((low, high), *map(self.bounds, operands)))
         return i64 if wide else i32

@@ -218,7 +218,7 @@ def _factor(t: Onnx, operand: Value, zero_point: int) -> Operand:
 
 def _pieces(t: Onnx, x: Operand) -> Pieces:
     """Numbers of more than 9 bits as 256 times a signed byte plus an unsigned one."""
-    if -512 <= x.low and x.high <= 512:
+    if x.low >= -512 and x.high <= 512:
         return [(1, x)]
     upper = t.floor(t.powered(x.value, 8))
     lower = t.sub(x.value, t.mul(upper, t.constant(float(_BYTE), f32)))
@@ -252,7 +252,7 @@ def _summed(
             held.again = lambda added, falls: sum_of(_signed(offsets, falls) + added, falls=falls)
             return held
     terms = _terms(t, x, weights)
-    element = i32 if -(1 << 31) <= min(ends[0], 0) and max(ends[1], 0) < 1 << 31 else i64
+    element = i32 if min(ends[0], 0) >= -(1 << 31) and max(ends[1], 0) < 1 << 31 else i64
     total: Value | None = None
     for factor, operand, of, runs in terms:
         for run in runs:
@@ -288,7 +288,9 @@ class _Sum(NamedTuple):
         if bounds.runs(0.0 if bias is None else bias) != [every]:
             return None
         w = self.weights.of(every)
-        row = None if bias is None else self.t.constant(np.broadcast_to(bias, (max(positive.shape[0], bias.size),)), f32)
+        row = (
+            None if bias is None else self.t.constant(np.broadcast_to(bias, (max(positive.shape[0], bias.size),)), f32)
+        )
         return self.apply(self.x.value, self.t.negative(w) if falls else w, row)
 
 

@@ -56,7 +56,7 @@ class Held:
     @property
     def is_exact(self) -> bool:
         """Whether float32 holds its numbers."""
-        return -EXACT <= self.low and self.high <= EXACT
+        return self.low >= -EXACT and self.high <= EXACT
 
     @property
     def first(self) -> bool:

@@ -46,14 +46,17 @@ def by_lines(t: Onnx, s: Scaling) -> Held | None:
 def _emitted(t: Onnx, s: Scaling, found: tuple[np.ndarray, ...], *, clipped: bool) -> Held:
     rank = len(s.result.type.shape or ())
     first = t.channels_first([s.x], rank)
+    lines = Lines(t, rank, first)
     if not clipped:
         split = of_split_arrays(found)
-        y = _Lines(t, rank, first).split(_less(t, s, split.h, rank, first=first), split)
+        y = lines.split(_less(t, s, split.h, rank, first=first), split)
     else:
         line = ClippedRequantization(*found)
-        lines = _Lines(t, rank, first)
         falling = _falling(t, s, line.h) if s.least == s.zero_out else None
-        y = lines.clipped(_less(t, s, line.h, rank, first=first), line) if falling is None else lines.fallen(falling, line)
+        if falling is None:
+            y = lines.clipped(_less(t, s, line.h, rank, first=first), line)
+        else:
+            y = lines.fallen(falling, line)
     made = t.made(y, s.result, offset=s.zero_out, first=first)
     made.low, made.high = s.least, s.most
     return made
@@ -76,10 +79,10 @@ def _falling(t: Onnx, s: Scaling, h: np.ndarray) -> Value | None:
     return None if x is None else t.relu(x)
 
 
-class _Lines:
+class Lines:
     """Lines as operators, of tensors of a rank and layout."""
 
-    def __init__(self, t: Onnx, rank: int, first: bool) -> None:
+    def __init__(self, t: Onnx, rank: int = 0, first: bool = False) -> None:
         self.t = t
         self.rank = rank
         self.first = first
@@ -92,6 +95,11 @@ class _Lines:
         if low.size and (low == low[0]).all() and (high == high[0]).all():
             return self.t.clip(x, float(low[0]), float(high[0]))
         return self.t.minimum(self.t.maximum(x, self.row(low)), self.row(high))
+
+    def less(self, x: Value, fit: ClippedRequantization | SplitRequantization) -> Value:
+        """The line of x, which its h is taken off."""
+        u = self.t.sub(x, self.row(fit.h)) if fit.h.any() else x
+        return self.clipped(u, fit) if isinstance(fit, ClippedRequantization) else self.split(u, fit)
 
     def clipped(self, x: Value, fit: ClippedRequantization) -> Value:
         """floor(clip(x - h, -span, 0) * m + c) of x - h."""

@@ -84,8 +84,7 @@ def cumulate(op: tfl.Cumsum, t: Onnx) -> Value:
     if op.result.type.storage not in (i32, i64, f32):
         raise Refused(f"CUMSUM of {op.result.type.storage}")
     (axis,) = numbers(op.axis)
-    operands = [t.value(op.input), t.constant(axis, i64)]
-    return t.emit(onnx.CumSum, operands, exclusive=int(op.exclusive), reverse=int(op.reverse))
+    return t.cumulate(t.value(op.input), axis, exclusive=op.exclusive, reverse=op.reverse)
 
 
 @lowering(tfl.TopKV2)
