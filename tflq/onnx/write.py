@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tflq import __version__
 from tflq.dialects.onnx.elementwise import Cast
 from tflq.errors import Reason, TflqError, UnsupportedError, to_install
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, is_quantized
+from tflq.ir.types import ScalarType
 from tflq.onnx.exactness import exact_in
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
         producer_name="tflq",
-        producer_version=__version__,
         doc_string=module.description or "",
     )
     onnx.helper.set_model_props(made, graph.metadata())
@@ -84,7 +82,7 @@ class _Graph:
     def metadata(self) -> dict[str, str]:
         """What the file says of itself beyond the graph."""
         values = {self.names[v]: v for v in (*self.function.inputs, *self.function.outputs)}
-        scales = {name: _parameters(v) for name, v in values.items() if is_quantized(v.info.get("quantized"))}
+        scales = {name: _parameters(v) for name, v in values.items() if "quantized" in v.info}
         state = {self.names[v]: self._input_of(v.info["state"]) for v in self.function.outputs if "state" in v.info}
         said: dict[str, Any] = {"tflq.exact_in": exact_in(self.function), "tflq.quantization": scales}
         if state:

@@ -179,8 +179,8 @@ class OnnxBuilder(Emitter):
 
     def cumulate(self, x: Value, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Value:
         """CUMSUM along an axis."""
-        flags = {"exclusive": int(exclusive), "reverse": int(reverse)}
-        return self.emit(movement.CumSum, [x, self.constant(axis, i64)], **flags)
+        operands = [x, self.constant(axis, i64)]
+        return self.emit(movement.CumSum, operands, exclusive=int(exclusive), reverse=int(reverse))
 
     def reduce(self, kind: type[Operator], x: Value, axes: Sequence[int], *, keep: bool = True) -> Value:
         """REDUCESUM, REDUCEMAX, REDUCEMIN or REDUCEPROD."""
@@ -211,9 +211,9 @@ class OnnxBuilder(Emitter):
 
 
 def _holding(numbers: np.ndarray) -> ScalarType | None:
-    """The smallest type that holds whole numbers, of up to 16 bits."""
+    """The smallest type that holds whole numbers, of up to 32 bits."""
     low, high = int(numbers.min()), int(numbers.max())
-    return next((t for t in (i8, ui8, i16) if t.minimum <= low and high <= t.maximum), None)
+    return next((t for t in (i8, ui8, i16, i32) if t.minimum <= low and high <= t.maximum), None)
 
 
 def _codes(source: Shape, wanted: Sequence[int | None]) -> list[int]:

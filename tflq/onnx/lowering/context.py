@@ -134,7 +134,7 @@ class Onnx(OnnxBuilder):
         low, high = self.ranges.of(like)
         return Held(Form(y.type.storage, offset, first), y, low, high)
 
-    def set(self, operand: Value, result: Made) -> None:
+    def record(self, operand: Value, result: Made) -> None:
         """Records what a value has become, and gives it the name, if it is of its type."""
         held = result if isinstance(result, Held) else self.made(result, operand)
         own = held.forms.get(Form(operand.type.storage))

@@ -101,15 +101,11 @@ def convolve_transposed(op: TransposeConv2D, t: Onnx) -> Held:
 def _rows(op: Conv2D | Conv3D, t: Onnx) -> Held:
     outputs, *_, inputs = static(op.weight.type.shape)
 
-    def apply(x: Value, w: Value, bias: Value | None) -> Value:
-        y = t.matmul(x, w)
-        return y if bias is None else t.add(y, bias)
-
     def moved(x: Value) -> Value:
         return t.transpose(t.reshape(x, (outputs, inputs)), (1, 0))
 
     weights = _weights(op, t, lambda w: w.reshape(outputs, inputs).T, moved, 0)
-    return _summed(t, op.result, _input(op, t, first=False), weights, op.bias, apply, first=False)
+    return _summed(t, op.result, _input(op, t, first=False), weights, op.bias, _matmul(t), first=False)
 
 
 def _conv(op: Conv2D | Conv3D | DepthwiseConv2D, t: Onnx, group: int) -> Apply:
@@ -117,6 +113,13 @@ def _conv(op: Conv2D | Conv3D | DepthwiseConv2D, t: Onnx, group: int) -> Apply:
 
     def apply(x: Value, w: Value, bias: Value | None) -> Value:
         return t.conv(x, w, bias, strides=op.stride, pads=pads, dilations=op.dilation, group=group)
+
+    return apply
+
+
+def _matmul(t: Onnx) -> Apply:
+    def apply(x: Value, w: Value, bias: Value | None) -> Value:
+        return t.matmul(x, w) if bias is None else t.add(t.matmul(x, w), bias)
 
     return apply
 
@@ -205,7 +208,7 @@ def _product(t: Onnx, left: Value, right: Value, zero_points: tuple[int, int], r
     x, y = (_factor(t, v, zero_point) for v, zero_point in zip((left, right), zero_points, strict=True))
     x, y = x._replace(axis=len(left.type.shape or ()) - 1), y._replace(axis=len(right.type.shape or ()) - 2)
     weights = [(factor, _computed(t, piece, depth, 1)) for factor, piece in _pieces(t, y)]
-    return _summed(t, result, x, weights, None, lambda a, b, _: t.matmul(a, b), first=False)
+    return _summed(t, result, x, weights, None, _matmul(t), first=False)
 
 
 def _factor(t: Onnx, operand: Value, zero_point: int) -> Operand:

@@ -21,7 +21,8 @@ from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, is_quantized
 from tflq.onnx.lowering.context import HELD, Made, Onnx, lowered
-from tflq.onnx.lowering.held import Form as Held
+from tflq.onnx.lowering.held import Form as HeldAs
+from tflq.onnx.lowering.held import Held
 
 _REFUSED = "refused"
 """Stands for an operator that has no form, until it is known whether something needs it."""
@@ -107,9 +108,9 @@ class _Function:
                 results = lowered(op, self.t)
             except Refused as refusal:
                 results = self._stand_in(op, refusal.at(op.location))
-            made: Sequence[Made] = results if isinstance(results, (list, tuple)) else [results]
+            made: Sequence[Made] = [results] if isinstance(results, (Value, Held)) else results
             for old, new in zip(op.results, made, strict=True):
-                self.t.set(old, new)
+                self.t.record(old, new)
 
     def _stand_in(self, op: Op, reason: Reason) -> list[Value]:
         """Results of an op that has no form."""
@@ -140,13 +141,13 @@ class _Function:
         info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
         argument = Value(TensorType(shape, storage), value.name, info=info)
         self.renamed[value] = argument
-        self.t.set(value, argument)
+        self.t.record(value, argument)
         return argument
 
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a separate value of its storage type, under its name."""
         try:
-            result = self.t.held(value).get(self.t, Held(value.type.storage))
+            result = self.t.held(value).get(self.t, HeldAs(value.type.storage))
         except Refused as refusal:
             self.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
             return value

@@ -133,4 +133,5 @@ def channel_row(b: OnnxBuilder, numbers: np.ndarray, element: ScalarType, rank: 
     row = np.atleast_1d(numbers)
     if (row == row[0]).all():
         return b.constant(row[0], element)
-    return b.constant(row.reshape(-1, *(1,) * (rank - 2)) if first else row, element)
+    shaped = row.reshape(-1, *(1,) * (rank - 2)) if first else row
+    return b.constant(shaped, element) if element.is_float else b.stored(shaped, element)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -60,10 +60,11 @@ def pack(op: tfl.Pack, t: Onnx) -> Held:
 def unpack(op: tfl.Unpack, t: Onnx) -> list[Made]:
     axis = op.axis % len(op.input.type.shape or ())
 
-    def one(x: Value, index: int) -> Value:
-        return t.reshape(t.part(x, axis, index, index + 1), op.results[index].type.shape or ())
+    def one(index: int, result: Value) -> Held:
+        shape = result.type.shape or ()
+        return t.moved(op.input, lambda x: t.reshape(t.part(x, axis, index, index + 1), shape), result)
 
-    return [t.moved(op.input, lambda x, i=i: one(x, i), result) for i, result in enumerate(op.results)]
+    return [one(index, result) for index, result in enumerate(op.results)]
 
 
 @lowering(tosa.Slice, tfl.Slice)
@@ -100,13 +101,11 @@ def _sizes(results: Sequence[Value], axis: int) -> list[int]:
 
 def _split(t: Onnx, x: Value, axis: int, sizes: Sequence[int], results: Sequence[Value]) -> list[Made]:
     axis %= len(x.type.shape or ())
-    ends = np.cumsum(sizes).tolist()
 
-    def part(v: Value, end: int, size: int) -> Value:
-        return t.part(v, axis, end - size, end)
+    def one(end: int, size: int, result: Value) -> Held:
+        return t.moved(x, lambda v: t.part(v, axis, end - size, end), result)
 
-    rows = zip(results, ends, sizes, strict=True)
-    return [t.moved(x, lambda v, e=end, n=size: part(v, e, n), result) for result, end, size in rows]
+    return [one(*row) for row in zip(np.cumsum(sizes).tolist(), sizes, results, strict=True)]
 
 
 @lowering(tfl.StridedSlice)
@@ -179,13 +178,13 @@ def _padded(t: Onnx, x: Value, pairs: np.ndarray, fill: Any, result: Value) -> H
 def mirror_pad(op: tfl.MirrorPad, t: Onnx) -> Held:
     """GATHER of each axis that is padded."""
     pairs, shape = _pairs(op), op.input.type.shape or ()
-    mode = "reflect" if op.mode == "REFLECT" else "symmetric"
+    mode: Literal["reflect", "symmetric"] = "reflect" if op.mode == "REFLECT" else "symmetric"
 
     def emit(x: Value) -> Value:
         for axis, pair in enumerate(pairs.tolist()):
             if any(pair):
                 (size,) = static(shape[axis : axis + 1])
-                x = t.gather(x, t.vector(np.pad(np.arange(size), pair, mode)), axis)
+                x = t.gather(x, t.vector(np.pad(np.arange(size), tuple(pair), mode)), axis)
         return x
 
     return t.moved(op.input, emit, op.result)

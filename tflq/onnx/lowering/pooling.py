@@ -14,6 +14,7 @@ from math import prod
 
 import numpy as np
 
+from tflq.dialects.declare import Operator
 from tflq.dialects.onnx import convolution as onnx
 from tflq.dialects.tfl.pooling import AveragePool2D, ResizeNearestNeighbor
 from tflq.dialects.tfl.pooling import MaxPool2D as TflMaxPool2D
@@ -118,17 +119,21 @@ def _greatest(
     form = max(forms, key=lambda f: f.first)._replace(first=True) if forms else Form(f32, first=True)
     if not x.type.storage.is_float:
         t.whole(x, form.offset, first=True)
-    options = {"kernel_shape": tuple(kernel), "strides": tuple(stride), "pads": tuple(pads)}
-    y = t.emit(onnx.MaxPool, [held.get(t, form)], **options)
+    y = _pooled(t, onnx.MaxPool, held.get(t, form), kernel, stride, pads)
     return t.made(y, result, offset=form.offset, first=True)
 
 
 def _real_mean(
     t: Onnx, x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Sequence[int], result: Value
 ) -> Held:
-    options = {"kernel_shape": tuple(kernel), "strides": tuple(stride), "pads": tuple(pads)}
-    y = t.emit(onnx.AveragePool, [t.held(x).get(t, Form(f32, first=True))], **options)
+    y = _pooled(t, onnx.AveragePool, t.held(x).get(t, Form(f32, first=True)), kernel, stride, pads)
     return t.made(y, result, first=True)
+
+
+def _pooled(
+    t: Onnx, kind: type[Operator], x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Sequence[int]
+) -> Value:
+    return t.emit(kind, [x], kernel_shape=tuple(kernel), strides=tuple(stride), pads=tuple(pads))
 
 
 @lowering(Resize)

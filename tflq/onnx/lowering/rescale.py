@@ -63,11 +63,11 @@ def by_integers(t: Onnx, s: Scaling) -> Held | None:
     least = (max(int(s.low.min()), -MOST) * multiplier + np.minimum(half, below)) >> shift
     most = (min(int(s.high.max()), MOST) * multiplier + np.maximum(half, below)) >> shift
     least, most = np.minimum(least, most), np.maximum(least, most)
-    up = row(_low_word(half - (least << shift)))
+    total = t.add(t.mul(x, row(s.multiplier)), row(_low_word(half - (least << shift))))
     if (below != half).any() and s.low.min() < 0:
-        up = t.where(t.below_zero(x), row(_low_word(below - (least << shift))), up)
-    total = t.add(t.mul(x, row(s.multiplier)), up)
-    shifted = t.bit_shift(t.cast(total, ui64), row(s.shift.astype(np.uint64), ui64), "RIGHT")
+        less = row(_low_word(below - half))
+        total = t.add(total, t.where(t.below_zero(x), less, t.like(0, less)))
+    shifted = t.bit_shift(t.cast(total, ui64), row(s.shift, ui64), "RIGHT")
     narrow = max(map(abs, (*(most - least), *(least + s.zero_out), *(most + s.zero_out)))) < 1 << 31
     element = i32 if narrow else i64
     y = t.add(t.cast(shifted, element), row(_low_word(least + s.zero_out), element))

@@ -64,22 +64,23 @@ class Scaling:
 def scaling_of(t: Onnx, op: Rescale | RescaleF64) -> Scaling:
     """What an op and the CLAMP that alone reads it compute."""
     storage = op.output.type.storage
-    zero_in, stated = (op.input_zp if isinstance(op, Rescale) else 0), op.input_range
-    low, high = t.channel_bounds(op.input)
-    low, high = low - zero_in, high - zero_in
-    if stated is not None:
-        low, high = np.maximum(low, stated[0]), np.minimum(high, stated[1])
+    zero_in = op.input_zp if isinstance(op, Rescale) else 0
+    low, high = (v - zero_in for v in t.channel_bounds(op.input))
+    if op.input_range is not None:
+        low, high = np.maximum(low, op.input_range[0]), np.minimum(high, op.input_range[1])
     clamp = t.only_user(op.output, Clamp)
     least, most = (storage.minimum, storage.maximum) if clamp is None else (clamp.min_val, clamp.max_val)
-    integer = isinstance(op, Rescale)
-    zeros = np.zeros(1, np.int64)
+    multiplier, shift, double_round = np.zeros(1, np.int64), np.zeros(1, np.int64), False
+    if isinstance(op, Rescale):
+        multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
+        double_round = op.rounding_mode == "DOUBLE_ROUND" and op.scale32
     return Scaling(
         x=op.input,
         result=op.output,
-        multiplier=op.multiplier.astype(np.int64) if integer else zeros,
-        shift=op.shift.astype(np.int64) if integer else zeros,
-        scale=None if integer else np.atleast_1d(op.scale),
-        double_round=integer and op.rounding_mode == "DOUBLE_ROUND" and op.scale32,
+        multiplier=multiplier,
+        shift=shift,
+        scale=np.atleast_1d(op.scale) if isinstance(op, RescaleF64) else None,
+        double_round=double_round,
         zero_in=zero_in,
         zero_out=op.output_zp,
         low=np.minimum(low, high),

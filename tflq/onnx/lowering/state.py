@@ -139,7 +139,7 @@ def inlined(op: Call | StablehloComposite, t: Onnx) -> list[Made]:
     for argument, operand in zip(function.inputs, (v for v in op.operands if v is not None), strict=True):
         if is_handle(argument) or argument.type.storage != operand.type.storage:
             raise Refused(f"'{operand.name}' is {operand.type}, and in the function called {argument.type}")
-        t.set(argument, t.held(operand))
+        t.record(argument, t.held(operand))
     t.lower_ops(function.ops)
     t.location = location
     return [t.held(v) for v in function.outputs]

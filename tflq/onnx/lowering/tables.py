@@ -19,7 +19,7 @@ from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i16, i32
 from tflq.numerics.float_falling import ClippedRequantization, fit_clipped
-from tflq.numerics.float_product import FloatPlane, FloatProduct, fit_float_plane, fit_float_product, product_of
+from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
 from tflq.numerics.float_requantize import line_slope
 from tflq.numerics.float_split import SplitRequantization
 from tflq.onnx.lowering.context import Onnx, lowering
@@ -83,8 +83,11 @@ def _interpolated(op: Table, t: Onnx, entries: np.ndarray) -> Held:
     index = t.cast(row, i32)
     wide = entries.astype(np.int64)
     rows = np.roll(wide[:-1] * 128, -256), np.roll(np.diff(wide), -256)
-    tables = [t.once((entries.tobytes(), i), lambda v=v: t.stored(v, f32)) for i, v in enumerate(rows)]
-    base, step = (t.gather(v, index) for v in tables)
+
+    def entry(name: str, row: np.ndarray) -> Value:
+        return t.gather(t.once((entries.tobytes(), name), lambda: t.stored(row, f32)), index)
+
+    base, step = entry("base", rows[0]), entry("step", rows[1])
     return t.made(t.add(base, t.mul(step, fraction)), op.result)
 
 
@@ -133,8 +136,8 @@ def table_2d(op: Table2D, t: Onnx) -> Held:
 def _sum(op: Table2D, t: Onnx, table: np.ndarray, rank: int, *, first: bool) -> Value | None:
     """floor(gain * clip(x * m + y * n + c, 0, 6)), of what the operands are held as."""
     forms = [_floats(t, v) or Form(f32) for v in (op.input1, op.input2)]
-    numbers = [_numbers(v, form) for v, form in zip((op.input1, op.input2), forms, strict=True)]
-    fit: FloatPlane | None = fit_float_plane(table, *numbers, "either")
+    first_numbers, second_numbers = (_numbers(v, f) for v, f in zip((op.input1, op.input2), forms, strict=True))
+    fit = fit_float_plane(table, first_numbers, second_numbers, "either")
     if fit is None:
         return None
     pairs = zip((op.input1, op.input2), forms, (fit.m, fit.n), strict=True)
