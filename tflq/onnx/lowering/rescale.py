@@ -13,7 +13,7 @@ Sources: kernels/internal/common.cc (MultiplyByQuantizedMultiplier), TOSA 1.0 sp
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def requantized(t: Onnx, scaling: Scaling) -> Held:
 
 
 def by_integers(t: Onnx, s: Scaling) -> Held | None:
-    """In int64. What each channel's totals are raised by before the shift comes back with the zero point."""
+    """In int64. By how many levels the totals are raised before the shift comes back with the zero point."""
     if s.scale is not None:
         return None
     rank = len(s.result.type.shape or ())
@@ -58,40 +58,67 @@ def by_integers(t: Onnx, s: Scaling) -> Held | None:
         return channel_row(t, numbers, element, rank, first=first)
 
     x = t.operand(s.x, i64, rank, first=first, zero_point=s.zero_in)
-    half, below = _halves(s)
-    multiplier, shift = s.multiplier.astype(object), s.shift.astype(object)
-    least = (max(int(s.low.min()), -MOST) * multiplier + np.minimum(half, below)) >> shift
-    most = (min(int(s.high.max()), MOST) * multiplier + np.maximum(half, below)) >> shift
-    least, most = np.minimum(least, most), np.maximum(least, most)
-    total = t.add(t.mul(x, row(s.multiplier)), row(_low_word(half - (least << shift))))
-    if (below != half).any() and s.low.min() < 0:
-        less = row(_low_word(below - half))
+    levels = _Levels.of(s)
+    places = row(s.shift, ui64)
+    total = t.add(t.mul(x, row(s.multiplier)), _raise(t, s, levels, row))
+    if (levels.second != 0).any() and s.low.min() < 0:
+        less = row(_low_word(-2 * levels.second))
         total = t.add(total, t.where(t.below_zero(x), less, t.like(0, less)))
-    shifted = t.bit_shift(t.cast(total, ui64), row(s.shift, ui64), "RIGHT")
-    narrow = max(map(abs, (*(most - least), *(least + s.zero_out), *(most + s.zero_out)))) < 1 << 31
+    shifted = t.bit_shift(t.cast(total, ui64), places, "RIGHT")
+    least, most = levels.least + s.zero_out, levels.most + s.zero_out
+    narrow = max(map(abs, (*(most - least), *least, *most))) < 1 << 31
     element = i32 if narrow else i64
-    y = t.add(t.cast(shifted, element), row(_low_word(least + s.zero_out), element))
-    if min(least) + s.zero_out < s.least or max(most) + s.zero_out > s.most:
+    y = t.add(t.cast(shifted, element), row(_low_word(least), element))
+    if min(least) < s.least or max(most) > s.most:
         y = t.clip(y, s.least, s.most)
     return _limited(t.made(y, s.result, first=first), s)
+
+
+class _Levels(NamedTuple):
+    """Of each channel, as Python's integers: what rounding twice adds from 0 up, and takes off below; the least and the
+    greatest level that there can be; the same least one for all where 64 bits hold it."""
+
+    second: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+
+    @classmethod
+    def of(cls, s: Scaling) -> _Levels:
+        multiplier, shift = s.multiplier.astype(object), s.shift.astype(object)
+        second = np.where((s.shift > 31) & s.double_round, 1 << 30, 0).astype(object)
+        half = _half(shift)
+        low = (max(int(s.low.min()), -MOST) * multiplier + half - second) >> shift
+        high = (min(int(s.high.max()), MOST) * multiplier + half + second) >> shift
+        least, most = np.minimum(low, high), np.maximum(low, high)
+        if (max(most) - min(least) + 1) << max(shift) < _TWO_63:
+            least = np.full_like(least, min(least))
+        return cls(second, least, most)
+
+
+def _raise(t: Onnx, s: Scaling, levels: _Levels, row: Callable[..., Value]) -> Value:
+    """Half a level, what rounding twice adds, and the levels that totals are raised by. Where these are the same for
+    all channels, it is computed from the places when a runtime loads the file."""
+    odd, shift = 1 - 2 * levels.least, s.shift.astype(object)
+    several = (shift != shift[0]).any()
+    if not several or (odd != odd[0]).any() or min(shift) < 1 or (levels.second != levels.second[0]).any():
+        return row(_low_word(_half(shift) + levels.second - (levels.least << shift)))
+    bits = t.bit_shift(t.constant(_low_word(odd[:1])[0], ui64), row(s.shift - 1, ui64), "LEFT")
+    return t.add(t.cast(bits, i64), t.constant(int(levels.second[0]), i64))
+
+
+def _half(shift: np.ndarray) -> np.ndarray:
+    return np.asarray([1 << s >> 1 for s in shift], object)
+
+
+def _low_word(numbers: np.ndarray) -> np.ndarray:
+    """Integers of any size modulo 2^64, as int64."""
+    return np.asarray([((int(n) + _TWO_63) % (2 * _TWO_63)) - _TWO_63 for n in numbers], np.int64)
 
 
 def _limited(held: Held, s: Scaling) -> Held:
     """The result, with its bounds."""
     held.low, held.high = max(held.low, s.least), min(held.high, s.most)
     return held
-
-
-def _halves(s: Scaling) -> tuple[np.ndarray, np.ndarray]:
-    """What is added before the shift: from 0 up, and below."""
-    half = (np.ones_like(s.shift) << s.shift) >> 1
-    second = np.where((s.shift > 31) & s.double_round, 1 << 30, 0)
-    return (half + second).astype(object), (half - second).astype(object)
-
-
-def _low_word(numbers: np.ndarray) -> np.ndarray:
-    """Integers of any size modulo 2^64, as int64."""
-    return np.asarray([((int(n) + _TWO_63) % (2 * _TWO_63)) - _TWO_63 for n in numbers], np.int64)
 
 
 def by_doubles(t: Onnx, s: Scaling) -> Held | None:
