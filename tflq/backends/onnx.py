@@ -26,5 +26,10 @@ class _Onnx(Backend):
 
         return onnx_pieces(module, function)
 
+    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
+        from tflq.verification.onnx_runner import OnnxRunner
+
+        return OnnxRunner(path, timeout)
+
 
 BACKEND = _Onnx()

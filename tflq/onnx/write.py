@@ -87,7 +87,9 @@ class _Graph:
         said: dict[str, Any] = {"tflq.exact_in": exact_in(self.function), "tflq.quantization": scales}
         if state:
             said["tflq.state"] = state
-        return {key: json.dumps(value) for key, value in said.items()}
+        results = (v for op in self.function.ops for v in op.results if "holds" in v.info)
+        said["tflq.tensors"] = {v.name: (self.names[v], *v.info["holds"]) for v in results}
+        return {key: json.dumps(value, separators=(",", ":")) for key, value in said.items()}
 
     def _input_of(self, name: str) -> str:
         return next(self.names[v] for v in self.function.inputs if v.name == name and "start" in v.info)

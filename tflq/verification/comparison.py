@@ -400,14 +400,13 @@ def agreement(
 TURNS, LEAST_TURNS = 15, 3
 SECONDS = 10.0
 """After so many seconds no more turns begin, once there were LEAST_TURNS."""
-OF_TOSA = "the time that the TOSA reference model takes says nothing of a device's"
 
 
 def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
     """How long a run of an entry takes in both models on these inputs. A model that the default kernels do
     not run is not an error: `problem` says so."""
     if not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
-        return RunTime(key, problem=OF_TOSA)
+        return RunTime(key, problem=next(v.untimed for v in (a, b) if isinstance(v, FileRunner)))
     turns: list[tuple[float, float]] = []
     end = monotonic() + SECONDS
     try:

@@ -135,11 +135,13 @@ class Onnx(OnnxBuilder):
         return Held(Form(y.type.storage, offset, first), y, low, high)
 
     def record(self, operand: Value, result: Made) -> None:
-        """Records what a value has become, and gives it the name, if it is of its type."""
+        """Records what a value has become. The forms of one with a name say which tensor they hold."""
         held = result if isinstance(result, Held) else self.made(result, operand)
-        own = held.forms.get(Form(operand.type.storage))
-        if operand.name and own is not None and not own.name and own.producer is not None:
-            own.name = operand.name
+        if operand.name:
+            for form, value in held.forms.items():
+                if value.producer is not None and not value.name:
+                    value.name = operand.name
+                    value.info = {"holds": (form.offset, form.first, operand.type.storage.dtype.name)}
         self._held[operand] = held
 
     def found(self, operand: Value) -> list[Value]:
