@@ -1,7 +1,7 @@
 """Arithmetic, comparisons, choices, bits and logic, of the integer form and of TFLite on plain tensors.
 
-Integers are computed in float32 where all numbers stay below 2^24, else in int32, which wraps, or int64. int32 has no
-arithmetic shift: a shift right is FLOOR of a product in float32, else BITSHIFT of unsigned integers.
+Integers are computed in float32 where all numbers stay below 2^24, else in int32, which wraps, or int64. Shifts and
+products of more than 32 bits are floors of float32 (`tflq.onnx.lowering.limbs`).
 
 Sources: kernels/add.cc, sub.cc, mul.cc, div.cc, floor_div.cc, floor_mod.cc, squared_difference.cc, bitwise_xor.cc,
 right_shift.cc, comparisons.cc, select.cc, logical.cc.
@@ -27,6 +27,7 @@ from tflq.ir.types import ScalarType, f32, i1, i32, i64, ui8, ui32
 from tflq.numerics.elementwise import BOUNDS
 from tflq.onnx.lowering.context import Onnx, lowering
 from tflq.onnx.lowering.held import EXACT, Form, Held
+from tflq.onnx.lowering.limbs import limbs_of, plus, product, shift_left, shift_right, shifted, split
 
 Emit = Callable[[Value, Value], Value]
 
@@ -39,16 +40,24 @@ def linear(op: tosa.Add | tosa.Sub | tosa.Maximum | tosa.Minimum, t: Onnx) -> He
 
 @lowering(tosa.Mul)
 def multiply(op: tosa.Mul, t: Onnx) -> Held:
-    """With a shift, (a b + 2^(shift - 1)) >> shift, in int64."""
+    """With a shift, (a b + 2^(shift - 1)) >> shift, of limbs."""
     operands = [op.input1, op.input2]
     if not op.shift:
         return t.elementwise(t.mul, operands, op.result)
-    half = t.constant(1 << (op.shift - 1), i64)
+    ends = [t.bounds(v) for v in operands]
 
     def emit(a: Value, b: Value) -> Value:
-        return t.cast(t.floor_shift(t.add(t.mul(a, b), half), op.shift), i32)
+        factors = [split(t, v, *end) for v, end in zip((a, b), ends, strict=True)]
+        half: list[Value | None] = [
+            t.constant(limb, f32) if limb.any() else None
+            for limb in limbs_of(np.asarray([1 << (op.shift - 1)], object))
+        ]
+        sums = product(t, *factors)
+        longer = max(len(sums), len(half))
+        sums, half = (v + [None] * (longer - len(v)) for v in (sums, half))
+        return shifted(t, [plus(t, x, y) for x, y in zip(sums, half, strict=True)], op.shift)
 
-    return t.elementwise(emit, operands, op.result, i64)
+    return t.elementwise(emit, operands, op.result, i32)
 
 
 @lowering(tosa.IntDiv)
@@ -278,32 +287,27 @@ def complement(op: tosa.BitwiseNot, t: Onnx) -> Held:
 
 @lowering(tosa.LogicalLeftShift)
 def left_shift(op: tosa.LogicalLeftShift, t: Onnx) -> Held:
-    """By a constant a product, which wraps."""
-    x, places = op.input1, op.input2
     if op.result.type.storage != i32:
         raise Refused(f"a left shift of {op.result.type.storage}")
-    if places.is_constant:
-        factor = t.constant((np.int64(1) << places.array.astype(np.int64)).astype(np.int32), i32)
-        return t.made(t.mul(t.integers(x), factor), op.result)
-    return t.made(_unsigned(t, x, places, "LEFT"), op.result)
+    return t.elementwise(lambda x, places: shift_left(t, x, places), [op.input1, op.input2], op.result, i32)
 
 
 @lowering(tosa.LogicalRightShift)
 def logical_right_shift(op: tosa.LogicalRightShift, t: Onnx) -> Held:
+    """BITSHIFT of an unsigned integer."""
     if op.result.type.storage != i32:
         raise Refused(f"a logical right shift of {op.result.type.storage}")
-    return t.made(_unsigned(t, op.input1, op.input2, "RIGHT"), op.result)
 
+    def emit(x: Value, places: Value) -> Value:
+        return t.cast(t.bit_shift(t.cast(x, ui32), t.cast(places, ui32), "RIGHT"), i32)
 
-def _unsigned(t: Onnx, x: Value, places: Value, direction: str) -> Value:
-    """An int32 shifted as an unsigned one."""
-    bits = t.cast(t.integers(x), ui32)
-    return t.cast(t.bit_shift(bits, t.cast(t.integers(places), ui32), direction), i32)
+    return t.elementwise(emit, [op.input1, op.input2], op.result, i32)
 
 
 @lowering(tosa.ArithmeticRightShift, comparison.RightShift)
 def right_shift(op: tosa.ArithmeticRightShift | comparison.RightShift, t: Onnx) -> Held:
-    """Rounded down, or half up."""
+    """Rounded down, or half up. In float32 by constants, where it holds the numbers; else in int32, where what is lost
+    last is the difference of two shifts."""
     x, places = op.operand(0), op.operand(1)
     rounds = isinstance(op, tosa.ArithmeticRightShift) and op.round
     if places.is_constant:
@@ -314,35 +318,25 @@ def right_shift(op: tosa.ArithmeticRightShift | comparison.RightShift, t: Onnx) 
         half = (np.int64(1) << amounts) >> 1 if rounds else np.zeros_like(amounts)
         if low >= -EXACT and high + int(half.max(initial=0)) <= EXACT:
             return t.elementwise(lambda v: _float_shift(t, v, amounts, half), [x], op.result, f32)
-        return t.elementwise(lambda v: t.floor_shift(_plus(t, v, half), amounts), [x], op.result, i64)
-    if isinstance(op, comparison.RightShift):
+    elif isinstance(op, comparison.RightShift):
         raise Refused("a shift by a computed amount")
-    return t.made(_dynamic_shift(t, t.integers(x), t.integers(places), rounds=rounds), op.result)
 
+    def emit(v: Value, n: Value) -> Value:
+        y = shift_right(t, v, n)
+        if not rounds:
+            return y
+        zero = t.like(0, n)
+        before = shift_right(t, v, t.maximum(t.sub(n, t.like(1, n)), zero))
+        return t.where(t.greater(n, zero), t.sub(before, y), v)
 
-def _plus(t: Onnx, x: Value, numbers: np.ndarray) -> Value:
-    return t.add(x, t.like(numbers, x)) if numbers.any() else x
+    return t.elementwise(emit, [x, places], op.result, i32)
 
 
 def _float_shift(t: Onnx, x: Value, amounts: np.ndarray, half: np.ndarray) -> Value:
     if not amounts.any():
         return x
-    return t.floor(t.mul(_plus(t, x, half), t.like(np.ldexp(1.0, -amounts.astype(np.int32)), x)))
-
-
-def _dynamic_shift(t: Onnx, x: Value, places: Value, *, rounds: bool) -> Value:
-    """int32 by computed amounts: that of x + 2^31 as an unsigned integer, less that of 2^31."""
-    if rounds:  # plus the last bit lost, where one is lost
-        zero, one = t.like(0, places), t.like(1, places)
-        before = _dynamic_shift(t, x, t.maximum(t.sub(places, one), zero), rounds=False)
-        last = t.emit(onnx.BitwiseAnd, [before, one])
-        lost = t.where(t.greater(places, zero), last, zero)
-        return t.add(_dynamic_shift(t, x, places, rounds=False), lost)
-    top = t.constant(-(1 << 31), i32)
-    amount = t.cast(places, ui32)
-    moved = t.cast(t.emit(onnx.BitwiseXor, [x, top]), ui32)
-    shifted = t.cast(t.bit_shift(moved, amount, "RIGHT"), i32)
-    return t.sub(shifted, t.cast(t.bit_shift(t.cast(top, ui32), amount, "RIGHT"), i32))
+    x = t.add(x, t.like(half, x)) if half.any() else x
+    return t.floor(t.mul(x, t.like(np.ldexp(1.0, -amounts.astype(np.int32)), x)))
 
 
 @lowering(tosa.Clz)

@@ -1,8 +1,9 @@
 """Requantization: a sum of products in the scale of the result, rounded as the kernels round, and saturated.
 
 `requantized` is the one place that chooses how. `FORMS` are tried in turn; each answers None where it does not apply.
-Lines in float32 (`tflq.onnx.lowering.lines`) are exact everywhere, but
-not always found. Else it is int64, which ONNX Runtime computes exactly:
+Lines in float32 (`tflq.onnx.lowering.lines`) and limbs
+(`tflq.onnx.lowering.limbs`) are exact everywhere. Numbers beyond int32 are left to int64, which ONNX Runtime computes
+exactly:
 
     total = (x - zero) * M + 2^(s - 1)        with two roundings 2^30 more, or from -1 down 2^30 less
     y     = total >> s                        BITSHIFT of the total less the least that it can be, which is not negative
@@ -27,8 +28,9 @@ from tflq.numerics.fixed_point import Multiplier
 from tflq.onnx.lowering.casts import half_away
 from tflq.onnx.lowering.context import Onnx, lowering, static
 from tflq.onnx.lowering.held import Held, channel_row
+from tflq.onnx.lowering.limbs import by_limbs
 from tflq.onnx.lowering.lines import by_lines
-from tflq.onnx.lowering.scaling import MOST, Scaling, scaling_of
+from tflq.onnx.lowering.scaling import Scaling, scaling_of
 
 _TWO_63: Final = 1 << 63
 
@@ -84,13 +86,8 @@ class _Levels(NamedTuple):
 
     @classmethod
     def of(cls, s: Scaling) -> _Levels:
-        multiplier, shift = s.multiplier.astype(object), s.shift.astype(object)
-        second = np.where((s.shift > 31) & s.double_round, 1 << 30, 0).astype(object)
-        half = _half(shift)
-        low = (max(int(s.low.min()), -MOST) * multiplier + half - second) >> shift
-        high = (min(int(s.high.max()), MOST) * multiplier + half + second) >> shift
-        least, most = np.minimum(low, high), np.maximum(low, high)
-        if (max(most) - min(least) + 1) << max(shift) < _TWO_63:
+        (_, second), (least, most) = s.rounding, s.levels
+        if (max(most) - min(least) + 1) << int(s.shift.max()) < _TWO_63:
             least = np.full_like(least, min(least))
         return cls(second, least, most)
 
@@ -101,13 +98,9 @@ def _raise(t: Onnx, s: Scaling, levels: _Levels, row: Callable[..., Value]) -> V
     odd, shift = 1 - 2 * levels.least, s.shift.astype(object)
     several = (shift != shift[0]).any()
     if not several or (odd != odd[0]).any() or min(shift) < 1 or (levels.second != levels.second[0]).any():
-        return row(_low_word(_half(shift) + levels.second - (levels.least << shift)))
+        return row(_low_word(s.rounding[0] + levels.second - (levels.least << shift)))
     bits = t.bit_shift(t.constant(_low_word(odd[:1])[0], ui64), row(s.shift - 1, ui64), "LEFT")
     return t.add(t.cast(bits, i64), t.constant(int(levels.second[0]), i64))
-
-
-def _half(shift: np.ndarray) -> np.ndarray:
-    return np.asarray([1 << s >> 1 for s in shift], object)
 
 
 def _low_word(numbers: np.ndarray) -> np.ndarray:
@@ -133,7 +126,7 @@ def by_doubles(t: Onnx, s: Scaling) -> Held | None:
     return _limited(t.made(t.cast(counts, f32), s.result, offset=s.zero_out, first=first), s)
 
 
-FORMS: Final[tuple[By, ...]] = (by_lines, by_integers, by_doubles)
+FORMS: Final[tuple[By, ...]] = (by_lines, by_limbs, by_integers, by_doubles)
 """How a requantization can be computed, the best one first."""
 
 

@@ -48,6 +48,35 @@ class Scaling:
         """Levels per unit, float64."""
         return np.ldexp(self.multiplier, -self.shift) if self.scale is None else self.scale
 
+    @property
+    def rounding(self) -> tuple[np.ndarray, np.ndarray]:
+        """What is added to products, as Python's integers: half a level; and what rounding twice adds from 0 up, and
+        takes off below."""
+        second = np.where((self.shift > 31) & self.double_round, 1 << 30, 0).astype(object)
+        return np.asarray([1 << int(s) >> 1 for s in self.shift], object), second
+
+    @property
+    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the greatest level of each channel that there can be, before they are saturated, as Python's
+        integers."""
+        multiplier, shift = self.multiplier.astype(object), self.shift.astype(object)
+        half, second = self.rounding
+        low = (max(int(self.low.min()), -MOST) * multiplier + half - second) >> shift
+        high = (min(int(self.high.max()), MOST) * multiplier + half + second) >> shift
+        return np.minimum(low, high), np.maximum(low, high)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the greatest result, before it is saturated."""
+        least, most = self.levels
+        return int(min(least)) + self.zero_out, int(max(most)) + self.zero_out
+
+    @property
+    def fits_int32(self) -> bool:
+        """Whether int32 holds the numbers, and the levels."""
+        numbers = int(self.low.min()) + min(self.zero_in, 0), int(self.high.max()) + max(self.zero_in, 0)
+        return all(-(1 << 31) < n < 1 << 31 for n in (*numbers, *self.ends, *(e - self.zero_out for e in self.ends)))
+
     def thresholds(self, levels: np.ndarray) -> np.ndarray:
         """The least x - zero_in of each level, which is the result less zero_out: int64 [levels, channels]."""
         if self.scale is not None:
