@@ -22,7 +22,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import f32, i32, i64
 from tflq.numerics.exact_sums import ProductBounds
 from tflq.onnx.lowering.context import Onnx, lowering, static
-from tflq.onnx.lowering.held import Form, Held, turned
+from tflq.onnx.lowering.held import Form, Held, channel_row, turned
 
 Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
 Apply: TypeAlias = Callable[[Value, Value, "Value | None"], Value]
@@ -267,9 +267,11 @@ def _summed(
     assert total is not None
     if bias is not None and offsets.any():
         rank = len(result.type.shape or ())
-        total = t.add(total, t.constant(offsets.reshape(-1, *(1,) * (rank - 2)) if first else offsets, element))
+        total = t.add(total, channel_row(t, offsets, element, rank, first=first))
     held = t.made(total, result, first=first)
     held.low, held.high = max(held.low, ends[0]), min(held.high, ends[1])
+    if element == i32:
+        held.channels = least.astype(np.int64), most.astype(np.int64)
     return held
 
 
@@ -288,7 +290,9 @@ class _Sum(NamedTuple):
             positive, negative = -negative, -positive
         every = slice(0, positive.shape[1])
         bounds = ProductBounds.of(positive, negative, self.x.low, self.x.high)
-        if bounds.runs(0.0 if bias is None else bias) != [every]:
+        added = np.zeros(1) if bias is None else bias
+        alone = ~(positive.any(1) | negative.any(1))  # channels without weights are what float32 makes of the bias
+        if bounds.runs(np.where(alone, 0, added)) != [every] or (alone & (np.float32(added) != added)).any():
             return None
         w = self.weights.of(every)
         row = (

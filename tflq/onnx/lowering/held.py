@@ -134,4 +134,4 @@ def channel_row(b: OnnxBuilder, numbers: np.ndarray, element: ScalarType, rank: 
     if (row == row[0]).all():
         return b.constant(row[0], element)
     shaped = row.reshape(-1, *(1,) * (rank - 2)) if first else row
-    return b.constant(shaped, element) if element.is_float else b.stored(shaped, element)
+    return b.stored(shaped, element) if row.dtype.kind in "iu" else b.constant(shaped, element)

@@ -129,7 +129,7 @@ def by_limbs(t: Onnx, s: Scaling) -> Held | None:
     first = t.channels_first([s.x], rank)
 
     def row(numbers: np.ndarray) -> Value:
-        return channel_row(t, numbers.astype(np.float64), f32, rank, first=first)
+        return channel_row(t, numbers, f32, rank, first=first)
 
     low, high = int(s.low.min()), int(s.high.max())
     element = f32 if max(-low, high) < EXACT and t.is_exact(s.x) else i32

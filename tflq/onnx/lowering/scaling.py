@@ -102,6 +102,7 @@ def scaling_of(t: Onnx, op: Rescale | RescaleF64) -> Scaling:
     multiplier, shift, double_round = np.zeros(1, np.int64), np.zeros(1, np.int64), False
     if isinstance(op, Rescale):
         multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
+        shift = np.where(multiplier == 0, shift.max(initial=1, where=multiplier != 0), shift)  # the result is 0
         double_round = op.rounding_mode == "DOUBLE_ROUND" and op.scale32
     return Scaling(
         x=op.input,
