@@ -317,6 +317,11 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         ),
     },
     "tflq.onnx.lowering": {
+        "activation": (
+            "tfl.elu tfl.gelu tfl.hard_swish tfl.l2_normalization tfl.leaky_relu tfl.log_softmax "
+            "tfl.logistic tfl.prelu tfl.relu tfl.relu6 tfl.relu_0_to_1 tfl.relu_n1_to_1 tfl.softmax "
+            "tfl.tanh"
+        ),
         "arithmetic": (
             "tfl.add tfl.add_n tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div tfl.floor_mod "
             "tfl.greater tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and tfl.logical_not "
@@ -333,9 +338,10 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         "convolution": (
             "tfl.batch_matmul tosa.conv2d tosa.conv3d tosa.depthwise_conv2d tosa.matmul tosa.transpose_conv2d"
         ),
+        "convolution_real": "tfl.conv_2d tfl.depthwise_conv_2d tfl.fully_connected tfl.mean",
         "indexing": "tfl.dynamic_update_slice tfl.gather tfl.gather_nd tosa.gather tosa.scatter",
         "movement": (
-            "tfl.batch_to_space_nd tfl.broadcast_to tfl.concatenation tfl.depth_to_space tfl.dilate "
+            "tfl.batch_to_space_nd tfl.broadcast_to tfl.concatenation tfl.depth_to_space "
             "tfl.expand_dims tfl.mirror_pad tfl.pack tfl.pad tfl.padv2 tfl.reshape tfl.reverse_sequence "
             "tfl.reverse_v2 tfl.slice tfl.space_to_batch_nd tfl.space_to_depth tfl.split tfl.split_v "
             "tfl.squeeze tfl.strided_slice tfl.tile tfl.transpose tfl.unpack tosa.concat tosa.pad "
@@ -356,6 +362,11 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.var_handle tosa.variable tosa.variable_read tosa.variable_write"
         ),
         "tables": "ext.table_16bit ext.table_2d tosa.table",
+        "unary": (
+            "tfl.abs tfl.ceil tfl.cos tfl.exp tfl.floor tfl.log tfl.neg tfl.round tfl.rsqrt tfl.sign "
+            "tfl.sin tfl.sqrt tfl.square tfl.zeros_like tosa.ceil tosa.cos tosa.erf tosa.exp tosa.floor "
+            "tosa.log tosa.pow tosa.reciprocal tosa.rsqrt tosa.sigmoid tosa.sin tosa.tanh"
+        ),
     },
     "tflq.select": {
         "arithmetic": (

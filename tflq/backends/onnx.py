@@ -26,6 +26,14 @@ class _Onnx(Backend):
 
         return onnx_pieces(module, function)
 
+    def reads(self, path: str) -> bool:
+        """By its suffix, or as tflq begins it: with the format's version and the producer."""
+        if super().reads(path):
+            return True
+        with open(path, "rb") as file:
+            head = file.read(3)
+        return head[:1] == b"\x08" and head[2:] == b"\x12"
+
     def runner(self, path: str, timeout: float, resolver: Any) -> Any:
         from tflq.verification.onnx_runner import OnnxRunner
 

@@ -100,7 +100,7 @@ class _Graph:
             attributes["to"] = self._code(op.result.type.storage)
         inputs = ["" if v is None else self._name(v) for v in op.operands]
         outputs = [self.names[v] for v in op.results]
-        return self.onnx.helper.make_node(type(op).__name__, inputs, outputs, outputs[0], **attributes)
+        return self.onnx.helper.make_node(type(op).__name__, inputs, outputs, **attributes)
 
     def _name(self, value: Value) -> str:
         name = self.names[value]

@@ -166,7 +166,8 @@ def _wrapping(result: Value) -> ScalarType:
 
 @lowering(tfl.FloorDiv, tfl.FloorMod)
 def floor_division(op: tfl.FloorDiv | tfl.FloorMod, t: Onnx) -> Held:
-    """Of integers: MOD has the divisor's sign, as the kernel's, and what it leaves is a multiple of the divisor."""
+    """Of integers: MOD has the divisor's sign, as the kernel's; DIV goes toward zero, which is one more where what it
+    leaves has not the divisor's sign."""
     storage = op.result.type.storage
     if storage.is_float and isinstance(op, tfl.FloorMod):
         raise Refused("FLOOR_MOD of floats")
@@ -174,8 +175,13 @@ def floor_division(op: tfl.FloorDiv | tfl.FloorMod, t: Onnx) -> Held:
     def emit(x: Value, y: Value) -> Value:
         if storage.is_float:
             return t.floor(t.div(x, y))
-        rest = t.mod(x, y)
-        return rest if isinstance(op, tfl.FloorMod) else t.div(t.sub(x, rest), y)
+        if isinstance(op, tfl.FloorMod):
+            return t.mod(x, y)
+        quotient = t.div(x, y)
+        rest = t.sub(x, t.mul(quotient, y))
+        differ = t.emit(onnx.Xor, [t.below_zero(rest), t.below_zero(y)])
+        off = t.both(differ, t.invert(t.equal(rest, t.like(0, rest))))
+        return t.sub(quotient, t.cast(off, quotient.type.storage))
 
     return t.elementwise(emit, [op.lhs, op.rhs], op.result, storage if storage.is_float else _wide(storage))
 

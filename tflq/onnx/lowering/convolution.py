@@ -126,8 +126,10 @@ def _matmul(t: Onnx) -> Apply:
 
 def _input(op: Convolution, t: Onnx, *, first: bool = True) -> Operand:
     """The operand less its zero point."""
-    low, high = t.bounds(op.input)
     axis = 1 if first else len(op.input.type.shape or ()) - 1
+    if op.input.type.storage.is_float:
+        return Operand(t.held(op.input).get(t, Form(f32, first=first)), 0, 0, axis)
+    low, high = t.bounds(op.input)
     return Operand(t.whole(op.input, op.input_zp, first=first), low - op.input_zp, high - op.input_zp, axis)
 
 
@@ -137,6 +139,9 @@ def _weights(
     """The weights less their zero point, with factors. arranged, moved: their dims in another order, of an array or of
     a tensor; axis: that of the inputs then."""
     depthwise = isinstance(op, DepthwiseConv2D)
+    if op.weight.type.storage.is_float:
+        w = t.constant(arranged(op.weight.array), f32) if op.weight.is_constant else moved(t.value(op.weight))
+        return [(1, Weights(lambda _: w, np.zeros((1, 1)), np.zeros((1, 1))))]
     if not op.weight.is_constant:
         low, high = t.bounds(op.weight)
         shape = static(op.weight.type.shape)
@@ -239,6 +244,11 @@ def _summed(
     first: bool,
 ) -> Held:
     """The sum of products and a bias, in float32 alone, or of several sums in integers."""
+    if result.type.storage.is_float:
+        row = None if bias is None else t.value(bias)
+        return t.made(apply(x.value, weights[0][1].of(slice(0, 1)), row), result, first=first)
+    if bias is not None and not bias.is_constant:
+        raise Refused(f"the bias '{bias.name}' is computed")
     offsets = np.zeros(1, np.int64) if bias is None else bias.array.astype(np.int64)
     least, most = offsets.astype(object), offsets.astype(object)
     for factor, part in weights:
@@ -296,7 +306,9 @@ class _Sum(NamedTuple):
             return None
         w = self.weights.of(every)
         row = (
-            None if bias is None else self.t.constant(np.broadcast_to(bias, (max(positive.shape[0], bias.size),)), f32)
+            None
+            if bias is None
+            else self.t.stored(np.broadcast_to(bias, (max(positive.shape[0], bias.size),)).astype(np.int64), f32)
         )
         return self.apply(self.x.value, self.t.negative(w) if falls else w, row)
 

@@ -277,16 +277,16 @@ def batch_to_space(op: tfl.BatchToSpaceND, t: Onnx) -> Held:
     return t.moved(op.input, emit, op.result)
 
 
-@lowering(tfl.ReverseSequence, tfl.Dilate)
-def rare(op: tfl.ReverseSequence | tfl.Dilate, t: Onnx) -> Held:
+@lowering(tfl.ReverseSequence)
+def reverse_sequence(op: tfl.ReverseSequence, t: Onnx) -> Held:
     return by_index(op, t, op.input)
 
 
 def by_index(op: Op, t: Onnx, x: Value) -> Held:
     """The op's evaluator on the places of the elements says which one goes where. Refused for operands that are not
-    constant, and for fills, which are elements of no tensor."""
+    constant."""
     others = [v for v in op.operands if v is not None and v is not x]
-    if isinstance(op, tfl.Dilate) or not all(v.is_constant for v in others):
+    if not all(v.is_constant for v in others):
         raise Refused(f"{op.name} by computed operands")
     shape = static(x.type.shape)
     places = np.arange(prod(shape), dtype=np.int64).reshape(shape)

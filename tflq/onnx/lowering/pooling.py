@@ -23,10 +23,11 @@ from tflq.dialects.tosa.movement import Resize
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i32, i64
-from tflq.numerics.convolution import window, window_counts
+from tflq.numerics.convolution import window_counts
 from tflq.numerics.resize import float_nearest_index, nearest_index, steps_of, taps
 from tflq.onnx.lowering.arithmetic import activated
 from tflq.onnx.lowering.context import Onnx, lowering, static
+from tflq.onnx.lowering.convolution_real import padding
 from tflq.onnx.lowering.held import EXACT, Form, Held
 from tflq.onnx.lowering.movement import numbers
 
@@ -81,7 +82,7 @@ def _mean(t: Onnx, total: Value, counts: np.ndarray, reach: int, *, signed: bool
 def kernel_pool(op: AveragePool2D | TflMaxPool2D, t: Onnx) -> Held:
     """Of float32, or the greatest of plain integers."""
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
-    pads = _padding(op.input, kernel, stride, op.padding)
+    pads = padding((op.input.type.shape or ())[1:3], kernel, stride, (1, 1), op.padding)
     real = op.input.type.storage.is_float
     if not real and (isinstance(op, AveragePool2D) or op.fused_activation_function != "NONE"):
         raise Refused("a pool of plain integers")
@@ -90,19 +91,6 @@ def kernel_pool(op: AveragePool2D | TflMaxPool2D, t: Onnx) -> Held:
     (form, y), *_ = held.forms.items()
     made = activated(t, y, op.fused_activation_function)
     return held if made is y else t.made(made, op.result, first=form.first)
-
-
-def _padding(x: Value, kernel: Sequence[int], stride: Sequence[int], padding: str) -> list[int]:
-    """What SAME or VALID adds: top, left, bottom, right; less where the last windows do not reach the end."""
-    before, after = [], []
-    for size, extent, step in zip((x.type.shape or ())[1:3], kernel, stride, strict=True):
-        found = window(size, extent, step, 1, padding)
-        if found is None or found.output is None or size is None:
-            raise Refused("the size of an image is not known before a run")
-        total = max((found.output - 1) * step + extent - size, 0) if padding == "SAME" else 0
-        before.append(total // 2)
-        after.append(total - total // 2)
-    return [*before, *after]
 
 
 def _ends(pad: Sequence[int]) -> list[int]:

@@ -1,12 +1,13 @@
 """Reductions over axes, indices of the greatest elements, running sums.
 
-Sums are in float32 where no partial sum reaches 2^24, else in int32, which wraps, or int64. Sources: kernels/reduce.cc,
+Sums are in float32 where no partial sum reaches 2^24. Sources: kernels/reduce.cc,
 arg_min_max.cc, cumsum.cc, topk_v2.cc.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 from typing import Final
 
@@ -16,9 +17,10 @@ from tflq.dialects.tfl import reduction as tfl
 from tflq.dialects.tosa import movement as tosa
 from tflq.errors import Refused
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, f32, i32, i64
-from tflq.onnx.lowering.context import Made, Onnx, lowering
+from tflq.ir.types import f32, i1, i32, i64
+from tflq.onnx.lowering.context import Made, Onnx, lowering, static
 from tflq.onnx.lowering.held import EXACT, Held
+from tflq.onnx.lowering.limbs import BITS, plus, split
 from tflq.onnx.lowering.movement import numbers
 
 _KINDS: Final[dict[type[Operator], type[Operator]]] = {
@@ -35,6 +37,10 @@ _KINDS: Final[dict[type[Operator], type[Operator]]] = {
     tfl.ReduceAny: onnx.ReduceMax,
 }
 
+_OF_DOUBLES: Final = 1 << 53
+_FACTORS: Final = 256
+"""Elements of a product that are multiplied one by one."""
+
 
 @lowering(tosa.ReduceSum, tosa.ReduceMax, tosa.ReduceMin, tosa.ReduceAll, tosa.ReduceAny)
 def reduce_axis(op: tosa.Reduction, t: Onnx) -> Held:
@@ -49,26 +55,47 @@ def reduce_axes(op: tfl.AxesReduced, t: Onnx) -> Held:
 def _reduced(t: Onnx, op: Operator, x: Value, axes: Sequence[int], result: Value, *, keep: bool) -> Held:
     kind, rank = _KINDS[type(op)], len(x.type.shape or ())
     axes = sorted({a % rank for a in axes})
-    truths = isinstance(op, (tosa.ReduceAll, tosa.ReduceAny, tfl.ReduceAll, tfl.ReduceAny))
     if not axes:
         return t.held(x)
-    element = i32 if truths else _summing(t, x, kind, axes)
-    y = t.reduce(kind, t.integers(x, element), axes, keep=keep)
-    return t.made(t.cast(y, result.type.storage) if truths else y, result)
-
-
-def _summing(t: Onnx, x: Value, kind: type[Operator], axes: Sequence[int]) -> ScalarType:
-    """The element type in which a reduction is computed."""
+    if x.type.storage == i1:
+        truth = t.reduce(kind, t.integers(x, i32), axes, keep=keep)
+        return t.made(t.cast(truth, i1), result)
     if x.type.storage.is_float or kind in (onnx.ReduceMax, onnx.ReduceMin):
-        return t.computing([x])
-    dims = [(x.type.shape or ())[a] for a in axes]
+        return t.made(t.reduce(kind, t.integers(x, t.computing([x])), axes, keep=keep), result)
+    if kind == onnx.ReduceProd:
+        return t.made(_product(t, x, axes, keep=keep), result)
+    return t.made(_sum(t, x, axes, keep=keep), result)
+
+
+def _sum(t: Onnx, x: Value, axes: Sequence[int], *, keep: bool) -> Value:
+    """A sum that wraps: ONNX Runtime adds int32 in float64, and saturates. So it is one of float32, int32 or int64 that
+    stays inside, or those of the limbs of int32."""
     low, high = t.bounds(x)
-    reach = max(-low, high, 1)
-    if kind == onnx.ReduceSum and None not in dims and reach * prod(d or 0 for d in dims) <= EXACT:
-        return f32
-    if x.type.storage not in (i32, i64):
-        raise Refused(f"a {kind.op_name} of {x.type.storage}, which wraps")
-    return x.type.storage
+    count = prod(static(tuple((x.type.shape or ())[a] for a in axes)))
+    reach = max(-low, high, 1) * count
+    if reach <= EXACT or reach < i32.maximum:
+        return t.reduce(onnx.ReduceSum, t.integers(x, f32 if reach <= EXACT else i32), axes, keep=keep)
+    if x.type.storage == i64 and reach < _OF_DOUBLES:
+        return t.reduce(onnx.ReduceSum, t.integers(x, i64), axes, keep=keep)
+    if x.type.storage != i32 or count > EXACT >> BITS + 1:
+        raise Refused(f"a sum of {count} elements of {x.type.storage}, which wraps")
+    total: Value | None = None
+    for i, limb in enumerate(split(t, t.integers(x), low, high)):
+        part = t.cast(t.reduce(onnx.ReduceSum, limb, axes, keep=keep), i32)
+        total = plus(t, total, t.mul(part, t.constant(1 << i * BITS, i32)))
+    assert total is not None
+    return total
+
+
+def _product(t: Onnx, x: Value, axes: Sequence[int], *, keep: bool) -> Value:
+    """A product that wraps, element by element of an axis."""
+    shape = static(x.type.shape)
+    if prod(shape[a] for a in axes) > _FACTORS or x.type.storage not in (i32, i64):
+        raise Refused(f"a product of {x.type.storage}, which wraps")
+    y = t.integers(x, x.type.storage)
+    for axis in axes:
+        y = reduce(t.mul, [t.part(y, axis, i, i + 1) for i in range(shape[axis])])
+    return y if keep else t.reshape(y, [d for i, d in enumerate(shape) if i not in axes])
 
 
 @lowering(tosa.ArgMax)
