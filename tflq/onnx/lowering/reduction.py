@@ -58,7 +58,7 @@ def _reduced(t: Onnx, op: Operator, x: Value, axes: Sequence[int], result: Value
     if not axes:
         return t.held(x)
     if x.type.storage == i1:
-        truth = t.reduce(kind, t.integers(x, i32), axes, keep=keep)
+        truth = t.reduce(kind, t.cast(t.value(x), f32), axes, keep=keep)
         return t.made(t.cast(truth, i1), result)
     if x.type.storage.is_float or kind in (onnx.ReduceMax, onnx.ReduceMin):
         return t.made(t.reduce(kind, t.integers(x, t.computing([x])), axes, keep=keep), result)
@@ -68,17 +68,17 @@ def _reduced(t: Onnx, op: Operator, x: Value, axes: Sequence[int], result: Value
 
 
 def _sum(t: Onnx, x: Value, axes: Sequence[int], *, keep: bool) -> Value:
-    """A sum that wraps: ONNX Runtime adds int32 in float64, and saturates. So it is one of float32, int32 or int64 that
-    stays inside, or those of the limbs of int32."""
+    """A sum that wraps. ONNX Runtime adds int32 in float64 and saturates, and OpenVINO loses rows of it: so it is one
+    of float32, or those of limbs."""
     low, high = t.bounds(x)
     count = prod(static(tuple((x.type.shape or ())[a] for a in axes)))
     reach = max(-low, high, 1) * count
-    if reach <= EXACT or reach < i32.maximum:
-        return t.reduce(onnx.ReduceSum, t.integers(x, f32 if reach <= EXACT else i32), axes, keep=keep)
-    if x.type.storage == i64 and reach < _OF_DOUBLES:
-        return t.reduce(onnx.ReduceSum, t.integers(x, i64), axes, keep=keep)
-    if x.type.storage != i32 or count > EXACT >> BITS + 1:
-        raise Refused(f"a sum of {count} elements of {x.type.storage}, which wraps")
+    if reach <= EXACT:
+        return t.reduce(onnx.ReduceSum, t.integers(x, f32), axes, keep=keep)
+    if count > EXACT >> BITS + 1 or (x.type.storage == i64 and reach > i32.maximum):
+        if reach >= (_OF_DOUBLES if x.type.storage == i64 else i32.maximum):
+            raise Refused(f"a sum of {count} elements of {x.type.storage}, which wraps")
+        return t.reduce(onnx.ReduceSum, t.integers(x, x.type.storage), axes, keep=keep)
     total: Value | None = None
     for i, limb in enumerate(split(t, t.integers(x), low, high)):
         part = t.cast(t.reduce(onnx.ReduceSum, limb, axes, keep=keep), i32)
