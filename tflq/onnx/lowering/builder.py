@@ -91,6 +91,9 @@ class OnnxBuilder(Emitter):
         return self.emit(elementwise.Clip, [x, self.like(low, x), self.like(high, x)])
 
     def where(self, condition: Value, x: Value, y: Value) -> Value:
+        """WHERE; of int32 the sum of y and, where the condition holds, x - y: OpenVINO chooses from float32."""
+        if x.type.storage == i32:
+            return self.add(y, self.mul(self.cast(condition, i32), self.sub(x, y)))
         return self.emit(elementwise.Where, [condition, x, y], x.type.storage)
 
     def mod(self, x: Value, y: Value, *, fmod: bool = False) -> Value:
