@@ -27,7 +27,8 @@ EXTRAS = {
     "tosa_reference_model",
 }
 ROOT = Path(__file__).resolve().parents[1]
-FILES = sorted(path.relative_to(ROOT).as_posix() for folder in ("schema", "rules") for path in ROOT.glob(f"{folder}/*"))
+DATA = [path for folder in ("schema", "rules") for path in (ROOT / folder).rglob("*.*")]
+FILES = sorted(path.relative_to(ROOT).as_posix() for path in DATA)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -32,3 +32,11 @@ def test_links_lead_somewhere() -> None:
 def test_refusals_are_refused() -> None:
     assert TEXT.count("\ntflq: examples/proposals/") == 5
     assert "Usage: " not in TEXT
+
+
+def test_the_tests_of_statements_exist() -> None:
+    named = [part for part in TEXT.split("`") if part.startswith("tests/") and "::" in part]
+    assert len(named) > 10
+    for name in named:
+        file, _, test = name.partition("::")
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), name

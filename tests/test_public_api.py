@@ -19,19 +19,22 @@ NAMES = {
     *(
         "Arena",
         "Bisection",
+        "Calibration",
         "Conversion",
         "Cost",
         "Difference",
         "Extension",
         "Inspection",
         "Module",
+        "Quantization",
+        "QuantizedRow",
         "Reason",
         "Reduction",
     ),
     *("Report", "Row", "RuleBuilder", "Run", "RunTime", "Verification"),
     *("FileError", "InvalidModelError", "NotApplicable", "OptionError", "TflqError", "UnsupportedError"),
-    *("VerificationError", "__version__", "bisect", "convert", "inspect", "read", "reduce", "run_sweep", "verify"),
-    "write",
+    *("VerificationError", "__version__", "bisect", "calibrate", "convert", "inspect", "quantize", "read", "reduce"),
+    *("run_sweep", "verify", "write"),
 }
 KEYWORDS = {
     "bisect": [
@@ -42,7 +45,14 @@ KEYWORDS = {
         *("format", "target", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "batch", "shapes"),
         *("signature", "cut", "cut_before_custom", "rules", "cache", "force"),
     ],
+    "calibrate": [
+        *("signature", "samples", "seed", "histogram", "ignore_nonfinite", "images", "workers", "resume", "force"),
+        "observer",
+    ],
     "inspect": ["target"],
+    "quantize": [
+        *("scheme", "statistics", "calibration", "images", "range", "io", "target", "keep_float", "force"),
+    ],
     "reduce": ["target", "mac", "fallback", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [
         *("targets", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules"),

@@ -7,6 +7,8 @@ tflq.verify(a, b)                            run two models, in the interpreter 
 tflq.inspect(source)                         what a model holds, and what a conversion would do with each operator
 tflq.reduce(source)                          the smallest part of a model whose conversion fails
 tflq.bisect(source)                          the pass of a conversion that first changed a result
+tflq.calibrate(source, data)                 the ranges of a model's values on samples
+tflq.quantize(source, destination)           a float network as one of quantized operators
 tflq.run_sweep(sources, folder)              convert and verify many models, each in a process of its own
 
 Threads may call convert, read, write and verify at the same time, each with a source and a destination of its own: the
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
     from tflq.bisection import Bisection, bisect
+    from tflq.calibration.calibrating import Calibration, calibrate
     from tflq.conversion import Conversion, convert
     from tflq.cost import Cost
     from tflq.errors import (
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
     from tflq.inspection import Inspection, inspect
     from tflq.ir.core import Module
     from tflq.legalize.rule import NotApplicable, RuleBuilder
+    from tflq.quantization.quantizing import quantize
+    from tflq.quantization.report import Quantization, QuantizedRow
     from tflq.reduction import Reduction, reduce
     from tflq.report import Report, Row
     from tflq.sweep.sweeping import run_sweep
@@ -52,6 +57,7 @@ __version__ = "2.0.0"
 _HOME = {
     "Arena": "tflq.analysis.arena",
     "Bisection": "tflq.bisection",
+    "Calibration": "tflq.calibration.calibrating",
     "Conversion": "tflq.conversion",
     "Cost": "tflq.cost",
     "Difference": "tflq.verification.difference",
@@ -62,6 +68,8 @@ _HOME = {
     "Module": "tflq.ir.core",
     "NotApplicable": "tflq.legalize.rule",
     "OptionError": "tflq.errors",
+    "Quantization": "tflq.quantization.report",
+    "QuantizedRow": "tflq.quantization.report",
     "Reason": "tflq.errors",
     "Reduction": "tflq.reduction",
     "Report": "tflq.report",
@@ -74,8 +82,10 @@ _HOME = {
     "Verification": "tflq.verification.outcome",
     "VerificationError": "tflq.errors",
     "bisect": "tflq.bisection",
+    "calibrate": "tflq.calibration.calibrating",
     "convert": "tflq.conversion",
     "inspect": "tflq.inspection",
+    "quantize": "tflq.quantization.quantizing",
     "read": "tflq.formats",
     "reduce": "tflq.reduction",
     "run_sweep": "tflq.sweep.sweeping",
@@ -86,6 +96,7 @@ _HOME = {
 __all__ = [
     "Arena",
     "Bisection",
+    "Calibration",
     "Conversion",
     "Cost",
     "Difference",
@@ -96,6 +107,8 @@ __all__ = [
     "Module",
     "NotApplicable",
     "OptionError",
+    "Quantization",
+    "QuantizedRow",
     "Reason",
     "Reduction",
     "Report",
@@ -109,8 +122,10 @@ __all__ = [
     "VerificationError",
     "__version__",
     "bisect",
+    "calibrate",
     "convert",
     "inspect",
+    "quantize",
     "read",
     "reduce",
     "run_sweep",

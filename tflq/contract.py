@@ -26,10 +26,12 @@ from tflq.logs import DEBUG, stage
 
 
 class PassResult(NamedTuple):
-    """The module after a pass, and whether the pass changed it."""
+    """The module after a pass, whether the pass changed it, and what it did, in a sentence for people; most passes say
+    nothing. Of a pipeline: a line for each pass that says something, with its name."""
 
     module: Module
     modified: bool
+    summary: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Pass(ABC):
 
 class Step(NamedTuple):
     """One pass of a run: the module after it, its form if known, the seconds of the pass and of the verifier after it,
-    and the number of ops before and after."""
+    the number of ops before and after, and what it says that it did."""
 
     item: Pass
     module: Module
@@ -64,6 +66,7 @@ class Step(NamedTuple):
     verifying: float
     before: int
     after: int
+    summary: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,9 +84,12 @@ class Pipeline:
         """Run all passes. VerificationError, naming the pass, if one leaves invalid IR behind. OptionError if the
         module is not in the form that a pass takes, or if a user's pass fails."""
         modified = False
+        lines: list[str] = []
         for step in self.steps(module):
             module, modified = step.module, modified or step.modified
-        return PassResult(module, modified)
+            if step.summary:
+                lines.append(f"{step.item.name}: {step.summary}")
+        return PassResult(module, modified, "\n".join(lines))
 
     def steps(self, module: Module) -> Iterator[Step]:
         """Run the passes one at a time, each when it is asked for."""
@@ -116,7 +122,8 @@ class Pipeline:
             if result.module is not module:
                 result.module.record.join(module.record)
             module, after = result.module, _size(result.module)
-            yield Step(item, module, form, result.modified, done - start, verified - done, before, after)
+            seconds = done - start, verified - done
+            yield Step(item, module, form, result.modified, *seconds, before, after, result.summary)
             before = after
 
 

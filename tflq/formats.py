@@ -7,7 +7,7 @@ import os
 from typing import IO, Literal, TypeAlias
 
 from tflq.backends import backend, named_by, names
-from tflq.dialects.forms import CORE, verify_form
+from tflq.dialects.forms import TRANSLATED, verify_form
 from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
 from tflq.files import file_errors, replace_file
 from tflq.flatbuffer import reader
@@ -17,7 +17,7 @@ from tflq.flatbuffer.tensors import without_fields
 from tflq.ir.core import Module, Value
 from tflq.ir.types import ScalarType, UniformQuantizedSubChannelType
 
-_NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in CORE))
+_NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in TRANSLATED))
 Held: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 Source: TypeAlias = Held | IO[bytes]
 
@@ -45,12 +45,25 @@ def read(source: Source) -> Module:
         print([op.name for op in module.ops()])
         ```
     """
+    return _checked(*_read(source))
+
+
+def read_network(source: Source) -> Module:
+    """As `read`; also a text of logical kernels (`quant.region`), which no conversion takes."""
     module, text = _read(source)
+    if text is not None and any(op.name == "quant.region" for op in module.ops()):
+        return module
+    return _checked(module, text)
+
+
+def _checked(module: Module, text: str | None) -> Module:
+    """The module that was read, if it came as text in the tfl or the tosa form. `text`: what messages call it."""
     if text is not None:
         module.source = module.source or text
         if any(op.name.startswith("tosa.") for op in module.ops()):
-            from tflq.tosa.files.text import to_tosa_form, with_attributes
+            from tflq.tosa.files.text import to_tosa_form, with_attributes, with_stored_rescales
 
+            with_stored_rescales(module)
             (to_tosa_form if is_tosa(module) else with_attributes)(module)
         check_form(module, "tosa" if is_tosa(module) else "tfl", text)
     return module

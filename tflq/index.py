@@ -89,6 +89,12 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
     "ext": {
         "ext": ("truncate rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot table_16bit table_2d"),
     },
+    "fxpmath": {
+        "fxpmath": (
+            "real_add_ew real_sub_ew real_mul_ew real_div_ew real_unary real_matmul real_matmul_bias "
+            "rounding_divide_by_pot saturating_add saturating_rounding_doubling_high_mul matmul"
+        ),
+    },
     "onnx": {
         "convolution": "conv conv_transpose mat_mul average_pool max_pool",
         "elementwise": (
@@ -144,6 +150,9 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
     "func": {
         "func": "call call_indirect constant",
     },
+    "tf": {
+        "tf": "FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel",
+    },
 }
 """The ops of each dialect, by the module that declares them."""
 
@@ -193,6 +202,12 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.logical_xor tosa.maximum tosa.minimum tosa.mul tosa.negate tosa.pow tosa.reciprocal "
             "tosa.rescale tosa.rsqrt tosa.select tosa.sigmoid tosa.sin tosa.sub tosa.tanh"
         ),
+        "fxpmath": (
+            "fxpmath.matmul fxpmath.real_add_ew fxpmath.real_div_ew fxpmath.real_matmul "
+            "fxpmath.real_matmul_bias fxpmath.real_mul_ew fxpmath.real_sub_ew fxpmath.real_unary "
+            "fxpmath.rounding_divide_by_pot fxpmath.saturating_add "
+            "fxpmath.saturating_rounding_doubling_high_mul"
+        ),
         "movement": (
             "tfl.batch_to_space_nd tfl.broadcast_args tfl.broadcast_to tfl.concatenation "
             "tfl.depth_to_space tfl.expand_dims tfl.fill tfl.gather tfl.gather_nd tfl.mirror_pad "
@@ -202,6 +217,10 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.cond_if tosa.gather tosa.identity tosa.pad tosa.reshape tosa.reverse tosa.scatter "
             "tosa.slice tosa.table tosa.tile tosa.transpose tosa.variable tosa.variable_read "
             "tosa.variable_write tosa.while_loop"
+        ),
+        "regions": (
+            "quant.const_fake_quant quant.const_fake_quant_per_axis tf.FakeQuantWithMinMaxArgs "
+            "tf.FakeQuantWithMinMaxVars tf.FakeQuantWithMinMaxVarsPerChannel"
         ),
         "stablehlo_elementwise": (
             "stablehlo.abs stablehlo.add stablehlo.and stablehlo.broadcast_in_dim stablehlo.ceil "
@@ -298,6 +317,12 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         "sums": (
             "tfl.conv_2d tfl.conv_3d tfl.conv_3d_transpose tfl.depthwise_conv_2d tfl.fully_connected "
             "tfl.l2_normalization tfl.l2_pool_2d tfl.local_response_normalization tfl.transpose_conv"
+        ),
+        "core_fixed_point": (
+            "fxpmath.matmul fxpmath.real_add_ew fxpmath.real_div_ew fxpmath.real_matmul "
+            "fxpmath.real_matmul_bias fxpmath.real_mul_ew fxpmath.real_sub_ew fxpmath.real_unary "
+            "fxpmath.rounding_divide_by_pot fxpmath.saturating_add "
+            "fxpmath.saturating_rounding_doubling_high_mul"
         ),
         "core_numbers": (
             "arith.addf arith.addi arith.andi arith.bitcast arith.ceildivsi arith.ceildivui arith.cmpf "
@@ -399,15 +424,17 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.resize tosa.transpose_conv2d"
         ),
         "elementwise": (
-            "* ext.table_2d onnx.add onnx.and onnx.bit_shift onnx.bitwise_and onnx.bitwise_or "
-            "onnx.bitwise_xor onnx.div onnx.equal onnx.greater onnx.greater_or_equal onnx.less "
-            "onnx.less_or_equal onnx.max onnx.min onnx.mod onnx.mul onnx.or onnx.pow onnx.sub "
-            "onnx.where onnx.xor tfl.add tfl.atan2 tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div "
-            "tfl.floor_mod tfl.greater tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and "
-            "tfl.logical_or tfl.maximum tfl.minimum tfl.mul tfl.not_equal tfl.pow tfl.right_shift "
-            "tfl.select_v2 tfl.squared_difference tfl.sub tosa.add tosa.arithmetic_right_shift "
-            "tosa.bitwise_and tosa.bitwise_or tosa.bitwise_xor tosa.clamp tosa.equal tosa.greater "
-            "tosa.greater_equal tosa.intdiv tosa.logical_and tosa.logical_left_shift tosa.logical_or "
+            "* ext.table_2d fxpmath.real_add_ew fxpmath.real_div_ew fxpmath.real_mul_ew "
+            "fxpmath.real_sub_ew fxpmath.saturating_add fxpmath.saturating_rounding_doubling_high_mul "
+            "onnx.add onnx.and onnx.bit_shift onnx.bitwise_and onnx.bitwise_or onnx.bitwise_xor "
+            "onnx.div onnx.equal onnx.greater onnx.greater_or_equal onnx.less onnx.less_or_equal "
+            "onnx.max onnx.min onnx.mod onnx.mul onnx.or onnx.pow onnx.sub onnx.where onnx.xor tfl.add "
+            "tfl.atan2 tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div tfl.floor_mod tfl.greater "
+            "tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and tfl.logical_or tfl.maximum "
+            "tfl.minimum tfl.mul tfl.not_equal tfl.pow tfl.right_shift tfl.select_v2 "
+            "tfl.squared_difference tfl.sub tosa.add tosa.arithmetic_right_shift tosa.bitwise_and "
+            "tosa.bitwise_or tosa.bitwise_xor tosa.clamp tosa.equal tosa.greater tosa.greater_equal "
+            "tosa.intdiv tosa.logical_and tosa.logical_left_shift tosa.logical_or "
             "tosa.logical_right_shift tosa.logical_xor tosa.maximum tosa.minimum tosa.mul tosa.negate "
             "tosa.pow tosa.rescale tosa.select tosa.sub"
         ),
@@ -430,7 +457,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.logical_right_shift tosa.logical_xor tosa.maximum tosa.minimum tosa.mul tosa.negate "
             "tosa.select tosa.sub"
         ),
-        "casts": "ext.truncate quant.dcast quant.qcast tfl.cast tfl.dequantize tosa.cast",
+        "casts": "ext.truncate quant.dcast quant.qcast tfl.bitcast tfl.cast tfl.dequantize tosa.cast",
         "context": "quant.scast tosa.identity",
         "convolution": (
             "tfl.conv_2d tfl.conv_3d tfl.depthwise_conv_2d tfl.transpose_conv tosa.conv2d tosa.conv3d "
@@ -473,7 +500,8 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.l2_normalization tfl.leaky_relu tfl.local_response_normalization tfl.log "
             "tfl.log_softmax tfl.logistic tfl.neg tfl.prelu tfl.relu tfl.relu6 tfl.relu_0_to_1 "
             "tfl.relu_n1_to_1 tfl.round tfl.rsqrt tfl.sign tfl.sin tfl.softmax tfl.sqrt tfl.square "
-            "tfl.tanh tfl.zeros_like tosa.clamp"
+            "tfl.tanh tfl.zeros_like tosa.ceil tosa.clamp tosa.cos tosa.erf tosa.exp tosa.floor "
+            "tosa.log tosa.pow tosa.reciprocal tosa.rsqrt tosa.sigmoid tosa.sin tosa.tanh"
         ),
     },
 }
@@ -485,12 +513,19 @@ PASSES: Final[dict[str, str]] = {
     "onnx.lowering.engine": "lower-to-onnx",
     "passes.canonicalize": "canonicalize cse dce fold",
     "passes.lower_quant_tosa": "lower-quant-ops",
+    "passes.lower_real_math": "lower-real-math",
     "passes.lower_rounding": "lower-rounding",
     "passes.quant_types": "normalize-quant-types strip-func-quant-types",
+    "passes.raise_real_math": "raise-real-math",
+    "passes.regions.apply_statistics": "quant-apply-stats",
     "passes.regions.fusion": "kernel-fusion",
+    "passes.regions.instrument": "quant-instrument",
     "passes.regions.materialize": "inline-regions quant-materialize",
     "passes.regions.propagate": "quant-propagate",
+    "passes.regions.quantize": "quantize tfl-quantize-pipeline",
     "passes.row_updates": "row-updates spectra",
+    "passes.simulated": "convert-simulated-quantization legalize-tf prepare-tfl",
+    "passes.solver.modes": "quant-simplify quant-transform",
     "passes.source": "cut cut-before-custom extract-signature record-names state-runtime",
     "passes.stablehlo_conversions": ("default-conversions fuse-conversions hybrid-dequantize-then-op"),
     "passes.tabulate": "tabulate",

@@ -13,7 +13,7 @@ from tflq.analysis.arena import Arena, arenas
 from tflq.backends import of_target
 from tflq.conversion import convert
 from tflq.errors import plain_numbers
-from tflq.formats import Source, held, is_tosa, read, size_of
+from tflq.formats import Source, held, is_tosa, read_network, size_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
 from tflq.options import asked
@@ -21,6 +21,7 @@ from tflq.report import short_type
 
 if TYPE_CHECKING:
     from tflq.explorer import Explored
+    from tflq.passes.regions.state import QuantizationState
     from tflq.report import Report
 
 
@@ -35,7 +36,7 @@ class Inspection:
     def __init__(self, source: Source, target: str | os.PathLike[str] | None = None) -> None:
         self._source = held(source)
         self.target = target
-        self.module: Module = read(self._source)
+        self.module: Module = read_network(self._source)
 
     def __repr__(self) -> str:
         return f"<Inspection of {self.module.source or 'a model'}>"
@@ -49,6 +50,17 @@ class Inspection:
     def summary(self) -> Summary:
         """Inputs, outputs, operators by type, signatures, and memory for activations (`functions[0].arena`)."""
         return Summary.of(self.module)
+
+    @cached_property
+    def quantization(self) -> QuantizationState | None:
+        """Whether the network is quantized, and which operators are not (`full`, `unquantized`). None for TOSA, whose
+        integers have no parameters.
+        """
+        if is_tosa(self.module):
+            return None
+        from tflq.passes.regions.state import quantization_state
+
+        return quantization_state(read_network(self._source))
 
     @cached_property
     def report(self) -> Report:
@@ -76,8 +88,10 @@ class Inspection:
         return explore(self._source, self.target)
 
     def to_json(self) -> dict[str, Any]:
-        """The summary in a versioned JSON form."""
-        return self.summary.to_json()
+        """The summary and `quantization` in a versioned JSON form."""
+        found = self.quantization
+        state = None if found is None else {"full": found.full, **asdict(found)}
+        return {**self.summary.to_json(), "quantization": state}
 
 
 def inspect(source: Source, *, target: str | os.PathLike[str] | None = None) -> Inspection:

@@ -28,6 +28,7 @@ from tflq.passes.regions.merged_rescales import merge_rescales
 from tflq.pipelines import to_integer_form, to_tosa
 from tflq.select import cost
 from tflq.targets.load import load_target as load_kernels
+from tflq.tosa.files.text import with_stored_rescales
 from tflq.tosa.lowering import engine as tosa_cost
 from tflq.tosa.operands import Target
 from tflq.tosa.operands import load_target as load_tosa
@@ -174,6 +175,7 @@ class TflToTosa(Pass):
     semantics: Literal["real", "interpreter"] = "real"
 
     def run(self, module: Module) -> PassResult:
+        with_stored_rescales(module)
         try:
             verify_form(module, "tfl")
         except VerificationError as error:
@@ -181,6 +183,7 @@ class TflToTosa(Pass):
         options = Options(Tosa(), target=Target(), fallback=self.fallback, semantics=self.semantics)
         passes = [*to_integer_form(options, "tfl"), *to_tosa(options)]
         lowered = Pipeline(passes, "tfl").run(module).module
+        lowered.metadata = module.metadata  # which no TOSA file holds, but text does
         for function in lowered.functions:
             if self.target_compilation_backend:
                 for value in (*function.values(), *function.tensors):

@@ -16,7 +16,7 @@ import sys
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -121,7 +121,7 @@ def limited(seconds: float, kill: Callable[[], None]) -> Iterator[threading.Even
 # A pool
 
 
-def in_processes(work: Callable[[Job], Answer], jobs: Sequence[Job], count: int) -> Iterator[tuple[int, Answer | Died]]:
+def in_processes(work: Callable[[Job], Answer], jobs: Iterable[Job], count: int) -> Iterator[tuple[int, Answer | Died]]:
     """Has `count` processes do jobs; yields the number and the answer of each when it is done. work: a function of a
     module. If a process dies, only its job is lost."""
     workers: dict[Connection, _Worker[Job, Answer]] = {}
@@ -134,7 +134,7 @@ def in_processes(work: Callable[[Job], Answer], jobs: Sequence[Job], count: int)
             worker.give(*following)
 
     try:
-        for _ in range(min(count, len(jobs))):
+        for _ in range(count):
             start()
         while workers:
             for pipe in wait(list(workers)):

@@ -10,8 +10,12 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
+from support.float_nets import net, samples
 
+import tflq
+from tflq.analysis.statistics import PointStatistics, Statistics, write_statistics
 from tflq.cli import main
 from tflq.cli.main import EXAMPLES, GROUPS
 from tflq.files import resource
@@ -19,6 +23,7 @@ from tflq.files import resource
 ROOT = Path(__file__).resolve().parents[2]
 LINES = [(command, line) for command, examples in EXAMPLES.items() for _, line in examples]
 
+GIVEN = ("models", "model.tflite", "npu.toml", "float.tflite", "samples.npz", "first.json", "second.json")
 BEFORE = {
     "tflq opt model.mlir -p lower-quant-ops,canonicalize": ["tflq opt model.tflite > model.mlir"],
     "tflq sweep models -o after --resume": ["tflq sweep models -o after"],
@@ -69,6 +74,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / "models" / f"{name}.tflite", place / "models")
     shutil.copy(ROOT / "models" / "cnn_int8.tflite", place / "model.tflite")
     shutil.copy(resource("rules/npu_example.toml"), place / "npu.toml")
+    (place / "float.tflite").write_bytes(tflq.write(net()))
+    np.savez(place / "samples.npz", given=samples(4))
+    points = {"x": PointStatistics(1, 0.0, 1.0)}
+    for name in ("first", "second"):
+        write_statistics(place / f"{name}.json", Statistics(points))
     (place / "bin").mkdir()
     program = place / "bin" / "tflq"
     program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m tflq "$@"\n')
@@ -79,12 +89,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("command", "line"), LINES, ids=[line.removeprefix("tflq ") for _, line in LINES])
 def test_examples_run(command: str, line: str, folder: Path, tmp_path: Path) -> None:
-    if command in GROUPS["Check"]:
+    if command in (*GROUPS["Check"], *GROUPS["Quantize"]):
         pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
-    for name in ("models", "model.tflite", "npu.toml"):
+    for name in GIVEN + (("integer.tflite",) if command == "verify" else ()):
         (tmp_path / name).symlink_to(folder / name)
-    if command == "verify":
-        (tmp_path / "integer.tflite").symlink_to(folder / "integer.tflite")
     environment = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     shell = ["bash", "-o", "pipefail", "-c", " && ".join([*BEFORE.get(line, ()), line])]
     done = subprocess.run(shell, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -201,6 +201,50 @@ def test_inspect_json(cli: Cli, models: Path) -> None:
     }
 
 
+PARTLY = """
+func.func @main(%x: tensor<1x4xf32> {tflq.name = "x"}) -> tensor<1x4xf32> {
+  %q = "quant.qcast"(%x) : (tensor<1x4xf32>) -> tensor<1x4x!quant.uniform<i8:f32, 0.5>>
+  %a = "tfl.relu"(%q) : (tensor<1x4x!quant.uniform<i8:f32, 0.5>>) -> tensor<1x4x!quant.uniform<i8:f32, 0.5>>
+  %d = "quant.dcast"(%a) : (tensor<1x4x!quant.uniform<i8:f32, 0.5>>) -> tensor<1x4xf32>
+  %b = "tfl.tanh"(%d) {tflq.tensors = [{name = "out"}]} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %b : tensor<1x4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_inspect_says_what_is_not_quantized(cli: Cli, tmp_path: Path, fused: bool) -> None:
+    path = tmp_path / "partly.mlir"
+    path.write_text(PARTLY)
+    if fused:
+        assert cli("opt", path, "-p", "kernel-fusion", "-o", tmp_path / "fused.mlir")[0] == 0
+        path = tmp_path / "fused.mlir"
+    code, out, _ = cli("inspect", path)
+    assert code == 0
+    assert "quantized   partly, 1 of 2 operators" in out
+    assert "TANH      output 0 (out)" in out.splitlines()[-1]
+    found = json.loads(cli("inspect", path, "--json")[1])["quantization"]
+    assert (found["operators"], found["quantized"], found["full"]) == (2, 1, False)
+    (missing,) = found["unquantized"]
+    assert (missing["subgraph"], missing["opcode"], missing["port"], missing["tensor"]) == (
+        0,
+        "TANH",
+        "output 0",
+        "out",
+    )
+
+
+def test_inspect_of_networks_that_are_all_quantized_or_not_at_all(cli: Cli, models: Path, tmp_path: Path) -> None:
+    assert "quantized   fully, 9 operator(s)" in cli("inspect", models / "cnn_int8.tflite")[1]
+    path = tmp_path / "float.mlir"
+    path.write_text(PARTLY.replace("%d)", "%x)"))
+    assert cli("opt", path, "-p", "dce", "-o", tmp_path / "no.mlir")[0] == 0
+    assert "quantized   no, 0 of 1 operators" in cli("inspect", tmp_path / "no.mlir")[1]
+    made = tmp_path / "made.tosa"
+    assert cli("convert", models / "pad.tflite", made)[0] == 0
+    assert json.loads(cli("inspect", made, "--json")[1])["quantization"] is None
+
+
 def test_inspect_why(cli: Cli, model: Path) -> None:
     code, out, _ = cli("inspect", model, "--why")
     assert code == 0

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
+from support.float_nets import net, samples
 
 import tflq
 from tflq import files
@@ -38,7 +40,8 @@ class Case:
 
     option: the command, and its parameter. line: with {input}, which becomes the output, too; {model}, another input;
     and {d}, the folder for all. file: what the option has written, in {d}. kind: of the input: "model", "text",
-    "arrays", "baseline", or "swept": the folder of a sweep, whose results are the file.
+    "float" (a network, and samples for it), "statistics", "arrays", "baseline", or "swept": the folder of a sweep,
+    whose results are the file.
     prints: whether the command says something beside.
     """
 
@@ -57,6 +60,9 @@ CASES = (
     Case("verify page", "verify {input} {model} --layers --html {d}/page.html", "page.html"),
     Case("reduce destination", "reduce {input} --target tosa --fallback error -o {d}/part.tflite", "part.tflite"),
     Case("reduce destination", "reduce {model} --inputs {input} -o {d}/part.tflite", "part.npz", "arrays"),
+    Case("calibrate run destination", "calibrate {input} {input}.npz -o {d}/s.json", "s.json", "float"),
+    Case("calibrate merge destination", "calibrate merge {input} -o {d}/s.json", "s.json", "statistics"),
+    Case("quantize destination", "quantize {input} {d}/out.tflite --scheme weight-only", "out.tflite"),
     Case("opt destination", "opt {input} -o {d}/out.mlir", "out.mlir", prints=False),
     Case("sweep run folder", "sweep {model} -o {d}/out --baseline {input}", "out/baseline.json", "baseline"),
     Case("sweep merge into", "sweep merge {input} -o {d}/out", "out/results.jsonl", "swept"),
@@ -115,6 +121,11 @@ def make_input(kind: str, path: Path, models: Path) -> Path:
         shutil.copy(source, path)
     elif kind == "text":
         path.write_bytes(tflq.convert(source, format="mlir").data)
+    elif kind == "float":
+        path.write_bytes(tflq.write(net()))
+        np.savez(f"{path}.npz", given=samples(2))
+    elif kind == "statistics":
+        path.write_text('{"format": "tflq.statistics", "version": 1, "points": {}}')
     elif kind == "arrays":
         path.write_bytes(b"arrays")
     elif kind == "baseline":

@@ -44,14 +44,15 @@ def test_declared_ops_are_those_with_a_lowering() -> None:
     assert of_integer_form(lowering.names()) == INTEGER_FORM - {"tosa.variable"}
 
 
-def test_the_casts_of_quant_are_evaluated() -> None:
+def test_casts_and_fake_quantization_of_quant_are_evaluated() -> None:
     quant = dialect("quant")
     assert quant is not None
-    assert {f"quant.{n}" for n in quant.families["casts"]} == {n for n in evaluator.names() if n.startswith("quant.")}
+    computed = {*quant.families["casts"], "const_fake_quant", "const_fake_quant_per_axis"}
+    assert {f"quant.{n}" for n in computed} == {n for n in evaluator.names() if n.startswith("quant.")}
 
 
-@pytest.mark.parametrize("name", ["arith", "math", "tensor", "linalg", "shape", "func"])
-def test_every_op_of_the_core_dialects_is_evaluated(name: str) -> None:
+@pytest.mark.parametrize("name", ["arith", "math", "tensor", "linalg", "shape", "func", "tf"])
+def test_every_op_of_the_core_dialects_and_of_tf_is_evaluated(name: str) -> None:
     """But for what ends a body or stands for a place in one, which are evaluated with it."""
     within = {"tensor.yield", "linalg.yield", "linalg.index"}
     assert op_names(name) - within <= set(evaluator.names()) | running.names()
@@ -61,7 +62,7 @@ def test_evaluators_of_tfl_are_of_declared_operators() -> None:
     assert {n for n in evaluator.names() if n.startswith("tfl.")} <= op_names("tfl")
 
 
-DIALECTS = ("tfl", "quant", "tosa", "ext", "arith", "math", "tensor", "linalg", "shape", "func")
+DIALECTS = ("tfl", "quant", "tosa", "ext", "arith", "math", "tensor", "linalg", "shape", "func", "tf")
 
 
 def classes(name: str) -> list[type[Operator]]:

@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as arrays
 
 from tflq.errors import ParseError
 from tflq.ir.core import Buffer, Function, Location, Metadata, Module, Op, Signature, Value, constant
+from tflq.ir.parse_types import TypeParser
 from tflq.ir.parser import parse_module
 from tflq.ir.print_types import type_text
 from tflq.ir.printer import print_module
@@ -110,10 +111,20 @@ def test_scales_have_the_precision_of_what_they_express() -> None:
     assert UniformQuantizedPerAxisType.of(i8, 0, [0.1, 0.2], expressed=bf16).scales.dtype == np.float32
 
 
-@pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (1.0, -1.0), (0.1, 0.1 + 1e-12)])
+@pytest.mark.parametrize(("low", "high"), [(1.0, -1.0), (-0.1, -0.2), (float("nan"), 1.0)])
 def test_a_calibrated_range_is_not_empty(low: float, high: float) -> None:
     with pytest.raises(ValueError, match=r"calibrated range <.*> is empty"):
         CalibratedQuantizedType.of(f32, low, high)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "made"),
+    [(0.0, 0.0, (-5e-7, 5e-7)), (1.0, 1.0, (0.0, 1.0)), (-2.0, -2.0, (-2.0, 0.0)), (0.0, 1e-45, (0.0, 1e-45))],
+)
+def test_a_range_of_one_number_is_widened(low: float, high: float, made: tuple[float, float]) -> None:
+    assert CalibratedQuantizedType.of(f32, low, high) == CalibratedQuantizedType.of(f32, *made)
+    text = f"!quant.calibrated<f32<{low}:{high:.50f}>>"
+    assert TypeParser(text, "").type() == CalibratedQuantizedType.of(f32, *made)
 
 
 @given(

@@ -53,7 +53,9 @@ def test_names() -> None:
     with pytest.raises(OptionError, match=r"'tosa' is for TOSA files"):
         load_target("tosa")
     with pytest.raises(
-        OptionError, match=r"'kernel' is not known; did you mean 'kernels'\? known are integer, kernels, and files"
+        OptionError,
+        match=r"'kernel' is not known; did you mean 'kernels'\? known are integer, kernels, int8, "
+        "int16x8, uint8, and files",
     ):
         load_target("kernel")
     with pytest.raises(FileError, match="No such file"):

@@ -13,8 +13,12 @@ from tflq.cli.output import MODEL, Cell, name_of, source
 from tflq.cli.report import COLOURS, arena, print_verdict, types, warnings
 
 if TYPE_CHECKING:
-    from tflq.inspection import FunctionSummary, Summary, TensorSummary
+    from tflq.inspection import FunctionSummary, Inspection, TensorSummary
+    from tflq.passes.regions.state import QuantizationState
     from tflq.report import Report
+
+_MOST = 20
+"""Operators without parameters that are printed."""
 
 
 @click.command()
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     help="Print a file that Model Explorer opens: the graphs before conversion, in the integer form, and after.",
 )
 def command(model: str, target: str | None, *, ir: bool, why: bool, as_json: bool, form: str | None) -> None:
-    """Show what a model holds. `-` is standard input."""
+    """Show what a model holds, whether it is quantized, and what of it is not. `-` is standard input."""
     if form and (ir or why or as_json):
         raise click.UsageError("--format is a form of its own: give it without --ir, --why and --json.")
     if ir and (why or as_json):
@@ -50,7 +54,7 @@ def command(model: str, target: str | None, *, ir: bool, why: bool, as_json: boo
     elif ir:
         click.echo(inspection.text)
     else:
-        output.print_json(inspection.to_json()) if as_json else print_summary(inspection.summary, inspection.bytes)
+        output.print_json(inspection.to_json()) if as_json else print_summary(inspection)
 
 
 def print_why(report: Report) -> None:
@@ -71,9 +75,12 @@ def print_why(report: Report) -> None:
     output.warnings(warnings(report))
 
 
-def print_summary(summary: Summary, size: int) -> None:
+def print_summary(inspection: Inspection) -> None:
+    summary, state = inspection.summary, inspection.quantization
     output.heading(summary.source)
-    output.field("size", f"{output.size(size)}, constants {output.size(summary.constants)}")
+    output.field("size", f"{output.size(inspection.bytes)}, constants {output.size(summary.constants)}")
+    if state is not None:
+        output.field("quantized", _extent(state))
     if summary.description:
         output.field("description", summary.description)
     for signature in summary.signatures:
@@ -85,7 +92,35 @@ def print_summary(summary: Summary, size: int) -> None:
         output.line()
         output.heading(f"subgraph {index}" + (f": {function.name}" if function.name else ""))
         _print_function(function)
+    if state is not None and state.quantized and not state.full:
+        _print_unquantized(state)
     output.warnings(summary.warnings)
+
+
+def _extent(state: QuantizationState) -> str:
+    """How far a network is quantized, in words."""
+    if not state.operators:
+        return "no operator computes real numbers"
+    if state.full:
+        return f"fully, {state.operators} operator(s)"
+    what = "partly" if state.quantized else "no"
+    return f"{what}, {state.quantized} of {state.operators} operators"
+
+
+def _print_unquantized(state: QuantizationState) -> None:
+    """The operators that lack parameters, with what has none."""
+    lacking: dict[tuple[int, int, str], list[str]] = {}
+    for each in state.unquantized:
+        shown = f"{each.port} ({each.tensor})" if each.tensor else each.port
+        lacking.setdefault((each.subgraph, each.operator, each.opcode), []).append(shown)
+    rows: list[list[Cell]] = [
+        [str(subgraph), str(operator), opcode, ", ".join(ports)]
+        for (subgraph, operator, opcode), ports in list(lacking.items())[:_MOST]
+    ]
+    output.line()
+    output.table(["subgraph", "#", "operator", "not quantized"], rows, right=(0, 1))
+    if len(lacking) > _MOST:
+        output.line(f"and {len(lacking) - _MOST} more operators: --json has all")
 
 
 def _print_function(function: FunctionSummary) -> None:

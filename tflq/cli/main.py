@@ -40,6 +40,10 @@ from tflq.light import dataclass
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Convert": {"convert": "Lower a model, or many, and write the result."},
+    "Quantize": {
+        "quantize": "Make a float network one of quantized operators.",
+        "calibrate": "Run a model on samples, and keep the ranges of its values.",
+    },
     "Look": {
         "inspect": "Show what a model holds, and what a conversion would do.",
         "ops": "Show what becomes of each operator, on each signature.",
@@ -64,8 +68,20 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("what each pass does, and takes", "tflq convert model.tflite out.tflite --dump-ir passes --timings"),
         ("many models, in four processes", "tflq convert models/*.tflite -o converted --workers 4"),
     ),
+    "quantize": (
+        ("8 bits, calibrated with samples", "tflq quantize float.tflite int8.tflite --calibration samples.npz"),
+        ("only the weights", "tflq quantize float.tflite small.tflite --scheme weight-only"),
+    ),
+    "calibrate": (
+        ("the ranges of all tensors", "tflq calibrate float.tflite samples.npz -o statistics.json"),
+        (
+            "in two processes, without histograms",
+            "tflq calibrate float.tflite samples.npz -o s.json --workers 2 --no-histogram",
+        ),
+        ("several runs as one", "tflq calibrate merge first.json second.json -o statistics.json"),
+    ),
     "inspect": (
-        ("inputs, outputs, operators", "tflq inspect model.tflite"),
+        ("inputs, outputs, operators, and how far it is quantized", "tflq inspect model.tflite"),
         ("what a conversion does with each operator, and why", "tflq inspect model.tflite --why"),
         ("the same for a target, for programs", "tflq inspect model.tflite --why --target kernels --json"),
         ("as text, large constants left out", "tflq inspect model.tflite --ir | head -40"),
@@ -95,7 +111,8 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("a conversion up to the integer form", "tflq opt model.tflite -p settle-shapes,legalize,canonicalize,dce"),
     ),
 }
-"""Per command: what for, and the line. They run in a folder with model.tflite, integer.tflite, models/ and npu.toml."""
+"""Per command: what for, and the line. They run in a folder with model.tflite, integer.tflite, models/, npu.toml,
+float.tflite, samples.npz and two files of statistics."""
 
 COMPLETION: Final = {
     "bash, in ~/.bashrc": 'eval "$(_TFLQ_COMPLETE=bash_source tflq)"',
@@ -139,6 +156,25 @@ class SectionedCommand(click.Command):
         for head, options in sections:
             with formatter.section(head):
                 formatter.write_dl([record for o in options if (record := o.get_help_record(ctx)) is not None])
+
+
+class GroupOfRun(click.Group):
+    """A group one of whose commands is `run`, which any other first word is for: `tflq sweep SOURCE`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in self.commands:
+            return super().resolve_command(ctx, args)
+        return "run", self.commands["run"], args
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            if (meant := nearest(args[0], self.commands)) and not os.path.exists(args[0]):
+                what = f"'{args[0]}' is neither a command of {ctx.info_name} nor a file or folder"
+                raise OptionError(Reason(what, value=args[0], remedy=meant))
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
 
 
 def _help_all(context: click.Context, _: click.Parameter, value: bool) -> None:

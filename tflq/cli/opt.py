@@ -76,7 +76,10 @@ def command(file: str, pipeline: str | None, rules: tuple[Path, ...], destinatio
     module = read_any_form(source(file))
     if passes is not None:
         with output.progress(f"running passes on {name_of(file)}"):
-            module = passes.run(module).module
+            result = passes.run(module)
+        module = result.module
+        for line in result.summary.splitlines() if not output.quiet() else ():
+            output.line(line, err=True)
     if destination is None:
         sys.stdout.write(print_module(module))
     else:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import click
 
 from tflq.cli import output
-from tflq.cli.main import DIFFERS, SectionedCommand
+from tflq.cli.main import DIFFERS, GroupOfRun, SectionedCommand
 from tflq.cli.options import (
     FORMS,
     OF_ONE_MODEL,
@@ -26,7 +26,6 @@ from tflq.cli.options import (
     timeout_option,
     tolerance_options,
 )
-from tflq.errors import OptionError, Reason, nearest
 
 if TYPE_CHECKING:
     from tflq.sweep.baseline import Change
@@ -43,26 +42,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 SWEPT = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-class SweepGroup(click.Group):
-    """The commands of sweeps; any other first word is a source for `run`."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] in self.commands:
-            return super().resolve_command(ctx, args)
-        return "run", self.commands["run"], args
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            if (meant := nearest(args[0], self.commands)) and not Path(args[0]).exists():
-                what = f"'{args[0]}' is neither a command of sweep nor a file or folder"
-                raise OptionError(Reason(what, value=args[0], remedy=meant))
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=SweepGroup)
+@click.group(cls=GroupOfRun)
 def command() -> None:
     """Convert and verify many models, and see what changed: `tflq sweep SOURCE... -o DIR`.
 

@@ -1,7 +1,7 @@
 """The forms of the pipeline: which ops and types are legal in each; and the check of an op against its declaration.
 
     tfl        operators of TFLite with the operands and results that they declare; any types. Text can also have ops
-               of `stablehlo`, `quant`, `tosa`, `ext` and of MLIR's core dialects
+               of `stablehlo`, `quant`, `tosa`, `ext`, `fxpmath` and of MLIR's core dialects
     integer    ops of `tosa`, `ext` and `quant` as declared: operands, element types, attributes; operators of TFLite
                on plain tensors. A quantized tensor is touched by `quant` ops, kept operators and the function's
                boundary only
@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any, Final, Literal
 
 from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types
-from tflq.dialects.traits.operands import Kept, Recurrent
+from tflq.dialects.traits.operands import Annotates, Kept, Recurrent
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.registry import family, op_class
 from tflq.ir.types import BareType, ElementType, ScalarType
@@ -30,7 +30,7 @@ from tflq.ir.verifier import Check, fail
 # Whether an op is as its class declares it.
 
 
-_CLOSED: Final = frozenset({"tosa", "ext", "quant", "onnx"})
+_CLOSED: Final = frozenset({"tosa", "ext", "quant", "fxpmath", "onnx"})
 """Dialects whose ops have no other attributes than the declared ones. Text may add some to others."""
 
 _COMPILED: Final[dict[type[Operator], Declared]] = {}
@@ -184,13 +184,15 @@ Form = Literal["tfl", "integer", "kernels", "tosa", "onnx"]
 
 CORE: Final = ("arith", "math", "tensor", "linalg", "shape", "func")
 """MLIR's core dialects."""
+TRANSLATED: Final = (*CORE, "fxpmath")
+"""Dialects of text that a conversion translates first."""
 
 UNQUANTIZED: Final = "no quantized tensor"
 OF_TARGET: Final = "a kernel of the target"
 """How the reasons of all other kept operators begin."""
 
 _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
-    "tfl": ("tfl", "stablehlo", "quant", "tosa", "ext", *CORE),
+    "tfl": ("tfl", "stablehlo", "quant", "tosa", "ext", *TRANSLATED),
     "integer": ("tfl", "quant", "tosa", "ext"),
     "kernels": ("tfl",),
     "tosa": ("tosa",),
@@ -234,9 +236,9 @@ def _check(name: str, form: Form) -> Check:
     declared = op_class(name)
     if declared is None:
         return _never(f"the dialect '{dialect}' does not declare this op")
-    if dialect == "quant" and family(name) != "casts":
-        return _never("it is not a cast, and nothing computes it; run the pass that takes it away")
-    if dialect == "stablehlo" or dialect in CORE or (form == "tfl" and dialect == "quant"):
+    if dialect == "quant" and family(name) != "casts" and not (form == "tfl" and declared.has(Annotates)):
+        return _never("it is neither a cast nor statistics, and nothing computes it; run the pass that takes it away")
+    if dialect == "stablehlo" or dialect in TRANSLATED or (form == "tfl" and dialect == "quant"):
         return _constrained  # its constraints hold in every form
     if dialect == "tfl" and form == "integer" and not declared.has(Kept):
         return _plain_operator(declared)

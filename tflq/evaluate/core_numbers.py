@@ -13,13 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects import arith, math
-from tflq.evaluate.registry import evaluator, held_dtype, of_arrays
+from tflq.evaluate.registry import evaluator, floats, held_dtype, held_floats, of_arrays
 from tflq.ir.core import Op
-from tflq.ir.types import ScalarType, TensorType, bf16, f32, f64
+from tflq.ir.types import TensorType, f32, f64
 from tflq.numerics import signless
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.fixed_point import half_away, saturated
-from tflq.numerics.signless import bfloat16_bits, bfloat16_values, unsigned, wrapped
+from tflq.numerics.signless import unsigned, wrapped
 from tflq.numerics.unary import erf, erfc
 
 
@@ -42,28 +42,6 @@ def held_integers(type: TensorType, numbers: np.ndarray) -> np.ndarray:
     """The array of a type for int64 or uint64, modulo its width."""
     inside = wrapped(numbers, width(type))
     return inside != 0 if type.storage.kind == "bool" else inside.astype(type.storage.dtype)
-
-
-def floats(type: TensorType, array: np.ndarray) -> np.ndarray:
-    """The numbers of an array of a type. NotImplementedError for floats of 8 bits and the like."""
-    if type.storage is bf16:
-        return bfloat16_values(np.asarray(array, np.uint16))
-    _check(type.storage)
-    return np.asarray(array)
-
-
-def held_floats(type: TensorType, numbers: np.ndarray) -> np.ndarray:
-    """The array of a type for floats, rounded to it: to nearest, ties to even."""
-    if type.storage is bf16:
-        return bfloat16_bits(numbers)
-    _check(type.storage)
-    with np.errstate(over="ignore"):
-        return np.asarray(numbers).astype(type.storage.dtype)
-
-
-def _check(storage: ScalarType) -> None:
-    if not storage.numpy:
-        raise NotImplementedError(f"{storage} is not evaluated")
 
 
 def rounded_to_odd(numbers: np.ndarray) -> np.ndarray:

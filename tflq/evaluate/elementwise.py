@@ -19,10 +19,10 @@ from tflq.dialects.tfl import comparison as tfl_comparison
 from tflq.dialects.tfl import unary as tfl_unary
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import Cast, Rescale
-from tflq.evaluate.registry import evaluator, of_arrays
+from tflq.evaluate.registry import evaluator, floats, held_floats, of_arrays
 from tflq.ir.core import Op
 from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, TensorType, f32, f64
+from tflq.ir.types import ScalarType, TensorType, bf16, f16, f32, f64
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.elementwise import BOUNDS
 from tflq.numerics.fixed_point import (
@@ -288,29 +288,41 @@ def _tfl_cast(op: tfl_casts.Cast, x: np.ndarray) -> np.ndarray:
     return np.where(held, np.maximum(np.where(held, x, 0), -(2.0**31)).astype(np.int64), (1 << 31) - 1).astype(dtype)
 
 
+# Casts of f16 and bf16 compute in float32 and round each step, half to even. Their quotients and products are then what
+# they are in the type itself: float32 has more than twice its digits.
+
+
 def _parameters(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
-    """Scale and zero point of a type that expresses float32 or float64."""
-    if getattr(type.element, "expressed", None) not in (f32, f64):
-        raise NotImplementedError(f"{type} expresses neither f32 nor f64")
+    """Scale and zero point of a type that expresses f16, bf16, f32 or f64."""
+    if getattr(type.element, "expressed", None) not in (f16, bf16, f32, f64):
+        raise NotImplementedError(f"{type} expresses none of f16, bf16, f32 and f64")
     return parameters(type)
+
+
+def _rounded_to(type: TensorType, x: np.ndarray) -> np.ndarray:
+    """Numbers, rounded to a type; those of f16 and bf16 stay in float32."""
+    if type.element in (f32, f64):
+        return x.astype(type.storage.dtype, copy=False)
+    return floats(type, held_floats(type, x)).astype(np.float32)
 
 
 @evaluator(Dcast)
 def _dcast(op: Dcast, x: np.ndarray) -> np.ndarray:
     scale, zero_point = _parameters(op.input.type)
+    target = op.result.type
     if x.dtype.itemsize > 4 or zero_point.dtype.itemsize > 4:  # in doubles: the difference may be more than int64 holds
-        return ((x.astype(np.float64) - zero_point) * scale).astype(scale.dtype)
-    return (x.astype(np.int32) - zero_point).astype(scale.dtype) * scale
+        return held_floats(target, (x.astype(np.float64) - zero_point) * scale)
+    return held_floats(target, _rounded_to(target, (x.astype(np.int32) - zero_point).astype(scale.dtype)) * scale)
 
 
 @evaluator(Qcast)
 def _qcast(op: Qcast, x: np.ndarray) -> np.ndarray:
     element = op.result.type.element
     scale, zero_point = _parameters(op.result.type)
-    with np.errstate(over="ignore"):
-        y = np.asarray(x, scale.dtype) / scale
+    with np.errstate(over="ignore", invalid="ignore"):
+        y = _rounded_to(op.input.type, np.asarray(floats(op.input.type, x), scale.dtype) / scale)
     low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
-    if op.rounding is None:
+    if op.rounding is None or op.input.type.element in (f16, bf16):  # which no kernel takes
         total = _rounded_sum(op, y, zero_point)
         return np.clip(saturate(np.where(np.isnan(total), zero_point, total), op.result.type.storage), low, high)
     # beyond that the kernels' conversion gives the smallest int32; their sum wraps
@@ -320,10 +332,11 @@ def _qcast(op: Qcast, x: np.ndarray) -> np.ndarray:
 
 
 def _rounded_sum(op: Qcast, y: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
-    """The quotient plus the zero point, in float64; rounded before that, half to even, or after it as the op says."""
+    """The quotient plus the zero point, in float64; rounded before that, or after it as the op says."""
     if op.sum_rounding is None:
-        return np.rint(y).astype(np.float64) + zero_point
-    return round_float(y + zero_point.astype(y.dtype), op.sum_rounding).astype(np.float64)
+        return round_float(y, op.rounding or "half_even").astype(np.float64) + zero_point
+    total = _rounded_to(op.input.type, y + _rounded_to(op.input.type, zero_point.astype(y.dtype)))
+    return round_float(total, op.sum_rounding).astype(np.float64)
 
 
 # The rescalings that TOSA lacks.

@@ -15,9 +15,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.traits.operands import MovesElements
 from tflq.ir.core import Block, Function, Module, Op, Value
-from tflq.ir.types import FunctionType, TensorType, bf16
+from tflq.ir.types import FunctionType, ScalarType, TensorType, bf16
 from tflq.light import dataclass, field
+from tflq.numerics.signless import bfloat16_bits, bfloat16_values
 from tflq.registering import Registry
 
 
@@ -34,6 +37,28 @@ def held_array(value: Value) -> np.ndarray:
         return value.array
     shape = [dim or 0 for dim in value.type.shape or ()]
     return value.buffer.data.view(np.uint16).reshape(shape)
+
+
+def floats(type: TensorType, array: np.ndarray) -> np.ndarray:
+    """The numbers of an array of a type. NotImplementedError for floats of 8 bits and the like."""
+    if type.storage is bf16:
+        return bfloat16_values(np.asarray(array, np.uint16))
+    _check(type.storage)
+    return np.asarray(array)
+
+
+def held_floats(type: TensorType, numbers: np.ndarray) -> np.ndarray:
+    """The array of a type for floats, rounded to it: to nearest, ties to even."""
+    if type.storage is bf16:
+        return bfloat16_bits(numbers)
+    _check(type.storage)
+    with np.errstate(over="ignore"):
+        return np.asarray(numbers).astype(type.storage.dtype)
+
+
+def _check(storage: ScalarType) -> None:
+    if not storage.numpy:
+        raise NotImplementedError(f"{storage} is not evaluated")
 
 
 Evaluator: TypeAlias = Callable[..., Any]
@@ -99,6 +124,15 @@ def evaluate_op(op: Op, arrays: list[np.ndarray | None]) -> list[np.ndarray] | N
     """Results of one op, of the dtype of their storage types; None if it has no evaluator."""
     function = evaluator.get(type(op))
     return None if function is None else _typed(op, function(op, *arrays))
+
+
+_WITHOUT_BF16: Final = ("tfl", "tosa", "ext")
+"""Dialects whose evaluators compute on numpy's own types."""
+
+
+def takes_bits(op: Op) -> bool:
+    """Whether the evaluator of an op takes bf16 by its bits: it computes on what they stand for, or moves them."""
+    return op.name.partition(".")[0] not in _WITHOUT_BF16 or (isinstance(op, Operator) and op.has(MovesElements))
 
 
 def _typed(op: Op, out: Any) -> list[np.ndarray]:

@@ -25,9 +25,12 @@ CLOSED_OPS = frozenset({"quant.region"})
 """Ops whose regions read nothing that is defined outside, constants included."""
 
 CONSTANT_OPS = frozenset(
-    {"tfl.pseudo_const", "tfl.pseudo_qconst", "tosa.const", "arith.constant", "stablehlo.constant"}
+    {"tfl.pseudo_const", "tfl.pseudo_qconst", "tosa.const", "arith.constant", "stablehlo.constant", "tf.Const"}
 )
 """Ops that stand for a constant value."""
+
+REPEATED = {"tfl.quantize": "qtype"}
+"""By op, the attribute by which MLIR repeats the type of the result: it is checked, and not kept."""
 
 NO_VALUE_OP = "tfl.no_value"
 """The op that stands for an optional operand that is left out."""

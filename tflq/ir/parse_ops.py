@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.core import NO_INFO, Block, Buffer, Location, Op, Region, Value, walk
-from tflq.ir.lexer import CLOSED_OPS, CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, pack
+from tflq.ir.lexer import CLOSED_OPS, CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, REPEATED, pack
 from tflq.ir.parse_attributes import AttributeParser, Blob
 from tflq.ir.types import TensorType, bf16
 from tflq.numerics.signless import bfloat16_bits
@@ -233,6 +233,8 @@ class OpParser(AttributeParser):
         info = self.entry(attributes, "tflq.info", dict, NO_INFO, at)
         for key in ("tflq.tensors", "tflq.intermediates", "tflq.info"):
             attributes.pop(key, None)
+        if op in REPEATED and (said := attributes.pop(REPEATED[op], None)) not in (None, types[0]):
+            self.fail(f"'{REPEATED[op]}' is {said}, and the result of another type", at)
         if op in CLOSED_OPS:
             self._closed(op, form.regions, at)
         read = Op(op, operands[:count], results, attributes, location, info=info, intermediates=operands[count:])

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _GROUP: Final = "tflq.dialects"
 
+COMPLETE: Final = frozenset({"ext", "fxpmath", "quant"})
+"""Dialects without other ops than those that tflq declares."""
+
 
 @dataclass(frozen=True)
 class Dialect:

@@ -41,6 +41,21 @@ def replace_values(module: Module, function: Function, replacements: Mapping[Val
             signature.outputs = [(name, final(value)) for name, value in signature.outputs]
 
 
+def put_behind(module: Module, function: Function, made: Mapping[Value, Op]) -> None:
+    """Put ops behind values of a function: each reads its value, and all that used the value uses its result."""
+    behind = {value: op.result for value, op in made.items()}
+    function.replace(behind)
+    module.signatures = module.signatures and [signature.with_outputs(behind) for signature in module.signatures]
+    after: dict[Op | None, list[Op]] = {}
+    for value, op in made.items():
+        op.operands = [value]
+        after.setdefault(value.producer, []).append(op)
+    ops = after.get(None, [])
+    for op in function.ops:
+        ops += [op, *after.get(op, ())]
+    function.ops = ops
+
+
 def unneeded(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op], bool]) -> set[Op]:
     """The removable ops whose results neither a `needed` value nor an op that stays depends on."""
     live, dead = set(needed), set[Op]()

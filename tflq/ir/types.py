@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -345,6 +345,10 @@ class AnyQuantizedType:
         return cls(storage, expressed, *_bounds(storage, storage_min, storage_max))
 
 
+LEAST_WIDTH: Final = 1e-6
+"""Of a range of reals, from its minimum to its maximum, for which there are parameters."""
+
+
 @dataclass(frozen=True, slots=True)
 class CalibratedQuantizedType:
     """Statistics only: `!quant.calibrated<f32<-0.998:1.2321>>`."""
@@ -355,8 +359,13 @@ class CalibratedQuantizedType:
 
     @classmethod
     def of(cls, expressed: ScalarType, minimum: float, maximum: float) -> CalibratedQuantizedType:
-        """Checked constructor; both ends are rounded to the expressed type. ValueError unless they make a range."""
+        """Checked constructor; both ends are rounded to the expressed type. Where they are equal, as of a dead tensor,
+        the range is widened to contain 0, and that of 0 alone to `LEAST_WIDTH`. ValueError unless they make a range."""
         low, high = _scales([minimum, maximum], expressed).tolist()
+        if low == high:
+            low, high = min(low, 0.0), max(high, 0.0)
+        if low == high:
+            low, high = _scales([-LEAST_WIDTH / 2, LEAST_WIDTH / 2], expressed).tolist()
         if not low < high:
             raise ValueError(f"calibrated range <{minimum}:{maximum}> is empty")
         return cls(expressed, low, high)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from typing import Any, Final, NoReturn, TypeAlias
 
-from tflq.errors import VerificationError
+from tflq.errors import VerificationError, nearest
 from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.registry import COMPLETE, op_names
 from tflq.ir.types import (
     BareType,
     FunctionType,
@@ -376,6 +377,8 @@ class _Function:
                 reason = constraint(op)
                 if reason is not None:
                     self.fail(shown, _within(outer, op, reason))
+            if op.__class__ is Op and (reason := _undeclared(op.name)) is not None:
+                self.fail(shown, _within(outer, op, reason))
             if op.name in _CHECKED:
                 self._named(op, outer, parent)
             for position, value in enumerate(() if plain else op.results):
@@ -407,6 +410,15 @@ class _Function:
                         self.fail(outer, f"an argument of a block of '{op.name}': {reason}")
                 self.ops(block.ops, outer, op.name)
         self.defined = before
+
+
+def _undeclared(name: str) -> str | None:
+    """Why there is no such op; None if its dialect may have it."""
+    dialect, _, short = name.partition(".")
+    if dialect not in COMPLETE:
+        return None
+    known = sorted(op.partition(".")[2] for op in op_names(dialect))
+    return f"there is no such op; {nearest(short, known) or f'{dialect} has ' + ', '.join(known)}"
 
 
 def _within(outer: Op | None, op: Op, reason: str) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tflq.builder import Builder, refined
 from tflq.dialects.effects import callees, renumber
-from tflq.dialects.forms import CORE
+from tflq.dialects.forms import TRANSLATED
 from tflq.dialects.func import Call, CallIndirect, Constant
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.casts import Cast
@@ -249,7 +249,7 @@ class Translation:
             self._call(op)
         elif isinstance(op, Constant):
             pass  # the call reads it
-        elif op.name.partition(".")[0] in CORE:
+        elif op.name.partition(".")[0] in TRANSLATED:
             results = self._computed(op)
             for old, new in zip(op.results, results, strict=True):
                 if old.name and not new.is_constant and not new.name and old not in self._function.outputs:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from tflq.analysis.known import first_dynamic
 from tflq.contract import Decision, Decisions, Pass, PassResult, SourceFunctions
 from tflq.dialects.effects import callees, entry_functions, is_variable
-from tflq.dialects.forms import CORE, Form, kept_reason
+from tflq.dialects.forms import TRANSLATED, Form, kept_reason
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import While
 from tflq.errors import Reason, Refused, UnsupportedError
@@ -308,8 +308,8 @@ _DENSE = "a sparse constant, made dense"
 
 @dataclass(frozen=True)
 class CoreToInteger(Pass):
-    """Ops of arith, math, tensor, linalg, shape and func, which text has, become ops of `tosa` on integers and builtins
-    on floats. UnsupportedError lists those without an exact form."""
+    """Ops of arith, math, tensor, linalg, shape, func and fxpmath, which text has, become ops of `tosa` on integers and
+    builtins on floats; statistics go. UnsupportedError lists those without an exact form."""
 
     name: ClassVar[str] = "core-to-integer"
     takes: ClassVar[Form] = "tfl"
@@ -317,10 +317,12 @@ class CoreToInteger(Pass):
 
     def run(self, module: Module) -> PassResult:
         dialects = {name.partition(".")[0] for name in {op.name for op in module.ops()}}
-        if dialects.isdisjoint((*CORE, "quant")):
+        if dialects.isdisjoint((*TRANSLATED, "quant")):
             return PassResult(module, modified=False)
+        from tflq.legalize.annotations import drop_annotations
         from tflq.legalize.core import lower_core
 
+        drop_annotations(module)
         lower_core(module)
         return PassResult(module, modified=True)
 

@@ -32,7 +32,8 @@ from tflq.legalize.grid import Grid, centred_by, finished, grid_of, grids_of, lo
 from tflq.legalize.probing import kernel_name
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.elementwise import BOUNDS
-from tflq.numerics.tables import FloatFunction, fake_quant
+from tflq.numerics.fake_quant import fake_quant
+from tflq.numerics.tables import FloatFunction
 from tflq.numerics.unary import REAL_FUNCTIONS, gelu
 
 _Operator: TypeAlias = Activation | Unary | FakeQuant

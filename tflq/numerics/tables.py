@@ -129,35 +129,6 @@ def sigmoid_16bit_table(multiplier: int, shift: int, *, hyperbolic: bool) -> np.
     return (whole >> 10).astype(np.int16)
 
 
-def fake_quant(minimum: float, maximum: float, bits: int, *, narrow_range: bool = False) -> FloatFunction:
-    """FAKE_QUANT of an array, in float32: the nearest of 2^bits steps between two bounds, one of which is moved so that
-    0 is a step. ValueError unless minimum <= 0 <= maximum, minimum < maximum and there are 2 to 16 bits.
-
-        scale = (max - min) / (greatest - least)          least = 1 with narrow_range, else 0; greatest = 2^bits - 1
-        zero  = round(least - min / scale), clamped to the steps
-        low, high = (least - zero) scale, (greatest - zero) scale
-        result = round((clamp(x, low, high) - low) (1 / scale)) scale + low
-
-    Sources: kernels/fake_quant.cc, kernels/internal/quantization_util.cc (NudgeQuantizationRange, FakeQuantizeArray).
-    The kernel does not take narrow_range: there it is TensorFlow's.
-    """
-    if not minimum <= 0 <= maximum or minimum == maximum or not 2 <= bits <= 16:
-        raise ValueError(f"min {minimum:g}, max {maximum:g} and {bits} bits are not a range around 0 in 2 to 16 bits")
-    f = np.float32
-    least, greatest = f(1 if narrow_range else 0), f((1 << bits) - 1)
-    scale = (f(maximum) - f(minimum)) / (greatest - least)
-    zero = np.clip(np.floor(least - f(minimum) / scale + f(0.5)), least, greatest)
-    low, high = (least - zero) * scale, (greatest - zero) * scale
-    inverse = f(1) / scale
-
-    def function(x: np.ndarray) -> np.ndarray:
-        steps = (np.minimum(high, np.maximum(low, x.astype(np.float32))) - low) * inverse
-        whole = np.trunc(steps)
-        return np.where(steps - whole >= 0.5, whole + f(1), whole) * scale + low
-
-    return function
-
-
 def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sorted distinct elements of an array, and for each element (flattened) its index among them.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits.operands import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replace_values, take_over, unneeded
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType, is_narrowed
+from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.light import dataclass, field
 
 _Cast: TypeAlias = Qcast | Dcast | Scast | tfl.Cast | tosa.Cast | Identity
@@ -94,16 +95,18 @@ class Canonicalize(Pass):
         source = _final(before.input, replacements)
         if source.type != op.result.type:
             return None
-        lossy = isinstance(op, Qcast) and self.semantics == "interpreter" and not _gives_back(op)
-        return None if lossy else source
+        if isinstance(op, Qcast) and self.semantics == "interpreter":
+            exact = op.rounding != "toward_zero" and gives_back(op.result.type.element)
+            return source if exact else None
+        return source
 
 
-def _gives_back(qcast: Qcast) -> bool:
-    """Whether quantizing what a stored value expresses gives that value again: no value is clamped, and dividing the
-    product by the scale, with roundings to the expressed type, is off by less than a half."""
-    element = qcast.result.type.element
-    assert isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
-    if is_narrowed(element) or qcast.rounding == "toward_zero" or not element.expressed.numpy:
+@lru_cache(1024)
+def gives_back(element: ElementType) -> bool:
+    """Whether quantizing what a stored value expresses, to the nearest, gives that value again: no value is clamped,
+    and dividing the product by the scale, with roundings to the expressed type, is off by less than a half."""
+    assert is_quantized(element)
+    if is_narrowed(element) or not element.expressed.numpy:
         return False
     limits = np.finfo(element.expressed.dtype)
     one = isinstance(element, UniformQuantizedType)
@@ -165,15 +168,17 @@ class Fold(Pass):
         return bool(folded)
 
     def _evaluate(self, op: Op) -> list[np.ndarray] | None:
-        from tflq.evaluate.registry import evaluate_op
+        from tflq.evaluate.registry import evaluate_op, held_array, takes_bits
 
-        if not all(value.type.is_static and value.type.storage.numpy for value in op.results):
+        if not all(value.type.is_static and _is_held(value) for value in op.results):
+            return None
+        if not takes_bits(op) and any(value.type.storage is bf16 for value in op.tensors):
             return None
         source = sum(v.buffer.data.size for v in op.operands if v is not None and v.buffer is not None)
         if any(_size(value) > max(self.limit, source) for value in op.results):
             return None
         try:
-            arrays = evaluate_op(op, [None if value is None else value.array for value in op.operands])
+            arrays = evaluate_op(op, [None if value is None else held_array(value) for value in op.operands])
         except (NotImplementedError, ArithmeticError, IndexError):  # not implemented, or undefined
             return None
         if arrays is None or any(a.shape != v.type.shape for a, v in zip(arrays, op.results, strict=True)):
@@ -189,11 +194,18 @@ def _computes(op: Op) -> bool:
 
 
 def _is_known(value: Value) -> bool:
-    return value.is_constant and value.type.is_static and bool(value.type.storage.numpy) and not is_variable(value)
+    return value.is_constant and value.type.is_static and _is_held(value) and not is_variable(value)
+
+
+def _is_held(value: Value) -> bool:
+    """Whether arrays hold the elements of a value: bf16 by its bits."""
+    return bool(value.type.storage.numpy) or value.type.storage is bf16
 
 
 def _size(value: Value) -> int:
-    return math.prod(dim or 0 for dim in value.type.shape or ()) * value.type.storage.dtype.itemsize
+    from tflq.evaluate.registry import held_dtype
+
+    return math.prod(dim or 0 for dim in value.type.shape or ()) * held_dtype(value.type).itemsize
 
 
 def _become(value: Value, array: np.ndarray) -> None:

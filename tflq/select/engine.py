@@ -133,13 +133,15 @@ def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", t
 
 class _Paths:
     """How the source operator of an op was converted: "integer", "float kernel" or "exempt". Copies at the edges belong
-    to no operator, and those of int4 pass float32."""
+    to no operator, and those of int4 pass float32. A place that several operators of a text share is exempt if one of
+    them is."""
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
         decisions = list(decisions)
         # those that had no quantized tensor may be next to one now, whose parameters their kernels ignore
         self.kept = {d.op.location: d.op.name for d in decisions if d.path == "kept" and d.reason != UNQUANTIZED}
-        self._by_place = {d.op.location: self._path(d) for d in decisions}
+        paths = [(d.op.location, self._path(d)) for d in decisions]
+        self._by_place = dict(sorted(paths, key=lambda item: item[1] == "exempt"))
         self._by_object: dict[int, str] = {}  # ops share their location objects, whose hashes are slow
 
     def _path(self, decision: Decision) -> str:

@@ -17,10 +17,12 @@ from tflq.ir.types import f32
 from tflq.numerics.float_falling import ClippedRequantization, FallingRequantization
 from tflq.numerics.float_requantize import N1_TO_1, FloatRequantization
 from tflq.numerics.float_split import SplitRequantization
-from tflq.select.lowering import Kernels
+from tflq.select.lowering import KernelBuilder
 
 
-def stepped(k: Kernels, x: Value, fit: FloatRequantization | ClippedRequantization | SplitRequantization) -> Value:
+def stepped(
+    k: KernelBuilder, x: Value, fit: FloatRequantization | ClippedRequantization | SplitRequantization
+) -> Value:
     """`fit` of whole numbers in float32, less by its a; `bottom` of a clipped line is 0."""
     if isinstance(fit, ClippedRequantization):
         return stepped_down(k, k.sub(k.row(fit.h, f32), x, "RELU"), fit)
@@ -34,13 +36,13 @@ def stepped(k: Kernels, x: Value, fit: FloatRequantization | ClippedRequantizati
     return k.emit(Floor, [total])
 
 
-def stepped_down(k: Kernels, u: Value, fit: FallingRequantization | ClippedRequantization) -> Value:
+def stepped_down(k: KernelBuilder, u: Value, fit: FallingRequantization | ClippedRequantization) -> Value:
     """`fit` of relu(h - x), whole numbers in float32; levels are from 0 on."""
     total = k.add(k.mul(u, k.row(-fit.m, f32)), k.row(fit.c, f32), "RELU")
     return k.emit(Floor, [total])
 
 
-def split(k: Kernels, x: Value, fit: SplitRequantization) -> Value:
+def split(k: KernelBuilder, x: Value, fit: SplitRequantization) -> Value:
     """`fit` of x - h, whole numbers in float32."""
     u = k.minimum(k.maximum(x, k.row(fit.low, f32)), k.row(fit.high, f32))
     n = k.emit(Floor, [k.mul(u, k.row(fit.p, f32))])
@@ -53,7 +55,7 @@ def split(k: Kernels, x: Value, fit: SplitRequantization) -> Value:
     return k.add(n, k.emit(Floor, [k.add(k.mul(r, k.row(fit.m, f32)), rest)]))
 
 
-def _sign(k: Kernels, x: Value, a: np.ndarray | None) -> Value:
+def _sign(k: KernelBuilder, x: Value, a: np.ndarray | None) -> Value:
     """The sign of x + a, whole numbers."""
     if a is not None and a.any():
         return k.add(x, k.row(a, f32), N1_TO_1.activation)

@@ -35,23 +35,25 @@ Kernels: TypeAlias = Mapping[str, Sequence[Signature]]
 _KEYS = {"target": ("name", "base"), "rescale": ("unsigned", "signed", "uniform")}
 _SECTIONS = ("target", "kernels", "rescale")
 _BASES = ("integer", "kernels")
+SCHEMES = ("int8", "int16x8", "uint8")
+"""The targets of quantization schemes, `rules/<name>.toml`: the kernels of `rules/kernels.toml` on one storage."""
 _OF_TOSA = {"profile", "extension", "level", "extends"}
 _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
 
 def load_target(target: str | os.PathLike[str] | None = None) -> Target:
-    """ "integer" (the default), "kernels", or a path to a file. OptionError for anything else, and for targets of TOSA
-    files; FileError if it cannot be read."""
+    """ "integer" (the default), "kernels", one of `SCHEMES`, or a path to a file. OptionError for all else, and for
+    targets of TOSA files; FileError if it cannot be read."""
     if target in (None, "integer"):
         return INTEGER
     if target == "kernels":
         return _measured()
-    path = str(target)
+    path = _path(target)
     if target == "tosa":
         remedy = "a .tflite file has 'integer' or 'kernels'"
         raise OptionError(Reason("target 'tosa' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
     if not path.endswith(".toml") and not os.path.exists(path):
-        remedy = f"{choices(path, ('integer', 'kernels'))}, and files of kernels (.toml)"
+        remedy = f"{choices(path, (*_BASES, *SCHEMES))}, and files of kernels (.toml)"
         raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
     return _File(path).target()
 
@@ -59,8 +61,8 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
 def load_kernels(target: str | os.PathLike[str]) -> Kernels:
     """The kernels that a target lists, also logical ones, which are not builtins. Errors as of `load_target`."""
     load_quant_functions()
-    path = str(target)
-    if str(target) in ("integer", "kernels") or (not path.endswith(".toml") and not os.path.exists(path)):
+    path = _path(target)
+    if path in _BASES or (not path.endswith(".toml") and not os.path.exists(path)):
         return load_target(target).kernels
     return _File(path).kernels()
 
@@ -69,6 +71,11 @@ def is_of_tosa(target: str | os.PathLike[str] | None) -> bool:
     """Whether a target is of TOSA files: "tosa", or a file that says so. OptionError if the file has faults."""
     path = str(target)
     return target == "tosa" or (path.endswith(".toml") and os.path.exists(path) and _File(path).of_tosa)
+
+
+def _path(target: str | os.PathLike[str] | None) -> str:
+    """The path of a target's file; the name of one that has none."""
+    return resource(f"rules/{target}.toml") if target in SCHEMES else str(target)
 
 
 @cache

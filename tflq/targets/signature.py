@@ -86,6 +86,16 @@ class Port:
         """Whether it asks more of a quantized tensor than its kind."""
         return self.axis is not None or self.zero_point is not None or self.low is not None
 
+    @property
+    def takes_one_scale(self) -> bool:
+        """Whether it takes quantized tensors of one scale."""
+        return UniformQuantizedType in (self.kinds or ())
+
+    @property
+    def wants_axis(self) -> bool:
+        """Whether it takes one scale per index of an axis, and no single one."""
+        return UniformQuantizedPerAxisType in (self.kinds or ()) and not self.takes_one_scale
+
     def takes(self, value: Value) -> bool:
         """Whether a tensor of a kind that fits does so itself."""
         element = value.type.element

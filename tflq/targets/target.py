@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from operator import eq
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from tflq.dialects.forms import OF_TARGET
 from tflq.errors import OptionError, Reason, choices
 from tflq.files import file_errors, read_toml, resource
 from tflq.ir.core import Op, Value
+from tflq.ir.registry import op_class
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.light import dataclass, field
 from tflq.targets.pattern import Side, match, slots, split
@@ -100,15 +101,19 @@ INTEGER = Target("integer")
 # Which builtins the result may hold, on which plain types (`rules/integer.toml`).
 
 
+_Wanted: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Attributes of an op, and the words that each may be."""
+
+
 class KernelRules:
     """The signatures of one section, those of one kernel separated by "|". Lines are parsed when their kernel is first
-    met; answers are remembered."""
+    met; answers are remembered. "attribute = WORD WORD" behind a ";" says what an attribute of the op may be."""
 
     def __init__(self, lines: dict[str, str], where: str) -> None:
         self._lines = lines
         self._where = where
-        self._parsed: dict[str, list[tuple[Side, Side]]] = {}
-        self._answers: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bool] = {}
+        self._parsed: dict[str, list[tuple[Side, Side, _Wanted]]] = {}
+        self._answers: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[_Wanted]] = {}
 
     @property
     def names(self) -> frozenset[str]:
@@ -116,21 +121,26 @@ class KernelRules:
         return frozenset(self._lines)
 
     def admit(self, op: Op) -> bool:
-        """Whether some signature of the op's kernel fits its plain types."""
+        """Whether some signature of the op's kernel fits its plain types and attributes."""
         name = op.name.removeprefix("tfl.")
         if name == op.name:
             return False
-        return self.admits(name, tuple(map(_type, op.operands)), tuple(map(_type, op.results)))
+        fitting = self._fitting(name, tuple(map(_type, op.operands)), tuple(map(_type, op.results)))
+        return any(all(str(getattr(op, key)) in words for key, words in wanted) for wanted in fitting)
 
     def admits(self, name: str, operands: tuple[str, ...], results: tuple[str, ...]) -> bool:
         """Whether some signature of a kernel fits types of operands ("" for one left out) and results."""
+        return bool(self._fitting(name, operands, results))
+
+    def _fitting(self, name: str, operands: tuple[str, ...], results: tuple[str, ...]) -> list[_Wanted]:
+        """What each signature that fits asks of attributes."""
         if name not in self._lines:
-            return False
+            return []
         key = (name, operands, results)
         answer = self._answers.get(key)
         if answer is None:
-            found = (match(sides, key[1:], eq, gaps=False) for sides in self._signatures(name))
-            answer = self._answers[key] = any(groups is not None for groups in found)
+            fits = (item for item in self._signatures(name) if match(item[:2], key[1:], eq, gaps=False) is not None)
+            answer = self._answers[key] = [wanted for _, _, wanted in fits]
         return answer
 
     def parse(self) -> None:
@@ -138,21 +148,24 @@ class KernelRules:
         for name in self._lines:
             self._signatures(name)
 
-    def _signatures(self, name: str) -> list[tuple[Side, Side]]:
+    def _signatures(self, name: str) -> list[tuple[Side, Side, _Wanted]]:
         if name not in self._parsed:
             self._parsed[name] = [self._parse(name, text) for text in self._lines[name].split("|")]
         return self._parsed[name]
 
-    def _parse(self, name: str, text: str) -> tuple[Side, Side]:
+    def _parse(self, name: str, text: str) -> tuple[Side, Side, _Wanted]:
         parts = split(text)
-        named = {variable: tuple(types) for variable, types in parts.named}
+        kind = op_class(f"tfl.{name}")
+        known = kind.attribute_slots if kind is not None else {}
+        wanted = tuple((key, tuple(words)) for key, words in parts.named if key in known)
+        named = {variable: tuple(types) for variable, types in parts.named if variable not in known}
         results = parts.results or []
         words = {word.rstrip("*?") for word in (*parts.operands, *results)} - named.keys()
         unknown = words.union(*named.values()) - SCALARS.keys()
         fault = ", ".join(sorted(unknown)) or ("no ->" if parts.results is None else "")
         try:
             if not fault:
-                return slots(parts.operands, named, str), slots(results, named, str)
+                return slots(parts.operands, named, str), slots(results, named, str), wanted
         except ValueError as error:
             fault = str(error)
         raise OptionError(f"{self._where}, kernel {name}: '{text.strip()}' is not a signature ({fault})")

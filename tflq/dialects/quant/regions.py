@@ -13,7 +13,9 @@ import numpy as np
 
 from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
-from tflq.dialects.traits.operands import Atomic, Impure
+from tflq.dialects.traits.operands import Annotates, Atomic, Impure
+from tflq.dialects.traits.quantization import SimulatesQuantization
+from tflq.dialects.traits.types import SameShape
 from tflq.ir.core import Op, Value, walk
 from tflq.ir.print_types import type_text
 from tflq.ir.types import (
@@ -339,6 +341,7 @@ class ConstFakeQuant(Operator, name="quant.const_fake_quant"):
     num_bits: int = attribute()
     narrow_range: bool = attribute(default=False)
     is_signed: bool = attribute(default=False)
+    traits = (SimulatesQuantization(inputs, min, max, signed=is_signed),)
     constraints = (one_operand_and_result, _same_type, _real, _range_given, _range_ordered, _bits, _flags)
 
 
@@ -354,6 +357,7 @@ class ConstFakeQuantPerAxis(Operator, name="quant.const_fake_quant_per_axis"):
     num_bits: int = attribute()
     narrow_range: bool = attribute(default=False)
     is_signed: bool = attribute(default=False)
+    traits = (SimulatesQuantization(inputs, min, max, axis=axis, signed=is_signed),)
     constraints = (
         *(one_operand_and_result, _same_type, _real, _ranges_given, _ranges_ordered, _ranges_of_axis, _bits, _flags),
     )
@@ -368,6 +372,7 @@ class Stats(Operator, name="quant.stats"):
     layer_stats: np.ndarray = attribute(key="layerStats")
     axis_stats: np.ndarray | None = attribute(default=None, key="axisStats")
     axis: int | None = attribute(default=None)
+    traits = (Annotates(), SameShape(arg, result))
     constraints = (
         *(one_operand_and_result, _same_type, _real, _layer_given, _layer_ordered),
         *(_axis_together, _axis_pairs, _axis_ordered, _axis_size),
@@ -381,7 +386,7 @@ class StatsRef(Operator, name="quant.stats_ref"):
     arg: Value = operand()
     result: Value = result_()
     stats_key: str = attribute(key="statsKey")
-    traits = (Impure(),)
+    traits = (Annotates(), Impure(), SameShape(arg, result))
     constraints = (one_operand_and_result, _same_type, _real, _stats_key)
 
 
@@ -392,5 +397,5 @@ class CoupledRef(Operator, name="quant.coupled_ref"):
     arg: Value = operand()
     result: Value = result_()
     coupled_key: str = attribute(key="coupledKey")
-    traits = (Impure(),)
+    traits = (Annotates(), Impure(), SameShape(arg, result))
     constraints = (one_operand_and_result, _same_type, _real, _coupled_key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits.operands import ComputesInFloat, KeptIfConstant, Undescribed
-from tflq.dialects.traits.quantization import Misreads, NeedsParameters, ParametersUnread
+from tflq.dialects.traits.quantization import Misreads, NeedsParameters, ParametersUnread, SimulatesQuantization
 from tflq.dialects.traits.types import ElementTypes, Elementwise
 from tflq.ir.core import Value
 from tflq.ir.types import bf16, f16, f32, i2, i4, i8, i16, i32, ui4, ui8, ui16, ui32
@@ -81,4 +81,8 @@ class FakeQuant(Operator, name="tfl.fake_quant", newest=2):
     max: float = attribute(default=0.0, finite=True)
     num_bits: int = attribute(default=0)
     narrow_range: bool = attribute(default=False)
-    traits = (Misreads("floats"), Elementwise(input, output, strict=False))
+    traits = (
+        Misreads("floats"),
+        Elementwise(input, output, strict=False),
+        SimulatesQuantization(input, min, max, signed=True),
+    )

@@ -15,6 +15,7 @@ from tflq.dialects.traits.operands import (
     MovesElements,
     NonNegative,
     SizedBy,
+    Surrounded,
     Unquantized,
 )
 from tflq.dialects.traits.quantization import HybridKernel, LacksKernel, Misreads, ParametersUnread, SameScale
@@ -178,7 +179,7 @@ class MatrixDiag(Operator, name="tfl.matrix_diag"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, output), Misreads("result type", "packed"), MovesElements(input))
+    traits = (SameScale(input, output), Misreads("result type", "packed"), MovesElements(input), Surrounded())
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input)

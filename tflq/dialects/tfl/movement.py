@@ -19,6 +19,7 @@ from tflq.dialects.traits.operands import (
     NoZeros,
     Permutation,
     SizedBy,
+    Surrounded,
     Undescribed,
     View,
 )
@@ -309,6 +310,7 @@ class Pad(Padding, name="tfl.pad", newest=6):
     """Zeros around the input. Source: kernels/pad.cc."""
 
     __slots__ = ()
+    traits = (*Padding.traits, Surrounded(zero_point=True))
     versions = _PAD_VERSIONS
 
 
@@ -520,7 +522,12 @@ class SpaceToBatchND(SpatialBlocks, name="tfl.space_to_batch_nd", newest=4):
 
     __slots__ = ()
     paddings: Value = operand(indices=True)
-    traits = (*SpatialBlocks.traits, NonNegative(SpatialBlocks.block, paddings), SizedBy(SpatialBlocks.block, paddings))
+    traits = (
+        *SpatialBlocks.traits,
+        NonNegative(SpatialBlocks.block, paddings),
+        SizedBy(SpatialBlocks.block, paddings),
+        Surrounded(zero_point=True),
+    )
 
     def infer(self, site: Stated) -> Dims:
         (n, *spatial, c), blocks, sides = self.sides(site, self.paddings)

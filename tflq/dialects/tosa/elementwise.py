@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tflq.dialects.declare import BOOL, FLOAT, INT, INTEGER, NUMBER, OneOf, Operator, Trait, attribute, operand, result
-from tflq.dialects.traits.operands import ConstantOperands, Role, Tabulable, WithinRange
+from tflq.dialects.traits.operands import ConstantOperands, MovesElements, Role, Tabulable, WithinRange
 from tflq.dialects.traits.types import Broadcasts, Elementwise, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8
@@ -381,6 +381,7 @@ class Select(Operator, name="tosa.select"):
     traits = (
         Tabulable(condition, on_true, on_false),
         WithinRange(on_true, on_false),
+        MovesElements(on_true, on_false),
         Broadcasts(condition, on_true, on_false, output),
     )
 

@@ -26,7 +26,16 @@ from tflq.dialects.declare import (
     words,
 )
 from tflq.dialects.inference import Dims, NotInferred, Stated, agree, plus, product, replaced, without_dim
-from tflq.dialects.traits.operands import Calls, ConstantOperands, Impure, Role, Tabulable, WithinRange
+from tflq.dialects.traits.operands import (
+    Calls,
+    ConstantOperands,
+    Impure,
+    MovesElements,
+    Role,
+    Surrounded,
+    Tabulable,
+    WithinRange,
+)
 from tflq.dialects.traits.types import Elementwise, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i1, i8, i16, i32, i64, index, ui8, ui16
@@ -77,7 +86,10 @@ class Concat(Operator, name="tosa.concat"):
     inputs: list[Value | None] = operand(T, variadic=True)
     output: Value = result(T)
     axis: int = attribute(INT)
-    traits = (WithinRange(inputs),)
+    traits = (
+        WithinRange(inputs),
+        MovesElements(inputs),
+    )
 
     def infer(self, site: Stated) -> Dims:
         return site.joined(self.inputs, self.axis)
@@ -96,7 +108,12 @@ class Identity(Moved, name="tosa.identity"):
     """The input."""
 
     __slots__ = ()
-    traits = (WithinRange(Moved.input), Tabulable(Moved.input), Elementwise(Moved.input, Moved.output))
+    traits = (
+        WithinRange(Moved.input),
+        MovesElements(Moved.input),
+        Tabulable(Moved.input),
+        Elementwise(Moved.input, Moved.output),
+    )
 
 
 class Pad(Operator, name="tosa.pad"):
@@ -108,7 +125,12 @@ class Pad(Operator, name="tosa.pad"):
     output: Value = result(T)
     padding: tuple[int, ...] = attribute(ints())
     pad_const: Any = attribute(NUMBER)
-    traits = (Role("padded"), ConstantOperands(padding=index, pad_const=input1))
+    traits = (
+        MovesElements(input1),
+        Surrounded(pad_const),
+        Role("padded"),
+        ConstantOperands(padding=index, pad_const=input1),
+    )
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input1, len(self.padding) // 2)
@@ -119,7 +141,7 @@ class Reshape(Moved, name="tosa.reshape"):
     """The same elements in the shape of the result's type, of which at most one dim is not known."""
 
     __slots__ = ()
-    traits = (WithinRange(Moved.input), Role("reshaped"), ConstantOperands(shape=index))
+    traits = (WithinRange(Moved.input), MovesElements(Moved.input), Role("reshaped"), ConstantOperands(shape=index))
 
     def infer(self, site: Stated) -> Dims:
         """What the result states, with a dim filled in that it leaves open."""
@@ -137,7 +159,10 @@ class Reverse(Operator, name="tosa.reverse"):
     input1: Value = operand(T)
     output: Value = result(T)
     axis: int = attribute(INT)
-    traits = (WithinRange(input1),)
+    traits = (
+        WithinRange(input1),
+        MovesElements(input1),
+    )
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input1)
@@ -151,7 +176,7 @@ class Slice(Moved, name="tosa.slice"):
     __slots__ = ()
     start: tuple[int, ...] = attribute(ints())
     size: tuple[int | None, ...] = attribute(dims())
-    traits = (WithinRange(Moved.input), ConstantOperands(start=index, size=index))
+    traits = (WithinRange(Moved.input), MovesElements(Moved.input), ConstantOperands(start=index, size=index))
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input, len(self.start))
@@ -167,7 +192,7 @@ class Tile(Operator, name="tosa.tile"):
     input1: Value = operand(T)
     output: Value = result(T)
     multiples: tuple[int, ...] = attribute(ints())
-    traits = (WithinRange(input1), ConstantOperands(multiples=index))
+    traits = (WithinRange(input1), MovesElements(input1), ConstantOperands(multiples=index))
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input1, len(self.multiples))
@@ -179,7 +204,7 @@ class Transpose(Moved, name="tosa.transpose"):
 
     __slots__ = ()
     perms: tuple[int, ...] = attribute(ints())
-    traits = (WithinRange(Moved.input), Role("transposed"))
+    traits = (WithinRange(Moved.input), MovesElements(Moved.input), Role("transposed"))
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input, len(self.perms))
@@ -197,7 +222,10 @@ class Gather(Operator, name="tosa.gather"):
     values: Value = operand(T)
     indices: Value = operand(i32)
     output: Value = result(T)
-    traits = (WithinRange(values),)
+    traits = (
+        WithinRange(values),
+        MovesElements(values),
+    )
 
     def infer(self, site: Stated) -> Dims:
         (n, _, channels), (batch, count) = site.dims(self.values, 3), site.dims(self.indices, 2)
@@ -213,7 +241,10 @@ class Scatter(Operator, name="tosa.scatter"):
     indices: Value = operand(i32)
     input: Value = operand(T)
     values_out: Value = result(T)
-    traits = (WithinRange(values_in, input),)
+    traits = (
+        WithinRange(values_in, input),
+        MovesElements(values_in, input),
+    )
 
     def infer(self, site: Stated) -> Dims:
         dims, (batch, count) = site.dims(self.values_in, 3), site.dims(self.indices, 2)

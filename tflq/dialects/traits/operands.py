@@ -26,6 +26,10 @@ class Atomic(Trait):
     """It is one unit to passes: what is inside of it stays as it is until it is inlined."""
 
 
+class Annotates(Trait):
+    """Its result is its operand: it only says something of that, for passes to read."""
+
+
 class Impure(Trait):
     """It does more than compute its results, or they differ from run to run: it is neither removed nor merged."""
 
@@ -278,6 +282,17 @@ class MovesElements(OfSlots):
     def moves(self, index: int) -> bool:
         """Whether the elements of the operand at an index are moved."""
         return any(slot.index == index or (slot.variadic and index > slot.index) for slot in self.slots)
+
+
+class Surrounded(Trait):
+    """Around the elements that it moves stand zeros, or what an attribute says. `zero_point`: its quantized kernels put
+    the zero point there, the others a stored 0."""
+
+    __slots__ = ("attribute", "zero_point")
+
+    def __init__(self, attribute: Any = None, *, zero_point: bool = False) -> None:
+        self.attribute: Final[Attribute | None] = attribute
+        self.zero_point = zero_point
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.declare import Operator, Slot, Trait
+from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import product, without_dim
 from tflq.dialects.traits.operands import OfSlots
 from tflq.ir.core import Value
@@ -110,6 +110,58 @@ class ParametersUnread(OfSlots):
     def __init__(self, *slots: Any, both: bool = True) -> None:
         super().__init__(*slots)
         self.both = both
+
+
+class SimulatesQuantization(Trait):
+    """The result is the input, rounded as quantization between two bounds to `num_bits` would round it (without the
+    lowest of the integers with `narrow_range`).
+
+    The bounds are attributes or operands: one of each, or one for each index of `axis`, an attribute or a dim (-1: the
+    last). signed: whether the integers are, or the attribute that says so.
+    """
+
+    __slots__ = ("axis", "data", "maximum", "minimum", "signed")
+
+    def __init__(self, data: Any, minimum: Any, maximum: Any, *, axis: Any = None, signed: Any = False) -> None:
+        self.data: Slot = data
+        self.minimum: Slot | Attribute = minimum
+        self.maximum: Slot | Attribute = maximum
+        self.axis: int | Attribute | None = axis
+        self.signed: bool | Attribute = signed
+
+    def bounds(self, op: Operator) -> tuple[np.ndarray, np.ndarray] | None:
+        """The bounds; None if one is not constant."""
+        low, high = (_numbers(op, side) for side in (self.minimum, self.maximum))
+        return None if low is None or high is None else (low, high)
+
+    def steps(self, op: Operator) -> tuple[int, bool]:
+        """The number of bits, and whether the lowest integer is left out."""
+        bits, narrow = (op.attribute_slots[key].__get__(op, type(op)) for key in ("num_bits", "narrow_range"))
+        return bits, narrow
+
+    def is_signed(self, op: Operator) -> bool:
+        """Whether the integers are signed."""
+        return bool(_said_by(op, self.signed))
+
+    def axis_of(self, op: Operator) -> int:
+        """The dim that has a range for each index. ValueError if it is the last one, and the rank is not known."""
+        axis = int(_said_by(op, self.axis))
+        rank = op.result.type.rank
+        if axis < 0 and rank is None:
+            raise ValueError("the rank of its input is not known")
+        return axis if axis >= 0 else axis + (rank or 0)
+
+
+def _said_by(op: Operator, item: Any) -> Any:
+    return item.__get__(op, type(op)) if isinstance(item, Attribute) else item
+
+
+def _numbers(op: Operator, side: Slot | Attribute) -> np.ndarray | None:
+    """An attribute, or a constant operand, as an array."""
+    if isinstance(side, Attribute):
+        return np.asarray(_said_by(op, side), np.float64)
+    value = side.value(op)
+    return value.array.astype(np.float64) if value is not None and value.is_constant else None
 
 
 class FixedScale(Trait):

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
-from tflq.dialects.func import Call
 from tflq.dialects.quant.regions import Region
-from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value, constant, walk
-from tflq.ir.rewriting import copied, replace_values
+from tflq.ir.core import Module, Op, Value, constant, walk
+from tflq.ir.print_types import type_text
 from tflq.ir.types import (
     AnyQuantizedType,
+    BareType,
     CalibratedQuantizedType,
     ElementType,
     NoQuantizedType,
@@ -32,6 +32,7 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.targets.load import Kernels
+from tflq.targets.pattern import Slot
 from tflq.targets.signature import Port as Kind
 from tflq.targets.signature import Signature
 
@@ -69,15 +70,21 @@ def _holds(signature: Signature, region: Region) -> bool:
     return "lowered" not in names
 
 
-def _assigned(slots: Sequence[object], specs: Sequence[ElementType]) -> tuple[Kind, ...] | None:
+def _assigned(slots: Sequence[Slot], specs: Sequence[ElementType]) -> tuple[Kind, ...] | None:
     """What one side of a signature says about each port; None if a port does not fit."""
-    places: list[tuple[Kind, str]] = [(slot.ports[0], slot.many) for slot in slots]  # type: ignore[attr-defined]
+    kinds = _spread(slots, len(specs))
+    return tuple(kinds) if len(kinds) == len(specs) and all(map(admits, kinds, specs)) else None
+
+
+def _spread(slots: Sequence[Slot], count: int) -> list[Kind]:
+    """What one side of a signature says about so many ports; fewer if it has none for the last, more if it asks for
+    more."""
+    places: list[tuple[Kind, str]] = [(slot.ports[0], slot.many) for slot in slots]
     if places and places[-1][1] in ("*", "..."):
-        places = [*places[:-1], *places[-1:] * max(len(specs) - len(places) + 1, 0)]
-    if len(specs) > len(places) or any(not many for _, many in places[len(specs) :]):
-        return None
-    kinds = tuple(kind for kind, _ in places[: len(specs)])
-    return kinds if all(map(admits, kinds, specs)) else None
+        places = [*places[:-1], *places[-1:] * max(count - len(places) + 1, 0)]
+    while len(places) > count and places[-1][1]:
+        places.pop()
+    return [kind for kind, _ in places]
 
 
 def admits(kind: Kind, spec: ElementType) -> bool:
@@ -135,6 +142,8 @@ def stored_as(kind: Kind, spec: ElementType) -> AnyQuantizedType | None:
 
 ORIGINS = "tflq.origins"
 """The attribute of a region that says where the parameters of each port come from, inputs first."""
+CONSTANT = "constant"
+"""The origin of parameters for the elements of a constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,106 +236,48 @@ def _parameters(kind: UniformQuantizedType | UniformQuantizedPerAxisType, rank: 
     return kind.scales.reshape(shape).astype(np.float32), kind.zero_points.reshape(shape)
 
 
-# Calls.
+# What keeps a region from being a kernel.
 
 
-def inline_calls(module: Module) -> bool:
-    """Inlines every `func.call` of a function that holds regions, or calls one that does, since each call may have
-    other parameters; private functions that nothing refers to any more go. Returns whether there were any.
-    UnsupportedError if one calls itself."""
-    by_name = {str(function.name): function for function in module.functions}
-    holding = {name for name, function in by_name.items() if any(isinstance(op, Region) for op in function.ops)}
-    calls = {name: {str(op.callee) for op in _calls(f.ops)} for name, f in by_name.items()}
-    while wider := {name for name, called in calls.items() if called & holding and name not in holding}:
-        holding |= wider
-    done: set[str] = set()
-    modified = False
-    for name in by_name:
-        modified |= _inline(module, by_name, name, holding, done, ())
-    if modified:
-        _drop_unused(module, holding)
-    return modified
+def lacks(kernels: Kernels, region: Region) -> dict[Port | None, str]:
+    """Why a target has no quantized kernel for a region, by port; None: why it has none for the region as a whole.
+    Empty if it has one. Of several signatures the one counts from which the fewest ports keep the region."""
+    match = lookup(kernels, region, region.input_specs, region.output_specs)
+    if match is None:
+        return _misfits(kernels, region)
+    kinds = (*match.inputs, *match.outputs)
+    return {
+        port: f"it has no parameters, and the kernel takes {kind.text}"
+        for port, kind in zip(ports(region), kinds, strict=True)
+        if kind.kinds and is_quantizable(port.spec) and not is_quantized(port.spec)
+    }
 
 
-def _calls(ops: Sequence[Op]) -> list[Call]:
-    return [op for op in walk(ops) if isinstance(op, Call)]
+def _misfits(kernels: Kernels, region: Region) -> dict[Port | None, str]:
+    signatures = [signature for signature in kernels.get(region.kernel, ()) if _holds(signature, region)]
+    sides = [(signature, sides) for signature in signatures for sides in signature.alternatives]
+    if not sides:
+        listed = "takes its fused activation" if kernels.get(region.kernel) else "is listed"
+        return {None: f"no kernel '{region.kernel}' {listed} in the target"}
+    found = [(_refused(region, each), signature) for signature, each in sides]
+    refused, signature = min(found, key=lambda pair: len(pair[0]))
+    return refused or {None: f"it has other ports than the kernel: {signature.text}"}
 
 
-def _inline(
-    module: Module,
-    by_name: Mapping[str, Function],
-    name: str,
-    holding: set[str],
-    done: set[str],
-    path: tuple[str, ...],
-) -> bool:
-    """Inlines the calls in a function, after those in the functions that it calls."""
-    if name in path and name in holding:
-        what = f"function @{name} calls itself, by way of {', '.join('@' + n for n in path)}"
-        raise UnsupportedError(what, [Reason(what, remedy="regions are quantized per call, so write the calls out")])
-    if name in done:
-        return False
-    function = by_name[name]
-    ops: list[Op] = []
-    replacements: dict[Value, Value] = {}
-    for op in function.ops:
-        callee = str(op.callee) if isinstance(op, Call) else ""
-        if callee not in holding:
-            ops.append(op)
-            continue
-        _inline(module, by_name, callee, holding, done, (*path, name))
-        called = by_name[callee]
-        known: dict[Value, Value] = {
-            inner: value for inner, value in zip(called.inputs, op.operands, strict=True) if value is not None
-        }
-        ops += copied(called.ops, known)
-        replacements |= {r: known.get(v, v) for r, v in zip(op.results, called.outputs, strict=True)}
-    done.add(name)
-    if not replacements and ops == function.ops:
-        return False
-    function.ops = ops
-    replace_values(module, function, replacements)
-    return True
-
-
-def _drop_unused(module: Module, holding: set[str]) -> None:
-    """Drops private functions that were inlined and that nothing names any more."""
-    named = {str(item) for op in walk(list(module.ops())) for item in op.attributes.values() if isinstance(item, str)}
-    kept = [
-        f
-        for f in module.functions
-        if f.info.get("visibility") != "private" or str(f.name) in named or str(f.name) not in holding
-    ]
-    if not module.signatures and len(kept) < len(module.functions):
-        module.functions = kept
-
-
-# Parameters.
-
-
-def parameters(seen: CalibratedQuantizedType, stored: AnyQuantizedType, zero_point: int | None) -> UniformQuantizedType:
-    """The parameters for a range that was seen, on a storage type; `zero_point`: the one that the kernel asks for.
-
-    The range is widened to contain 0. scale = (max - min) / (qmax - qmin) in f64, rounded to the expressed type; zero
-    point = round half even(qmin - min / scale), clamped. Where the zero point is given, the scale is the least that
-    reaches both ends.
-    """
-    low, high = min(seen.minimum, 0.0), max(seen.maximum, 0.0)
-    qmin, qmax = stored.storage_min, stored.storage_max
-    if zero_point is None:
-        scale = (high - low) / (qmax - qmin)
-    else:
-        reach = [end / (q - zero_point) for end, q in ((low, qmin), (high, qmax)) if end and q != zero_point]
-        scale = max((abs(r) for r in reach), default=0.0)
-    rounded = UniformQuantizedType.of(
-        stored.storage, scale, zero_point or 0, expressed=seen.expressed, storage_min=qmin, storage_max=qmax
-    )
-    if zero_point is not None or not rounded.scale:
-        return rounded
-    place = min(max(round(qmin - low / rounded.scale), qmin), qmax)
-    return UniformQuantizedType.of(
-        stored.storage, scale, place, expressed=seen.expressed, storage_min=qmin, storage_max=qmax
-    )
+def _refused(region: Region, sides: Sequence[Sequence[Slot]]) -> dict[Port | None, str]:
+    """The ports that one signature refuses; None where it has none for them."""
+    refused: dict[Port | None, str] = {}
+    for is_output, slots in enumerate(sides):
+        side = [port for port in ports(region) if port.is_output == bool(is_output)]
+        kinds = _spread(slots, len(side))
+        for port, kind in zip_longest(side, kinds):
+            if port is None:
+                refused[None] = f"it has no {'result' if is_output else 'operand'} for {kind.text} of the kernel"
+            elif kind is None:
+                refused[port] = "the kernel has no such port"
+            elif not admits(kind, port.spec):
+                refused[port] = f"it is {type_text(BareType.of(port.spec))}, and the kernel takes {kind.text}"
+    return refused
 
 
 # The report: whether a model is quantized, and what it lacks for that.
@@ -335,23 +286,40 @@ def parameters(seen: CalibratedQuantizedType, stored: AnyQuantizedType, zero_poi
 @dataclass(frozen=True, slots=True)
 class PortReport:
     """A port of a kernel, by the place of its region in its function, and where its parameters come from: "none" if the
-    port has no parameters."""
+    port has no parameters. `lacks`: why its region is not a quantized kernel of a target, if the port is what keeps it
+    from being one, or the region is kept by none of its ports."""
 
     function: str
     region: int
     kernel: str
     port: str
     origin: str
+    lacks: str = ""
 
 
-def report(module: Module) -> list[PortReport]:
-    """All ports that can have parameters, in order."""
-    return [
-        PortReport(function.name or "", place, region.kernel, str(port), origin)
-        for function in module.functions
-        for place, region in enumerate(regions_of(function.ops))
-        for port, origin in _origins(region)
-    ]
+def report(module: Module, kernels: Kernels | None = None) -> list[PortReport]:
+    """All ports that can have parameters, in order. kernels: those of a target; then `lacks` says of every region that
+    is no kernel of it which ports keep it from being one, and why, so that it is computed in floats."""
+    rows = []
+    for function in module.functions:
+        for place, region in enumerate(regions_of(function.ops)):
+            known = {} if kernels is None else lacks(kernels, region)
+            rows += [
+                PortReport(function.name or "", place, region.kernel, str(port), origin, _lack(known, port))
+                for port, origin in _origins(region)
+            ]
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Fallbacks:
+    """What `quant-materialize` left in floats, noted in the module's record: the rows of the report that say why."""
+
+    rows: Sequence[PortReport]
+
+
+def _lack(known: Mapping[Port | None, str], port: Port) -> str:
+    return known.get(port, known.get(None, ""))
 
 
 def _origins(region: Region) -> Iterator[tuple[Port, str]]:
@@ -363,8 +331,8 @@ def _origins(region: Region) -> Iterator[tuple[Port, str]]:
 
 
 def is_quantized_model(module: Module) -> bool:
-    """Whether some kernel has parameters for a port."""
-    return any(row.origin != "none" for row in report(module))
+    """Whether some kernel has parameters for a port that is no constant."""
+    return any(row.origin not in ("none", CONSTANT) for row in report(module))
 
 
 def is_fully_quantized(module: Module) -> bool:

@@ -5,31 +5,44 @@ kernels of a target (quant-materialize).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.declare import Operator
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.quant.regions import Region, Rescale, Stats
-from tflq.dialects.tfl.activation import Relu, Relu6, ReluN1To1
-from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.quantization import SameScale
-from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import (
     CalibratedQuantizedType,
     ElementType,
-    UniformQuantizedPerAxisType,
-    UniformQuantizedType,
+    is_narrowed,
     is_quantized,
 )
-from tflq.passes.regions.lookup import is_quantizable, is_real, lookup, ports, quantized_constant, real_constant
+from tflq.logs import WARNING, log
+from tflq.passes.regions.inside import inner_types, joined, without_statistics
+from tflq.passes.regions.lookup import (
+    CONSTANT,
+    ORIGINS,
+    Fallbacks,
+    is_quantizable,
+    lacks,
+    ports,
+    quantized_constant,
+    real_constant,
+    report,
+)
+from tflq.passes.regions.ranges import (
+    POINTS,
+    is_dequantizing,
+    is_quantizing,
+    is_statement,
+    same_value,
+)
 from tflq.targets.load import Kernels, load_kernels
 
 
@@ -67,7 +80,7 @@ class InlineRegions(Pass):
             if isinstance(op, Region):
                 replacements |= inlined(op, b, annotations=self.annotations)
             elif isinstance(op, Rescale):
-                replacements[op.output] = through(b, op.input, op.target)
+                replacements[op.output] = named_as(op.output, through(b, op.input, op.target))
             else:
                 b.ops.append(op)
                 continue
@@ -82,19 +95,31 @@ def inlined(region: Region, b: Emitter, *, annotations: bool = False) -> dict[Va
     ops, returned = body(region, [through(b, value, spec, annotations=annotations) for value, spec in pairs])
     b.ops.extend(ops)
     return {
-        result: through(b, value, spec, annotations=annotations)
+        result: named_as(result, through(b, value, spec, annotations=annotations))
         for result, value, spec in zip(region.results, returned, region.output_specs, strict=True)
     }
 
 
+def named_as(result: Value, value: Value) -> Value:
+    """A value that takes the place of a result, under its name, with what a file says of it."""
+    if value.producer is not None and not value.name:
+        value.name = result.name
+        if value.type == result.type:
+            value.info = result.info
+    return value
+
+
 def body(region: Region, arguments: list[Value]) -> tuple[list[Op], list[Value]]:
-    """A region's ops except its end, on `given` instead of its arguments, and what it returns. The ops are the region's
-    own: it is not to be used any more."""
+    """A region's ops except its end, on `arguments` instead of its own, and what it returns, without a name: the
+    region's results have those. The ops are the region's own: it is not to be used any more."""
     block = region.regions[0].block
     known = dict(zip(block.arguments, arguments, strict=True))
     for op in walk(block.ops):
         op.operands = [value and known.get(value, value) for value in op.operands]
-    return block.ops[:-1], [value for value in block.ops[-1].operands if value is not None]
+    *ops, end = block.ops
+    for value in (value for op in ops for value in op.results if value in end.operands):
+        value.name = ""
+    return ops, [value for value in end.operands if value is not None]
 
 
 def through(b: Emitter, value: Value, spec: ElementType, *, annotations: bool = False) -> Value:
@@ -108,81 +133,6 @@ def through(b: Emitter, value: Value, spec: ElementType, *, annotations: bool = 
     return value
 
 
-# The ops inside of a region of several: which become one op, and the types of the tensors between them.
-
-
-_ACTIVATIONS: Final = {Relu: "RELU", Relu6: "RELU6", ReluN1To1: "RELU_N1_TO_1"}
-
-
-def joined(ops: Sequence[Op], kept: frozenset[Value]) -> list[Op]:
-    """The ops with biases and activations put into the op before, if that has none. The values in `kept` stay."""
-    merged: list[Op] = []
-    for op in ops:
-        last = merged[-1] if merged else None
-        users = [other for other in ops if last is not None and last.result in other.operands]
-        if last is None or last.result in kept or users != [op] or not _join(last, op):
-            merged.append(op)
-    return merged
-
-
-def _join(last: Op, op: Op) -> bool:
-    """Puts an op into the one before, if possible."""
-    fused = last.attributes.get("fused_activation_function")
-    bias = last.slot("bias") if isinstance(last, Operator) else None
-    if type(op) in _ACTIVATIONS and fused == "NONE":
-        last.attributes = {**last.attributes, "fused_activation_function": _ACTIVATIONS[type(op)]}  # type: ignore[index]
-    elif isinstance(op, Add) and fused == "NONE" and bias is not None and bias.value(last) is None:
-        other = op.rhs if op.lhs is last.result else op.lhs
-        if other.type.rank != 1 or other.type.shape != (last.result.type.shape or ())[-1:]:
-            return False
-        last.operands = [*last.operands[: bias.index], other]
-        last.attributes = {**last.attributes, "fused_activation_function": op.fused_activation_function}
-    else:
-        return False
-    last.results = op.results
-    for value in last.results:
-        value.producer = last
-    return True
-
-
-def inner_types(
-    region: Region, ops: Sequence[Op], known: Mapping[Value, ElementType], same_scale: frozenset[str]
-) -> dict[Value, ElementType]:
-    """The quantized types of all values of reals: those of ports (`known`), else those of casts inside of the region,
-    else those on the other side of an op of one scale. `same_scale`: further ops of one scale, by name.
-
-    UnsupportedError names the first value whose type nothing tells.
-    """
-    types = dict(known)
-    for op in ops:
-        if isinstance(op, Qcast):
-            types.setdefault(op.input, op.result.type.element)
-    while more := _spread(ops, types, same_scale):
-        types |= more
-    for op in ops:
-        for value in op.results:
-            if value not in types and is_real(value.type.element):
-                what = f"kernel '{region.kernel}': nothing says how the result of {op.name} inside of it is quantized"
-                remedy = "put a quant.qcast and a quant.dcast behind it"
-                raise UnsupportedError(what, [Reason.at(region.location, what, remedy=remedy)])
-    return types
-
-
-def _spread(
-    ops: Sequence[Op], types: Mapping[Value, ElementType], same_scale: frozenset[str]
-) -> dict[Value, ElementType]:
-    """Types that follow from known ones, by ops of one scale and by casts."""
-    for op in ops:
-        alike = isinstance(op, (Qcast, Dcast, Stats)) or op.short_name in same_scale
-        if not alike and not (isinstance(op, Operator) and op.has(SameScale)):
-            continue
-        values = [value for value in op.tensors if is_real(value.type.element)]
-        kind = next((types[v] for v in values if v in types and is_quantized(types[v])), None)
-        if kind is not None and (rest := {v: kind for v in values if v not in types}):
-            return rest
-    return {}
-
-
 @dataclass(frozen=True)
 class QuantMaterialize(Pass):
     """Replaces regions by quantized operators. `target`: a target's file; without one, all are taken to have a kernel.
@@ -190,7 +140,8 @@ class QuantMaterialize(Pass):
     A region whose ports all have parameters becomes its ops on quantized tensors, between casts; constants are
     quantized. Biases and activations become part of the op before. Tensors between several ops take the parameters of
     casts inside, else those of a port, by an op of one scale. A region without parameters becomes its ops again; one
-    that lacks some, or for which the target lists no kernel, its ops between casts. A `quant.rescale` becomes a
+    that lacks some, or for which the target lists no kernel, its ops between casts: a warning, and `Fallbacks` in the
+    module's record, say why. A `quant.rescale` becomes a
     `tfl.quantize`. `casts=tfl` makes all casts operators of TFLite, as files need them. UnsupportedError names a tensor
     inside of a region if nothing says how it is quantized.
     """
@@ -201,6 +152,8 @@ class QuantMaterialize(Pass):
 
     def run(self, module: Module) -> PassResult:
         kernels = load_kernels(self.target) if self.target else None
+        if kernels is not None:
+            _report(module, kernels)
         modified = False
         for function in module.functions:
             modified |= _function(module, function, kernels)
@@ -209,10 +162,25 @@ class QuantMaterialize(Pass):
         return PassResult(module, modified)
 
 
+def _report(module: Module, kernels: Kernels) -> None:
+    """Notes, and warns, which regions become no quantized kernels."""
+    rows = [row for row in report(module, kernels) if row.lacks]
+    module.record.note(Fallbacks(rows))
+    for row in rows:
+        log(WARNING, "kernel '%s' stays in floats: %s: %s", row.kernel, row.port, row.lacks)
+
+
 def of_tflite(module: Module) -> bool:
-    """Makes casts between reals and quantized values operators of TFLite. Returns whether there are any."""
+    """Makes casts between reals and quantized values operators of TFLite, and drops the bounds of constants, which
+    these are within and a file has no place for. Returns whether there are any."""
     modified = False
     for function in module.functions:
+        for value in function.values():
+            element = value.type.element
+            if same_value(value).is_constant and is_quantized(element) and is_narrowed(element):
+                low, high = element.storage.minimum, element.storage.maximum
+                value.type = value.type.with_element(replace(element, storage_min=low, storage_max=high))
+                modified = True
         for place, op in enumerate(function.ops):
             if isinstance(op, (Qcast, Dcast)):
                 kind = Quantize if isinstance(op, Qcast) else Dequantize
@@ -223,26 +191,73 @@ def of_tflite(module: Module) -> bool:
 
 def _function(module: Module, function: Function, kernels: Kernels | None) -> bool:
     replacements: dict[Value, Value] = {}
-    b = Emitter()
+    users = function.users()
+    b = _Quantizer()
     modified = False
     for op in function.ops:
         op.operands = [value and replacements.get(value, value) for value in op.operands]
         if isinstance(op, Rescale):
             b.location = op.location
-            stored = b.emit(Quantize, [_stored(b, op.input, op.source)], op.input.type.with_element(op.target))
-            replacements[op.output] = b.emit(Dcast, [stored], op.input.type)
+            stored = b.emit(Quantize, [b.stored(op.input, op.source)], op.input.type.with_element(op.target))
+            replacements[op.output] = named_as(op.output, b.emit(Dcast, [stored], op.input.type))
+        elif isinstance(op, POINTS) and (kind := _type_at(op, users)) is not None:
+            b.location = op.location
+            stored = b.stored(op.operand(0), kind)
+            marked = b.op(op.name, [stored], [stored.type], op.attributes)
+            replacements[op.result] = named_as(op.result, b.emit(Dcast, [marked.result], op.result.type))
+        elif (again := _quantized_before(op)) is not None:
+            replacements[op.result] = named_as(op.result, again)
         elif not isinstance(op, Region):
             b.ops.append(op)
             continue
         elif _is_kernel(op, kernels):
             replacements |= _Kernel(op, b, kernels or {}).results()
         else:
+            _keep_constants(op)
             replacements |= inlined(op, b)
         modified = True
     if modified:
         function.ops = b.ops
         replace_values(module, function, replacements)
+        _name_stored(function)
     return modified
+
+
+def _name_stored(function: Function) -> None:
+    """Gives the name of a real that nothing reads to the quantized value that stands for it."""
+    read = {value for op in walk(function.ops) for value in op.operands} | set(function.outputs)
+    for op in function.ops:
+        if isinstance(op, Dcast) and op.result not in read and op.input.producer is not None and not op.input.name:
+            op.input.name, op.result.name = op.result.name, ""
+
+
+def _quantized_before(op: Op) -> Value | None:
+    """The value that a kernel results in and that an op quantizes again with the same parameters; None otherwise."""
+    back = op.operand(0).producer if is_quantizing(op) else None
+    if not isinstance(back, Dcast) or back.input.type != op.result.type or back.input.producer is None:
+        return None
+    return back.input
+
+
+def _keep_constants(region: Region) -> None:
+    """Leaves constants of a kernel in floats as they are, if they have parameters only for their own elements."""
+    for port, origin in zip(ports(region), region.attributes.get(ORIGINS) or (), strict=False):
+        if origin == CONSTANT:
+            port.set(port.value.type.element)
+
+
+def _type_at(point: Op, users: Mapping[Value, Sequence[Op]]) -> ElementType | None:
+    """The parameters that a value has at a point: its own, else those that all its users want; None if it stays real.
+    The point is then put on the quantized value."""
+    value = point.operand(0)
+    if value.producer is not None and is_dequantizing(value.producer):
+        return value.producer.operand(0).type.element
+    kinds = set[ElementType | None]()
+    for op in users.get(point.result, ()):
+        specs = op.input_specs if isinstance(op, Region) else [op.source] if isinstance(op, Rescale) else [None]
+        kinds |= {spec for spec, operand in zip(specs, op.operands, strict=False) if operand is point.result}
+    (kind,) = kinds if len(kinds) == 1 else (None,)
+    return kind if kind is not None and is_quantized(kind) else None
 
 
 def _is_kernel(region: Region, kernels: Kernels | None) -> bool:
@@ -252,27 +267,38 @@ def _is_kernel(region: Region, kernels: Kernels | None) -> bool:
         return False
     if kernels is None:
         return all(is_quantized(spec) or not is_quantizable(spec) for spec in specs)
-    match = lookup(kernels, region, region.input_specs, region.output_specs)
-    if match is None:
-        return False
-    kinds = (*match.inputs, *match.outputs)
-    return all(is_quantized(s) or not is_quantizable(s) or not k.kinds for s, k in zip(specs, kinds, strict=True))
+    return not lacks(kernels, region)
 
 
-def _stored(b: Emitter, value: Value, kind: ElementType) -> Value:
-    """A value, quantized: the one that it was dequantized from, if that has the type."""
-    if not is_quantized(kind):
-        return value
-    if isinstance(value.producer, Dcast) and value.producer.input.type.element == kind:
-        return value.producer.input
-    real = real_constant(value.producer.input) if isinstance(value.producer, Dcast) else value
-    return (real and quantized_constant(real, kind)) or b.emit(Qcast, [value], value.type.with_element(kind))
+class _Quantizer(Emitter):
+    """Emits casts of values, one for each type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cast: dict[tuple[Value, ElementType], Value] = {}
+
+    def stored(self, value: Value, kind: ElementType) -> Value:
+        """A value, quantized: the one that it was dequantized from, if that has the type."""
+        if not is_quantized(kind):
+            return value
+        real: Value | None = value
+        if value.producer is not None and is_dequantizing(value.producer):
+            stored = value.producer.operand(0)
+            if stored.type.element == kind:
+                return stored
+            real = real_constant(stored)
+        constant = real and quantized_constant(real, kind)
+        if constant is not None:
+            return constant
+        if (value, kind) not in self._cast:
+            self._cast[value, kind] = self.emit(Qcast, [value], value.type.with_element(kind))
+        return self._cast[value, kind]
 
 
 class _Kernel:
     """One region as ops on quantized tensors."""
 
-    def __init__(self, region: Region, b: Emitter, kernels: Kernels) -> None:
+    def __init__(self, region: Region, b: _Quantizer, kernels: Kernels) -> None:
         self.region = region
         self.b = b
         b.location = region.location
@@ -291,16 +317,16 @@ class _Kernel:
         arguments = [Value(value.type) for value in region.inputs]
         known: dict[Value, ElementType] = dict(zip(arguments, specs.values(), strict=True))
         now = {
-            inner: _stored(self.b, value, spec)
+            inner: self.b.stored(value, spec)
             for inner, value, spec in zip(arguments, region.inputs, region.input_specs, strict=True)
         }
-        ops, returned = body(region, arguments)
+        ops, returned, ranges = without_statistics(*body(region, arguments))
         for value, spec in zip(returned, region.output_specs, strict=True):
             known.setdefault(value, spec)
         ops = joined(ops, frozenset(returned))
-        types = inner_types(region, ops, known, self.same_scale)
+        types = inner_types(region, ops, known, ranges, self.same_scale)
         for op in ops:
-            if isinstance(op, (Qcast, Dcast, Stats)):
+            if is_statement(op) and not isinstance(op, POINTS):
                 now[op.result] = now[op.operand(0)]
             else:
                 self._emit(op, now, types)
@@ -309,81 +335,17 @@ class _Kernel:
     def _emit(self, op: Op, now: dict[Value, Value], types: Mapping[Value, ElementType]) -> None:
         for value in op.operands:
             if value is not None and value not in now:
-                now[value] = _stored(self.b, value, types.get(value, value.type.element))
+                now[value] = self.b.stored(value, types.get(value, value.type.element))
         operands = [value and now[value] for value in op.operands]
         results = [
             value.type.with_element(types[value]) if is_quantized(types.get(value, value.type.element)) else value.type
             for value in op.results
         ]
         emitted = self.b.op(op.name, operands, results, op.attributes, op.info)
+        for value, made in zip(op.results, emitted.results, strict=True):
+            made.name = value.name
         now |= zip(op.results, emitted.results, strict=True)
 
     def _real(self, value: Value, result: Value) -> Value:
         """A value dequantized, under the name of the region's result."""
-        if not value.type.quantized:
-            return value
-        real = self.b.emit(Dcast, [value], result.type)
-        real.name = result.name
-        return real
-
-
-# Biases.
-
-
-_LARGEST: Final = (2**31 - 1) // 2
-
-
-def fitted(
-    x: ElementType, weights: ElementType, bias: ElementType, values: np.ndarray
-) -> tuple[ElementType, ElementType] | None:
-    """Wider scales of weights and bias, of 8 and 32 bits, under which a constant bias fits its storage, with room for
-    the accumulator; None if they are wide enough, or of other types.
-
-    If a bias would exceed half of the largest integer under its scale, the product of the two others, its scale becomes
-    |b| / half of the largest, and that of the weights follows: scale of the bias / scale of the input. `values`: the
-    bias, one real for each scale, or any number for a single one. Source: TensorFlow Lite's quantization driver,
-    SetBiasParamsWithAdjustments.
-    """
-    if not isinstance(x, UniformQuantizedType) or not isinstance(
-        bias, (UniformQuantizedType, UniformQuantizedPerAxisType)
-    ):
-        return None
-    if type(weights) is not type(bias) or (x.storage.bits, weights.storage.bits, bias.storage.bits) != (8, 8, 32):
-        return None
-    largest = np.abs(values.reshape(-1).astype(np.float64))
-    if isinstance(bias, UniformQuantizedType):
-        largest = largest.max(initial=0.0, keepdims=True)
-    before, others = (
-        np.atleast_1d(np.asarray(kind.scale if isinstance(kind, UniformQuantizedType) else kind.scales, np.float64))
-        for kind in (bias, weights)
-    )
-    if before.shape != largest.shape or before.shape != others.shape or not np.isfinite(largest).all() or not x.scale:
-        return None
-    wide = largest > before * _LARGEST
-    if not wide.any():
-        return None
-    scales = np.where(wide, largest / _LARGEST, before)
-    return _scaled(weights, np.where(wide, scales / x.scale, others)), _scaled(bias, scales)
-
-
-def _scaled(kind: ElementType, scales: np.ndarray) -> ElementType:
-    """A type with other scales."""
-    if isinstance(kind, UniformQuantizedType):
-        return UniformQuantizedType.of(
-            kind.storage,
-            float(scales[0]),
-            kind.zero_point,
-            expressed=kind.expressed,
-            storage_min=kind.storage_min,
-            storage_max=kind.storage_max,
-        )
-    assert isinstance(kind, UniformQuantizedPerAxisType)
-    return UniformQuantizedPerAxisType.of(
-        kind.storage,
-        kind.axis,
-        scales,
-        kind.zero_points,
-        expressed=kind.expressed,
-        storage_min=kind.storage_min,
-        storage_max=kind.storage_max,
-    )
+        return named_as(result, self.b.emit(Dcast, [value], result.type) if value.type.quantized else value)

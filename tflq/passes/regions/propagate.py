@@ -6,6 +6,8 @@ Greedy, with a work-list over the regions in topological order. A port takes the
     fixed_scale   the parameters that the kernel demands
     calibration   those for the range that was seen, on the kernel's storage
     neighbour     those of its value, or of the other ports by the kernel's constraint
+    constant      those for the elements of a constant
+    coupled       what is said of a value that `quant.coupled_ref` couples with its own
 
 A kernel's constraint always holds. Where a value has other parameters than a consumer's port, a `quant.rescale` stands
 before the consumer. `tflq.origins` of a region says where the parameters of each port come from, inputs first.
@@ -16,38 +18,57 @@ matter.
 
 from __future__ import annotations
 
-import hashlib
 import heapq
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.quant.casts import Qcast
-from tflq.dialects.quant.regions import Region, Rescale
+from tflq.dialects.quant.regions import Region, Stats
 from tflq.errors import OptionError
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Value
+from tflq.ir.rewriting import remove_unneeded
 from tflq.ir.types import CalibratedQuantizedType, ElementType, ScalarType, is_quantized
+from tflq.passes.regions.bias import fitted
+from tflq.passes.regions.calls import inline_calls
+from tflq.passes.regions.coupling import COUPLED, Coupling, common
+from tflq.passes.regions.edges import Edges
 from tflq.passes.regions.lookup import (
+    CONSTANT,
     ORIGINS,
     Match,
     Port,
     admits,
-    inline_calls,
     is_quantizable,
     lookup,
-    parameters,
     ports,
-    regions_of,
     stored_as,
 )
-from tflq.passes.regions.materialize import fitted
-from tflq.passes.regions.tensor_constraints import constrain_by_file, stated_before, take_ranges
+from tflq.passes.regions.one_scale import OneRange
+from tflq.passes.regions.order import topological
+from tflq.passes.regions.ranges import (
+    ACCUMULATED,
+    POINTS,
+    Range,
+    constant_range,
+    is_quantizing,
+    parameters,
+    range_of,
+    ranges_along,
+    same_value,
+    stated_after,
+    stated_before,
+    storages,
+    stored_by,
+)
+from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
 from tflq.targets.constraints import quant_functions
 from tflq.targets.load import Kernels, load_kernels
+from tflq.targets.signature import Port as Kind
 
-_ACCUMULATES: Final = "multiplier_accumulator_scale"
+ACCUMULATES: Final = "multiplier_accumulator_scale"
+"""The constraint whose third input has the product of the scales of the first two."""
 
 
 @dataclass(frozen=True)
@@ -70,41 +91,57 @@ class QuantPropagate(Pass):
         if self.annotations:
             modified |= constrain_by_file(module, Path(self.annotations))
         modified |= inline_calls(module)
-        for function in module.functions:
-            outputs = list(function.outputs)
-            modified |= _Propagation(function, kernels).run()
+        before = [list(function.outputs) for function in module.functions]
+        modified |= propagate(module.functions, kernels)
+        for function, outputs in zip(module.functions, before, strict=True):
             returned = dict(zip(outputs, function.outputs, strict=True))
             module.signatures = module.signatures and [
                 s.with_outputs(returned) if module.functions[s.function] is function else s for s in module.signatures
             ]
+        modified |= modified and remove_unneeded(module, lambda op: isinstance(op, Stats))
         return PassResult(module, modified)
 
 
-class _Propagation:
-    """The parameters of one function's regions."""
+def propagate(functions: Sequence[Function], kernels: Kernels) -> bool:
+    """Gives the ports of the regions in some functions their parameters. Returns whether anything changed.
+    UnsupportedError if coupled points would get different ones."""
+    return _Propagation(functions, kernels).run()
 
-    def __init__(self, function: Function, kernels: Kernels) -> None:
-        self.function = function
+
+class _Propagation:
+    """The parameters of the regions in some functions."""
+
+    def __init__(self, functions: Sequence[Function], kernels: Kernels) -> None:
+        self.functions = functions
         self.kernels = kernels
-        self.order = _topological(function)
+        self.order = [region for function in functions for region in topological(function)]
         self.place = {region: index for index, region in enumerate(self.order)}
         self.types: dict[Port, ElementType] = {}
         self.origins: dict[Port, str] = {}
         self.overridden: dict[Port, ElementType] = {}
+        self.coupling = Coupling(functions)
         self.of_value: dict[Value, list[Port]] = {}
-        self.casts = {op.input: op.result.type.element for op in reversed(function.ops) if isinstance(op, Qcast)}
+        self.made_at: dict[Value, Port] = {}
+        self.listed = storages(kernels)
+        self.users = {value: ops for function in functions for value, ops in function.users().items()}
+        self.returned = frozenset(value for function in functions for value in function.outputs)
 
     def run(self) -> bool:
         self._annotations()
+        self._couple()
+        self.stated = dict(self.types)
         for region in self.order:
             self._settle(region)
-        for region in self.order:
-            self._calibrate(region)
-        self._neighbours()
+        self._calibrations()
+        self._constants()
         for region in self.order:
             self._fit_bias(region)
+        self.coupling.check(self._type_of)
         modified = self._write()
-        return self._rescale() or modified
+        edges = Edges(self.types, self.made_at, self.overridden)
+        for function in self.functions:
+            modified |= edges.rescale(function)
+        return modified
 
     # --- the state
 
@@ -117,17 +154,20 @@ class _Propagation:
                     origin = str(known[place])
                 if isinstance(spec, ScalarType):
                     spec = self._stated(port) or spec
-                self.types[port] = spec
+                self.types[port] = stored_by(self.listed, spec)
                 self.origins[port] = origin if is_quantized(spec) else ""
-                self.of_value.setdefault(port.value, []).append(port)
+                self.of_value.setdefault(self.coupling.shared(port.value), []).append(port)
+                if port.is_output:
+                    self.made_at[port.value] = port
 
     def _stated(self, port: Port) -> ElementType | None:
         """What casts and statistics say about the value of a port whose spec says nothing."""
         if not is_quantizable(port.spec):
             return None
-        if port.is_output:
-            return self.casts.get(port.value)
-        return stated_before(port.value)[1]
+        if not port.is_output:
+            return stated_before(port.value).spec
+        casts = (op.result.type.element for op in self.users.get(port.value, ()) if is_quantizing(op))
+        return next(casts, None) or stated_after(port.value, self.users, self.returned)[0]
 
     def _side(self, region: Region, is_output: bool) -> list[Port]:
         count = len(region.results) if is_output else len(region.operands)
@@ -145,6 +185,25 @@ class _Propagation:
 
     # --- steps
 
+    def _couple(self) -> None:
+        """Gives what is said about one of several coupled values to the ports of all."""
+        for points in self.coupling.points.values():
+            values = [same_value(point.arg) for point in points]
+            if len(values) < 2:
+                continue
+            ports = self.of_value.get(self.coupling.shared(values[0]), [])
+            kind = common([*(self.types[port] for port in ports), *(value.type.element for value in values)])
+            for port in ports if kind is not None else ():
+                stated = self.types[port]
+                plain = is_quantizable(stated) and isinstance(stated, (ScalarType, CalibratedQuantizedType))
+                if plain and kind is not None and self._takes(port, kind):
+                    self._set(port, kind, COUPLED)
+
+    def _takes(self, port: Port, kind: ElementType) -> bool:
+        """Whether a kernel of the target takes parameters, or those for a range, at a port."""
+        match = self._match(port.region, {port: kind})
+        return match is not None and admits((match.outputs if port.is_output else match.inputs)[port.index], kind)
+
     def _settle(self, region: Region) -> list[Port]:
         """Applies a kernel's constraint. Returns the ports updated."""
         match = self._match(region, {})
@@ -158,10 +217,16 @@ class _Propagation:
                 for both in zip(sides, kinds, strict=True)
             ]
             updated = function(*views, *numbers)
-            for side, view, places in zip(sides, views, updated, strict=True):
-                for place in places:
-                    self._set(side[place], view[place], name)
-                    changed.append(side[place])
+            given = {
+                side[place]: view[place]
+                for side, view, places in zip(sides, views, updated, strict=True)
+                for place in places
+            }
+            if given and self._match(region, given) is None:
+                continue  # the target has no such kernel
+            for port, kind in given.items():
+                self._set(port, kind, name)
+            changed += given
         return changed
 
     def _view(self, port: Port, kind: object) -> ElementType:
@@ -169,19 +234,71 @@ class _Propagation:
         spec = self.types[port]
         return spec if is_quantized(spec) else stored_as(kind, spec) or spec  # type: ignore[arg-type]
 
-    def _calibrate(self, region: Region) -> None:
+    def _calibrations(self) -> None:
+        """Gives ports the parameters for their ranges, but those whose ranges yield to others: these take their own
+        only if nothing else came to them."""
+        matches = {region: self._match(region, {}) for region in self.order}
+        ranges = OneRange(self.order, self.stated, self.types, matches, self._same, self._is_free)
+        yielding = ranges.yielding
+        for held in (yielding, frozenset[Port]()):
+            for region in self.order:
+                self._calibrate(region, held)
+            self._neighbours()
+
+    def _calibrate(self, region: Region, held: Set[Port]) -> None:
         match = self._match(region, {})
-        if match is None:
-            return
-        calibrated = False
-        for side, kinds in ((False, match.inputs), (True, match.outputs)):
-            for port, kind in zip(self._side(region, side), kinds, strict=True):
-                seen, stored = self.types[port], stored_as(kind, self.types[port])
-                if isinstance(seen, CalibratedQuantizedType) and stored is not None:
-                    self._set(port, parameters(seen, stored, kind.zero_point), "calibration")
-                    calibrated = True
-        if calibrated:
+        kinds = (*match.inputs, *match.outputs) if match else ()
+        given = {}
+        for port, kind in zip(ports(region), kinds, strict=False):
+            if port not in held and (seen := self._range(port, kind)) is not None:
+                given[port] = self._parameters(port, kind, seen)
+        for port, made in given.items():
+            self._set(port, made, "calibration")
+        if given:
             self._settle(region)
+
+    def _range(self, port: Port, kind: Kind) -> Range | None:
+        """The range of a port, as its kernel asks for it: of the whole tensor, or along an axis."""
+        spec = self.types[port]
+        if not isinstance(spec, CalibratedQuantizedType):
+            return None
+        seen = Range.of(spec, exact=same_value(port.value).is_constant)
+        if not kind.wants_axis:
+            return seen if kind.takes_one_scale else None
+        found = ranges_along(port.value, self.users if port.is_output else None)
+        known = [along for stats, along in found if range_of(stats) == spec]
+        axis = next((along.axis for along in known), 0) if kind.axis is None else kind.axis
+        shape = port.value.type.shape
+        size = shape[axis] if shape is not None and axis is not None and axis < len(shape) else None
+        whole = None if size is None or axis is None else seen.along(axis, size)
+        return next((along for along in known if along.axis == axis), whole)
+
+    def _parameters(self, port: Port, kind: Kind, seen: Range) -> ElementType:
+        """The parameters for a range at a port; the type that it has if the port stays real."""
+        stored = stored_as(kind, self.types[port])
+        return self.types[port] if stored is None else parameters(seen, stored, kind.zero_point)
+
+    def _constants(self) -> None:
+        """Gives constants the parameters for their own elements, unless other ports would follow them: what was seen of
+        activations decides for these."""
+        for region in self.order:
+            match = self._match(region, {})
+            for port, kind in zip(self._side(region, False), match.inputs if match else (), strict=False):
+                accumulates = kind.storage is not None and kind.storage.bits >= ACCUMULATED
+                if not self._is_open(port) or accumulates or not (kind.takes_one_scale or kind.wants_axis):
+                    continue
+                axis = (kind.axis or 0) if kind.wants_axis else None
+                if (seen := constant_range(port.value, axis)) is not None:
+                    self._take_constant(port, self._parameters(port, kind, seen))
+        self._neighbours()
+
+    def _take_constant(self, port: Port, kind: ElementType) -> None:
+        """Gives a constant its parameters, if the kernel then gives none to ports that are not constant."""
+        before = {p: (self.types[p], self.origins[p]) for p in ports(port.region)}
+        self._set(port, kind, CONSTANT)
+        if any(not same_value(p.value).is_constant for p in self._settle(port.region)):
+            for p, (spec, origin) in before.items():
+                self.types[p], self.origins[p] = spec, origin
 
     def _neighbours(self) -> None:
         waiting = list(range(len(self.order)))
@@ -191,7 +308,7 @@ class _Propagation:
             queued.discard(place)
             changed = self._visit(self.order[place])
             for port in changed:
-                for other in self.of_value[port.value]:
+                for other in self._same(port):
                     index = self.place[other.region]
                     if index not in queued and other.region is not port.region and self._is_open(other):
                         queued.add(index)
@@ -215,9 +332,22 @@ class _Propagation:
                 changed.append(port)
         return changed + self._settle(region)
 
+    def _same(self, port: Port) -> list[Port]:
+        """The ports of a port's value, and of those that are coupled with it."""
+        return self.of_value[self.coupling.shared(port.value)]
+
+    def _is_free(self, value: Value) -> bool:
+        """Whether only regions use a value."""
+        uses = self.users.get(value, ())
+        marks = [op for op in uses if isinstance(op, (Stats, *POINTS))]
+        others = (isinstance(op, Region) for op in uses if op not in marks)
+        return value not in self.returned and all(others) and all(self._is_free(op.result) for op in marks)
+
     def _of_value(self, port: Port) -> ElementType | None:
-        """The parameters that other ports give a port's value: those of the producer, or of the first consumer."""
-        others = [p for p in self.of_value[port.value] if p != port and is_quantized(self.types[p])]
+        """The parameters that other ports give a port's value: those of the producer, or of the first consumer. Those
+        for the elements of a constant are of one port only."""
+        known = [p for p in self._same(port) if is_quantized(self.types[p]) and self.origins[p] != CONSTANT]
+        others = [p for p in known if p != port]
         if not others:
             return None
         first = min(others, key=lambda p: (not p.is_output, self.place[p.region], p.index))
@@ -229,13 +359,14 @@ class _Propagation:
         match = self._match(region, {})
         names = [name for name, _ in match.signature.constraints] if match else []
         ports = self._side(region, False)
-        if _ACCUMULATES not in names or len(ports) < 3 or not all(port.value.is_constant for port in ports[1:3]):
+        constants = [same_value(port.value) for port in ports[1:3]]
+        if ACCUMULATES not in names or len(ports) < 3 or not all(value.is_constant for value in constants):
             return
-        if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != _ACCUMULATES:
+        if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != ACCUMULATES:
             return
         x, weights, bias = (self.types[port] for port in ports[:3])
-        for port, kind in zip(ports[1:3], fitted(x, weights, bias, ports[2].value.array) or (), strict=False):
-            self._set(port, kind, _ACCUMULATES)
+        for port, kind in zip(ports[1:3], fitted(x, weights, bias, constants[1].array) or (), strict=False):
+            self._set(port, kind, ACCUMULATES)
 
     # --- results
 
@@ -254,78 +385,12 @@ class _Propagation:
                 modified = True
         return modified
 
-    def _rescale(self) -> bool:
-        """Puts a `quant.rescale` on each edge whose ends have different parameters."""
-        ops: list[Op] = []
-        modified = False
-        for op in self.function.ops:
-            if isinstance(op, Region):
-                for port in self._side(op, False):
-                    rescale = self._rescaled(port.value, self._source(port), self.types[port], op)
-                    if rescale is not None:
-                        ops.append(rescale)
-                        op.operands = [*op.operands[: port.index], rescale.result, *op.operands[port.index + 1 :]]
-                        modified = True
-            ops.append(op)
-        outputs = list(self.function.outputs)
-        for place, value in enumerate(outputs):
-            output = next((p for p in self.of_value.get(value, ()) if p.is_output), None)
-            if output is not None and output in self.overridden:
-                rescale = self._rescaled(value, self.types[output], self.overridden[output], output.region)
-                if rescale is not None:
-                    ops.append(rescale)
-                    outputs[place] = rescale.result
-                    modified = True
-        self.function.ops, self.function.outputs = ops, outputs
-        return modified
-
-    def _source(self, port: Port) -> ElementType | None:
-        """The parameters that a value has when it comes to a port, if it is quantized before."""
-        value = port.value
-        producer = next((p for p in self.of_value[value] if p.is_output), None)
-        if producer is not None:
-            return self.types[producer]
-        if isinstance(value.producer, Rescale):
-            return value.producer.target
-        return stated_before(value)[1] or self.overridden.get(port)
-
-    def _rescaled(self, value: Value, source: ElementType | None, target: ElementType, op: Op) -> Op | None:
-        if not is_quantized(target) or source is None or not is_quantized(source) or source == target:
-            return None
-        return Op(Rescale.op_name, [value], [Value(value.type)], {"from": source, "to": target}, op.location)
-
-
-def _topological(function: Function) -> Sequence[Region]:
-    """The regions, each after those that it needs, in the order in which the results need them; those that no result
-    needs are last, ordered by their descriptions."""
-    order: list[Region] = []
-    seen: set[Op] = set()
-    starts = [value.producer for value in function.outputs]
-    unneeded = sorted(regions_of(function.ops), key=_descriptions(function).__getitem__)
-    for start in (*starts, *unneeded):
-        stack: list[tuple[Op | None, bool]] = [(start, False)]
-        while stack:
-            op, finished = stack.pop()
-            if op is None or (op in seen and not finished):
-                continue
-            if finished:
-                if isinstance(op, Region):
-                    order.append(op)
-                continue
-            seen.add(op)
-            stack.append((op, True))
-            stack += [(value.producer, False) for value in reversed(op.operands) if value is not None]
-    return order
-
-
-def _descriptions(function: Function) -> dict[Op, tuple[str, str]]:
-    """A description of each op, and a hash of it and of all that the op needs: independent of the order of the ops."""
-    known = {value: f"argument {place}" for place, value in enumerate(function.inputs)}
-    descriptions = {}
-    for op in function.ops:
-        said = f"{op.name} {[str(op.attributes.get(key)) for key in ('kernel', 'input_specs', 'output_specs')]}"
-        needed = [known.get(v, f"{v.name} {v.type}") if v is not None else "" for v in op.operands]
-        total = hashlib.sha256(f"{said} {needed}".encode()).hexdigest()
-        descriptions[op] = said, total
-        known |= {value: f"{total} {place}" for place, value in enumerate(op.results)}
-    return descriptions
+    def _type_of(self, value: Value) -> ElementType | None:
+        """The parameters that a value has: those of the port that makes it, else of its type, else of its first user's
+        port; None if it has none."""
+        port = self.made_at.get(value)
+        if port is None and not is_quantized(value.type.element):
+            users = (p for p in self.of_value.get(self.coupling.shared(value), ()) if same_value(p.value) is value)
+            port = next(users, None)
+        kind = value.type.element if port is None else self.types[port]
+        return kind if is_quantized(kind) else None

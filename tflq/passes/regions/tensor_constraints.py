@@ -1,5 +1,4 @@
-"""Model constraints: by the names of tensors, from a program, a file of annotations or a model's own ranges; and as a
-model states them, in casts, statistics and element types.
+"""Model constraints by the names of tensors, from a program, a file of annotations or a model's own ranges.
 
 A file of annotations is TOML. Its section `tensors` has a line for each pattern of names (`*`: any characters, `?`:
 one) with the constraint on such tensors, as IR writes types; `none`: they stay as they are. The first pattern that
@@ -17,20 +16,18 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.quant.regions import SPECS, Stats
+from tflq.dialects.quant.regions import SPECS, Rescale
 from tflq.errors import OptionError, ParseError, Reason
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.parse_types import TypeParser
 from tflq.ir.print_types import type_text
 from tflq.ir.types import (
-    AnyQuantizedType,
     BareType,
     CalibratedQuantizedType,
     ElementType,
@@ -41,11 +38,11 @@ from tflq.ir.types import (
 )
 from tflq.ir.verifier import axis_problem
 from tflq.passes.regions.lookup import ORIGINS, Port, ports, regions_of
+from tflq.passes.regions.ranges import ACCUMULATED, is_dequantizing, is_quantizing
 from tflq.targets.target import RulesFile
 
 _SECTION: Final = "tensors"
 _NONE: Final = "none"
-_ACCUMULATED: Final = 32
 
 Constraints = Mapping[str, ElementType | None]
 """By pattern; None: the tensors stay as they are."""
@@ -70,19 +67,30 @@ def constrain_by_file(module: Module, path: Path) -> bool:
     """`constrain` by a file of annotations. OptionError, with the line, also for other faults of the file; FileError if
     it cannot be read."""
     file = RulesFile(path)
-    for name in file.content:
-        if name != _SECTION:
-            file.fail(f"'{name}' is not a section", "", name, known=(_SECTION,))
-    section = file.content.get(_SECTION, {})
-    if not isinstance(section, dict):
-        file.fail(f"'{_SECTION}' is not a section", "", _SECTION)
-    constraints = {pattern: _type(file, pattern, text) for pattern, text in section.items()}
+    constraints = {pattern: _type(file, pattern, text) for pattern, text in _section(file).items()}
 
     def fail(pattern: str, what: str, remedy: str) -> OptionError:
         place = str(file.line(_SECTION, pattern))
         return OptionError(Reason(f"'{pattern}': {what}", str(path), place=place, value=pattern, remedy=remedy))
 
     return _constrain(module, constraints, fail)
+
+
+def named_in(path: Path) -> Callable[[str], bool]:
+    """Whether a tensor of a name is constrained by a file of annotations. Errors as of `constrain_by_file`."""
+    matchers = [matcher(pattern) for pattern in _section(RulesFile(path))]
+    return lambda name: any(matches(name) for matches in matchers)
+
+
+def _section(file: RulesFile) -> Mapping[str, Any]:
+    """The lines of a file of annotations."""
+    for name in file.content:
+        if name != _SECTION:
+            file.fail(f"'{name}' is not a section", "", name, known=(_SECTION,))
+    section = file.content.get(_SECTION, {})
+    if not isinstance(section, dict):
+        file.fail(f"'{_SECTION}' is not a section", "", _SECTION)
+    return section
 
 
 def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
@@ -104,7 +112,7 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
 
 
 def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
-    matchers = {pattern: _matcher(pattern) for pattern in constraints}
+    matchers = {pattern: matcher(pattern) for pattern in constraints}
     named: dict[str, list[Port]] = {}
     for port, value in _ports(module):
         if value.name:
@@ -125,7 +133,7 @@ def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
     return modified
 
 
-def _matcher(pattern: str) -> Callable[[str], object]:
+def matcher(pattern: str) -> Callable[[str], object]:
     """Whether a name fits a pattern."""
     words = {"*": ".*", "?": "."}
     expression = "".join(words.get(letter, re.escape(letter)) for letter in pattern)
@@ -142,11 +150,11 @@ def _ports(module: Module) -> Iterator[tuple[Port, Value]]:
 
 
 def _tensors(value: Value, users: Mapping[Value, list[Op]]) -> Iterator[Value]:
-    """A value, and the quantized tensors of the model that it stands for."""
+    """A value, and the tensors of the model that it stands for: quantized, or with the parameters asked for."""
     yield value
-    if isinstance(value.producer, Dcast):
-        yield value.producer.input
-    yield from (op.result for op in users.get(value, ()) if isinstance(op, Qcast))
+    if value.producer is not None and is_dequantizing(value.producer):
+        yield value.producer.operand(0)
+    yield from (op.result for op in users.get(value, ()) if is_quantizing(op) or isinstance(op, Rescale))
 
 
 def _spec(type: TensorType, name: str, pattern: str, spec: ElementType | None, fail: _Fail) -> ElementType:
@@ -193,7 +201,7 @@ def take_ranges(module: Module, *, all_ports: bool) -> bool:
     if all_ports and ranges:
         regions = (region for function in module.functions for region in regions_of(function.ops))
         for port in (port for region in regions for port in ports(region)):
-            if is_quantized(port.spec) and port.spec.storage.bits >= _ACCUMULATED:
+            if is_quantized(port.spec) and port.spec.storage.bits >= ACCUMULATED:
                 modified |= _set(port, port.value.type.element)
     return modified
 
@@ -205,78 +213,4 @@ def _range(value: Value) -> tuple[float, float] | None:
     if any(end.size != 1 for end in ends):
         return None
     low, high = (float(end[0]) for end in ends)
-    return (low, high) if math.isfinite(low) and math.isfinite(high) and low < high else None
-
-
-# As a model states them: a `quant.dcast` of a `quant.qcast` states parameters, `quant.stats` a range, an element type
-# itself. Parameters are preferred to a range.
-
-
-_CONSTRAINTS = (AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType)
-
-
-def made_plain(values: Iterable[Value]) -> dict[Value, ElementType]:
-    """Gives values whose element type only constrains them (any, calibrated, none) the type that it expresses. Returns
-    what they were."""
-    constraints: dict[Value, ElementType] = {}
-    for value in values:
-        element = value.type.element
-        if isinstance(element, _CONSTRAINTS) and element.expressed is not None:
-            constraints[value] = element
-            value.type = value.type.with_element(element.expressed)
-    return constraints
-
-
-def stated_before(value: Value) -> tuple[Value, ElementType | None]:
-    """The value that casts and statistics before a use are about, and the strongest that they say; None if nothing."""
-    spec: ElementType | None = None
-    while True:
-        op = value.producer
-        if isinstance(op, Stats) and not is_quantized(op.arg.type.element):
-            spec = spec or range_of(op)
-            value = op.arg
-        elif (
-            isinstance(op, Dcast)
-            and isinstance(op.input.producer, Qcast)
-            and not is_quantized(spec or value.type.element)
-        ):
-            cast = op.input.producer
-            if cast.input.type != value.type:
-                return value, spec
-            spec, value = op.input.type.element, cast.input
-        else:
-            return value, spec
-
-
-def stated_after(
-    value: Value, users: Mapping[Value, Sequence[Op]], returned: frozenset[Value]
-) -> tuple[ElementType | None, list[Value]]:
-    """The strongest that casts and statistics after a value say about it, if every use of it is one; and the values
-    that stand for it after them."""
-    spec: ElementType | None = None
-    same: list[Value] = []
-    while value not in returned:
-        uses = users.get(value, ())
-        if len(uses) == 1 and isinstance(stats := uses[0], Stats):
-            spec = spec or range_of(stats)
-            value = stats.result
-            same.append(value)
-            continue
-        kinds = {op.result.type.element for op in uses if isinstance(op, Qcast)}
-        if not all(isinstance(op, Qcast) for op in uses) or len(kinds) != 1:
-            break
-        for cast in uses:
-            same += [
-                op.result for op in users.get(cast.result, ()) if isinstance(op, Dcast) and op.result.type == value.type
-            ]
-        return kinds.pop(), same
-    return spec, same
-
-
-def range_of(stats: Stats) -> ElementType | None:
-    """The range that statistics of a whole tensor state; None if it is a single number."""
-    element = stats.arg.type.element
-    low, high = np.asarray(stats.layer_stats, np.float64).tolist()
-    if not isinstance(element, ScalarType) or not low < high:
-        return None
-    return CalibratedQuantizedType.of(element, low, high)
+    return (low, high) if math.isfinite(low) and math.isfinite(high) and low <= high else None

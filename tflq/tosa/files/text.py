@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects.effects import callees
+from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tosa.movement import Rescale, Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.attributes import Opaque, TypedArray, TypedFloat, TypedInt
@@ -291,6 +292,28 @@ def with_attributes(module: Module) -> None:
         for op in function.ops:
             if op.name.startswith("tosa.") and op_class(op.name) is not None and not op.regions:
                 _operator(op, {})
+
+
+def with_stored_rescales(module: Module) -> None:
+    """Puts a `quant.scast` between each `tosa.rescale` and the quantized tensors that it reads or writes, as functions
+    have them in their headers: its attributes say all of their parameters that it needs."""
+    for function in module.functions:
+        ops: list[Op] = []
+        stored: dict[Value, Value] = {}
+        for op in function.ops:
+            if not isinstance(op, Rescale) or not any(value.type.quantized for value in op.tensors):
+                ops.append(op)
+                continue
+            for value in (value for value in op.operands if value is not None and value.type.quantized):
+                if value not in stored:
+                    stored[value] = Value(value.type.stripped())
+                    ops.append(Op(Scast.op_name, [value], [stored[value]]))
+            op.operands = [value and stored.get(value, value) for value in op.operands]
+            ops.append(op)
+            if op.output.type.quantized:
+                whole, op.results = op.output, [Value(op.output.type.stripped(), producer=op)]
+                ops.append(Op(Scast.op_name, list(op.results), [whole]))
+        function.ops = ops
 
 
 def _from_text_function(function: Function, reasons: list[Reason]) -> None:

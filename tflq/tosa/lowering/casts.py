@@ -32,6 +32,7 @@ from tflq.dialects.ext import Truncate
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Cast as TflCast
 from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tfl.comparison import Bitcast
 from tflq.dialects.tosa.elementwise import Ceil, Clamp, Floor
 from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused
@@ -70,6 +71,15 @@ def cast(op: Cast | TflCast, t: Tosa) -> Value | Sequence[Value]:
     if storage == ui8:
         return _from_uint8(x, to, t)
     return _to_uint8(x, source, t) if to == ui8 else t.cast(x, to)
+
+
+@lowering(Bitcast)
+def bits(op: Bitcast, t: Tosa) -> Value:
+    """Between uint8 and int8."""
+    source, to = op.input.type.storage, op.result.type.storage
+    if {source, to} != {i8, ui8}:
+        raise Refused(f"TOSA has no BITCAST of {source} to {to}")
+    return sign_changed(t.value(op.input), t)
 
 
 def _saturating(source: Value, to: ScalarType, t: Tosa) -> Value | None:

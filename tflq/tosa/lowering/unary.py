@@ -59,6 +59,8 @@ from tflq.dialects.tosa.elementwise import (
     Floor,
     Log,
     Negate,
+    Pow,
+    Reciprocal,
     Rsqrt,
     Sigmoid,
     Sin,
@@ -110,10 +112,13 @@ _SAME: Final[dict[type[Operator], type[Operator]]] = {
 }
 """TOSA's operator for each of TFLite's that it has."""
 
+_TOSA: Final = (*_SAME.values(), Erf, Pow, Reciprocal)
+"""Those that text can have among operators of TFLite."""
 
-@floating(*_SAME)
-def same(op: Operator, t: Tosa, x: Value) -> Value:
-    return t.emit(_SAME[type(op)], [x])
+
+@floating(*_SAME, *_TOSA)
+def same(op: Operator, t: Tosa, *operands: Value) -> Value:
+    return t.emit(_SAME.get(type(op), type(op)), operands)
 
 
 @floating(Square)

@@ -1,0 +1,103 @@
+"""Models of what a runtime may put together (measure_target.py): QUANTIZE and DEQUANTIZE, and builtins in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from scripts.target_trials import PLAIN, SHAPE, Make, Trial, depthwise, made, plain, whole
+from tflq.dialects.tfl import activation, casts, convolution, unary
+from tflq.ir.core import Value
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, ui8
+from tflq.numerics.fixed_point import quantize_multipliers
+from tflq.numerics.float_falling import fit_clipped
+from tflq.numerics.float_split import fit_split
+from tflq.numerics.staircase import rescale_thresholds
+from tflq.select.lines_float import stepped
+from tflq.select.lowering import KernelBuilder
+
+
+def edges() -> Iterator[Trial]:
+    """QUANTIZE and DEQUANTIZE, by parameters."""
+    for storage in (i8, ui8):
+        for scale, zero in ((1.0, 0), (0.0078125, 0), (0.0235, (storage.minimum + storage.maximum + 1) // 2)):
+            type = TensorType(SHAPE, UniformQuantizedType.of(storage, scale, zero))
+            name = f"{storage} of scale {scale:g}, zero point {zero}"
+            yield made("", f"dequantize {name}", lambda k, x: k.emit(casts.Dequantize, [x], f32), type)
+            yield made(
+                "", f"quantize to {name}", lambda k, x, t=type: k.emit(casts.Quantize, [x], t), plain(f32), small=200
+            )
+
+
+def chains() -> Iterator[Trial]:
+    """Requantizations by lines after nothing, a convolution, two, or a depthwise one: with what a runtime may put
+    together, and with what it may not."""
+    for first in ("", "conv_2d ", "conv_2d conv_2d ", "depthwise_conv_2d "):
+        for name, line in LINES.items():
+            yield made(
+                "",
+                f"{first}{name}",
+                lambda k, x, n=first, f=line: f(k, _before(k, x, n)),
+                plain(f32, (1, 32, 24, 12)),
+                small=64,
+            )
+
+
+def _before(k: KernelBuilder, x: Value, name: str) -> Value:
+    options = {"padding": "SAME"} | PLAIN
+    for kind in name.split():
+        if kind == "conv_2d":
+            weights = k.constant(np.random.default_rng(1).integers(-9, 10, (12, 1, 1, 12)), f32)
+            x = k.emit(convolution.Conv2D, [x, weights, whole(k, 12)], **options)
+        else:
+            x = depthwise(k, x, **options)
+    return x
+
+
+_M: Final = np.random.default_rng(2).uniform(0.011, 0.031, 12).astype(np.float32)
+_C: Final = np.random.default_rng(3).uniform(0.1, 0.9, 12).astype(np.float32)
+
+
+def _floor(k: KernelBuilder, x: Value) -> Value:
+    return k.emit(unary.Floor, [x])
+
+
+def _scaled(k: KernelBuilder, x: Value, fused: str = "NONE") -> Value:
+    return k.add(k.mul(x, k.row(_M, f32)), k.row(_C, f32), fused)
+
+
+def _relu(k: KernelBuilder, x: Value) -> Value:
+    return k.emit(activation.Relu, [x])
+
+
+def _proven(k: KernelBuilder, x: Value, *, steps: bool) -> Value:
+    """A requantization that holds with either rounding of sums: a line, or two steps."""
+    run = np.arange(12) * 40.0 + (400 if steps else 30)
+    mantissa, left = quantize_multipliers(1 / run)
+    shift = 31 - left.astype(np.int64)
+    least = -128 if steps else 0
+    thresholds = rescale_thresholds(np.arange(least + 1, least + 256), mantissa, shift)
+    ends = np.full(12, -(1 << 22)), np.full(12, 1 << 22)
+    fit = (fit_split if steps else fit_clipped)(thresholds, mantissa / 2.0**shift, *ends, least)
+    assert fit is not None
+    return stepped(k, x, fit)
+
+
+LINES: Final[dict[str, Make]] = {
+    "mul": lambda k, x: k.mul(x, k.row(_M, f32)),
+    "mul add": _scaled,
+    "mul add floor": lambda k, x: _floor(k, _scaled(k, x)),
+    "sub mul add floor": lambda k, x: _floor(k, _scaled(k, k.sub(x, k.constant(7, f32)))),
+    "mul floor add": lambda k, x: k.add(_floor(k, k.mul(x, k.row(_M, f32))), k.row(_C, f32)),
+    "relu mul floor": lambda k, x: _floor(k, k.mul(_relu(k, x), k.row(_M, f32))),
+    "sub relu mul floor": lambda k, x: _floor(k, k.mul(k.sub(k.constant(99, f32), x, "RELU"), k.row(_M, f32))),
+    "mul add6 mul floor": lambda k, x: _floor(k, k.mul(_scaled(k, x, "RELU6"), k.constant(42.6, f32))),
+    "line": lambda k, x: _proven(k, x, steps=False),
+    "line in two steps": lambda k, x: _proven(k, x, steps=True),
+    "clip mul floor": lambda k, x: _floor(
+        k, k.mul(k.minimum(k.maximum(x, k.row(-50 - 9 * _C, f32)), k.row(900 * _C, f32)), k.row(_M, f32))
+    ),
+}
+"""Lines as builtins. "line" and "line in two steps" are proven with either rounding of sums."""

@@ -1,0 +1,114 @@
+"""Samples from files and from programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tflq.calibration.data import Images, Input, drawn, samples_of
+from tflq.errors import FileError, OptionError
+
+ONE = [Input("given", "x", (None, 2), np.dtype(np.float32))]
+TWO = [*ONE, Input("other", "y", (3,), np.dtype(np.int32))]
+ROWS = np.arange(8, dtype=np.float32).reshape(4, 2)
+OTHERS = np.arange(12, dtype=np.int32).reshape(4, 3)
+
+
+def npz(path: Path, **arrays: np.ndarray) -> Path:
+    np.savez(path, **arrays)
+    return path
+
+
+def lists(data: Any, inputs: list[Input] = ONE, **options: Any) -> list[dict[str, list[Any]]]:
+    samples = samples_of(data, inputs, **options)
+    found = [{name: array.tolist() for name, array in sample.items()} for sample in samples.arrays]
+    assert samples.count in (None, len(found))
+    return found
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_an_npz_is_read_row_by_row(tmp_path: Path, save: Callable[..., None]) -> None:
+    save(tmp_path / "data.npz", given=ROWS, y=OTHERS)
+    found = lists(tmp_path / "data.npz", TWO)
+    assert found == [
+        {"given": [row], "other": other} for row, other in zip(ROWS.tolist(), OTHERS.tolist(), strict=True)
+    ]
+
+
+def test_a_single_array_may_have_any_name_and_the_first_dim_of_a_sample(tmp_path: Path) -> None:
+    wanted = [{"given": [row]} for row in ROWS.tolist()]
+    assert lists(npz(tmp_path / "a.npz", arr_0=ROWS)) == wanted
+    assert lists(npz(tmp_path / "b.npz", given=ROWS[:, None])) == wanted
+
+
+def test_folders_hold_a_sample_in_each_file_in_the_order_of_names(tmp_path: Path) -> None:
+    wanted = [{"given": [row]} for row in ROWS.tolist()]
+    for kind in ("npy", "npz"):
+        (tmp_path / kind).mkdir()
+    for place in (3, 1, 0, 2):
+        np.save(tmp_path / "npy" / f"{place}.npy", ROWS[place])
+        npz(tmp_path / "npz" / f"{place}.npz", x=ROWS[place][None])
+    assert lists(tmp_path / "npy") == lists(tmp_path / "npz") == wanted
+
+
+def test_iterables_give_arrays_mappings_or_sequences() -> None:
+    wanted = [{"given": [row]} for row in ROWS.tolist()]
+    assert lists(list(ROWS)) == lists({"given": row} for row in ROWS) == lists(iter(ROWS)) == wanted
+    assert len(lists(zip(ROWS, OTHERS, strict=True), TWO)) == 4
+
+
+def test_images_are_resized_and_scaled_as_stated(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+    for place, level in enumerate((0, 255)):
+        image.new("L", (5, 7), level).save(tmp_path / f"{place}.png")
+    inputs = [Input("given", "x", (1, 2, 3, 3), np.dtype(np.float32))]
+    found = lists(tmp_path, inputs, images=Images((127.5,), (1 / 127.5,)))
+    assert [np.unique(sample["given"]).tolist() for sample in found] == [[-1.0], [1.0]]
+    with pytest.raises(OptionError, match="need a mean and a scale"):
+        lists(tmp_path, inputs)
+    with pytest.raises(OptionError, match="images are for a model of one input"):
+        lists(tmp_path, images=Images((0,), (1,)))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "what"),
+    [
+        ({"given": ROWS, "other": OTHERS[:3]}, "not as many samples of each input: 4 of 'given', 3 of 'other'"),
+        ({"given": ROWS}, "has no input 'other'"),
+        ({"given": ROWS, "other": OTHERS, "more": ROWS}, "has 'more', which is no input"),
+        ({"given": ROWS.astype(np.float64), "other": OTHERS}, "'given' is float32, and the sample of row 0 .* float64"),
+        ({"given": ROWS[:, :1], "other": OTHERS}, r"'given' has the shape \(\?, 2\), and the sample of row 0"),
+        ({"given": np.float32(1), "other": OTHERS}, "no first dim of samples"),
+        ({"given": np.asfortranarray(ROWS), "other": OTHERS}, "no first dim of samples"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, arrays: dict[str, np.ndarray], what: str) -> None:
+    with pytest.raises(OptionError, match=what):
+        lists(npz(tmp_path / "data.npz", **arrays), TWO)
+
+
+def test_files_that_are_no_data(tmp_path: Path) -> None:
+    (tmp_path / "data.npz").write_bytes(b"PK not a zip")
+    with pytest.raises(FileError, match=r"not an \.npz file"):
+        lists(tmp_path / "data.npz")
+    (tmp_path / "data.txt").write_text("")
+    with pytest.raises(OptionError, match="no data to calibrate with"):
+        lists(tmp_path / "data.txt")
+    with pytest.raises(OptionError, match=r"holds \.npz, \.txt files"):
+        lists(tmp_path)
+    with pytest.raises(OptionError, match="neither a path nor iterable"):
+        lists(3)
+
+
+def test_samples_are_the_first_ones_or_drawn() -> None:
+    data = samples_of(list(ROWS), ONE)
+    assert [s["given"].tolist() for s in drawn(data, 2, None).arrays] == [[row] for row in ROWS[:2].tolist()]
+    draws = [[s["given"][0, 0] for s in drawn(samples_of(list(ROWS), ONE), 2, seed).arrays] for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] == sorted(draws[0])
+    assert draws[0] != draws[2]
+    with pytest.raises(OptionError, match="a known number of samples"):
+        drawn(samples_of(iter(ROWS), ONE), 2, 1)

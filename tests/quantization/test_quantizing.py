@@ -1,0 +1,173 @@
+"""Quantizing float networks: what becomes quantized, that it runs, and what is said of the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.float_nets import SIZE, net, samples, written
+
+import tflq
+from tflq.analysis.statistics import PointStatistics, Statistics
+from tflq.errors import FileError, OptionError
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, ui8
+from tflq.named_passes import parse_pipeline
+from tflq.quantization.fidelity import signal_to_noise
+from tflq.verification.comparison import verify
+
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
+STATIC = ["int8", "int16x8"]
+OF_WEIGHTS = ["dynamic", "weight-only", "float16"]
+LEAST = {"int8": 30, "int16x8": 35, "dynamic": 30, "weight-only": 35, "float16": 60}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return written(tmp_path, net())
+
+
+def quantized(model: Path, **options: Any) -> tflq.Quantization:
+    return tflq.quantize(model, model.with_name("quantized.tflite"), force=True, **options)
+
+
+@pytest.mark.parametrize("scheme", [*STATIC, *OF_WEIGHTS])
+def test_every_scheme_runs_near_the_floats(model: Path, scheme: str) -> None:
+    result = quantized(model, scheme=scheme, calibration=list(samples(50)))
+    assert result.decibels is not None
+    assert result.decibels > LEAST[scheme]
+    assert result.bytes_out == model.with_name("quantized.tflite").stat().st_size
+
+
+@pytest.mark.parametrize("scheme", STATIC)
+def test_all_operators_are_quantized_by_what_was_seen(model: Path, scheme: str) -> None:
+    seen = tflq.calibrate(model, list(samples(50)))
+    result = quantized(model, scheme=scheme, statistics=seen.statistics)
+    assert [row.operator for row in result.rows] == ["fully_connected", "fully_connected", "tanh"]
+    assert not result.kept
+    assert result.rows[0].origins == ("calibration", "constant", "multiplier_accumulator_scale", "calibration")
+    by_name = {v.name: v.type.element for op in result.module.main.ops for v in op.tensors}
+    point, weights = seen.statistics.points["second"], by_name["second/weights"]
+    assert isinstance(by_name["second"], UniformQuantizedType)
+    assert isinstance(weights, UniformQuantizedPerAxisType)
+    low, high = float(point.minimum or 0), float(point.maximum or 0)
+    scale = max(-low, high) / 32767 if scheme == "int16x8" else (high - low) / 255
+    assert by_name["second"].scale == pytest.approx(scale, rel=1e-6)
+    floats = next(op.operand(1).array for op in reversed(net().main.ops) if op.short_name == "fully_connected")
+    wanted = np.abs(floats).max(axis=1).astype(np.float64) / 127
+    np.testing.assert_array_equal(weights.scales, wanted.astype(np.float32))
+
+
+def test_the_bytes_are_the_same_each_time(model: Path) -> None:
+    seen = tflq.calibrate(model, list(samples(20))).statistics
+    first, second = (tflq.write(tflq.quantize(model, statistics=seen).module) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("scheme", STATIC)
+def test_what_is_quantized_converts_exactly(model: Path, scheme: str, tmp_path: Path) -> None:
+    quantized(model, scheme=scheme, calibration=list(samples(20)))
+    tflq.convert(tmp_path / "quantized.tflite", tmp_path / "integer.tflite")
+    assert verify(tmp_path / "quantized.tflite", tmp_path / "integer.tflite").equal
+
+
+@pytest.mark.parametrize(
+    ("scheme", "io", "storage"), [("int8", "int8", i8), ("int8", "uint8", ui8), ("int16x8", "int16", i16)]
+)
+def test_edges_are_stored_integers_under_their_names(model: Path, scheme: str, io: str, storage: Any) -> None:
+    result = quantized(model, scheme=scheme, io=io, calibration=list(samples(20)))
+    main = result.module.main
+    assert [value.type.storage for value in (*main.inputs, *main.outputs)] == [storage, storage]
+    assert [value.name for value in (*main.inputs, *main.outputs)] == ["x", "y"]
+    (signature,) = result.module.signatures or []
+    assert (signature.inputs, signature.outputs) == ([("given", main.inputs[0])], [("made", main.outputs[0])])
+    assert result.decibels is not None
+    assert result.decibels > 30
+
+
+def test_an_edge_of_another_width_is_an_error(model: Path) -> None:
+    with pytest.raises(OptionError, match="input 'x' cannot be stored as integers: its numbers are of 8 bits"):
+        quantized(model, io="int16", calibration=list(samples(2)))
+    assert not model.with_name("quantized.tflite").exists()
+
+
+@pytest.mark.parametrize("scheme", [*STATIC, *OF_WEIGHTS])
+def test_operators_can_be_kept_as_floats(model: Path, scheme: str) -> None:
+    result = quantized(model, scheme=scheme, keep_float=["sec*"], calibration=list(samples(20)))
+    row = next(row for row in result.rows if row.tensor == "second")
+    assert (row.quantized, row.why) == (False, "it was to stay float")
+    assert result.rows[0].quantized
+    with pytest.raises(OptionError, match="no operator makes a tensor 'secnd'; did you mean 'second'"):
+        quantized(model, scheme=scheme, keep_float=["secnd"], calibration=list(samples(2)))
+
+
+def test_what_was_not_seen_stays_float_and_is_said(model: Path) -> None:
+    seen = tflq.calibrate(model, list(samples(20))).statistics
+    less = Statistics({key: point for key, point in seen.points.items() if key not in ("second", "y")})
+    result = quantized(model, statistics=less)
+    kept = {row.tensor: row.why for row in result.kept}
+    assert kept.keys() == {"second", "y"}
+    assert kept["second"].startswith("output 0: ")
+    assert "1 of 3 operators are quantized" in result.summary()
+
+
+def test_a_target_without_a_kernel_is_said(model: Path, tmp_path: Path) -> None:
+    target = tmp_path / "npu.toml"
+    target.write_text('[target]\nname = "npu"\n[kernels]\ntanh = "qi8 -> qi8; fixed_scale 0.0078125 0"\n')
+    result = quantized(model, target=target, calibration=list(samples(20)))
+    assert [row.quantized for row in result.rows] == [False, False, False, True]
+    assert result.rows[0].why == "the target lists no kernel 'fully_connected'"
+
+
+def test_dead_tensors_have_parameters(tmp_path: Path) -> None:
+    module = net()
+    module.main.ops[0].operand(1).array[:] = 0
+    model = written(tmp_path, module)
+    for scheme in STATIC:
+        assert not quantized(model, scheme=scheme, calibration=list(samples(5))).kept
+
+
+def test_what_does_not_fit_is_an_error_and_leaves_no_file(model: Path, tmp_path: Path) -> None:
+    other = written(tmp_path, net(1), "other.tflite")
+    seen = tflq.calibrate(other, list(samples(2))).statistics
+    for options, what in (
+        ({}, "nothing in the network says how"),
+        ({"statistics": seen, "calibration": []}, "either from statistics or from samples"),
+        ({"statistics": seen}, "are of another model"),
+        ({"statistics": Statistics({"z": PointStatistics(1, 0.0, 1.0)})}, "none of the model's tensors"),
+        ({"statistics": seen, "scheme": "int4"}, "scheme"),
+        ({"statistics": seen, "range": "max"}, "range 'max' is not known"),
+        ({"statistics": seen, "scheme": "float16"}, "is of weights alone"),
+    ):
+        with pytest.raises(OptionError, match=what):
+            tflq.quantize(model, tmp_path / "out.tflite", **options)
+    with pytest.raises(FileError, match="never replaced"):
+        tflq.quantize(model, model, calibration=list(samples(2)), force=True)
+    assert not (tmp_path / "out.tflite").exists()
+
+
+def test_halves_are_rounded_to_even_and_shared_weights_stay_shared(tmp_path: Path) -> None:
+    module = net()
+    first, _, second, _ = module.main.ops
+    second.operands[1] = first.operands[1]
+    result = quantized(written(tmp_path, module), scheme="float16")
+    stored = [op.operand(0) for op in result.module.main.ops if op.short_name == "dequantize"]
+    assert [value.name for value in stored] == ["first/weights/float16", "bias/float16", "bias/float16"]
+    np.testing.assert_array_equal(stored[0].array, net().main.ops[0].operand(1).array.astype(np.float16))
+
+
+def test_a_network_that_is_equal_has_no_noise(model: Path) -> None:
+    assert signal_to_noise(model, model, list(samples(3))) == float("inf")
+    assert samples(3).shape == (3, SIZE)
+
+
+TRAINED = sorted((Path(__file__).resolve().parents[1] / "passes" / "simulated").glob("*_float.tflite"))
+
+
+@pytest.mark.parametrize("path", TRAINED, ids=[path.stem for path in TRAINED])
+def test_a_trained_network_needs_no_data(path: Path) -> None:
+    made = tflq.quantize(path).module
+    by_passes = parse_pipeline("tfl-quantize-pipeline").run(tflq.read(path)).module
+    by_passes.buffers, by_passes.operator_codes = [], []
+    assert tflq.write(made) == tflq.write(by_passes)

@@ -1,0 +1,108 @@
+"""How `rules/runtimes` is measured: models of builtins, what is said of results, and the rows of TFLite itself."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from tflq.dialects.tfl.arithmetic import Add
+from tflq.ir.core import Value
+from tflq.ir.types import TensorType, f32
+from tflq.select.lowering import KernelBuilder
+from tflq.targets.target import KernelRules, load_rules
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLES = sorted((ROOT / "rules" / "runtimes").glob("*.toml"))
+
+
+@pytest.fixture(autouse=True)
+def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(ROOT))
+    yield
+    for name in [name for name in sys.modules if name == "scripts" or name.startswith("scripts.")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def script() -> ModuleType:
+    return import_module("scripts.measure_target")
+
+
+def test_each_trial_has_a_name_and_the_same_inputs_each_time(script: ModuleType) -> None:
+    every, again = script.trials(), script.trials()
+    assert [k for k, count in Counter(t.name for t in every if t.activation == "NONE").items() if count > 1] == []
+    assert [t.model for t in every] == [t.model for t in again]
+    for one, other in zip(every, again, strict=True):
+        for x, y in zip(one.inputs, other.inputs, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize(
+    ("got", "words"),
+    [
+        ([np.asarray([1.0, 2.0], np.float32)], "exact"),
+        ([np.asarray([1.0, 2.5], np.float32)], "1 of 2 differ, by 0.5 at most"),
+        ([np.asarray([[1.0, 2.0]], np.float32)], "other shapes: (1, 2)"),
+        ("no kernel\nat all", "refused: no kernel at all"),
+    ],
+)
+def test_what_is_said_of_results(script: ModuleType, got: object, words: str) -> None:
+    assert script.judge([np.asarray([1.0, 2.0], np.float32)], got) == words
+
+
+def test_lines_say_what_was_exact(script: ModuleType) -> None:
+    kernels = [
+        script.Kernel("add", "f32 f32 -> f32", "NONE"),
+        script.Kernel("add", "f32 f32 -> f32", "RELU6"),
+        script.Kernel("add", "i32 i32 -> i32", "NONE"),
+        script.Kernel("floor", "f32 -> f32", "NONE"),
+        script.Kernel("mul", "f32 f32 -> f32", "RELU"),  # and not without
+    ]
+    assert script.rules(kernels) == [
+        (
+            'add = "f32 f32 -> f32; fused_activation_function = NONE RELU6 |'
+            ' i32 i32 -> i32; fused_activation_function = NONE"'
+        ),
+        'floor = "f32 -> f32"',
+    ]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+def test_tables_are_rules_that_name_their_tool(script: ModuleType, table: Path) -> None:
+    assert {path.stem for path in TABLES} == script.TOOLS.keys()
+    assert all(package in table.read_text() for package in script.TOOLS[table.stem]["packages"])
+    load_rules(table)["builtins"].parse()
+
+
+@pytest.mark.parametrize(("activation", "admitted"), [("NONE", True), ("RELU6", True), ("RELU_N1_TO_1", False)])
+def test_rules_say_what_attributes_may_be(activation: str, admitted: bool) -> None:
+    rules = KernelRules({"add": "T T -> T; T = f32 i32; fused_activation_function = NONE RELU6"}, "here")
+    k, x = KernelBuilder(), Value(TensorType((2,), f32))
+    k.emit(Add, [x, x], fused_activation_function=activation)
+    assert rules.admit(k.ops[0]) is admitted
+
+
+def test_a_runtime_that_cannot_be_had_is_said(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(script, "environment", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["measure_target.py", "openvino"])
+    assert script.main() == 2
+    assert "SKIPPED openvino: openvino==" in capsys.readouterr().err
+
+
+def test_tflite_itself_is_as_measured(script: ModuleType) -> None:
+    """The default kernels of the interpreter that is installed, each model of them."""
+    pytest.importorskip("ai_edge_litert")
+    (package,) = script.TOOLS["xnnpack"]["packages"]
+    if package != f"ai-edge-litert=={version('ai-edge-litert')}":
+        pytest.skip(f"rules/runtimes/xnnpack.toml is of {package}")
+    assert script.measured("xnnpack", Path(sys.executable)) == (ROOT / "rules/runtimes/xnnpack.toml").read_text()

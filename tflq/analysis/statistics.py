@@ -1,0 +1,286 @@
+"""What runs of a model saw of its values, at points with keys; and the file of it.
+
+The file is JSON: the statistics of each point, by its key. Version 1:
+
+    {"format": "tflq.statistics", "version": 1, "points": {
+      "conv_1": {"count": 6400, "min": -1.5, "max": 2.5},
+      "conv_2": {"count": 216, "min": -0.9, "max": 0.75, "axis": 3, "axis_min": [-0.9, -0.5], "axis_max": [0.1, 0.75]},
+      "never": {"count": 0}}}
+
+count: finite elements seen. min, max: the least and the largest of them. axis, axis_min, axis_max: those of each index
+of an axis. A point of which no finite element was seen has none of these.
+
+Version 2 has before "points" "samples", a hash of each sample, in order. A point has further fields, each of which may
+be left out: digest, a hash of what produces the value; sample_min and sample_max, the least and largest of each sample,
+in order, null where it has no finite element; histogram, the number of elements in bins that depend on no data
+(`numerics.histogram`), as [bin, number, bin, number, ...] in the order of the bins; nan and infinite, how many elements
+were not finite.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Final
+
+from tflq.errors import FileError, OptionError, Reason
+from tflq.files import file_errors, replace_file
+from tflq.ir.core import Function, Value
+from tflq.numerics.histogram import FINITE
+
+FORMAT: Final = "tflq.statistics"
+VERSION: Final = 2
+_NUMBERS: Final = ("min", "max")
+_PER_AXIS: Final = ("axis", "axis_min", "axis_max")
+_PER_SAMPLE: Final = ("sample_min", "sample_max")
+_COUNTS: Final = ("nan", "infinite")
+_OF_TWO: Final = ("digest", *_PER_SAMPLE, "histogram", *_COUNTS)
+
+
+@dataclass(frozen=True, slots=True)
+class PointStatistics:
+    """What was seen at a point. Without finite elements there is no least and no largest.
+
+    Attributes:
+        count: The number of finite elements.
+        minimum: The least of them.
+        maximum: The largest of them.
+        axis: The axis that `axis_minima` and `axis_maxima` are of, a number for each of its indices.
+        sample_minima: The least of each sample, in order; None where a sample has no finite element.
+        sample_maxima: The largest of each sample.
+        bins: The number of elements in each bin of `numerics.histogram` that is not empty, in the order of the bins.
+        nan: How many elements were no numbers.
+        infinite: How many were infinite.
+        digest: A hash of what produces the value: if it is another, the statistics are of another model.
+    """
+
+    count: int
+    minimum: float | None = None
+    maximum: float | None = None
+    axis: int | None = None
+    axis_minima: tuple[float, ...] = ()
+    axis_maxima: tuple[float, ...] = ()
+    sample_minima: tuple[float | None, ...] = ()
+    sample_maxima: tuple[float | None, ...] = ()
+    bins: Mapping[int, int] = field(default_factory=dict)
+    nan: int = 0
+    infinite: int = 0
+    digest: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        document: dict[str, Any] = {"digest": self.digest} if self.digest else {}
+        document["count"] = self.count
+        if self.count:
+            document |= {"min": self.minimum, "max": self.maximum}
+        if self.count and self.axis is not None:
+            document |= {"axis": self.axis, "axis_min": list(self.axis_minima), "axis_max": list(self.axis_maxima)}
+        document |= {key: number for key, number in zip(_COUNTS, (self.nan, self.infinite), strict=True) if number}
+        if self.sample_minima:
+            document |= {"sample_min": list(self.sample_minima), "sample_max": list(self.sample_maxima)}
+        if self.bins:
+            document["histogram"] = list(chain.from_iterable(sorted(self.bins.items())))
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a run saw.
+
+    Attributes:
+        points: The statistics of each point, by its key.
+        samples: A hash of each sample, in order; empty if nobody noted them.
+    """
+
+    points: Mapping[str, PointStatistics]
+    samples: tuple[str, ...] = ()
+
+
+def keys_of(function: Function, values: Sequence[Value], taken: set[str]) -> dict[Value, str]:
+    """A key for the point of each value of a function: the name of its tensor, or the place of what makes it. Where
+    another point, of those in `taken` too, has that, a number is added."""
+    keys: dict[Value, str] = {}
+    for value in values:
+        name = value.name or f"{function.name or 'main'}/{_place(function, value)}"
+        key, count = name, 1
+        while key in taken:
+            key, count = f"{name}#{count}", count + 1
+        taken.add(key)
+        keys[value] = key
+    return keys
+
+
+def _place(function: Function, value: Value) -> str:
+    if value.producer is None:
+        return f"input_{function.inputs.index(value)}"
+    return f"{value.producer.short_name}_{function.ops.index(value.producer)}"
+
+
+def merged(parts: Sequence[PointStatistics], key: str = "") -> PointStatistics:
+    """The statistics of one point after several runs, in order: as if it had been one run. OptionError, naming the
+    point by its key, if they are of different models or of different axes."""
+    for name, values in (("digest", {p.digest for p in parts}), ("axis", {p.axis for p in parts if p.count})):
+        if len(values) > 1:
+            what = f"statistics of '{key}' differ in {name}, so they are of different models"
+            raise OptionError(Reason(what, value=key, remedy="merge statistics of one model"))
+    seen = [part for part in parts if part.count]
+    bins: dict[int, int] = {}
+    for place, count in chain.from_iterable(part.bins.items() for part in parts):
+        bins[place] = bins.get(place, 0) + count
+    return PointStatistics(
+        sum(part.count for part in parts),
+        min((part.minimum for part in seen if part.minimum is not None), default=None),
+        max((part.maximum for part in seen if part.maximum is not None), default=None),
+        seen[0].axis if seen else None,
+        tuple(map(min, *(part.axis_minima for part in seen))) if len(seen) > 1 else seen[0].axis_minima if seen else (),
+        tuple(map(max, *(part.axis_maxima for part in seen))) if len(seen) > 1 else seen[0].axis_maxima if seen else (),
+        tuple(chain.from_iterable(part.sample_minima for part in parts)),
+        tuple(chain.from_iterable(part.sample_maxima for part in parts)),
+        dict(sorted(bins.items())),
+        sum(part.nan for part in parts),
+        sum(part.infinite for part in parts),
+        parts[0].digest,
+    )
+
+
+def merge_statistics(parts: Sequence[Statistics]) -> Statistics:
+    """The statistics of several runs of one model, in order, as if it had been one run. OptionError names a point that
+    not all of them have, or that is of different models."""
+    first = parts[0].points
+    for part in parts:
+        for key in chain((k for k in first if k not in part.points), (k for k in part.points if k not in first)):
+            what = f"not all statistics have the point '{key}'"
+            raise OptionError(Reason(what, value=key, remedy="merge statistics of one model"))
+    points = {key: merged([part.points[key] for part in parts], key) for key in first}
+    return Statistics(points, tuple(chain.from_iterable(part.samples for part in parts)))
+
+
+def write_statistics(path: str | os.PathLike[str], statistics: Statistics, *, force: bool = False) -> None:
+    """Writes a file of statistics, whole or not at all. FileError if it cannot be written, or is there without
+    `force`."""
+    replace_file(path, _pieces(statistics), force=force)
+
+
+def _pieces(statistics: Statistics) -> Iterator[bytes]:
+    """The file, in pieces: a line for each point."""
+    documents = {key: point.to_json() for key, point in statistics.points.items()}
+    further = statistics.samples or any(name in entry for entry in documents.values() for name in _OF_TWO)
+    samples = f'"samples": {json.dumps(statistics.samples)}, ' if further else ""
+    yield f'{{"format": "{FORMAT}", "version": {VERSION if further else 1}, {samples}"points": {{'.encode()
+    between = "\n"
+    for key, entry in documents.items():
+        yield f"{between}{json.dumps(key)}: {json.dumps(entry, allow_nan=False)}".encode()
+        between = ",\n"
+    yield b"\n}}\n"
+
+
+def read_statistics(path: str | os.PathLike[str]) -> Statistics:
+    """Reads a file of statistics. FileError if it cannot be read, or is none of a known version; OptionError names the
+    point whose statistics have faults."""
+    name = os.fspath(path)
+    try:
+        with file_errors(path), open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except ValueError as error:
+        raise FileError(name, f"not a JSON file: {error}") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise FileError(name, "not a file of statistics")
+    version: Any = document.get("version")
+    if version not in range(1, VERSION + 1):
+        raise FileError(name, f"statistics of version {version}, and this tflq reads versions 1 to {VERSION}")
+    points, samples = document.get("points"), document.get("samples", [])
+    if not isinstance(points, dict):
+        raise FileError(name, "the statistics have no 'points'")
+    if not isinstance(samples, list) or not all(isinstance(digest, str) for digest in samples):
+        raise FileError(name, "'samples' are no hashes")
+    return Statistics({key: _Entry(name, key, e, version).read() for key, e in points.items()}, tuple(samples))
+
+
+class _Entry:
+    """One point of a file, as JSON."""
+
+    def __init__(self, path: str, key: str, entry: Any, version: int) -> None:
+        self.path = path
+        self.key = key
+        self.entry = entry
+        self.known = ("count", *_NUMBERS, *_PER_AXIS, *(_OF_TWO if version > 1 else ()))
+
+    def read(self) -> PointStatistics:
+        entry = self.entry
+        if not isinstance(entry, dict):
+            raise self.fault("they are not an object")
+        if unknown := [key for key in entry if key not in self.known]:
+            raise self.fault(f"'{unknown[0]}' is not known")
+        count, nan, infinite = (self.count(key) for key in ("count", *_COUNTS))
+        if not isinstance(entry.get("digest", ""), str):
+            raise self.fault("'digest' is not a string")
+        if count == 0 and any(key in entry for key in (*_NUMBERS, *_PER_AXIS)):
+            raise self.fault("no element was seen, and there is a least or largest")
+        low, high = self.ends() if count else (None, None)
+        axis, lows, highs = self.per_axis()
+        of_samples, digest = self.samples(), entry.get("digest", "")
+        return PointStatistics(
+            *(count, low, high, axis, lows, highs), *of_samples, self.bins(), nan=nan, infinite=infinite, digest=digest
+        )
+
+    def count(self, key: str) -> int:
+        count = self.entry.get(key, None if key == "count" else 0)
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise self.fault(f"'{key}' is not a number of elements")
+        return count
+
+    def ends(self) -> tuple[float, float]:
+        low, high = (self.numbers(key, [self.entry.get(key)])[0] for key in _NUMBERS)
+        self.ordered(_NUMBERS, [low], [high])
+        return low, high
+
+    def per_axis(self) -> tuple[int | None, tuple[float, ...], tuple[float, ...]]:
+        given = [key in self.entry for key in _PER_AXIS]
+        if not any(given):
+            return None, (), ()
+        axis = self.entry.get("axis")
+        if not all(given) or not isinstance(axis, int) or isinstance(axis, bool) or axis < 0:
+            raise self.fault("'axis', 'axis_min' and 'axis_max' go together, and an axis is counted from 0")
+        lows, highs = (self.numbers(key, self.entry[key]) for key in _PER_AXIS[1:])
+        self.ordered(_PER_AXIS[1:], lows, highs)
+        return axis, lows, highs
+
+    def samples(self) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+        lows, highs = (self.entry.get(key, []) for key in _PER_SAMPLE)
+        finite = [[v for v in side if v is not None] if isinstance(side, list) else side for side in (lows, highs)]
+        least, largest = (self.numbers(key, side) for key, side in zip(_PER_SAMPLE, finite, strict=True))
+        self.ordered(_PER_SAMPLE, least, largest)
+        if [value is None for value in lows] != [value is None for value in highs]:
+            raise self.fault("'sample_min' and 'sample_max' are not of the same samples")
+        return tuple(lows), tuple(highs)
+
+    def bins(self) -> dict[int, int]:
+        """The histogram."""
+        flat = self.entry.get("histogram", [])
+        right = isinstance(flat, list) and len(flat) % 2 == 0 and all(type(number) is int for number in flat)
+        places, counts = (flat[::2], flat[1::2]) if right else ([0], [0])
+        inside = all(-FINITE <= place < FINITE for place in places)
+        if not right or not inside or sorted(set(places)) != places or any(count < 1 for count in counts):
+            raise self.fault("'histogram' is not of bins in their order, with the number of elements after each")
+        return dict(zip(places, counts, strict=True))
+
+    def numbers(self, key: str, values: Any) -> tuple[float, ...]:
+        """Finite numbers; a fault otherwise."""
+        right = isinstance(values, list) and all(
+            isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in values
+        )
+        if not right:
+            raise self.fault(f"'{key}' is not finite, or missing")
+        return tuple(float(value) for value in values)
+
+    def ordered(self, names: Sequence[str], lows: Sequence[float], highs: Sequence[float]) -> None:
+        if len(lows) != len(highs):
+            raise self.fault(f"'{names[0]}' has {len(lows)} numbers and '{names[1]}' {len(highs)}")
+        if any(low > high for low, high in zip(lows, highs, strict=True)):
+            raise self.fault("a least element is above the largest")
+
+    def fault(self, what: str) -> OptionError:
+        return OptionError(Reason(f"statistics of '{self.key}': {what}", self.path, value=self.key))

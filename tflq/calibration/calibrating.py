@@ -1,0 +1,289 @@
+"""`tflq.calibrate`: what a model's values are on samples, as a file of statistics."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tflq.analysis.digests import digests
+from tflq.analysis.statistics import Statistics, keys_of, merge_statistics, read_statistics, write_statistics
+from tflq.calibration.collecting import Job, Seen, Watched, observe, statistics_of
+from tflq.calibration.data import Images, Input, Sample, Samples, drawn, inputs_of, samples_of
+from tflq.calibration.instrumented import as_file
+from tflq.errors import OptionError, Reason, TflqError, check_flags, check_number
+from tflq.files import check_outputs
+from tflq.formats import read
+from tflq.ir.core import Module, Value
+from tflq.ir.types import f32
+from tflq.processes import Died, in_processes
+
+BATCH: Final = 16
+"""Samples that a process runs at once."""
+SAVED_EVERY: Final = 5.0
+"""Seconds after which what was seen is saved, so that a run that is killed can be resumed."""
+Observer = Callable[[int, int | None], None]
+"""Is told how many samples are done, of how many, if that is known."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a calibration saw.
+
+    Attributes:
+        statistics: Of each float tensor that is no constant, by its name.
+        reused: The points whose earlier statistics still held.
+    """
+
+    statistics: Statistics
+    reused: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": "tflq.calibration",
+            "version": 1,
+            "samples": len(self.statistics.samples),
+            "points": len(self.statistics.points),
+            "reused": list(self.reused),
+        }
+
+
+def calibrate(
+    source: str | os.PathLike[str],
+    data: Any,
+    destination: str | os.PathLike[str] | None = None,
+    *,
+    signature: str | None = None,
+    samples: int | None = None,
+    seed: int | None = None,
+    histogram: bool = True,
+    ignore_nonfinite: bool = False,
+    images: Images | None = None,
+    workers: int = 1,
+    resume: bool = False,
+    force: bool = False,
+    observer: Observer | None = None,
+) -> Calibration:
+    """Runs a model on samples, and gathers what its float values are.
+
+    Args:
+        source: The path of a TFLite model, or of text (.mlir). Of text with points (`quant.stats_ref`, as
+            quant-instrument puts them) those are gathered, under their keys, for quant-apply-stats.
+        data: Samples: the path of an .npz file (arrays by input name, first dim samples), of a folder of .npz, .npy or
+            image files, or an iterable of arrays, of mappings by input name, or of sequences.
+        destination: Where the file of statistics goes.
+        signature: The entry that is run, by its key; by default the only one, else the first subgraph.
+        samples: At most so many samples: the first ones.
+        seed: Draws `samples` at random instead, in their order.
+        histogram: Whether elements are counted in bins, which the ranges `percentile` and `mse` need.
+        ignore_nonfinite: Counts NaN and infinity and goes on. Without it they are an error.
+        images: How images become inputs.
+        workers: Processes that run the model. The statistics do not depend on it.
+        resume: Goes on with a run that was interrupted, from the file DESTINATION.part, and takes what still holds of
+            DESTINATION.
+        force: Replaces the destination if it is there.
+        observer: Is told how many samples are done.
+
+    Raises:
+        OptionError: No samples; samples of another shape, dtype or name; values that are not finite; options that do
+            not fit.
+        InvalidModelError: The interpreter refuses the model.
+        FileError: A file cannot be read or written.
+    """
+    check_flags(histogram=histogram, ignore_nonfinite=ignore_nonfinite, resume=resume, force=force)
+    check_number("samples", samples, 1, whole=True, optional=True)
+    check_number("workers", workers, 1, whole=True)
+    if destination is not None:
+        check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
+    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        model = _Model(os.fspath(source), signature, folder, bins=histogram)
+        given = samples_of(data, model.inputs, images)
+        if samples is not None:
+            given = drawn(given, samples, seed)
+        part = None if destination is None else Path(f"{os.fspath(destination)}.part")
+        run = _Run(model, part, ignore_nonfinite=ignore_nonfinite, observer=observer)
+        if resume and destination is not None and part is not None:
+            earlier = next((place for place in (part, Path(destination)) if place.exists()), None)
+            if earlier is not None:
+                run.resume(read_statistics(earlier))
+        statistics = run.all(given, workers)
+    if destination is not None and part is not None:
+        write_statistics(destination, statistics, force=True)
+        part.unlink(missing_ok=True)
+    return Calibration(statistics, tuple(run.before.points))
+
+
+class _Model:
+    """A model to calibrate: the inputs of its entry, and the values that are watched, by key."""
+
+    def __init__(self, source: str, signature: str | None, folder: str, *, bins: bool) -> None:
+        """folder: where a file may be made of text."""
+        path, points = as_file(source, folder)
+        module = read(path)
+        entry, function, names = _entry(module, signature)
+        self.inputs = inputs_of(module, function, names)
+        # the interpreter's runner of a signature takes inputs in the order of their names
+        self.order = sorted(self.inputs, key=lambda own: own.name) if entry else self.inputs
+        called = module.functions[function]
+        place = {value: index for index, value in enumerate(called.tensors)}
+        watched = [v for v in called.values() if v.type.element == f32 and not v.is_constant and v in place]
+        known = digests(called)
+        keys = keys_of(called, watched, set())
+        if points is not None:
+            keys = {value: points[value.name] for value in watched if value.name in points}
+            watched = list(keys)
+        self.digests = {key: known[value] for value, key in keys.items()}
+        self.watched = Watched(path, entry, tuple((function, place[value]) for value in watched), bins)
+
+    def only(self, keys: Sequence[str]) -> Watched:
+        """These points alone."""
+        places = dict(zip(self.digests, self.watched.places, strict=True))
+        return Watched(self.watched.path, self.watched.entry, tuple(places[k] for k in keys), self.watched.bins)
+
+
+def _entry(module: Module, signature: str | None) -> tuple[str, int, list[tuple[str | None, Value]]]:
+    """The key of an entry, its function, and the names of its inputs. OptionError if no signature has the key."""
+    signatures = [s for s in module.signatures or [] if s.key and s.inputs is not None]
+    if signature is None:
+        signatures = signatures if len(signatures) == 1 else []
+    else:
+        signatures = [s for s in signatures if s.key == signature]
+        if not signatures:
+            known = ", ".join(f"'{s.key}'" for s in module.signatures or []) or "none"
+            remedy = f"signatures of the model: {known}"
+            raise OptionError(Reason(f"there is no signature '{signature}'", value=signature, remedy=remedy))
+    if not signatures:
+        return "", 0, []
+    return signatures[0].key or "", signatures[0].function, list(signatures[0].inputs or [])
+
+
+class _Run:
+    """One calibration: samples go to processes, in order, and what these saw is joined."""
+
+    def __init__(self, model: _Model, part: Path | None, *, ignore_nonfinite: bool, observer: Observer | None) -> None:
+        self.model = model
+        self.part = part
+        self.ignore_nonfinite = ignore_nonfinite
+        self.observer = observer
+        self.before = Statistics({})
+        self.parts: list[Statistics] = []
+        self.saved = time.monotonic()
+
+    def resume(self, earlier: Statistics) -> None:
+        """Takes over what still holds of earlier statistics, which are of the first samples."""
+        if not earlier.samples:
+            return
+        same = {k: p for k, p in earlier.points.items() if p.digest and p.digest == self.model.digests.get(k)}
+        self.before = Statistics(same, earlier.samples)
+
+    def all(self, samples: Samples, workers: int) -> Statistics:
+        """What is seen on all samples, and what was taken over. OptionError if there are none."""
+        arrays = enumerate(samples.arrays)
+        count = len(self.before.samples)
+        earlier = islice(_Hashed(self.model.inputs, arrays), count)
+        stale = [key for key in self.model.digests if key not in self.before.points]
+        seen = list(self._seen(self._unchanged(earlier, skip=not stale), stale, workers, samples.count))
+        if count:
+            measured = merge_statistics(seen).points if seen else {}
+            points = {key: self.before.points.get(key) or measured[key] for key in self.model.digests}
+            self.parts = [Statistics(points, self.before.samples)]
+        for part in self._seen(_Hashed(self.model.inputs, arrays), list(self.model.digests), workers, samples.count):
+            self.parts.append(part)
+            if self.part is not None and time.monotonic() - self.saved > SAVED_EVERY:
+                self.parts = [merge_statistics(self.parts)]
+                write_statistics(self.part, self.parts[0], force=True)
+                self.saved = time.monotonic()
+        if not self.parts:
+            raise OptionError(Reason("there are no samples to calibrate with", remedy="give at least one"))
+        return merge_statistics(self.parts)
+
+    def _unchanged(self, samples: Iterator[_Numbered], *, skip: bool) -> Iterator[_Numbered]:
+        """The first samples, which are those of the earlier statistics. skip: none of them needs to run again."""
+        done = 0
+        for done, sample in enumerate(samples, 1):
+            if sample.digest != self.before.samples[done - 1]:
+                what = f"sample {done - 1} is not the one that the statistics to resume are of"
+                raise OptionError(Reason(what, value=done - 1, remedy="give the same data, or start anew"))
+            if not skip:
+                yield sample
+        if done < len(self.before.samples):
+            what = f"the statistics to resume are of {len(self.before.samples)} samples, and the data has {done}"
+            raise OptionError(Reason(what, value=done, remedy="give the same data, or start anew"))
+
+    def _seen(
+        self, samples: Iterator[_Numbered], keys: list[str], workers: int, count: int | None
+    ) -> Iterator[Statistics]:
+        """What is seen at these points, batch by batch, in the order of the samples."""
+        watched = self.model.only(keys)
+        batches: dict[int, list[_Numbered]] = {}
+        waiting: dict[int, Seen] = {}
+        following = 0
+
+        def jobs() -> Iterator[Job]:
+            for number in range(1 << 62):
+                batch = list(islice(samples, BATCH))
+                if not batch:
+                    return
+                batches[number] = batch
+                yield Job(watched, [[sample.arrays[own.name] for own in self.model.order] for sample in batch])
+
+        for number, seen in in_processes(observe, jobs(), workers):
+            waiting[number] = _checked(seen)
+            while following in waiting:
+                batch = batches.pop(following)
+                yield self._statistics(waiting.pop(following), keys, batch)
+                following += 1
+                if self.observer is not None:
+                    self.observer(batch[-1].number + 1, count)
+
+    def _statistics(self, seen: Seen, keys: list[str], batch: Sequence[_Numbered]) -> Statistics:
+        if not self.ignore_nonfinite and seen.counts[1:].any():
+            row, column = np.argwhere(seen.counts[1:].any(axis=0))[0]
+            number = batch[column].number
+            what = f"sample {number} gives NaN or infinity at '{keys[row]}'"
+            remedy = "mend the sample, or count what is not finite and go on: --ignore-nonfinite"
+            raise OptionError(Reason(what, tensor=keys[row], value=number, remedy=remedy))
+        points = statistics_of(seen, [self.model.digests[key] for key in keys])
+        return Statistics(dict(zip(keys, points, strict=True)), tuple(sample.digest for sample in batch))
+
+
+class _Numbered(NamedTuple):
+    """A sample: its number, its arrays, and a hash of them."""
+
+    number: int
+    arrays: Sample
+    digest: str
+
+
+class _Hashed:
+    """Samples with their numbers and hashes; an iterator that goes on where another one on the same arrays ended."""
+
+    def __init__(self, inputs: Sequence[Input], arrays: Iterator[tuple[int, Sample]]) -> None:
+        self.inputs = inputs
+        self.arrays = arrays
+
+    def __iter__(self) -> Iterator[_Numbered]:
+        return self
+
+    def __next__(self) -> _Numbered:
+        number, arrays = next(self.arrays)
+        digest = hashlib.blake2b(digest_size=8)
+        for own in self.inputs:
+            digest.update(np.ascontiguousarray(arrays[own.name]).view(np.uint8).data)
+        return _Numbered(number, arrays, digest.hexdigest())
+
+
+def _checked(seen: Seen | TflqError | Died) -> Seen:
+    if isinstance(seen, Died):
+        raise TflqError(f"the interpreter's process ended: {seen}", remedy="run one sample alone: tflq verify")
+    if isinstance(seen, TflqError):
+        raise seen
+    return seen

@@ -1,0 +1,261 @@
+"""Samples: what a model is run on, from files or from a program, one at a time.
+
+A sample is an array for each input, by name. Nothing is held but the sample at hand: arrays of an .npz file are read
+from it row by row.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from tflq.errors import FileError, OptionError, Reason, nearest
+from tflq.files import file_errors
+from tflq.ir.core import Module, Value
+
+Sample = Mapping[str, np.ndarray]
+IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
+
+
+@dataclass(frozen=True)
+class Images:
+    """How images become inputs: (pixel - mean) * scale, after they are resized to the input's height and width.
+
+    mean: one number for all channels, or one for each. Nothing is guessed: a model that wants values in [-1, 1] has
+    mean 127.5 and scale 1 / 127.5.
+    """
+
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of an entry: its name, that of its tensor, and what a sample of it must be."""
+
+    name: str
+    tensor: str
+    shape: tuple[int | None, ...]
+    dtype: np.dtype
+
+    def fitted(self, array: Any, where: str) -> np.ndarray:
+        """An array of a sample, as the input takes it: of its shape, or of its shape without the first dim of 1.
+        OptionError for any other."""
+        array = np.asarray(array)
+        if array.dtype != self.dtype:
+            wanted = f"{self.dtype.name}, and the sample of {where} is {array.dtype.name}"
+            raise OptionError(Reason(f"input '{self.name}' is {wanted}", tensor=self.tensor, value=array.dtype.name))
+        given = array if array.ndim == len(self.shape) else array[None] if array.ndim + 1 == len(self.shape) else None
+        if given is None or any(own not in (None, d) for own, d in zip(self.shape, given.shape, strict=True)):
+            what = f"input '{self.name}' has the shape {_dims(self.shape)}, and the sample of {where} {array.shape}"
+            raise OptionError(Reason(what, tensor=self.tensor, value=list(array.shape)))
+        return given
+
+
+def _dims(shape: Sequence[int | None]) -> str:
+    return f"({', '.join('?' if d is None else str(d) for d in shape)})"
+
+
+def inputs_of(module: Module, function: int, names: Sequence[tuple[str | None, Value]]) -> list[Input]:
+    """The inputs of an entry. names: the signature's names for them; empty: the tensors' own."""
+    said = {value: name for name, value in names}
+    return [
+        Input(said.get(v) or v.name, v.name, v.type.shape or (), v.type.storage.dtype)
+        for v in module.functions[function].inputs
+    ]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples in an order, each fitted to the inputs.
+
+    Attributes:
+        arrays: The samples; iterated once.
+        count: How many there are; None if that is not known before.
+    """
+
+    arrays: Iterable[Sample]
+    count: int | None
+
+
+def samples_of(data: Any, inputs: Sequence[Input], images: Images | None = None) -> Samples:
+    """Samples from data: the path of an .npz file, whose arrays have the inputs' names and a first dim of samples; of
+    a folder of .npz files (a sample each, arrays by name), .npy files (for a model of one input) or images; or an
+    iterable of arrays, of mappings by name, or of sequences in the order of the inputs.
+
+    OptionError if it is none of these, or does not fit the inputs; FileError if it cannot be read.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        path = Path(data)
+        if path.is_dir():
+            return _of_folder(path, inputs, images)
+        if path.suffix != ".npz":
+            remedy = "give an .npz file, or a folder of .npz, .npy or image files"
+            raise OptionError(Reason(f"{path} is no data to calibrate with", str(path), remedy=remedy))
+        return _of_npz(path, inputs)
+    if not isinstance(data, Iterable):
+        what = f"data={data!r} is neither a path nor iterable"
+        raise OptionError(Reason(what, remedy="give a path, or an iterable of samples"))
+    count = len(data) if isinstance(data, Sequence) else None
+    return Samples((_of_object(item, place, inputs) for place, item in enumerate(data)), count)
+
+
+def drawn(samples: Samples, most: int, seed: int | None) -> Samples:
+    """At most so many of the samples: the first ones, or, with a seed, drawn at random, in their order. OptionError for
+    a seed where the number of samples is not known."""
+    if seed is None:
+        count = None if samples.count is None else min(most, samples.count)
+        return Samples((s for _, s in zip(range(most), samples.arrays, strict=False)), count)
+    if samples.count is None:
+        raise OptionError(Reason("a seed draws from a known number of samples", remedy="give a list, or a path"))
+    kept = set(random.Random(seed).sample(range(samples.count), min(most, samples.count)))  # noqa: S311
+    return Samples((sample for place, sample in enumerate(samples.arrays) if place in kept), len(kept))
+
+
+def _of_object(item: Any, place: int, inputs: Sequence[Input]) -> Sample:
+    where = f"place {place}"
+    if isinstance(item, Mapping):
+        return _of_arrays(item, where, inputs)
+    arrays = [item] if isinstance(item, np.ndarray) or len(inputs) == 1 else list(item)
+    if len(arrays) != len(inputs):
+        what = f"the sample of {where} has {len(arrays)} arrays, and the model {len(inputs)} inputs"
+        raise OptionError(Reason(what, value=len(arrays)))
+    return {own.name: own.fitted(array, where) for own, array in zip(inputs, arrays, strict=True)}
+
+
+def _of_arrays(arrays: Mapping[str, Any], where: str, inputs: Sequence[Input]) -> Sample:
+    named = _named(list(arrays), where, inputs)
+    return {own.name: own.fitted(arrays[named[own]], where) for own in inputs}
+
+
+def _named(names: Sequence[str], where: str, inputs: Sequence[Input]) -> dict[Input, str]:
+    """The name of each input in some data. OptionError for one that is missing, and for one too many."""
+    found = {own: next((name for name in (own.name, own.tensor) if name in names), None) for own in inputs}
+    for own, name in found.items():
+        if name is None:
+            if len(inputs) == len(names) == 1:
+                return {own: names[0]}
+            what = f"{where} has no input '{own.name}'"
+            raise OptionError(Reason(what, tensor=own.tensor, value=own.name, remedy=nearest(own.name, names)))
+    if extra := [name for name in names if name not in found.values()]:
+        what = f"{where} has '{extra[0]}', which is no input"
+        raise OptionError(Reason(what, value=extra[0], remedy=nearest(extra[0], [own.name for own in inputs])))
+    return {own: name for own, name in found.items() if name is not None}
+
+
+# Files.
+
+
+def _of_npz(path: Path, inputs: Sequence[Input]) -> Samples:
+    with file_errors(path):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                members = [name for name in archive.namelist() if name.endswith(".npy")]
+                names = _named([name.removesuffix(".npy") for name in members], str(path), inputs)
+                counts = {own: _Rows.open(archive, f"{name}.npy", own, path).count for own, name in names.items()}
+        except zipfile.BadZipFile as error:
+            raise FileError(str(path), "not an .npz file") from error
+    if len(set(counts.values())) > 1:
+        shown = ", ".join(f"{count} of '{own.name}'" for own, count in counts.items())
+        raise OptionError(Reason(f"{path} has not as many samples of each input: {shown}", str(path)))
+    return Samples(_rows(path, names), next(iter(counts.values())))
+
+
+def _rows(path: Path, names: Mapping[Input, str]) -> Iterator[Sample]:
+    with ExitStack() as stack, file_errors(path):
+        archive = stack.enter_context(zipfile.ZipFile(path))
+        rows = {own: _Rows.open(archive, f"{name}.npy", own, path) for own, name in names.items()}
+        for place in range(next(iter(rows.values())).count):
+            yield {own.name: own.fitted(each.read(), f"row {place} of {path}") for own, each in rows.items()}
+
+
+class _Rows:
+    """An array in an .npz file, read row by row."""
+
+    def __init__(self, stream: BinaryIO, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.stream = stream
+        self.count, *self.shape = shape
+        self.dtype = dtype
+        self.size = int(np.prod(self.shape, dtype=np.int64)) * dtype.itemsize
+
+    @classmethod
+    def open(cls, archive: zipfile.ZipFile, member: str, own: Input, path: Path) -> _Rows:
+        stream: Any = archive.open(member)
+        try:
+            layout: Any = np.lib.format
+            read = {1: layout.read_array_header_1_0, 2: layout.read_array_header_2_0}[layout.read_magic(stream)[0]]
+            shape, by_column, dtype = read(stream)
+        except (KeyError, ValueError) as error:
+            raise FileError(str(path), f"'{member}' is not an array: {error}") from error
+        if not shape or by_column or dtype.hasobject:
+            what = f"'{own.name}' of {path} has no first dim of samples that can be read in order"
+            raise OptionError(Reason(what, str(path), tensor=own.tensor, remedy="save it with np.savez, in C order"))
+        return cls(stream, shape, dtype)
+
+    def read(self) -> np.ndarray:
+        """The next row."""
+        data = bytearray(self.size)
+        view, done = memoryview(data), 0
+        while done < self.size:
+            got = self.stream.readinto(view[done:])  # type: ignore[attr-defined]
+            if not got:
+                raise EOFError("the array ends early")
+            done += got
+        return np.frombuffer(data, self.dtype).reshape(self.shape)
+
+
+def _of_folder(folder: Path, inputs: Sequence[Input], images: Images | None) -> Samples:
+    with file_errors(folder):
+        files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    kinds = {"image" if file.suffix.lower() in IMAGES else file.suffix for file in files}
+    if len(kinds) != 1 or not kinds <= {"image", ".npy", ".npz"}:
+        what = f"{folder} holds {', '.join(sorted(kinds)) or 'no'} files"
+        raise OptionError(Reason(what, str(folder), remedy="put samples into it: only .npz, only .npy, or only images"))
+    (kind,) = kinds
+    if kind == "image":
+        return Samples(_of_images(files, inputs, images), len(files))
+    if kind == ".npy" and len(inputs) != 1:
+        what = f"{folder} holds .npy files, which have no names, and the model has {len(inputs)} inputs"
+        raise OptionError(Reason(what, str(folder), remedy="save a sample of all inputs by np.savez"))
+    return Samples((_of_file(file, inputs) for file in files), len(files))
+
+
+def _of_file(file: Path, inputs: Sequence[Input]) -> Sample:
+    with file_errors(file):
+        try:
+            loaded: Any = np.load(file, allow_pickle=False)
+        except ValueError as error:
+            raise FileError(str(file), f"not an array: {error}") from error
+        if isinstance(loaded, np.ndarray):
+            return {inputs[0].name: inputs[0].fitted(loaded, str(file))}
+        with loaded:
+            return _of_arrays(loaded, str(file), inputs)
+
+
+def _of_images(files: Sequence[Path], inputs: Sequence[Input], images: Images | None) -> Iterator[Sample]:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise OptionError(Reason("images need Pillow", remedy="pip install pillow")) from error
+    own = inputs[0]
+    if images is None:
+        raise OptionError(Reason("images need a mean and a scale", remedy="state them: --mean 127.5 --scale 0.00784"))
+    _, *size = own.shape if len(inputs) == 1 and len(own.shape) == 4 else (None,)
+    height, width, channels = (dim or 0 for dim in size or (0, 0, 0))
+    if not height or not width or channels not in (1, 3):
+        what = f"images are for a model of one input of N x height x width x 1 or 3, and it has {_dims(own.shape)}"
+        raise OptionError(Reason(what, tensor=own.tensor))
+    for file in files:
+        with file_errors(file), Image.open(file) as image:
+            resized = image.convert("L" if channels == 1 else "RGB").resize((width, height), Image.Resampling.BILINEAR)
+        pixels = np.asarray(resized, np.float32).reshape(height, width, channels)
+        made = (pixels - np.array(images.mean, np.float32)) * np.array(images.scale, np.float32)
+        yield {own.name: own.fitted(made.astype(own.dtype), str(file))}

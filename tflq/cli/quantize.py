@@ -1,0 +1,73 @@
+"""`tflq quantize`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from tflq.cli import output
+from tflq.cli.main import SectionedCommand
+from tflq.cli.options import json_option
+from tflq.cli.output import FILE
+
+if TYPE_CHECKING:
+    from tflq.quantization.report import Quantization
+
+SCHEMES = ("int8", "int16x8", "dynamic", "weight-only", "float16")
+EDGES = ("float", "int8", "uint8", "int16")
+
+
+class _Quantize(SectionedCommand):
+    sections: ClassVar = {
+        "What becomes of the network": ("scheme", "io", "target", "keep_float"),
+        "Where ranges of activations come from": ("statistics", "calibration", "range", "mean", "scale"),
+    }
+
+
+@click.command(cls=_Quantize)
+@click.argument("model", type=FILE)
+@click.argument("destination", metavar="OUT.tflite", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--scheme", type=click.Choice(SCHEMES), default="int8", show_default=True, help="Bits, and of what.")
+@click.option("--io", type=click.Choice(EDGES), default="float", show_default=True, help="What inputs and outputs are.")
+@click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
+@click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
+@click.option("--statistics", metavar="FILE.json", type=FILE, help="What `tflq calibrate` saw.")
+@click.option("--calibration", metavar="DATA", type=click.Path(exists=True, path_type=Path), help="Samples instead.")
+@click.option(
+    "--range", metavar="METHOD", default="minmax", show_default=True, help="minmax, ema, percentile:99.9 or mse."
+)
+@click.option("--mean", metavar="N[,N,N]", help="For images: subtracted from each pixel (0 to 255), or each channel.")
+@click.option("--scale", metavar="N[,N,N]", help="For images: what the difference is multiplied by.")
+@click.option("--force", is_flag=True, help="Replace the file; what is read is never replaced.")
+@json_option()
+def command(
+    model: Path, destination: Path, *, mean: str | None, scale: str | None, as_json: bool, **options: Any
+) -> None:
+    """Quantize the float network MODEL, and say what became of each operator.
+
+    Activations need ranges: from statistics, or from samples, on which the signal-to-noise ratio of the outputs is
+    measured, too.
+    """
+    import tflq
+    from tflq.cli.calibrate import images_of
+
+    with output.progress(f"quantizing {model}", silent=as_json):
+        result = tflq.quantize(model, destination, images=images_of(mean, scale), **options)
+    if as_json:
+        output.print_json(result.to_json())
+    else:
+        print_quantization(result, destination)
+
+
+def print_quantization(result: Quantization, destination: Path) -> None:
+    from tflq.quantization.fidelity import shown
+
+    first, *others = result.summary().split("\n")
+    output.field("operators", first)
+    for line in others:
+        click.echo(f"  {line}")
+    output.field("size", f"{result.bytes_in / 1024:.1f} → {result.bytes_out / 1024:.1f} KiB")
+    output.field("outputs", f"signal to noise {shown(result.decibels)}")
+    output.field("written to", str(destination))

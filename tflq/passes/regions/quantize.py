@@ -1,0 +1,253 @@
+"""The quantization of a model whose casts say how: TensorFlow Lite's own algorithm, on logical kernels.
+
+Source: "Quantization", TFLite Native Quantization (MLIR's documentation), a general algorithm of six steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from tflq.contract import Pass, PassResult, Pipeline
+from tflq.dialects.quant.regions import Region, Rescale
+from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Value, walk
+from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values
+from tflq.ir.types import ElementType, TensorType, is_quantized
+from tflq.passes.canonicalize import Fold
+from tflq.passes.regions.coupling import COUPLED
+from tflq.passes.regions.fusion import KernelFusion
+from tflq.passes.regions.lookup import ORIGINS, Port, lacks, lookup, ports, quantized_constant, regions_of
+from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
+from tflq.passes.regions.propagate import QuantPropagate
+from tflq.passes.regions.ranges import (
+    POINTS,
+    is_dequantizing,
+    is_quantizing,
+    is_statement,
+    other_sign,
+    storages,
+    stored_by,
+)
+from tflq.passes.regions.tensor_constraints import named_in
+from tflq.passes.simulated import LegalizeTf, PrepareTfl
+from tflq.targets.load import Kernels, load_kernels
+
+_SCHEME: Final = "int8"
+_STATED: Final = frozenset({"annotation", "calibration", COUPLED})
+"""Where parameters come from that the model or the user states."""
+_BINDING: Final = frozenset({"same_scale", "fixed_scale"})
+"""Constraints by which a kernel's result cannot have any parameters."""
+
+
+@dataclass(frozen=True)
+class TflQuantize(Pass):
+    """Replaces dequantize → operator → quantize by the quantized operator, and quantized float constants by integers.
+
+    Logical kernels are fused, their parameters propagated from the casts around them, and the kernels materialized:
+    biases have the scale of input times weights, ops of one scale that of their neighbours. What no kernel takes stays
+    in float between casts. target: a scheme, or a target's file, whose kernels are used. annotations: as of
+    `quant-propagate`.
+    """
+
+    name: ClassVar[str] = "quantize"
+    target: str = _SCHEME
+    annotations: str = ""
+
+    def run(self, module: Module) -> PassResult:
+        return PassResult(module, quantize_kernels(module, self.target, self.annotations))
+
+
+def quantize_kernels(
+    module: Module, target: str, annotations: str = "", propagated: Callable[[Module], None] | None = None
+) -> bool:
+    """Quantizes kernels as `TflQuantize` says. propagated: is called when all that is known of the ports of regions is
+    known, before they become operators. Returns whether anything changed."""
+    before, kernels = _constants(module), load_kernels(target)
+    modified = Pipeline([KernelFusion(target), QuantPropagate(target, annotations)]).run(module).modified
+    if propagated is not None:
+        propagated(module)
+    annotated = named_in(Path(annotations)) if annotations else None
+    for function in module.functions:
+        modified |= _leave_in_floats(function, kernels)
+        modified |= _join_rescales(module, function, kernels, annotated)
+    modified |= QuantMaterialize(target).run(module).modified
+    for function in module.functions:
+        modified |= _sign(function, kernels)
+        modified |= _quantize_constants(function)
+        modified |= _cancel(module, function)
+    modified |= of_tflite(module)
+    modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
+    _forget(module, before - _constants(module))
+    return modified
+
+
+def _constants(module: Module) -> set[Value]:
+    """The constants that ops read or a function returns."""
+    read = {v for op in walk(list(module.ops())) for v in op.operands if v is not None}
+    return {value for value in read.union(*(function.outputs for function in module.functions)) if value.is_constant}
+
+
+def _forget(module: Module, constants: set[Value]) -> None:
+    """Drops constants that nothing reads any more from the tables of a file, with their data."""
+    for function in module.functions:
+        function.tensors = [value for value in function.tensors if value not in constants]
+    kept = _constants(module).union(*(function.tensors for function in module.functions))
+    gone = {value.buffer for value in constants} - {value.buffer for value in kept}
+    module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
+
+
+def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
+    """Takes from operators that no kernel computes the parameters that only follow from others, or from a kernel's
+    constraint: training has not simulated them. Returns whether there were any."""
+    modified = False
+    for region in [region for region in regions_of(function.ops) if lacks(kernels, region)]:
+        origins = list(region.attributes.get(ORIGINS, ()))
+        for place, port in enumerate(ports(region)[: len(origins)]):
+            if not is_quantized(port.spec) or origins[place] in _STATED:
+                continue
+            port.set(port.value.type.element)
+            origins[place] = "none"
+            modified = True
+            if not port.is_output and isinstance(port.value.producer, Rescale):
+                source = port.value.producer.input
+                region.operands = [*region.operands[: port.index], source, *region.operands[port.index + 1 :]]
+        region.attributes[ORIGINS] = origins
+    return modified
+
+
+def _join_rescales(
+    module: Module, function: Function, kernels: Kernels, annotated: Callable[[str], bool] | None
+) -> bool:
+    """Lets kernels result in what the only use of a result takes, in place of the parameters that training simulated
+    between, as TensorFlow Lite's converter does it: CONV_2D before a concatenation. What the user annotated stays.
+    Returns whether there were any."""
+    users, replacements = function.users(), dict[Value, Value]()
+    for op in function.ops:
+        region = op.operand(0).producer if isinstance(op, Rescale) else None
+        if not isinstance(op, Rescale) or not isinstance(region, Region) or op.input in function.outputs:
+            continue
+        if annotated is not None and annotated(op.input.name):
+            continue
+        specs = list(region.output_specs)
+        specs[region.results.index(op.input)] = op.target
+        match = lookup(kernels, region, region.input_specs, specs)
+        free = match is not None and not any(name in _BINDING for name, _ in match.signature.constraints)
+        if free and users[op.input] == [op]:
+            Port(region, True, region.results.index(op.input)).set(op.target)
+            replacements[op.output] = op.input
+    replace_values(module, function, replacements)
+    remove_ops(function, {value.producer for value in replacements if value.producer is not None})
+    return bool(replacements)
+
+
+def _quantize_constants(function: Function) -> bool:
+    """Quantizes float constants that are only cast. Returns whether there were any."""
+    stored: dict[Value, Value] = {}
+    for op in function.ops:
+        if is_quantizing(op) and op.operand(0).is_constant:
+            quantized = quantized_constant(op.operand(0), op.result.type.element)
+            if quantized is not None:
+                stored[op.result] = quantized
+    function.replace(stored)
+    remove_ops(function, {value.producer for value in stored if value.producer is not None})
+    return bool(stored)
+
+
+def _sign(function: Function, kernels: Kernels) -> bool:
+    """Gives what is quantized between operators on floats storage that the target has, of the other sign. Returns
+    whether there was any."""
+    listed, modified = storages(kernels), False
+    users = function.users()
+    for value in [value for value in function.values() if value.type.quantized and value not in function.outputs]:
+        kind, using = stored_by(listed, value.type.element), users.get(value, ())
+        cast = value.producer is not None and is_quantizing(value.producer)
+        if cast and kind != value.type.element and using and all(map(is_dequantizing, using)):
+            value.type = value.type.with_element(kind)
+            modified = True
+    return modified
+
+
+def _cancel(module: Module, function: Function) -> bool:
+    """Takes out casts that round what is rounded so already. Returns whether there were any.
+
+    quantize(dequantize(q)) → q                            if the types are equal
+    dequantize(quantize(dequantize(q))) → dequantize(q)    if they have the same steps
+    two casts of a value to a type → one
+    """
+    replacements: dict[Value, Value] = {}
+    outputs = set(function.outputs)
+    done: set[Op] = set()
+    first: dict[tuple[Value, TensorType], Value] = {}
+    for op in function.ops:
+        source = _rounded(op)
+        if source is None and (is_quantizing(op) or is_dequantizing(op)):
+            read = replacements.get(op.operand(0), op.operand(0))
+            known = first.setdefault((read, op.result.type), op.result)
+            source = None if known is op.result else known
+        if source is None:
+            continue
+        source = replacements.get(source, source)
+        if op.result in outputs:
+            if source.producer is None or source in outputs:
+                continue
+            source.name = op.result.name or source.name
+            outputs.add(source)
+        replacements[op.result] = source
+        done.add(op)
+    replace_values(module, function, replacements)
+    remove_ops(function, done)
+    return bool(done)
+
+
+def _rounded(op: Op) -> Value | None:
+    """The value that the result of a cast equals, since it was rounded to the same steps before; None if it was not."""
+    if is_quantizing(op):
+        back = op.operand(0).producer
+        if back is not None and is_dequantizing(back) and back.operand(0).type == op.result.type:
+            return back.operand(0)
+    elif is_dequantizing(op) and (cast := op.operand(0).producer) is not None and is_quantizing(cast):
+        kind, back = cast.result.type.element, cast.operand(0).producer
+        if back is not None and is_dequantizing(back) and cast.operand(0).type == op.result.type:
+            return cast.operand(0) if back.operand(0).type.element in (kind, _other(kind)) else None
+    return None
+
+
+def _other(kind: ElementType) -> ElementType:
+    return other_sign(kind) if is_quantized(kind) else kind
+
+
+@dataclass(frozen=True)
+class TflQuantizePipeline(Pass):
+    """Quantizes a model by what its training simulated, as TensorFlow Lite does it, in six steps.
+
+    1. Ranges of inputs and outputs are the user's: `annotations`, a file of constraints by names of tensors.
+    2. `legalize-tf`: fake quantizations get casts behind them.
+    3. `kernel-fusion`, `quant-propagate`: all parameters that follow from those.
+    4. `fold`: constants, rounded as in training.
+    5. `prepare-tfl`: fake quantizations that are left become casts.
+    6. `quantize`: casts around operators become quantized operators.
+
+    target: a scheme, or a target's file, whose kernels are used. Errors as of these passes.
+    """
+
+    name: ClassVar[str] = "tfl-quantize-pipeline"
+    target: str = _SCHEME
+    annotations: str = ""
+
+    def propagation(self) -> list[Pass]:
+        """The passes of steps 1 to 3."""
+        return [LegalizeTf(), KernelFusion(self.target), QuantPropagate(self.target, self.annotations)]
+
+    def quantization(self) -> list[Pass]:
+        """The passes of steps 4 to 6."""
+        return [Fold(), PrepareTfl(), TflQuantize(self.target, self.annotations)]
+
+    def run(self, module: Module) -> PassResult:
+        before = _constants(module)
+        modified = Pipeline(self.propagation()).run(module).modified
+        modified |= of_tflite(module)  # folding leaves these casts, and what they say of constants
+        modified |= Pipeline(self.quantization()).run(module).modified
+        _forget(module, before - _constants(module))
+        return PassResult(module, modified)

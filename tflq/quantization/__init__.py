@@ -1,0 +1,1 @@
+"""Quantizing: networks of floats become networks of quantized operators."""

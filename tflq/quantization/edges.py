@@ -1,0 +1,82 @@
+"""Inputs and outputs of a quantized network as stored integers, instead of reals with a cast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.errors import OptionError, Reason
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import remove_unneeded, replace_values
+from tflq.ir.types import ElementType, QuantizedType, ScalarType, i8, i16, is_quantized, ui8
+from tflq.passes.regions.ranges import other_sign
+
+Edges = Literal["float", "int8", "uint8", "int16"]
+STORAGES: Final = {"int8": i8, "uint8": ui8, "int16": i16}
+
+
+def store_edges(module: Module, functions: Sequence[Function], edges: Edges) -> None:
+    """Gives the float inputs and outputs of functions the parameters of the casts behind and before them, and drops
+    these. Of the other sign than the network's numbers, they have a cast between the two signs.
+
+    OptionError names an input or output that a float operator uses, or whose numbers have another width.
+    """
+    for function in functions if edges != "float" else ():
+        for value in list(function.inputs):
+            if _is_float(value):
+                _store_input(module, function, value, STORAGES[edges])
+        for place, value in enumerate(list(function.outputs)):
+            if _is_float(value):
+                _store_output(module, function, place, STORAGES[edges])
+    remove_unneeded(module, lambda op: isinstance(op, (Quantize, Dequantize)))
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(value.type.element, ScalarType) and value.type.element.is_float
+
+
+def _store_input(module: Module, function: Function, value: Value, storage: ScalarType) -> None:
+    users = function.users().get(value, [])
+    kinds = {op.result.type.element for op in users if isinstance(op, Quantize)}
+    if not users:
+        return
+    if len(kinds) != 1 or not all(isinstance(op, Quantize) for op in users) or value in function.outputs:
+        raise _stays("input", value, "float operators read it, or it has several parameters")
+    kind = _on(kinds.pop(), storage, "input", value)
+    value.type = value.type.with_element(kind)
+    made = {op.result: value for op in users if op.result.type.element == kind}
+    function.ops = [op for op in function.ops if not made.keys() & set(op.results)]
+    replace_values(module, function, made)
+
+
+def _store_output(module: Module, function: Function, place: int, storage: ScalarType) -> None:
+    value = function.outputs[place]
+    if not isinstance(cast := value.producer, Dequantize):
+        raise _stays("output", value, "a float operator makes it")
+    stored = cast.input
+    kind = _on(stored.type.element, storage, "output", value)
+    result = stored
+    if kind != stored.type.element or stored in function.inputs or stored in function.outputs or stored.is_constant:
+        result = Value(stored.type.with_element(kind))
+        at = function.ops.index(cast)
+        function.ops.insert(at + 1, Op(Quantize.op_name, [stored], [result], {}, cast.location))
+    result.name, value.name = value.name, ""
+    function.outputs[place] = result
+    module.signatures = module.signatures and [s.with_outputs({value: result}) for s in module.signatures]
+
+
+def _on(kind: ElementType, storage: ScalarType, what: str, value: Value) -> QuantizedType:
+    """The parameters on a storage of the same width."""
+    assert is_quantized(kind)
+    if kind.storage == storage:
+        return kind
+    other = other_sign(kind)
+    if other.storage != storage:
+        raise _stays(what, value, f"its numbers are of {kind.storage.bits} bits")
+    return other
+
+
+def _stays(what: str, value: Value, why: str) -> OptionError:
+    text = f"{what} '{value.name}' cannot be stored as integers: {why}"
+    return OptionError(Reason(text, tensor=value.name, remedy="leave it as it is: --io float"))

@@ -1,0 +1,72 @@
+"""How near a quantized network's outputs are to those of its float original, on samples."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.calibration.data import Images, Input, samples_of
+from tflq.verification.tflite_runner import TfliteRunner
+
+MOST: Final = 100
+"""Samples that are run."""
+_TIMEOUT: Final = 60.0
+
+
+def signal_to_noise(
+    original: str | os.PathLike[str],
+    result: str | os.PathLike[str],
+    data: Any,
+    *,
+    signature: str = "",
+    images: Images | None = None,
+) -> float:
+    """10 log10(Σf² / Σ(f-q)²) in decibels, f and q all outputs of two models on the first `MOST` samples; infinite
+    where they are equal. Both run on the default kernels. Stored integers count as the reals that they stand for."""
+    signal = noise = 0.0
+    with (
+        closing(TfliteRunner(os.fspath(original), "default", _TIMEOUT)) as before,
+        closing(TfliteRunner(os.fspath(result), "default", _TIMEOUT)) as after,
+    ):
+        sides = [runner.entries[signature]["inputs"] for runner in (before, after)]
+        inputs = [_input(name, described) for name, described in sides[0]]
+        for sample in islice(samples_of(data, inputs, images).arrays, MOST):
+            arrays = [sample[name] for name, _ in sides[0]]
+            floats = before.run(signature, arrays, {})
+            stored = [_stored(a, described) for a, (_, described) in zip(arrays, sides[1], strict=True)]
+            others = after.run(signature, stored, {})
+            for array, other, (_, described) in zip(floats, others, after.entries[signature]["outputs"], strict=True):
+                signal += float((array.astype(np.float64) ** 2).sum())
+                noise += float(((array - _real(other, described)) ** 2).sum())
+    return math.inf if noise == 0 else 10 * math.log10(signal / noise) if signal else -math.inf
+
+
+def _input(name: str, described: Mapping[str, Any]) -> Input:
+    shape = tuple(None if d < 0 else d for d in described["shape_signature"] or described["shape"])
+    return Input(name, described["name"], shape, np.dtype(described["dtype"]))
+
+
+def _stored(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:
+    dtype = np.dtype(described["dtype"])
+    if array.dtype == dtype or not described["scales"]:
+        return array.astype(dtype)
+    ends = np.iinfo(dtype)
+    steps = np.rint(array / np.float32(described["scales"][0])) + described["zero_points"][0]
+    return np.clip(steps, ends.min, ends.max).astype(dtype)
+
+
+def _real(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:
+    if array.dtype.kind == "f" or not described["scales"]:
+        return array.astype(np.float64)
+    return (array.astype(np.float64) - described["zero_points"][0]) * described["scales"][0]
+
+
+def shown(decibels: float | None) -> str:
+    """A ratio for people."""
+    return "not measured" if decibels is None else "equal" if math.isinf(decibels) else f"{decibels:.1f} dB"

@@ -1,0 +1,184 @@
+"""`tflq.quantize`: a network of floats becomes one of quantized operators, by ranges that were seen."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from tflq.analysis.digests import digests
+from tflq.analysis.observed_ranges import Method, observed_range
+from tflq.analysis.statistics import Statistics, keys_of, read_statistics
+from tflq.calibration.calibrating import calibrate
+from tflq.calibration.data import Images
+from tflq.contract import Pipeline
+from tflq.dialects.quant.regions import Stats
+from tflq.errors import OptionError, Reason, check_choice, check_flags
+from tflq.files import check_outputs, replace_file
+from tflq.formats import read, write
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.rewriting import put_behind
+from tflq.ir.types import f32
+from tflq.legalize.annotations import drop_annotations
+from tflq.passes.canonicalize import Fold
+from tflq.passes.regions.fusion import KernelFusion
+from tflq.passes.regions.materialize import of_tflite
+from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
+from tflq.passes.simulated import PrepareTfl
+from tflq.quantization.edges import STORAGES, Edges, store_edges
+from tflq.quantization.recipe import keep_as_floats
+from tflq.quantization.report import Quantization, QuantizedRow, rows_of
+from tflq.quantization.weights import WEIGHT_SCHEMES, quantize_weights
+
+Scheme = Literal["int8", "int16x8", "dynamic", "weight-only", "float16"]
+STATIC: Final = {"int8": 1 << 8, "int16x8": 1 << 16}
+"""Schemes whose activations are quantized, too, and how many values these have."""
+SCHEMES: Final = (*STATIC, *WEIGHT_SCHEMES)
+EDGES: Final = ("float", *STORAGES)
+
+
+def quantize(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str] | None = None,
+    *,
+    scheme: Scheme = "int8",
+    statistics: str | os.PathLike[str] | Statistics | None = None,
+    calibration: Any = None,
+    images: Images | None = None,
+    range: str = "minmax",
+    io: Edges = "float",
+    target: str | os.PathLike[str] | None = None,
+    keep_float: Sequence[str] = (),
+    force: bool = False,
+) -> Quantization:
+    """Quantizes a float network.
+
+    Args:
+        source: The path of a TFLite model.
+        destination: Where the result goes, a TFLite model. None: it is only returned.
+        scheme: "int8": activations and weights of 8 bits. "int16x8": activations of 16 bits, weights of 8. "dynamic":
+            weights of 8 bits, activations quantized as the network runs. "weight-only": weights of 8 bits,
+            dequantized before use. "float16": weights as float16.
+        statistics: What calibration saw, for "int8" and "int16x8": a file of `tflq calibrate`, or its result. A network
+            that was trained with fake quantization needs neither these nor samples.
+        calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them. The signal-to-noise ratio of the
+            outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
+        images: How images among them become inputs.
+        range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse".
+        io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
+        target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
+        keep_float: Patterns of tensors' names (`*`, `?`): an operator that makes one of them stays float.
+        force: Replaces the destination if it is there.
+
+    Returns:
+        The quantized network, and what became of each operator.
+
+    Raises:
+        OptionError: Options that do not fit, statistics of another model, a pattern that fits nothing, an input or
+            output that cannot be stored as integers.
+        InvalidModelError: The source is not a valid model.
+        FileError: A file cannot be read or written.
+    """
+    check_choice("scheme", scheme, SCHEMES)
+    check_choice("io", io, EDGES)
+    check_flags(force=force)
+    method = Method.of(range)
+    if destination is not None:
+        check_outputs([("the result", destination)], inputs=[source, statistics, calibration], force=force)
+    module = read(source)
+    if scheme in STATIC:
+        if statistics is not None or calibration is not None:
+            _state_ranges(module, _statistics(source, statistics, calibration, images), method, STATIC[scheme])
+        rows = _static(module, str(target or scheme), keep_float, io)
+    else:
+        if statistics is not None or target is not None or io != "float":
+            what = f"scheme '{scheme}' is of weights alone"
+            raise OptionError(Reason(what, value=scheme, remedy="leave out statistics, target and io, or take int8"))
+        rows = quantize_weights(module, scheme, keep_float)
+    _forget(module)
+    data = write(module)
+    decibels = None
+    if calibration is not None and not isinstance(calibration, Iterator):
+        decibels = _decibels(source, data, calibration, images)
+    if destination is not None:
+        replace_file(destination, [data], force=force)
+    return Quantization(module, tuple(rows), scheme, os.path.getsize(source), len(data), decibels)
+
+
+def _decibels(source: str | os.PathLike[str], data: bytes, samples: Any, images: Images | None) -> float:
+    """The signal-to-noise ratio of a result on samples."""
+    from tflq.quantization.fidelity import signal_to_noise
+
+    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        path = os.path.join(folder, "quantized.tflite")
+        replace_file(path, [data])
+        return signal_to_noise(source, path, samples, images=images)
+
+
+def _forget(module: Module) -> None:
+    """Drops what a writer would keep of the source and nothing uses any more."""
+    for function in module.functions:
+        used = set(function.values())
+        function.tensors = [value for value in function.tensors if value in used or not value.is_constant]
+    module.buffers, module.operator_codes = [], []
+
+
+def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None) -> Statistics:
+    if statistics is not None and calibration is not None:
+        what = "ranges come either from statistics or from samples to calibrate with"
+        raise OptionError(Reason(what, remedy="give one of them"))
+    if calibration is not None:
+        return calibrate(source, calibration, images=images).statistics
+    return statistics if isinstance(statistics, Statistics) else read_statistics(statistics)
+
+
+def _state_ranges(module: Module, seen: Statistics, method: Method, levels: int) -> None:
+    """Puts a `quant.stats` with its range behind each float value that was seen. OptionError if none was, or if one was
+    seen in another model."""
+    stale, used = dict[str, Value](), set[str]()
+    for function in module.functions:
+        known = digests(function)
+        watched = [v for v in function.values() if v.type.element == f32 and not v.is_constant and v in known]
+        behind: dict[Value, Op] = {}
+        for value, key in keys_of(function, watched, set()).items():
+            point = seen.points.get(key)
+            if point is None:
+                continue
+            if point.digest and point.digest != known[value]:
+                stale[key] = value
+                continue
+            used.add(key)
+            ends = observed_range(point, method, key, levels)
+            if ends is not None:
+                stats = {"layerStats": np.array(ends, np.float32)}
+                behind[value] = Op(Stats.op_name, [value], [Value(value.type)], stats)
+        put_behind(module, function, behind)
+    if others := [key for key in stale if key not in used]:
+        what = f"the statistics of '{others[0]}' are of another model"
+        remedy = "calibrate anew; --resume keeps what still holds"
+        raise OptionError(Reason(what, tensor=others[0], value=others[0], remedy=remedy))
+    if not used:
+        remedy = "calibrate the model that is quantized"
+        raise OptionError(Reason("the statistics have none of the model's tensors", remedy=remedy))
+
+
+def _static(module: Module, target: str, keep_float: Sequence[str], io: Edges) -> list[QuantizedRow]:
+    """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
+    entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
+    rows: list[QuantizedRow] = []
+    KernelFusion(target).run(module)
+    keep_as_floats(module, keep_float)
+    Pipeline(TflQuantizePipeline(target).propagation()).run(module)
+    of_tflite(module)
+    Pipeline([Fold(), PrepareTfl()]).run(module)
+    quantize_kernels(module, target, propagated=lambda found: rows.extend(rows_of(found, target)))
+    if not any(row.quantized for row in rows):
+        what = "nothing in the network says how its activations are to be quantized"
+        remedy = "give a file of tflq calibrate (statistics), or samples (calibration)"
+        raise OptionError(Reason(what, remedy=remedy))
+    drop_annotations(module)
+    store_edges(module, list(dict.fromkeys(entries)), io)
+    return rows

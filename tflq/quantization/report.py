@@ -1,0 +1,124 @@
+"""What became of each operator of a network that was quantized."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from tflq.dialects.quant.regions import Region
+from tflq.ir.core import Module, Op
+from tflq.ir.print_types import type_text
+from tflq.ir.types import BareType, NoQuantizedType, is_quantized
+from tflq.passes.regions.lookup import ORIGINS, is_real, lacks, ports
+from tflq.passes.regions.ranges import is_statement
+from tflq.targets.load import load_kernels
+
+JSON_VERSION: Final = 1
+ASKED: Final = "it was to stay float"
+"""Why an operator is not quantized that the caller has named."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedRow:
+    """An operator, or several that one kernel computes.
+
+    Attributes:
+        operator: The kernel's name, or the operator's.
+        tensor: The name of its result.
+        quantized: Whether it computes on quantized numbers.
+        types: The types of its inputs and results, as text; empty if it is not quantized.
+        origins: Where the parameters of each input and result come from; "none" if there are none.
+        why: Why it stays float; empty if it does not.
+    """
+
+    operator: str
+    tensor: str
+    quantized: bool
+    types: str = ""
+    origins: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """A network that was quantized.
+
+    Attributes:
+        module: The network, in TFLite's operators.
+        rows: What became of each operator.
+        scheme: As it was asked for.
+        bytes_in: The size of the source.
+        bytes_out: The size of the result.
+        decibels: The signal-to-noise ratio of the outputs, 10 log10(Σf² / Σ(f-q)²), on samples; None if it was not
+            measured.
+    """
+
+    module: Module
+    rows: tuple[QuantizedRow, ...]
+    scheme: str
+    bytes_in: int
+    bytes_out: int
+    decibels: float | None = None
+
+    @property
+    def kept(self) -> tuple[QuantizedRow, ...]:
+        """The operators that stay float."""
+        return tuple(row for row in self.rows if not row.quantized)
+
+    def summary(self) -> str:
+        """How many operators are quantized, and why others are not, in a line each."""
+        quantized = len(self.rows) - len(self.kept)
+        reasons = Counter((row.operator, row.why) for row in self.kept)
+        lines = [f"{quantized} of {len(self.rows)} operators are quantized"]
+        return "\n".join(
+            lines + [f"{count} {operator} stay float: {why}" for (operator, why), count in reasons.items()]
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": "tflq.quantization",
+            "version": JSON_VERSION,
+            "scheme": self.scheme,
+            "bytes_in": self.bytes_in,
+            "bytes_out": self.bytes_out,
+            "decibels": self.decibels,
+            "rows": [asdict(row) for row in self.rows],
+        }
+
+
+def rows_of(module: Module, target: str) -> list[QuantizedRow]:
+    """The rows of a module whose regions have their parameters."""
+    kernels = load_kernels(target)
+    rows: list[QuantizedRow] = []
+    for function in module.functions:
+        for op in function.ops:
+            if isinstance(op, Region):
+                rows.append(_of_region(op, kernels))
+            elif not is_statement(op) and op.name.startswith("tfl.") and op.results:
+                rows.append(QuantizedRow(op.short_name, op.results[0].name, False, why=_why_no_kernel(op, kernels)))
+    return rows
+
+
+def _why_no_kernel(op: Op, kernels: Any) -> str:
+    if op.short_name not in kernels:
+        return f"the target lists no kernel '{op.short_name}'"
+    return "it is no kernel: it has a state, calls functions, or computes no reals"
+
+
+def _of_region(region: Region, kernels: Any) -> QuantizedRow:
+    tensor = region.results[0].name if region.results else ""
+    all_ports = ports(region)
+    origins = tuple(str(origin) for origin in region.attributes.get(ORIGINS) or ("none",) * len(all_ports))
+    specs = [port.spec for port in all_ports]
+    if kept := lacks(kernels, region):
+        asked = all(isinstance(spec, NoQuantizedType) for spec in specs if is_real(spec))
+        why = ASKED if asked else "; ".join(dict.fromkeys(f"{port or 'it'}: {text}" for port, text in kept.items()))
+        return QuantizedRow(region.kernel, tensor, False, origins=origins, why=why)
+    if not any(map(is_quantized, specs)):
+        return QuantizedRow(
+            region.kernel, tensor, False, origins=origins, why="nothing is known of its inputs and results"
+        )
+    sides = (region.input_specs, region.output_specs)
+    types = " -> ".join(", ".join(type_text(BareType.of(spec)) for spec in side) for side in sides)
+    return QuantizedRow(region.kernel, tensor, True, types, origins)
