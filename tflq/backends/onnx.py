@@ -21,6 +21,11 @@ class _Onnx(Backend):
 
         return to_onnx(options)
 
+    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.onnx.exactness import runtimes
+
+        return (), runtimes(module)
+
     def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes]:
         from tflq.onnx.write import onnx_pieces
 

@@ -19,12 +19,11 @@ from tflq.errors import Reason, TflqError, UnsupportedError, to_install
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.record import parameters
 from tflq.ir.types import ScalarType
-from tflq.onnx.exactness import exact_in
+from tflq.onnx.exactness import OPSET, exact_in
 
 if TYPE_CHECKING:
     import onnx
 
-OPSET: Final = 18
 IR_VERSION: Final = 8
 """The first version of the file format that has the opset."""
 

@@ -25,6 +25,8 @@ from tflq.verification import worker
 from tflq.verification.worker import RESOLVERS, Entries, Side, load
 
 Resolver = Literal["reference", "optimized", "default"]
+Runtime = Literal["onnxruntime", "openvino"]
+"""What runs ONNX files."""
 
 
 class RunError(Exception):

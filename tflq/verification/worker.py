@@ -355,6 +355,11 @@ class OnnxModel:
         self.label = self._runtime.label
         self._state: dict[str, str] = json.loads(self._runtime.metadata.get("tflq.state", "{}"))
         self._kept: dict[str, np.ndarray] = {}
+        missing = (
+            set(self._state.values()) - {name for name, *_ in self._runtime.inputs} if runtime == "openvino" else set()
+        )
+        if missing:
+            raise RuntimeError(f"OpenVINO takes the state '{min(missing)}', an input with a first value, as a constant")
         self._shown = [name not in self._state for name, *_ in self._runtime.outputs]
         self._count = outputs
         self._results: list[np.ndarray] = []

@@ -101,7 +101,7 @@ def compared(name: str) -> list[Case]:
 
 
 _MASKS = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
-_ACTIVATION = {"fused_activation_function": "NONE"}
+_ACTIVATION: dict[str, Any] = {"fused_activation_function": "NONE"}
 _LOGISTIC = np.rint(32767 / (1 + np.exp(-np.arange(-32768, 32768) / 8192))).astype(np.int64)
 
 CASES: Final[list[Case]] = [
