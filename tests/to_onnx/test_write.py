@@ -86,6 +86,7 @@ def test_names_that_are_there_twice_are_told_apart() -> None:
 
 
 def test_all_that_has_no_form_is_refused_at_once() -> None:
+    need_onnx()
     x, y, z = (Value(TensorType((2, 3), f32), name) for name in ("x", "y", "z"))
     ops = [Op("tfl.atan2", [x, x], [y]), Op("tfl.local_response_normalization", [y], [z])]
     with pytest.raises(tflq.UnsupportedError) as refused:
@@ -95,8 +96,9 @@ def test_all_that_has_no_form_is_refused_at_once() -> None:
 
 
 def test_a_custom_operator_is_refused_by_its_name() -> None:
+    need_onnx()
     x, y = (Value(TensorType((2,), f32), name) for name in ("x", "y"))
-    ops = [Op("tfl.custom", [x], [y], {"code": "Mine", "options": b""})]
+    ops = [Op("tfl.custom", [x], [y], {"custom_code": "Mine"})]
     with pytest.raises(tflq.UnsupportedError, match="custom operator 'Mine'"):
         file_of(Module([Function("main", [x], [y], ops)]))
 
