@@ -18,6 +18,7 @@ import tflq
 from tflq.files import resource
 
 EXTRAS = {
+    "PIL",
     "ai_edge_litert",
     "distributed",
     "jinja2",

@@ -213,6 +213,24 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True)
+class Summaries:
+    """What passes say that they did, a line for each, in order; most say nothing. `tflq opt` prints it."""
+
+    lines: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(module: Module) -> tuple[str, ...]:
+        """The lines noted on a module."""
+        noted = module.record.find(Summaries)
+        return () if noted is None else noted.lines
+
+    @staticmethod
+    def add(module: Module, item: Pass, did: object) -> None:
+        """Notes what a pass did."""
+        module.record.note(Summaries((*Summaries.of(module), f"{item.name}: {did}")))
+
+
+@dataclass(frozen=True, slots=True)
 class LargeTables:
     """What each table of two operands saves in a run, in nanoseconds."""
 

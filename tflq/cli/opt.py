@@ -68,6 +68,7 @@ def command(file: str, pipeline: str | None, rules: tuple[Path, ...], destinatio
     Without passes it prints the model as it is. The text holds the whole model: `tflq opt` and `tflq convert` read it.
     """
     check_outputs([("-o", destination)], inputs=(stream_or_path(file, 0), *rules), force=force)
+    from tflq.contract import Summaries
     from tflq.formats import read_any_form
     from tflq.ir.printer import print_module
     from tflq.named_passes import named_passes, parse_pipeline
@@ -76,9 +77,8 @@ def command(file: str, pipeline: str | None, rules: tuple[Path, ...], destinatio
     module = read_any_form(source(file))
     if passes is not None:
         with output.progress(f"running passes on {name_of(file)}"):
-            result = passes.run(module)
-        module = result.module
-        for line in result.summary.splitlines() if not output.quiet() else ():
+            module = passes.run(module).module
+        for line in () if output.quiet() else Summaries.of(module):
             output.line(line, err=True)
     if destination is None:
         sys.stdout.write(print_module(module))

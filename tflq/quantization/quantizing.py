@@ -169,7 +169,7 @@ def _static(module: Module, target: str, keep_float: Sequence[str], io: Edges) -
     """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
     entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
     rows: list[QuantizedRow] = []
-    KernelFusion(target).run(module)
+    KernelFusion(target, reals=True).run(module)
     keep_as_floats(module, keep_float)
     Pipeline(TflQuantizePipeline(target).propagation()).run(module)
     of_tflite(module)

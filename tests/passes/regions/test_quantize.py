@@ -230,6 +230,54 @@ def test_what_no_kernel_takes_stays_in_floats_between_casts() -> None:
     assert [v and v.type.storage for v in only(module, "add").operands] == [i8, i8]
 
 
+def test_what_training_has_not_simulated_stays_in_floats() -> None:
+    """A SOFTMAX, whose kernel has one scale, a RESHAPE behind it, and weights whose range is known."""
+    text = """func.func @main(%x: tensor<2x4xf32>) -> tensor<6xf32> {
+      %w = arith.constant dense<[[0.1, -0.2, 0.3, 0.5], [0.5, 0.25, -0.1, 0.2], [-0.5, 0.3, 0.0, 0.1]]>
+          : tensor<3x4xf32>
+      %s = arith.constant dense<[6]> : tensor<1xi32>
+      %b = "tfl.no_value"() {value} : () -> none
+      %m = "tfl.fully_connected"(%x, %w, %b) {fused_activation_function = "NONE", keep_num_dims = false,
+          weights_format = "DEFAULT"} : (tensor<2x4xf32>, tensor<3x4xf32>, none) -> tensor<2x3xf32>
+      %p = "tfl.softmax"(%m) {beta = 1.0 : f32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      %r = "tfl.reshape"(%p, %s) : (tensor<2x3xf32>, tensor<1xi32>) -> tensor<6xf32>
+      return %r : tensor<6xf32>
+    }"""
+    module = run(text)
+    assert names(module) == ["fully_connected", "softmax", "reshape"]
+    assert not any(value.type.quantized for op in module.main.ops for value in op.tensors)
+
+
+def test_a_result_that_training_rounded_is_rounded_once_behind_an_operator_on_floats() -> None:
+    """A SOFTMAX of reals, whose kernel would have another scale."""
+    text = f"""func.func @main(%m: tensor<2x3xf32>) -> tensor<2x3xf32> {{
+      %p = "tfl.softmax"(%m) {{beta = 1.0 : f32}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      %y = {fake("%p", "2x3", 1.0)}
+      return %y : tensor<2x3xf32>
+    }}"""
+    module = run(text)
+    assert names(module) == ["softmax", "quantize", "dequantize"]
+    assert shown(module.main.ops[1].result) == "<i8:f32, 0.007843138>"
+
+
+def test_what_is_quantized_already_stays() -> None:
+    """A hybrid operator, and one of int16, of which the scheme has no kernel."""
+    text = """func.func @main(%x: tensor<2x4xf32>, %y: tensor<4x!quant.uniform<i16:f32, 0.5>>)
+        -> (tensor<2x1xf32>, tensor<4x!quant.uniform<i16:f32, 0.5>>) {
+      %w = "tfl.pseudo_qconst"() {value = dense<[[1, -2, 3, 5]]> : tensor<1x4xi8>}
+          : () -> tensor<1x4x!quant.uniform<i8:f32, 0.5>>
+      %b = "tfl.no_value"() {value} : () -> none
+      %m = "tfl.fully_connected"(%x, %w, %b) {fused_activation_function = "NONE", keep_num_dims = false,
+          weights_format = "DEFAULT"}
+          : (tensor<2x4xf32>, tensor<1x4x!quant.uniform<i8:f32, 0.5>>, none) -> tensor<2x1xf32>
+      %a = "tfl.neg"(%y) : (tensor<4x!quant.uniform<i16:f32, 0.5>>) -> tensor<4x!quant.uniform<i16:f32, 0.5>>
+      return %m, %a : tensor<2x1xf32>, tensor<4x!quant.uniform<i16:f32, 0.5>>
+    }"""
+    module = run(text)
+    assert names(module) == ["fully_connected", "neg"]
+    assert only(module, "fully_connected").operand(1).type.storage == i8
+
+
 def test_float_constants_are_stored_as_integers_where_the_operator_stays_in_floats() -> None:
     """One operator of which no kernel is known, on a constant that training rounded."""
     text = layer(behind='%y = "tfl.pow"(%m, %k) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>')

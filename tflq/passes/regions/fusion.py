@@ -47,16 +47,18 @@ _NO_KERNELS = ("quant", "func", "arith", "shape", "tensor", "tflq")
 
 @dataclass(frozen=True)
 class KernelFusion(Pass):
-    """Wraps ops in regions. `target`: a target's file; only its kernels are made."""
+    """Wraps ops in regions. `target`: a target's file; only its kernels are made. `reals=true`: ops that have quantized
+    tensors already, hybrid ones, too, stay as they are."""
 
     name: ClassVar[str] = "kernel-fusion"
     target: str = ""
+    reals: bool = False
 
     def run(self, module: Module) -> PassResult:
         kernels = load_kernels(self.target) if self.target else None
         whole = {op.decomposition_subgraph_index for op in module.ops() if isinstance(op, StablehloComposite)}
         fused = [f for index, f in enumerate(module.functions) if index not in whole]
-        groups = {f: _Grouping(module, f, kernels).groups() for f in fused}
+        groups = {f: _Grouping(module, f, kernels, reals=self.reals).groups() for f in fused}
         touched = {v for chains in groups.values() for _, ops in chains for op in ops for v in op.tensors}
         plain = made_plain(touched)
         real: dict[Value, Value] = {}
@@ -85,10 +87,11 @@ _Group = tuple[str, list[Op]]
 class _Grouping:
     """Which ops of a function become kernels."""
 
-    def __init__(self, module: Module, function: Function, kernels: Kernels | None) -> None:
+    def __init__(self, module: Module, function: Function, kernels: Kernels | None, *, reals: bool) -> None:
         self.module = module
         self.function = function
         self.kernels = kernels
+        self.reals = reals
         self.users = function.users()
         self.outputs = frozenset(function.outputs)
         self.taken: set[Op] = set()
@@ -106,6 +109,8 @@ class _Grouping:
         return groups
 
     def free(self, op: Op) -> bool:
+        if self.reals and any(value.type.quantized for value in op.tensors):
+            return False
         return op not in self.taken and _is_quantizable(op)
 
     def _of(self, op: Op) -> _Group | None:

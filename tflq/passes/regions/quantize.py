@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from tflq.contract import Pass, PassResult, Pipeline
+from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.quant.regions import Region, Rescale
 from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Value, walk
 from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values
@@ -47,8 +48,8 @@ class TflQuantize(Pass):
 
     Logical kernels are fused, their parameters propagated from the casts around them, and the kernels materialized:
     biases have the scale of input times weights, ops of one scale that of their neighbours. What no kernel takes stays
-    in float between casts. target: a scheme, or a target's file, whose kernels are used. annotations: as of
-    `quant-propagate`.
+    in float between casts, and what is quantized already as it is. target: a scheme, or a target's file, whose kernels
+    are used. annotations: as of `quant-propagate`.
     """
 
     name: ClassVar[str] = "quantize"
@@ -65,7 +66,8 @@ def quantize_kernels(
     """Quantizes kernels as `TflQuantize` says. propagated: is called when all that is known of the ports of regions is
     known, before they become operators. Returns whether anything changed."""
     before, kernels = _constants(module), load_kernels(target)
-    modified = Pipeline([KernelFusion(target), QuantPropagate(target, annotations)]).run(module).modified
+    fusion, propagation = KernelFusion(target, reals=True), QuantPropagate(target, annotations)
+    modified = Pipeline([fusion, propagation]).run(module).modified
     if propagated is not None:
         propagated(module)
     annotated = named_in(Path(annotations)) if annotations else None
@@ -99,22 +101,67 @@ def _forget(module: Module, constants: set[Value]) -> None:
 
 
 def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
-    """Takes from operators that no kernel computes the parameters that only follow from others, or from a kernel's
-    constraint: training has not simulated them. Returns whether there were any."""
+    """Takes away parameters that only follow from others, or from a kernel's constraint, where no kernel computes an
+    operator, or nothing is stated around it: training has not simulated them. Returns whether there were any."""
     modified = False
-    for region in [region for region in regions_of(function.ops) if lacks(kernels, region)]:
-        origins = list(region.attributes.get(ORIGINS, ()))
-        for place, port in enumerate(ports(region)[: len(origins)]):
+    supported = _supported(function, kernels)
+    for region in [region for region in regions_of(function.ops) if region not in supported]:
+        origins = _origins(region)
+        for place, port in enumerate(ports(region)):
             if not is_quantized(port.spec) or origins[place] in _STATED:
                 continue
             port.set(port.value.type.element)
             origins[place] = "none"
             modified = True
-            if not port.is_output and isinstance(port.value.producer, Rescale):
-                source = port.value.producer.input
-                region.operands = [*region.operands[: port.index], source, *region.operands[port.index + 1 :]]
+            if not port.is_output:
+                value = _before_rescale(port.value)
+                region.operands = [*region.operands[: port.index], value, *region.operands[port.index + 1 :]]
         region.attributes[ORIGINS] = origins
+    function.ops = [each for op in function.ops for each in (_casts(op) or [op])]
     return modified
+
+
+def _casts(op: Op) -> list[Op]:
+    """The casts in the place of a rescale behind an operator on floats, which has no other parameters; none for other
+    ops."""
+    region = op.input.producer if isinstance(op, Rescale) else None
+    if not isinstance(op, Rescale) or not isinstance(region, Region):
+        return []
+    if is_quantized(region.output_specs[region.results.index(op.input)]):
+        return []
+    stored = Value(op.input.type.with_element(op.target))
+    there = Op(Qcast.op_name, [op.input], [stored], {}, op.location)
+    return [there, Op(Dcast.op_name, [stored], [op.output], {}, op.location)]
+
+
+def _supported(function: Function, kernels: Kernels) -> set[Region]:
+    """The regions that are kernels and have a port of which parameters are stated, or are joined by values with such
+    ports, by way of other kernels."""
+    regions = list(regions_of(function.ops))
+    free = {region for region in regions if not lacks(kernels, region)}
+    at: dict[Value, list[Port]] = {}
+    waiting: list[Value] = []
+    for region in regions:
+        for port, origin in zip(ports(region), _origins(region), strict=True):
+            value = _before_rescale(port.value)
+            if not value.is_constant:
+                at.setdefault(value, []).append(port)
+                waiting += [value] if origin in _STATED and is_quantized(port.spec) else []
+    supported: set[Region] = set()
+    while waiting:
+        for region in {port.region for port in at.pop(waiting.pop(), ())} & free - supported:
+            supported.add(region)
+            waiting += [_before_rescale(port.value) for port in ports(region)]
+    return supported
+
+
+def _origins(region: Region) -> list[str]:
+    """Where the parameters of each port come from."""
+    return list(region.attributes.get(ORIGINS) or ["none"] * len(ports(region)))
+
+
+def _before_rescale(value: Value) -> Value:
+    return value.producer.input if isinstance(value.producer, Rescale) else value
 
 
 def _join_rescales(
@@ -238,7 +285,7 @@ class TflQuantizePipeline(Pass):
 
     def propagation(self) -> list[Pass]:
         """The passes of steps 1 to 3."""
-        return [LegalizeTf(), KernelFusion(self.target), QuantPropagate(self.target, self.annotations)]
+        return [LegalizeTf(), KernelFusion(self.target, reals=True), QuantPropagate(self.target, self.annotations)]
 
     def quantization(self) -> list[Pass]:
         """The passes of steps 4 to 6."""

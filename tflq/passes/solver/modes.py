@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, Literal, TypeAlias
 
 from tflq.analysis.cast_cost import cast_cost, cost_of_op, is_quantizable
-from tflq.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult, Summaries
 from tflq.dialects.effects import called_functions, is_pure
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.light import dataclass
@@ -104,10 +104,12 @@ class _Solver:
         self.counts["encased"] += encased
         return True
 
-    def result(self, modified: bool) -> PassResult:
+    def result(self, item: Pass, modified: bool) -> PassResult:
+        """Notes what was done."""
         solved = Solved(self.before, cast_cost(self.module), **self.counts)
         self.module.record.note(solved)
-        return PassResult(self.module, modified, str(solved))
+        Summaries.add(self.module, item, solved)
+        return PassResult(self.module, modified)
 
 
 def _typed(contents: Contents, takes: Callable[[Op], bool]) -> dict[Op, Rounding]:
@@ -179,7 +181,7 @@ class QuantTransform(Pass):
         takes = self._takes()
         for function in solver.functions:
             modified |= solver.transform(function, takes)
-        return solver.result(modified)
+        return solver.result(self, modified)
 
     def _takes(self) -> Callable[[Op], bool]:
         """Whether the target runs an op on quantized types."""
@@ -209,4 +211,4 @@ class QuantSimplify(Pass):
         modified |= DeadCodeElimination().run(module).modified
         for function in solver.functions:
             modified |= solver.simplify(function, unrounded=removed)
-        return solver.result(modified)
+        return solver.result(self, modified)
