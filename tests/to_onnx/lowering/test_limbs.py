@@ -33,8 +33,13 @@ def test_a_rescale_of_any_numbers(way: rescale.By, to: ScalarType, mode: str, mo
     multiplier = rng.integers(1 << 30, (1 << 31) - 1, COUNT, endpoint=True).astype(np.int32)
     shift = rng.integers(31, 46, COUNT).astype(np.int8)
     options = {
-        "multiplier": multiplier, "shift": shift, "input_zp": 0, "output_zp": 3 if to == i8 else 0,
-        "rounding_mode": mode, "scale32": True, "per_channel": True,
+        "multiplier": multiplier,
+        "shift": shift,
+        "input_zp": 0,
+        "output_zp": 3 if to == i8 else 0,
+        "rounding_mode": mode,
+        "scale32": True,
+        "per_channel": True,
     }
     x, y = argument((999, COUNT), i32), argument((999, COUNT), to, "y")
     function = function_of("tosa.rescale", [x], [y], options)
