@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 INDEX = ROOT / "tflq" / "index.py"
-ROOMS = ("dialects", "evaluate", "legalize", "passes", "select", "shapes", "tosa")
+ROOMS = ("dialects", "evaluate", "legalize", "onnx", "passes", "select", "shapes", "tosa")
 CORE = ("arith", "math", "tensor", "linalg", "shape", "func")
-ORDER = ("tfl", "tosa", "quant", "ext", "fxpmath", "stablehlo", *CORE, "tf")
+ORDER = ("tfl", "tosa", "quant", "ext", "fxpmath", "onnx", "stablehlo", *CORE, "tf")
 TEXT = '''"""Which module declares each op, says what a stage does with it, has a pass. Made by `make index`.
 
 A module of a dialect or of a stage is imported when the first op is met that it is needed for.

@@ -24,6 +24,9 @@ EXTRAS = {
     "jinja2",
     "kagglehub",
     "model_explorer",
+    "onnx",
+    "onnxruntime",
+    "openvino",
     "tensorflow",
     "tosa_reference_model",
 }

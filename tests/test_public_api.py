@@ -73,7 +73,8 @@ KEYWORDS = {
         *("pin", "resume", "force", "observer", "stop"),
     ],
     "verify": [
-        *("inputs", "seeds", "seed", "layers", "batch", "shapes", "resolver", "interface", "max_lsb", "atol", "rtol"),
+        *("inputs", "seeds", "seed", "layers", "batch", "shapes", "resolver", "runtime", "interface", "max_lsb"),
+        *("atol", "rtol"),
         *("report", "time", "timeout", "progress"),
     ],
 }

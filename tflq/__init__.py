@@ -2,6 +2,7 @@
 
 tflq.convert("in.tflite", "out.tflite")     lower every quantized operator; the result equals the original bit for bit
 tflq.convert("in.tflite", "out.tosa")       the same as TOSA 1.0: a flatbuffer, or MLIR text (out.mlir)
+tflq.convert("in.tflite", "out.onnx")       the same in standard operators of ONNX
 tflq.read(source) -> Module                  tflq.write(module, destination)
 tflq.verify(a, b)                            run two models, in the interpreter or the TOSA reference model, and compare
 tflq.inspect(source)                         what a model holds, and what a conversion would do with each operator

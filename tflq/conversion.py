@@ -64,7 +64,7 @@ class Conversion:
 
     Attributes:
         report: What happened to each operator.
-        format: "tflite", "tosa", "mlir", or that of a backend of your own.
+        format: "tflite", "tosa", "mlir", "onnx", or that of a backend of your own.
         target: The target of a TOSA conversion, else None.
         timings: One row for each pass.
 
@@ -227,7 +227,7 @@ def convert(
     Args:
         source: The model: a path, bytes or a binary file object.
         destination: Where to write the result. Without it, the result is only returned.
-        format: "tflite", "tosa" (flatbuffer) or "mlir" (text of the tosa dialect). By default the suffix of the
+        format: "tflite", "tosa" (flatbuffer), "mlir" (text of the tosa dialect) or "onnx". By default the suffix of the
             destination decides, or "tflite" without one. A suffix that says otherwise is an error.
         target: What the result may contain. For TFLite: "integer" (builtins on plain integer tensors), "kernels" (also
             the quantized kernels that the interpreter computes correctly: rules/kernels.toml), or the path of a file of

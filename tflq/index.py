@@ -95,6 +95,19 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             "rounding_divide_by_pot saturating_add saturating_rounding_doubling_high_mul matmul"
         ),
     },
+    "onnx": {
+        "convolution": "conv conv_transpose mat_mul average_pool max_pool",
+        "elementwise": (
+            "add sub mul div max min mod pow abs neg relu clip ceil cos elu erf exp floor log "
+            "reciprocal round sigmoid sign sin sqrt tanh equal greater greater_or_equal less "
+            "less_or_equal is_nan where and or xor not bitwise_and bitwise_or bitwise_xor bitwise_not "
+            "bit_shift cast"
+        ),
+        "movement": (
+            "identity reshape transpose slice pad tile expand concat cum_sum gather gather_nd "
+            "scatter_nd top_k arg_max reduce_sum reduce_max reduce_min reduce_prod shape"
+        ),
+    },
     "stablehlo": {
         "convolution": "convolution dot_general",
         "elementwise": (
@@ -328,6 +341,58 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tensor.extract_slice tensor.from_elements tensor.rank tensor.reshape tensor.splat"
         ),
     },
+    "tflq.onnx.lowering": {
+        "activation": (
+            "tfl.elu tfl.gelu tfl.hard_swish tfl.l2_normalization tfl.leaky_relu tfl.log_softmax "
+            "tfl.logistic tfl.prelu tfl.relu tfl.relu6 tfl.relu_0_to_1 tfl.relu_n1_to_1 tfl.softmax "
+            "tfl.tanh"
+        ),
+        "arithmetic": (
+            "tfl.add tfl.add_n tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div tfl.floor_mod "
+            "tfl.greater tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and tfl.logical_not "
+            "tfl.logical_or tfl.maximum tfl.minimum tfl.mul tfl.not_equal tfl.pow tfl.right_shift "
+            "tfl.select tfl.select_v2 tfl.squared_difference tfl.sub tosa.abs tosa.add "
+            "tosa.arithmetic_right_shift tosa.bitwise_and tosa.bitwise_not tosa.bitwise_or "
+            "tosa.bitwise_xor tosa.clamp tosa.clz tosa.equal tosa.greater tosa.greater_equal "
+            "tosa.intdiv tosa.logical_and tosa.logical_left_shift tosa.logical_not tosa.logical_or "
+            "tosa.logical_right_shift tosa.logical_xor tosa.maximum tosa.minimum tosa.mul tosa.negate "
+            "tosa.select tosa.sub"
+        ),
+        "casts": "ext.truncate quant.dcast quant.qcast tfl.cast tfl.dequantize tosa.cast",
+        "context": "quant.scast tosa.identity",
+        "convolution": (
+            "tfl.batch_matmul tosa.conv2d tosa.conv3d tosa.depthwise_conv2d tosa.matmul tosa.transpose_conv2d"
+        ),
+        "convolution_real": "tfl.conv_2d tfl.depthwise_conv_2d tfl.fully_connected tfl.mean",
+        "indexing": "tfl.dynamic_update_slice tfl.gather tfl.gather_nd tosa.gather tosa.scatter",
+        "movement": (
+            "tfl.batch_to_space_nd tfl.broadcast_to tfl.concatenation tfl.depth_to_space "
+            "tfl.expand_dims tfl.mirror_pad tfl.pack tfl.pad tfl.padv2 tfl.reshape tfl.reverse_sequence "
+            "tfl.reverse_v2 tfl.slice tfl.space_to_batch_nd tfl.space_to_depth tfl.split tfl.split_v "
+            "tfl.squeeze tfl.strided_slice tfl.tile tfl.transpose tfl.unpack tosa.concat tosa.pad "
+            "tosa.reshape tosa.reverse tosa.slice tosa.tile tosa.transpose"
+        ),
+        "pooling": (
+            "tfl.average_pool_2d tfl.max_pool_2d tfl.resize_nearest_neighbor tosa.avg_pool2d "
+            "tosa.max_pool2d tosa.resize"
+        ),
+        "reduction": (
+            "tfl.cumsum tfl.reduce_all tfl.reduce_any tfl.reduce_max tfl.reduce_min tfl.reduce_prod "
+            "tfl.sum tfl.topk_v2 tosa.argmax tosa.reduce_all tosa.reduce_any tosa.reduce_max "
+            "tosa.reduce_min tosa.reduce_sum"
+        ),
+        "rescale": ("ext.rescale_f64 ext.rescale_i64 ext.rescale_mean ext.rounding_divide_by_pot tosa.rescale"),
+        "state": (
+            "tfl.assign_variable tfl.call tfl.call_once tfl.read_variable tfl.stablehlo_composite "
+            "tfl.var_handle tosa.variable tosa.variable_read tosa.variable_write"
+        ),
+        "tables": "ext.table_16bit ext.table_2d tosa.table",
+        "unary": (
+            "tfl.abs tfl.ceil tfl.cos tfl.exp tfl.floor tfl.log tfl.neg tfl.round tfl.rsqrt tfl.sign "
+            "tfl.sin tfl.sqrt tfl.square tfl.zeros_like tosa.ceil tosa.cos tosa.erf tosa.exp tosa.floor "
+            "tosa.log tosa.pow tosa.reciprocal tosa.rsqrt tosa.sigmoid tosa.sin tosa.tanh"
+        ),
+    },
     "tflq.select": {
         "arithmetic": (
             "tosa.abs tosa.add tosa.arithmetic_right_shift tosa.bitwise_and tosa.bitwise_not "
@@ -361,9 +426,12 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         "elementwise": (
             "* ext.table_2d fxpmath.real_add_ew fxpmath.real_div_ew fxpmath.real_mul_ew "
             "fxpmath.real_sub_ew fxpmath.saturating_add fxpmath.saturating_rounding_doubling_high_mul "
-            "tfl.add tfl.atan2 tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div tfl.floor_mod "
-            "tfl.greater tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and tfl.logical_or "
-            "tfl.maximum tfl.minimum tfl.mul tfl.not_equal tfl.pow tfl.right_shift tfl.select_v2 "
+            "onnx.add onnx.and onnx.bit_shift onnx.bitwise_and onnx.bitwise_or onnx.bitwise_xor "
+            "onnx.div onnx.equal onnx.greater onnx.greater_or_equal onnx.less onnx.less_or_equal "
+            "onnx.max onnx.min onnx.mod onnx.mul onnx.or onnx.pow onnx.sub onnx.where onnx.xor tfl.add "
+            "tfl.atan2 tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div tfl.floor_mod tfl.greater "
+            "tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and tfl.logical_or tfl.maximum "
+            "tfl.minimum tfl.mul tfl.not_equal tfl.pow tfl.right_shift tfl.select_v2 "
             "tfl.squared_difference tfl.sub tosa.add tosa.arithmetic_right_shift tosa.bitwise_and "
             "tosa.bitwise_or tosa.bitwise_xor tosa.clamp tosa.equal tosa.greater tosa.greater_equal "
             "tosa.intdiv tosa.logical_and tosa.logical_left_shift tosa.logical_or "
@@ -442,6 +510,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
 PASSES: Final[dict[str, str]] = {
     "legalize.engine": "core-to-integer legalize stablehlo-to-builtins",
     "named_passes": "quant-codegen tfl-to-tosa-pipeline",
+    "onnx.lowering.engine": "lower-to-onnx",
     "passes.canonicalize": "canonicalize cse dce fold",
     "passes.lower_quant_tosa": "lower-quant-ops",
     "passes.lower_real_math": "lower-real-math",

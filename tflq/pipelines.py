@@ -132,3 +132,14 @@ def to_tosa(options: Options) -> list[Pass]:
         *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), LowerToTosa(options.target)),
         *(CommonSubexpressionElimination(), Fold(), DeadCodeElimination()),
     ]
+
+
+def to_onnx(options: Options) -> list[Pass]:
+    from tflq.onnx.lowering.engine import LowerToOnnx
+    from tflq.onnx.lowering.tables import table_pays
+    from tflq.passes.tabulate import Tabulate
+
+    return [
+        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), LowerToOnnx(options.cache)),
+        *(CommonSubexpressionElimination(), DeadCodeElimination()),
+    ]

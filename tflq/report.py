@@ -125,7 +125,7 @@ class Report:
 
     Attributes:
         source: Path of the model.
-        requirements: What a TOSA file requires of a device. None for TFLite.
+        requirements: What a TOSA file requires of a device; which runtimes an ONNX file is exact in. None for TFLite.
 
     Example:
         ```python
@@ -193,7 +193,8 @@ class Report:
             "operators": {**self.counts, "total": len(self.rows), "made": sum(row.made for row in self.rows)},
             "warnings": self.warnings,
             "rows": [asdict(row) for row in self.rows],
-            "tosa": None if self.requirements is None else self.requirements.to_json(),
+            "tosa": None,
+            **({} if self.requirements is None else {self.requirements.key: self.requirements.to_json()}),
         }
 
 

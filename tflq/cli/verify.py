@@ -53,6 +53,11 @@ SHOWN = 10
     help="The interpreter's kernels: reference, optimized, or with its default delegate.",
 )
 @click.option(
+    "--runtime",
+    type=click.Choice(["onnxruntime", "openvino"]),
+    help="What runs B, an ONNX file: ONNX Runtime, which it is without this, or OpenVINO.",
+)
+@click.option(
     "--interface/--no-interface",
     default=True,
     help="Compare names, types, quantization and signatures, or only what the outputs hold, by position.",
@@ -72,7 +77,8 @@ SHOWN = 10
 @timeout_option(600.0)
 @json_option()
 def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
-    """Run models A and B, in the interpreter or (TOSA files) on the TOSA reference model, and compare them.
+    """Run models A and B and compare them: TFLite files in the interpreter, TOSA files on the TOSA reference model,
+    ONNX files in ONNX Runtime.
 
     Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
     names, shapes, types, quantization, signatures and metadata. Exit code 5 if anything differs by more than is

@@ -7,6 +7,7 @@
                boundary only
     kernels    operators of TFLite as declared. Which of them, and on which types, is for the target's own table
     tosa       ops of `tosa` as declared; what TOSA asks for beyond that is for the target's own table (`tosa.check`)
+    onnx       ops of `onnx` as declared
 
 The check of a declaration is the same for every dialect, and for what files hold: the numbers of operands and results,
 what is left out, element types by signature, constant operands, attributes and their kinds. It is compiled when the
@@ -29,7 +30,7 @@ from tflq.ir.verifier import Check, fail
 # Whether an op is as its class declares it.
 
 
-_CLOSED: Final = frozenset({"tosa", "ext", "quant", "fxpmath"})
+_CLOSED: Final = frozenset({"tosa", "ext", "quant", "fxpmath", "onnx"})
 """Dialects whose ops have no other attributes than the declared ones. Text may add some to others."""
 
 _COMPILED: Final[dict[type[Operator], Declared]] = {}
@@ -179,7 +180,7 @@ def _paired(slots: Sequence[Slot], values: Sequence[Value | None]) -> Iterator[t
 # The forms.
 
 
-Form = Literal["tfl", "integer", "kernels", "tosa"]
+Form = Literal["tfl", "integer", "kernels", "tosa", "onnx"]
 
 CORE: Final = ("arith", "math", "tensor", "linalg", "shape", "func")
 """MLIR's core dialects."""
@@ -195,6 +196,7 @@ _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
     "integer": ("tfl", "quant", "tosa", "ext"),
     "kernels": ("tfl",),
     "tosa": ("tosa",),
+    "onnx": ("onnx",),
 }
 
 

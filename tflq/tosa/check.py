@@ -36,6 +36,8 @@ _WORDS: Final = {"pro_int": "integer", "pro_fp": "floating-point"}
 class Requirements:
     """What a device must have to run a module: profiles, extensions, the level, the specification's version."""
 
+    key: ClassVar[str] = "tosa"
+    """What the report calls it."""
     profiles: tuple[str, ...]
     extensions: tuple[str, ...]
     level: str

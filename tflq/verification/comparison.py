@@ -17,7 +17,17 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from tflq.backends import opening
-from tflq.errors import FileError, check_choice, check_flags, check_number, check_numbers, check_shapes, check_source
+from tflq.errors import (
+    FileError,
+    OptionError,
+    Reason,
+    check_choice,
+    check_flags,
+    check_number,
+    check_numbers,
+    check_shapes,
+    check_source,
+)
 from tflq.flatbuffer.identify import folder_error, refuse_foreign
 from tflq.verification.cases import Case, Cases
 from tflq.verification.cut import Cut, cut_of, divide, renumber, written
@@ -34,7 +44,7 @@ from tflq.verification.interface import (
 from tflq.verification.layers import AnyRunner, FilledOutputs, Named, Plan, Rows, cropped, plan, seen_as
 from tflq.verification.model_file import entry_of
 from tflq.verification.outcome import Agreement, Divergence, Expected, KernelShare, Layers, Run, RunTime, Verification
-from tflq.verification.runner import FileRunner, Resolver, RunError
+from tflq.verification.runner import FileRunner, Resolver, RunError, Runtime
 from tflq.verification.tflite_runner import TfliteRunner
 
 T = TypeVar("T")
@@ -127,7 +137,7 @@ class _Comparison:
 
     def _opened(self, path_a: str, path_b: str) -> tuple[AnyRunner | None, AnyRunner | None]:
         """Both models; of the original only the part before the cut, if the other was cut."""
-        openings = [self._pool.submit(self._open, path) for path in (path_a, path_b)]
+        openings = [self._pool.submit(self._open, path_a), self._pool.submit(self._open_other, path_b)]
         wait(openings)
         if openings[1].exception() is None and opening(path_a).interpreted:
             self._cut = cut_of(path_a, openings[1].result())
@@ -146,6 +156,22 @@ class _Comparison:
         """A file on what runs its format; open until the comparison ends."""
         options = self._options
         runner: AnyRunner = opening(path).runner(path, options.timeout, resolver or options.resolver)
+        self._stack.callback(runner.close)
+        return runner
+
+    def _open_other(self, path: str) -> AnyRunner:
+        """The other model, in the runtime that is asked for. OptionError if that does not run such files."""
+        options = self._options
+        if options.runtime is None:
+            return self._open(path)
+        if opening(path).name != "onnx":
+            what = f"runtime '{options.runtime}' runs .onnx files"
+            raise OptionError(
+                Reason(what, path, value=options.runtime, remedy="convert the model to one, or leave it out")
+            )
+        from tflq.verification.onnx_runner import OnnxRunner
+
+        runner = OnnxRunner(path, options.timeout, options.runtime)
         self._stack.callback(runner.close)
         return runner
 
@@ -400,14 +426,13 @@ def agreement(
 TURNS, LEAST_TURNS = 15, 3
 SECONDS = 10.0
 """After so many seconds no more turns begin, once there were LEAST_TURNS."""
-OF_TOSA = "the time that the TOSA reference model takes says nothing of a device's"
 
 
 def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
     """How long a run of an entry takes in both models on these inputs. A model that the default kernels do
     not run is not an error: `problem` says so."""
     if not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
-        return RunTime(key, problem=OF_TOSA)
+        return RunTime(key, problem=next(v.untimed for v in (a, b) if isinstance(v, FileRunner)))
     turns: list[tuple[float, float]] = []
     end = monotonic() + SECONDS
     try:
@@ -434,6 +459,7 @@ def verify(
     batch: int | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     resolver: Resolver = "reference",
+    runtime: Runtime | None = None,
     interface: bool = True,
     max_lsb: float = 0,
     atol: float | None = None,
@@ -445,10 +471,10 @@ def verify(
 ) -> Verification:
     """Run two models on the same inputs and compare everything they return.
 
-    TFLite files run in the interpreter, TOSA files on the TOSA reference model. Each model runs in a process of its
-    own: if the interpreter aborts, that is part of the result. A TOSA file is compared with the entry of a TFLite model
-    that has the same inputs and outputs, at the shapes of the file; quantization parameters are not compared, because
-    TOSA has none.
+    TFLite files run in the interpreter, TOSA files on the TOSA reference model, ONNX files in ONNX Runtime. Each model
+    runs in a process of its own: if the interpreter aborts, that is part of the result. A TOSA or ONNX file is compared
+    with the entry of a TFLite model that has the same inputs and outputs, at the shapes of the file; quantization
+    parameters are not compared, because TOSA has none, and ONNX files have them as metadata.
 
     Args:
         a: The original: a path, bytes or a binary file object.
@@ -466,6 +492,7 @@ def verify(
         resolver: Which kernels to run: "reference", "optimized" (no delegate) or "default" (with delegates). Operators
             without a reference kernel, or with one known to be wrong, run on the optimized ones in both models; the
             result lists them (`apart`).
+        runtime: What runs `b`, an ONNX file: "onnxruntime", which it is without this, or "openvino".
         interface: Also compare names, shapes, types, quantization, signatures and metadata. Without it, inputs and
             outputs are matched by position: a model that came back from TOSA has neither signatures nor quantization
             parameters.
@@ -486,7 +513,7 @@ def verify(
         Every difference. The result is true only if the models are equal.
 
     Raises:
-        TflqError: No interpreter is installed, or for a TOSA file, no reference model.
+        TflqError: No interpreter is installed, or for a TOSA or ONNX file, not what runs it.
         FileError: A file is missing or cannot be read.
         OptionError: An option makes no sense, or the inputs do not fit.
 
@@ -505,10 +532,11 @@ def verify(
     check_number("batch", batch, 1, whole=True, optional=True)
     check_flags(layers=layers, interface=interface, time=time)
     check_choice("resolver", resolver, get_args(Resolver))
+    check_choice("runtime", runtime, get_args(Runtime), optional=True)
     check_shapes(shapes)
     check_inputs(inputs)
     tolerance = Tolerance.asked(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
-    options |= {"resolver": resolver, "interface": interface, "report": report, "time": time}
+    options |= {"resolver": resolver, "runtime": runtime, "interface": interface, "report": report, "time": time}
     options |= {"timeout": timeout, **({"progress": progress} if progress else {})}
     return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))

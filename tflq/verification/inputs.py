@@ -18,7 +18,7 @@ from tflq.errors import FileError, OptionError, Reason, not_expected
 from tflq.files import file_errors
 from tflq.verification.difference import EXACT, Tolerance
 from tflq.verification.expectations import ReportLike
-from tflq.verification.runner import Resolver
+from tflq.verification.runner import Resolver, Runtime
 from tflq.verification.worker import Side
 
 GivenInputs = Mapping[str, np.ndarray]
@@ -177,6 +177,7 @@ class Options:
     batch: int | None = None
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     resolver: Resolver = "reference"
+    runtime: Runtime | None = None
     interface: bool = True
     tolerance: Tolerance = EXACT
     report: ReportLike | None = None

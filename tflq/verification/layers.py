@@ -15,6 +15,7 @@ from flatbuffers import flexbuffers
 
 from tflq.dialects.tfl import builtin_of
 from tflq.verification.model_file import Graph, Operator, entry_of
+from tflq.verification.onnx_runner import OnnxFetcher
 from tflq.verification.runner import FileRunner, RunError
 from tflq.verification.tflite_runner import Fetcher, TfliteRunner
 from tflq.verification.tosa_runner import TosaFetcher
@@ -123,7 +124,7 @@ class Filled:
         return f"{self.opcode} (operator {self.operator}): only the rows that it fills are compared"
 
 
-AnyFetcher: TypeAlias = Fetcher | TosaFetcher
+AnyFetcher: TypeAlias = Fetcher | TosaFetcher | OnnxFetcher
 Rows: TypeAlias = Mapping[int, tuple[Filled, np.ndarray]]
 """How an output is filled, and the count, by the output's place."""
 

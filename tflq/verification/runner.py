@@ -25,6 +25,8 @@ from tflq.verification import worker
 from tflq.verification.worker import RESOLVERS, Entries, Side, load
 
 Resolver = Literal["reference", "optimized", "default"]
+Runtime = Literal["onnxruntime", "openvino"]
+"""What runs ONNX files."""
 
 
 class RunError(Exception):
@@ -111,6 +113,9 @@ class Child:
             raise TflqError(Reason("no TFLite interpreter is installed", remedy=to_install("verify")))
         if head.get("error") == worker.NO_REFERENCE_MODEL:
             raise TflqError(Reason("the TOSA reference model is not installed", remedy=to_install("tosa")))
+        if str(head.get("error", "")).startswith(worker.NO_RUNTIME):
+            package = head["error"].removeprefix(worker.NO_RUNTIME)
+            raise TflqError(Reason(f"{package} is not installed", remedy=f"pip install {package}"))
         if "error" in head:
             raise RunError(head["error"].strip())
         return head, arrays
@@ -249,12 +254,13 @@ Names = Sequence[tuple[str, str]]
 
 
 class FileRunner:
-    """One file, and the module that says its interface. `interpreter`: what runs it.
+    """One file, and the module that says its interface. `interpreter`: what runs it. `untimed`: why it is not timed.
 
     A backend must add `compute`; the rest, if tensors can also be fetched or given other values.
     """
 
     interpreter: str = ""
+    untimed: str = "what runs these files says nothing of the time on a device"
     has_state: Any = False
     keeps_state: Any = True
 
@@ -300,7 +306,7 @@ class FileRunner:
     def ordered(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Inputs in the order of the file, of its types."""
         ordered = [array for _, array in sorted(zip(self._places["inputs"], inputs, strict=True), key=lambda p: p[0])]
-        return [stored(a, np.dtype(np.int32)) if a.dtype == np.int64 else a for a in ordered]
+        return [stored(a, dtype_of(value)) for a, value in zip(ordered, self.module.main.inputs, strict=True)]
 
     def divide(self, cuts: Iterable[str]) -> None:
         """These tensors can be given other values, by name: what follows them goes on with these."""

@@ -1,5 +1,5 @@
-"""The child process that runs one side of a comparison in the interpreter, or on the TOSA reference model: either can
-abort on a model.
+"""The child process that runs one side of a comparison in the interpreter, on the TOSA reference model or in another
+runtime: each can abort on a model.
 
 Run as a script: it imports nothing of tflq. Requests come on standard input, answers go to standard output, each one
 line of JSON whose "arrays" lists [dtype, shape] of the arrays that follow it, as plain bytes. A model that is open has
@@ -10,6 +10,9 @@ a number, "id", that the request to open it gives.
                                                                          → {"interpreter": ..., "entries": {...}}
     {"do": "open", "id": N, "parts": [...], "inputs": [INDEX, ...], "outputs": [...], "kept": [...]}
     {"do": "open", "id": N, "tosa": PATH}                               → {"interpreter": ...}
+    {"do": "open", "id": N, "onnx": PATH, "runtime": NAME, "outputs": N or nothing}
+                             → {"interpreter": ..., "inputs": [[NAME, DTYPE, SHAPE], ...], "outputs": [...],
+                                "state": [NAME, ...], "metadata": {KEY: TEXT}}
     {"do": "run", "id": N, "entry": KEY, "fed": [INDEX, ...], "follows": BOOL} + inputs + fed → {} + outputs
     {"do": "time", "id": N, "entry": KEY} + inputs                      → {"seconds": N}, the mean of runs in a row
     {"do": "fetch", "id": N, "place": [subgraph, index]}                → {} + the tensor, if it has data
@@ -46,6 +49,8 @@ Entries = dict[str, dict[str, Side]]
 
 NO_INTERPRETER = "no interpreter"
 NO_REFERENCE_MODEL = "no reference model"
+NO_RUNTIME = "no runtime "
+"""Begins the error that names a runtime that is not installed."""
 RESET = "tflq_reset"
 """The signature that a conversion adds to reset state; it does not count as an entry of the model."""
 ENOUGH = 0.01
@@ -282,7 +287,119 @@ class TosaModel:
         return [0 for _ in places]
 
 
-Opened = Model | Parts | TosaModel
+class _OnnxRuntime:
+    """A file in ONNX Runtime, on one thread: names, types and dims of inputs and outputs, and metadata."""
+
+    def __init__(self, path: str) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 4
+        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.label = f"onnxruntime {onnxruntime.__version__}"
+        self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
+        self.inputs = [self._described(v) for v in self._session.get_inputs()]
+        self.outputs = [self._described(v) for v in self._session.get_outputs()]
+
+    @staticmethod
+    def _described(value: Any) -> list[Any]:
+        name = value.type.removeprefix("tensor(").removesuffix(")")
+        dims = [d if isinstance(d, int) else None for d in value.shape]
+        return [value.name, {"float": "float32", "double": "float64"}.get(name, name), dims]
+
+    def run(self, values: dict[str, np.ndarray]) -> list[np.ndarray]:
+        return list(self._session.run(None, values))
+
+
+class _OpenVino:
+    """The same in OpenVINO on a CPU, in float32, on one thread."""
+
+    def __init__(self, path: str) -> None:
+        import openvino
+
+        core = openvino.Core()
+        model = core.read_model(path)
+        self.metadata: dict[str, str] = {}
+        if model.has_rt_info(["framework"]):
+            framework = model.get_rt_info(["framework"])
+            self.metadata = {key: framework[key].astype(str) for key in framework.astype(dict)}
+        options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+        self._model = core.compile_model(model, "CPU", options)
+        self.label = f"openvino {openvino.__version__.partition('-')[0]}"
+        self.inputs = [self._described(v) for v in self._model.inputs]
+        self.outputs = [self._described(v) for v in self._model.outputs]
+
+    @staticmethod
+    def _described(value: Any) -> list[Any]:
+        dims = [d.get_length() if d.is_static else None for d in value.get_partial_shape()]
+        return [value.get_any_name(), np.dtype(value.get_element_type().to_dtype()).name, dims]
+
+    def run(self, values: dict[str, np.ndarray]) -> list[np.ndarray]:
+        return list(self._model(values).to_tuple())
+
+
+RUNTIMES: dict[str, Any] = {"onnxruntime": _OnnxRuntime, "openvino": _OpenVino}
+"""What runs ONNX files, by the names of their packages."""
+
+
+class OnnxModel:
+    """One ONNX file in a runtime. What its metadata calls a state is an input and an output each, which callers need
+    not know. outputs: how many it returns; what follows them can be fetched."""
+
+    def __init__(self, path: str, runtime: str, outputs: int | None = None) -> None:
+        try:
+            self._runtime = _told(RUNTIMES[runtime], path)
+        except ImportError:
+            raise LookupError(NO_RUNTIME + runtime) from None
+        self.label = self._runtime.label
+        self._state: dict[str, str] = json.loads(self._runtime.metadata.get("tflq.state", "{}"))
+        self._kept: dict[str, np.ndarray] = {}
+        missing = (
+            set(self._state.values()) - {name for name, *_ in self._runtime.inputs} if runtime == "openvino" else set()
+        )
+        if missing:
+            raise RuntimeError(f"OpenVINO takes the state '{min(missing)}', an input with a first value, as a constant")
+        self._shown = [name not in self._state for name, *_ in self._runtime.outputs]
+        self._count = outputs
+        self._results: list[np.ndarray] = []
+
+    def head(self) -> dict[str, Any]:
+        """What is said of it when it is opened."""
+        state = set(self._state.values())
+        inputs = [row for row in self._runtime.inputs if row[0] not in state]
+        outputs = [row for row, shown in zip(self._runtime.outputs, self._shown, strict=True) if shown]
+        said = {"inputs": inputs, "outputs": outputs, "state": sorted(state), "metadata": self._runtime.metadata}
+        return {"interpreter": self.label} | said
+
+    def run(self, _: str, inputs: list[np.ndarray], __: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
+        """Outputs, in the file's order; a run that does not follow another starts with the file's initial values."""
+        names = [name for name, *_ in self.head()["inputs"]]
+        values = dict(zip(names, inputs, strict=True)) | (self._kept if follows else {})
+        self._results = [np.asarray(array) for array in _told(self._runtime.run, values)]
+        rows = zip(self._runtime.outputs, self._results, strict=True)
+        self._kept = {self._state[name]: array for (name, *_), array in rows if name in self._state}
+        shown = [array for array, shown in zip(self._results, self._shown, strict=True) if shown]
+        return shown[: self._count]
+
+    def fetch(self, place: list[int]) -> list[np.ndarray]:
+        return [self._results[place[1]]]
+
+    def sizes(self, places: list[list[int]]) -> list[int]:
+        return [0 for _ in places]
+
+
+def _told(call: Any, *arguments: Any) -> Any:
+    """What a call answers. Runtimes have errors of classes of their own: RuntimeError stands for these."""
+    try:
+        return call(*arguments)
+    except ImportError:
+        raise
+    except Exception as error:
+        raise RuntimeError(str(error)) from error
+
+
+Opened = Model | Parts | TosaModel | OnnxModel
 Response = tuple[dict[str, Any], list[np.ndarray]]
 
 
@@ -310,6 +427,9 @@ def opened(request: dict[str, Any]) -> tuple[Opened, dict[str, Any]]:
     if "tosa" in request:
         tosa = TosaModel(request["tosa"])
         return tosa, {"interpreter": tosa.label}
+    if "onnx" in request:
+        onnx = OnnxModel(request["onnx"], request["runtime"], request.get("outputs"))
+        return onnx, onnx.head()
     if "parts" in request:
         parts = Parts(request)
         return parts, {"interpreter": parts.label}

@@ -1,0 +1,119 @@
+"""Operators of TFLite on plain tensors, in ONNX Runtime as in the interpreter: those that the float fallback leaves
+between casts, and those that no evaluator computes. Whole numbers are equal, floats as near as their functions are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from support.harness import argument, const, one_op
+from support.on_onnx import need_onnx
+
+import tflq
+from tflq.ir.core import Value
+from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
+
+ACTIVATION: Final = {"fused_activation_function": "RELU6"}
+NONE: Final = {"fused_activation_function": "NONE"}
+_WINDOW = {"padding": "SAME", "stride_w": 2, "stride_h": 1, "filter_width": 2, "filter_height": 3}
+_CONV = {"padding": "SAME", "stride_w": 2, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 2}
+RNG: Final = np.random.default_rng(5)
+
+Row = tuple[str, Sequence[Value | None], ScalarType, tuple[int, ...], dict[str, Any]]
+
+
+def floats(*shape: int) -> Value:
+    return const(RNG.normal(size=shape), f32)
+
+
+CASES: Final[list[Row]] = [
+    *((f"tfl.{n}", [argument((2, 9), f32)], f32, (2, 9), {}) for n in ("abs", "ceil", "cos", "exp", "floor", "neg")),
+    *((f"tfl.{n}", [argument((2, 9), f32)], f32, (2, 9), {}) for n in ("round", "sin", "square", "relu", "relu6")),
+    *((f"tfl.{n}", [argument((2, 9), f32)], f32, (2, 9), {}) for n in ("elu", "hard_swish", "logistic", "tanh")),
+    *(("tfl.gelu", [argument((2, 9), f32)], f32, (2, 9), {"approximate": flag}) for flag in (False, True)),
+    ("tfl.relu_n1_to_1", [argument((2, 9), f32)], f32, (2, 9), {}),
+    ("tfl.leaky_relu", [argument((2, 9), f32)], f32, (2, 9), {"alpha": 0.3}),
+    ("tfl.prelu", [argument((2, 3, 4, 9), f32), floats(1, 1, 9)], f32, (2, 3, 4, 9), {}),
+    ("tfl.softmax", [argument((2, 9), f32)], f32, (2, 9), {"beta": 1.0}),
+    ("tfl.log_softmax", [argument((2, 9), f32)], f32, (2, 9), {}),
+    ("tfl.l2_normalization", [argument((2, 9), f32)], f32, (2, 9), NONE),
+    *(
+        (f"tfl.{n}", [argument((2, 9), f32), argument((9,), f32, "b")], f32, (2, 9), ACTIVATION)
+        for n in ("add", "sub", "mul")
+    ),
+    ("tfl.div", [argument((2, 9), f32), floats(9)], f32, (2, 9), NONE),
+    ("tfl.pow", [argument((2, 9), f32), const(np.full(9, 2.0), f32)], f32, (2, 9), {}),
+    ("tfl.mean", [argument((2, 5, 9), f32), const(np.asarray([1]), i32)], f32, (2, 9), {"keep_dims": False}),
+    ("tfl.average_pool_2d", [argument((1, 5, 6, 3), f32)], f32, (1, 5, 3, 3), _WINDOW | NONE),
+    ("tfl.max_pool_2d", [argument((1, 5, 6, 3), f32)], f32, (1, 5, 3, 3), _WINDOW | NONE),
+    (
+        "tfl.conv_2d",
+        [argument((1, 7, 6, 3), f32), floats(4, 3, 2, 3), floats(4)],
+        f32,
+        (1, 7, 3, 4),
+        _CONV | ACTIVATION,
+    ),
+    (
+        "tfl.depthwise_conv_2d",
+        [argument((1, 7, 6, 3), f32), floats(1, 3, 2, 6), floats(6)],
+        f32,
+        (1, 7, 3, 6),
+        _CONV | NONE | {"depth_multiplier": 2},
+    ),
+    (
+        "tfl.fully_connected",
+        [argument((4, 6), f32), floats(5, 6), floats(5)],
+        f32,
+        (4, 5),
+        NONE | {"weights_format": "DEFAULT", "keep_num_dims": False},
+    ),
+    (
+        "tfl.batch_matmul",
+        [argument((2, 4, 6), f32), argument((2, 5, 6), f32, "b")],
+        f32,
+        (2, 4, 5),
+        {"adj_x": False, "adj_y": True},
+    ),
+    ("tfl.squared_difference", [argument((9,), i32), argument((9,), i32, "b")], i32, (9,), {}),
+    ("tfl.add_n", [argument((9,), i32), argument((9,), i32, "b")], i32, (9,), {}),
+    ("tfl.bitwise_xor", [argument((9,), i32), argument((9,), i32, "b")], i32, (9,), {}),
+    ("tfl.right_shift", [argument((9,), i32), const(np.arange(9), i32)], i32, (9,), {}),
+    (
+        "tfl.cumsum",
+        [argument((3, 4), i32), const(np.asarray([1]), i32)],
+        i32,
+        (3, 4),
+        {"exclusive": True, "reverse": True},
+    ),
+    *(
+        (
+            "tfl.dynamic_update_slice",
+            [argument((4, 5), e), argument((2, 3), e, "b"), const(np.asarray([3, 1]), i32)],
+            e,
+            (4, 5),
+            {},
+        )
+        for e in (i8, f32)
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda n: CASES[n][0].removeprefix("tfl."))
+def test_as_the_interpreter(number: int) -> None:
+    need_onnx()
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    name, operands, element, shape, attributes = CASES[number]
+    model = one_op(name, operands, [argument(shape, element, "y")], attributes)
+    result = tflq.verify(model, tflq.convert(model, format="onnx").data, atol=1e-6, rtol=1e-5)
+    assert result.passed, result.verdict
+
+
+@pytest.mark.parametrize("element", [i16, ui8], ids=str)
+def test_the_greatest_and_their_places(element: ScalarType) -> None:
+    need_onnx()
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    results = [argument((3, 7), element, "values"), argument((3, 7), i32, "places")]
+    model = one_op("tfl.topk_v2", [argument((3, 40), element), const(np.asarray(7), i32)], results, {}, version=3)
+    assert tflq.verify(model, tflq.convert(model, format="onnx").data).equal

@@ -1,0 +1,55 @@
+"""Variables and calls: a state is an input with a first value and an output; functions are lowered in place."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from support.on_onnx import file_of, need_onnx, run_file
+
+from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.types import TensorType, i8, i32
+
+START = np.asarray([1, 2, 3], np.int32)
+
+
+def counting() -> Module:
+    """A variable that grows by the input in each run; the result is what it was."""
+    x, was, more = (Value(TensorType((3,), i32), name) for name in ("x", "was", ""))
+    ops = [
+        Op("tosa.variable", [constant(START)], [], {"name": "count"}),
+        Op("tosa.variable_read", [], [was], {"name": "count"}),
+        Op("tosa.add", [was, x], [more]),
+        Op("tosa.variable_write", [more], [], {"name": "count"}),
+    ]
+    return Module([Function("main", [x], [was], ops)])
+
+
+def test_a_state_can_be_left_out_and_fed_back() -> None:
+    need_onnx()
+    import onnx
+
+    data, x = file_of(counting()), np.asarray([5, 6, 7], np.int32)
+    model = onnx.load_from_string(data)
+    assert [v.name for v in model.graph.input] == ["x", "count"]
+    assert [v.name for v in model.graph.output] == ["was", "count_next"]
+    metadata = {prop.key: json.loads(prop.value) for prop in model.metadata_props}
+    assert metadata["tflq.state"] == {"count_next": "count"}
+    assert metadata["tflq.exact_in"] == ["onnxruntime"]
+    was, count = run_file(data, {"x": x})
+    np.testing.assert_array_equal(was, START)
+    np.testing.assert_array_equal(count, START + x)
+    was, count = run_file(data, {"x": x, "count": count})
+    np.testing.assert_array_equal(was, START + x)
+    np.testing.assert_array_equal(count, START + 2 * x)
+
+
+def test_a_function_that_is_called_is_lowered_in_place() -> None:
+    need_onnx()
+    argument, inside = (Value(TensorType((4,), i8), name) for name in ("argument", "inside"))
+    called = Function("called", [argument], [inside], [Op("tosa.bitwise_not", [argument], [inside])])
+    x, y = (Value(TensorType((4,), i8), name) for name in ("x", "y"))
+    main = Function("main", [x], [y], [Op("tfl.call", [x], [y], {"subgraph": 1})])
+    array = np.asarray([1, -128, 127, 0], np.int8)
+    (made,) = run_file(file_of(Module([main, called])), {"x": array})
+    np.testing.assert_array_equal(made, ~array)

@@ -1,0 +1,48 @@
+"""ONNX: the integer form in its standard operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tflq.backends import Backend
+from tflq.contract import Pass
+from tflq.ir.core import Module
+
+
+class _Onnx(Backend):
+    name = "onnx"
+    form = "onnx"
+    targets = ("onnx",)
+    requires = (("onnxruntime",), "onnxruntime", "onnx")
+
+    def passes(self, options: Any, form: str) -> Sequence[Pass]:
+        from tflq.pipelines import to_onnx
+
+        return to_onnx(options)
+
+    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.onnx.exactness import runtimes
+
+        return (), runtimes(module)
+
+    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes]:
+        from tflq.onnx.write import onnx_pieces
+
+        return onnx_pieces(module, function)
+
+    def reads(self, path: str) -> bool:
+        """By its suffix, or as tflq begins it: with the format's version and the producer."""
+        if super().reads(path):
+            return True
+        with open(path, "rb") as file:
+            head = file.read(3)
+        return head[:1] == b"\x08" and head[2:] == b"\x12"
+
+    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
+        from tflq.verification.onnx_runner import OnnxRunner
+
+        return OnnxRunner(path, timeout)
+
+
+BACKEND = _Onnx()

@@ -1,0 +1,1 @@
+"""ONNX: what the operators of the integer form become there, and files."""

@@ -1,0 +1,1 @@
+"""What each op of the integer form becomes in ONNX, by family."""

@@ -1,0 +1,273 @@
+"""How one op of the integer form becomes operators of ONNX, and what a lowering knows of the function it works on.
+
+    @lowering(Add)
+    def add(op: Add, t: Onnx) -> Value | Held | Sequence[Value | Held]: ...
+
+`t.value(operand)` is an operand in its storage type; `t.integers(operand)` the same numbers in int32, and
+`t.whole(operand)` in float32, if that holds them. A lowering answers with whatever form it has computed: `Held` says
+which.
+What ONNX lacks is `Refused`, with a clause that says what; all refusals of a model are reported together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+
+from tflq.analysis.known import Ranges
+from tflq.caches import ProofCache
+from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tosa.movement import Identity
+from tflq.errors import Refused
+from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.types import ScalarType, Shape, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
+from tflq.onnx.lowering.builder import OnnxBuilder
+from tflq.onnx.lowering.held import EXACT, Form, Held, cheapest
+from tflq.registering import Registry
+
+HELD: Final = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
+"""The element types that tensors may have."""
+Made: TypeAlias = "Value | Held"
+T = TypeVar("T", bound=Op)
+_WIDE = 1 << 62
+
+
+class State:
+    """The variables of a function, by name."""
+
+    def __init__(self) -> None:
+        self.starts: dict[str, np.ndarray] = {}
+        """What they start as, where an op says it."""
+        self.handles: dict[Value, str] = {}
+        """The names of the variables that values are handles of."""
+        self.arguments: dict[str, Value] = {}
+        """Those that are read or written: arguments of the function, with their first value."""
+        self.held: dict[str, Held] = {}
+        """What they hold at this place in the function."""
+
+    def sides(self, t: Onnx, taken: set[Value]) -> tuple[list[Value], list[Value]]:
+        """The arguments and the results that stand for them."""
+        arguments = list(self.arguments.values())
+        taken.update(arguments)
+        results = []
+        for name, argument in self.arguments.items():
+            result = t.own(self.held[name].get(t, Form(argument.type.storage)), taken)
+            result.name, result.info = f"{name}_next", {"state": name}
+            result.type = argument.type
+            results.append(result)
+        return arguments, results
+
+
+class Onnx(OnnxBuilder):
+    """An `OnnxBuilder` that knows what the values of the integer form have become."""
+
+    def __init__(self, module: Module, function: Function, proofs: ProofCache | None = None) -> None:
+        super().__init__()
+        self.users = function.users()
+        self.results = frozenset(function.outputs)
+        self.module = module
+        """The module being lowered."""
+        self.lower_ops: Callable[[Sequence[Op]], None] = lambda _: None
+        """Lowers the ops of a function in the place of its call."""
+        self.state = State()
+        self.ranges = Ranges()
+        self._proofs = proofs
+        self._held: dict[Value, Held] = {}
+        self._once: dict[Hashable, Value] = {}
+
+    # --- what values have become ---------------------------------------------------------------------------------
+
+    def held(self, operand: Value) -> Held:
+        """What an operand has become."""
+        found = self._held.get(operand)
+        if found is None:
+            if not operand.is_constant:
+                raise Refused(f"'{operand.name}' is neither computed nor a constant")
+            found = self._held[operand] = self._constant(operand)
+        return found
+
+    def value(self, operand: Value) -> Value:
+        """An operand in its storage type."""
+        return self.held(operand).get(self, Form(operand.type.storage))
+
+    def integers(self, operand: Value, element: ScalarType = i32, zero_point: int = 0) -> Value:
+        """An operand less a zero point, in int32 or another type that holds it."""
+        return self.held(operand).get(self, Form(element, zero_point))
+
+    def whole(self, operand: Value, zero_point: int = 0, *, first: bool = False) -> Value:
+        """An operand less a zero point as whole numbers in float32. Refused if that does not hold them."""
+        held = self.held(operand)
+        if not self.is_exact(operand):
+            raise Refused(f"float32 does not hold the numbers of '{operand.name}'")
+        return held.get(self, Form(f32, zero_point, first))
+
+    def bounds(self, operand: Value) -> tuple[int, int]:
+        """The least and the greatest number that an operand can hold."""
+        low, high = self.ranges.of(operand)
+        held = self.held(operand)
+        return max(low, held.low), min(high, held.high)
+
+    def channel_bounds(self, operand: Value) -> tuple[np.ndarray, np.ndarray]:
+        """The same, int64 [1] or for each channel."""
+        low, high = self.bounds(operand)
+        channels = self.held(operand).channels
+        if channels is None:
+            return np.asarray([max(low, -_WIDE)], np.int64), np.asarray([min(high, _WIDE)], np.int64)
+        return channels
+
+    def only_user(self, value: Value, kind: type[T]) -> T | None:
+        """The only reader of an unnamed value, if it is of a class."""
+        users = self.users.get(value, [])
+        if len(users) != 1 or not isinstance(users[0], kind) or value.name or value in self.results:
+            return None
+        return users[0]
+
+    def is_exact(self, *operands: Value) -> bool:
+        """Whether float32 holds the numbers of all operands."""
+        return all(low >= -EXACT and high <= EXACT for low, high in map(self.bounds, operands))
+
+    def made(self, y: Value, like: Value, *, offset: int = 0, first: bool = False) -> Held:
+        """A tensor that is made in a form: y is the numbers that `like` has, less an offset."""
+        low, high = self.ranges.of(like)
+        return Held(Form(y.type.storage, offset, first), y, low, high)
+
+    def record(self, operand: Value, result: Made) -> None:
+        """Records what a value has become. The forms of one with a name say which tensor they hold."""
+        held = result if isinstance(result, Held) else self.made(result, operand)
+        if operand.name:
+            for form, value in held.forms.items():
+                if value.producer is not None and not value.name:
+                    value.name = operand.name
+                    value.info = {"holds": (form.offset, form.first, operand.type.storage.dtype.name)}
+        self._held[operand] = held
+
+    def found(self, operand: Value) -> list[Value]:
+        """The forms of an operand, if it has been lowered."""
+        return [*self._held[operand].forms.values()] if operand in self._held else []
+
+    def own(self, result: Value, taken: set[Value]) -> Value:
+        """The result; a copy of it if it is a result already, an argument or a constant."""
+        result = self.identity(result) if result in taken or result.producer is None else result
+        taken.add(result)
+        return result
+
+    # --- elementwise ---------------------------------------------------------------------------------------------
+
+    def channels_first(self, operands: Sequence[Value], rank: int) -> bool:
+        """Whether an elementwise op is computed with channels first: an operand exists in no other layout."""
+        others = [self.held(v) for v in operands if not v.is_constant]
+        return rank > 2 and any(h.first and h.rank == rank for h in others)
+
+    def operand(self, value: Value, element: ScalarType, rank: int, *, first: bool, zero_point: int = 0) -> Value:
+        """An operand of an elementwise op whose result has so many dims."""
+        held = self.held(value)
+        if not first:
+            return held.get(self, Form(element, zero_point))
+        if held.rank == rank:
+            return held.get(self, Form(element, zero_point, first=True))
+        shape = value.type.shape or ()
+        if value.is_constant:
+            aligned = constant(value.array.reshape((1,) * (rank - len(shape)) + value.array.shape), value.type.storage)
+            return self._constant(aligned).get(self, Form(element, zero_point, first=True))
+        x = self.reshape(held.get(self, Form(element, zero_point)), (*(1,) * (rank - len(shape)), *shape))
+        return self.made(x, value).get(self, Form(element, 0, first=True))
+
+    def elementwise(
+        self, emit: Callable[..., Value], operands: Sequence[Value], result: Value, element: ScalarType | None = None
+    ) -> Held:
+        """The result of an op that computes each element from those of its operands: in float32 where that is exact,
+        else in int32 or int64."""
+        if element is None:
+            element = self.computing(operands, result)
+        rank = len(result.type.shape or ())
+        first = self.channels_first(operands, rank)
+        return self.made(emit(*(self.operand(v, element, rank, first=first) for v in operands)), result, first=first)
+
+    def computing(self, operands: Sequence[Value], result: Value | None = None) -> ScalarType:
+        """The element type to compute in."""
+        storage = operands[0].type.storage
+        if storage.is_float:
+            return storage
+        low, high = (0, 0) if result is None or result.type.storage == i1 else self.ranges.of(result)
+        if self.is_exact(*operands) and low >= -EXACT and high <= EXACT:
+            return f32
+        wide = any(not (i32.minimum <= a and b <= i32.maximum) for a, b in ((low, high), *map(self.bounds, operands)))
+        return i64 if wide else i32
+
+    # --- movement ------------------------------------------------------------------------------------------------
+
+    def moved(self, operand: Value, emit: Callable[[Value], Value], result: Value) -> Held:
+        """What `emit` makes of an operand, in the form that is the cheapest: it only moves elements."""
+        held = self.held(operand)
+        form = cheapest(held)
+        x = held.get(self, form._replace(first=False))
+        made = self.made(emit(x), result, offset=form.offset)
+        made.low, made.high = max(made.low, held.low), min(made.high, held.high)
+        return made
+
+    def common(self, operands: Sequence[Value]) -> tuple[list[Value], Form]:
+        """Operands whose elements are moved together, in one form."""
+        helds = [self.held(v) for v in operands]
+        shared = set(helds[0].forms).intersection(*(h.forms for h in helds[1:]))
+        plain = [form for form in shared if not form.first]
+        form = min(plain, key=lambda f: f.element.bits) if plain else self._joint(operands, helds)
+        return [h.get(self, form) for h in helds], form
+
+    def _joint(self, operands: Sequence[Value], helds: Sequence[Held]) -> Form:
+        floats = sum(f32 in {form.element for form in h.forms} for h in helds)
+        storage = operands[0].type.storage
+        exact = storage.is_integer and self.is_exact(*operands)
+        return Form(f32 if exact and floats * 2 > len(helds) else storage)
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """`make()`, made once: what several ops share."""
+        if key not in self._once:
+            self._once[key] = make()
+        return self._once[key]
+
+    def remembered(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """`function(*arguments)` of a pure function of `tflq.numerics`, from the cache of proofs if there is one."""
+        return function(*arguments) if self._proofs is None else self._proofs(function, *arguments)
+
+    def _constant(self, operand: Value) -> Held:
+        storage = operand.type.storage
+        if storage not in HELD and storage.bits >= 8:
+            raise Refused(f"'{operand.name}' is {storage}, which has no form")
+        if storage.is_float or storage == i1:
+            return Held(Form(storage), Value(operand.type.with_element(storage), buffer=operand.buffer), 0, 0)
+        array = np.ascontiguousarray(operand.array)
+        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        plain = constant(array, storage) if storage.bits >= 8 else constant(array)
+        return Held(Form(plain.type.storage), plain, low, high, plain)
+
+
+Lowering: TypeAlias = Callable[[Any, Onnx], "Made | Sequence[Made]"]
+lowering: Final[Registry[Lowering]] = Registry("tflq.onnx.lowering")
+"""The lowering of each op that has a form in ONNX."""
+
+
+@lowering(Scast, Identity)
+def same(op: Scast | Identity, t: Onnx) -> Held:
+    """The same stored integers."""
+    return t.held(op.input)
+
+
+def lowered(op: Op, t: Onnx) -> Made | Sequence[Made]:
+    """What an op becomes. Refused if it has no form in ONNX."""
+    function = lowering.get(type(op))
+    if function is None:
+        if isinstance(op, Custom):
+            remedy = "convert the part before it (--cut-before-custom), or give a rule for it (--rules FILE.py)"
+            raise Refused(f"ONNX has no form of the custom operator '{op.code}'", remedy)
+        raise Refused(f"ONNX has no form of {op.name} yet")
+    return function(op, t)
+
+
+def static(shape: Shape) -> tuple[int, ...]:
+    """A shape of which all dims are known. Refused if one is not."""
+    if shape is None or None in shape:
+        raise Refused("the shape of a tensor is not known before a run")
+    return tuple(d or 0 for d in shape)

@@ -1,0 +1,168 @@
+"""Writing ONNX files, with the package `onnx`.
+
+An op of the dialect is a node of its class's name. Constants are initializers. A first dim that is open is called
+"batch", others by their tensor. An argument with a first value, a state, is an input with an initializer, which a
+caller may leave out. Metadata: the scales and zero points of inputs and outputs, which input each state's output is
+for, and which runtimes compute the model exactly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tflq.dialects.onnx.elementwise import Cast
+from tflq.errors import Reason, TflqError, UnsupportedError, to_install
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.record import parameters
+from tflq.ir.types import ScalarType
+from tflq.onnx.exactness import OPSET, exact_in
+
+if TYPE_CHECKING:
+    import onnx
+
+IR_VERSION: Final = 8
+"""The first version of the file format that has the opset."""
+
+_LARGEST = (1 << 31) - 1
+"""Bytes of a file: protobuf's limit."""
+_NAMES: Final = {"i1": "BOOL", "f32": "FLOAT", "f64": "DOUBLE"}
+
+
+def onnx_pieces(module: Module, function: int = 0) -> Iterable[bytes]:
+    """The file of an entry. TflqError without the package `onnx`; UnsupportedError for a file of 2 GB or more."""
+    model = onnx_model(module, function)
+    if model.ByteSize() > _LARGEST:
+        raise UnsupportedError(
+            Reason("an ONNX file holds less than 2 GB", module.source, remedy="convert a part (--cut)")
+        )
+    return [model.SerializeToString(deterministic=True)]
+
+
+def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
+    """An entry as a model of the package `onnx`."""
+    try:
+        import onnx
+    except ImportError:
+        raise TflqError(Reason("writing ONNX needs the package onnx", remedy=to_install("onnx"))) from None
+    graph = _Graph(module.functions[function], onnx)
+    made = onnx.helper.make_model(
+        graph.proto(),
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="tflq",
+        doc_string=module.description or "",
+    )
+    onnx.helper.set_model_props(made, graph.metadata())
+    return made
+
+
+class _Graph:
+    """One function as a graph."""
+
+    def __init__(self, function: Function, library: Any) -> None:
+        self.function = function
+        self.onnx = library
+        self.names = named(function)
+        self.constants: dict[str, Value] = {}
+
+    def proto(self) -> onnx.GraphProto:
+        helper = self.onnx.helper
+        nodes = [self._node(op) for op in self.function.ops]
+        tensors = [self._tensor(name, value.array, value.type.storage) for name, value in self.constants.items()]
+        starts = [(v, v.info["start"]) for v in self.function.inputs if "start" in v.info]
+        tensors += [self._tensor(self.names[v], array, v.type.storage) for v, array in starts]
+        sides = ([self._described(v) for v in side] for side in (self.function.inputs, self.function.outputs))
+        return helper.make_graph(nodes, self.function.name or "main", *sides, initializer=tensors)
+
+    def metadata(self) -> dict[str, str]:
+        """What the file says of itself beyond the graph."""
+        values = {self.names[v]: v for v in (*self.function.inputs, *self.function.outputs)}
+        scales = {name: _parameters(v) for name, v in values.items() if "quantized" in v.info}
+        state = {self.names[v]: self._input_of(v.info["state"]) for v in self.function.outputs if "state" in v.info}
+        said: dict[str, Any] = {"tflq.exact_in": exact_in(self.function), "tflq.quantization": scales}
+        if state:
+            said["tflq.state"] = state
+        results = (v for op in self.function.ops for v in op.results if "holds" in v.info)
+        said["tflq.tensors"] = {v.name: (self.names[v], *v.info["holds"]) for v in results}
+        return {key: json.dumps(value, separators=(",", ":")) for key, value in said.items()}
+
+    def _input_of(self, name: str) -> str:
+        return next(self.names[v] for v in self.function.inputs if v.name == name and "start" in v.info)
+
+    def _node(self, op: Op) -> onnx.NodeProto:
+        attributes = {key: list(v) if isinstance(v, tuple) else v for key, v in op.attributes.items()}
+        if isinstance(op, Cast):
+            attributes["to"] = self._code(op.result.type.storage)
+        inputs = ["" if v is None else self._name(v) for v in op.operands]
+        outputs = [self.names[v] for v in op.results]
+        return self.onnx.helper.make_node(type(op).__name__, inputs, outputs, **attributes)
+
+    def _name(self, value: Value) -> str:
+        name = self.names[value]
+        if value.is_constant:
+            self.constants[name] = value
+        return name
+
+    def _code(self, element: ScalarType) -> int:
+        """ONNX's number of an element type."""
+        name = _NAMES.get(element.name) or element.name.replace("ui", "UINT").replace("i", "INT")
+        return int(self.onnx.TensorProto.DataType.Value(name.upper()))
+
+    def _tensor(self, name: str, array: np.ndarray, element: ScalarType) -> onnx.TensorProto:
+        little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+        return self.onnx.helper.make_tensor(name, self._code(element), array.shape, little.tobytes(), raw=True)
+
+    def _described(self, value: Value) -> onnx.ValueInfoProto:
+        """An input or output: its name, type and dims."""
+        name = self.names[value]
+        dims = value.type.shape
+        shape = None if dims is None else [_dim(name, i, d) for i, d in enumerate(dims)]
+        return self.onnx.helper.make_tensor_value_info(name, self._code(value.type.storage), shape)
+
+
+def _dim(name: str, index: int, dim: int | None) -> int | str:
+    if dim is not None:
+        return dim
+    return f"{name}_{index}" if index else "batch"
+
+
+def _parameters(value: Value) -> Mapping[str, Any]:
+    """Scale and zero point of an input or output."""
+    element = value.info["quantized"]
+    scale, zero_point = parameters(value.type.with_element(element))
+    said = {"scale": np.reshape(scale, -1).tolist(), "zero_point": np.reshape(zero_point, -1).tolist()}
+    return said | ({"axis": int(axis)} if (axis := getattr(element, "axis", None)) is not None else {})
+
+
+def named(function: Function) -> dict[Value, str]:
+    """A name for each value: its own for inputs and outputs, and for others as far as it is free; else a number."""
+    names: dict[Value, str] = {}
+    taken: set[str] = set()
+    edges = [*((v, "input") for v in function.inputs), *((v, "output") for v in function.outputs)]
+    for value, kind in edges:
+        if value not in names:
+            names[value] = _free(value.name or kind, taken)
+    for value in _inner(function):
+        if value not in names:
+            names[value] = _free(value.name or "t", taken, numbered=not value.name)
+    return names
+
+
+def _inner(function: Function) -> Iterator[Value]:
+    for op in function.ops:
+        yield from (v for v in op.operands if v is not None)
+        yield from op.results
+
+
+def _free(name: str, taken: set[str], *, numbered: bool = False) -> str:
+    """The name, or with a number that makes it one of its own."""
+    number, found = len(taken), f"{name}{len(taken)}" if numbered else name
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    taken.add(found)
+    return found
