@@ -38,7 +38,7 @@ $(VENV)/.run: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify,tosa,kaggle,dask,browser,docs,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify,tosa,onnx,images,kaggle,dask,browser,docs,dev]'
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps ./examples/ml_dialect
 	@touch $@
 
