@@ -22,7 +22,7 @@ from tflq.dialects.traits.quantization import SimulatesQuantization
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.types import QuantizedType
-from tflq.passes.regions.ranges import is_quantizing, other_sign, simulated_type
+from tflq.passes.regions.ranges import is_quantizing, other_sign, simulated_type, source_of
 
 _Types: TypeAlias = dict[Op, QuantizedType]
 _Users: TypeAlias = dict[Value, list[Op]]
@@ -44,7 +44,7 @@ class ConvertSimulatedQuantization(Pass):
         types = _types(module)
 
         def rewritten(op: Op) -> list[Op] | None:
-            return _through(Qcast, Dcast, op, op.operand(0), types[op]) if op in types else None
+            return _through(Qcast, Dcast, op, source_of(op), types[op]) if op in types else None
 
         return PassResult(module, _rewrite(module, rewritten))
 
@@ -90,9 +90,9 @@ class PrepareTfl(Pass):
                 return None
             if casts := _casts(op, types, users):
                 for cast in casts:
-                    cast.operands = [op.operand(0)]
+                    cast.operands = [source_of(op)]
                 return []
-            return _through(Quantize, Dequantize, op, op.operand(0), types[op])
+            return _through(Quantize, Dequantize, op, source_of(op), types[op])
 
         return PassResult(module, _rewrite(module, rewritten))
 

@@ -10,7 +10,7 @@ from tflq.dialects.quant.regions import Region
 from tflq.ir.core import Module, Op
 from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, NoQuantizedType, is_quantized
-from tflq.passes.regions.lookup import ORIGINS, is_real, lacks, ports
+from tflq.passes.regions.lookup import is_real, lacks, origins_of, ports
 from tflq.passes.regions.ranges import is_statement
 from tflq.targets.load import load_kernels
 
@@ -110,7 +110,7 @@ def _why_no_kernel(op: Op, kernels: Any) -> str:
 def _of_region(region: Region, kernels: Any) -> QuantizedRow:
     tensor = region.results[0].name if region.results else ""
     all_ports = ports(region)
-    origins = tuple(str(origin) for origin in region.attributes.get(ORIGINS) or ("none",) * len(all_ports))
+    origins = tuple(origins_of(region))
     specs = [port.spec for port in all_ports]
     if kept := lacks(kernels, region):
         asked = all(isinstance(spec, NoQuantizedType) for spec in specs if is_real(spec))

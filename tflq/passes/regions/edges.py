@@ -9,7 +9,7 @@ from tflq.dialects.quant.regions import Region, Rescale, Stats
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import ElementType, is_quantized
 from tflq.passes.regions.lookup import Port, ports
-from tflq.passes.regions.ranges import faked_type, is_dequantizing, same_value, stated_before
+from tflq.passes.regions.ranges import faked_type, is_dequantizing, same_value, source_of, stated_before
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Edges:
         if isinstance(value.producer, Rescale):
             return value.producer.target
         op = value.producer
-        if op is not None and (faked_type(op) is not None or (is_dequantizing(op) and op.operand(0).is_constant)):
+        if op is not None and (faked_type(op) is not None or (is_dequantizing(op) and source_of(op).is_constant)):
             return None  # reals, and constants are quantized for each
         return stated_before(value).spec or self.overridden.get(port)
 

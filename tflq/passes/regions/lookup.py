@@ -174,6 +174,12 @@ class Port:
         return f"{'output' if self.is_output else 'input'} {self.index}"
 
 
+def origins_of(region: Region) -> list[str]:
+    """Where the parameters of each port come from, inputs first: "none" for all if nobody said."""
+    said = region.attributes.get(ORIGINS)
+    return [str(origin) for origin in said] if said else ["none"] * (len(region.operands) + len(region.results))
+
+
 def ports(region: Region) -> list[Port]:
     """The inputs, then the outputs."""
     inputs = [Port(region, False, index) for index in range(len(region.operands))]

@@ -27,10 +27,10 @@ from tflq.logs import WARNING, log
 from tflq.passes.regions.inside import inner_types, joined, without_statistics
 from tflq.passes.regions.lookup import (
     CONSTANT,
-    ORIGINS,
     Fallbacks,
     is_quantizable,
     lacks,
+    origins_of,
     ports,
     quantized_constant,
     real_constant,
@@ -42,6 +42,7 @@ from tflq.passes.regions.ranges import (
     is_quantizing,
     is_statement,
     same_value,
+    source_of,
 )
 from tflq.targets.load import Kernels, load_kernels
 
@@ -202,7 +203,7 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
             replacements[op.output] = named_as(op.output, b.emit(Dcast, [stored], op.input.type))
         elif isinstance(op, POINTS) and (kind := _type_at(op, users)) is not None:
             b.location = op.location
-            stored = b.stored(op.operand(0), kind)
+            stored = b.stored(source_of(op), kind)
             marked = b.op(op.name, [stored], [stored.type], op.attributes)
             replacements[op.result] = named_as(op.result, b.emit(Dcast, [marked.result], op.result.type))
         elif (again := _quantized_before(op)) is not None:
@@ -233,7 +234,7 @@ def _name_stored(function: Function) -> None:
 
 def _quantized_before(op: Op) -> Value | None:
     """The value that a kernel results in and that an op quantizes again with the same parameters; None otherwise."""
-    back = op.operand(0).producer if is_quantizing(op) else None
+    back = source_of(op).producer if is_quantizing(op) else None
     if not isinstance(back, Dcast) or back.input.type != op.result.type or back.input.producer is None:
         return None
     return back.input
@@ -241,7 +242,7 @@ def _quantized_before(op: Op) -> Value | None:
 
 def _keep_constants(region: Region) -> None:
     """Leaves constants of a kernel in floats as they are, if they have parameters only for their own elements."""
-    for port, origin in zip(ports(region), region.attributes.get(ORIGINS) or (), strict=False):
+    for port, origin in zip(ports(region), origins_of(region), strict=False):
         if origin == CONSTANT:
             port.set(port.value.type.element)
 
@@ -249,9 +250,9 @@ def _keep_constants(region: Region) -> None:
 def _type_at(point: Op, users: Mapping[Value, Sequence[Op]]) -> ElementType | None:
     """The parameters that a value has at a point: its own, else those that all its users want; None if it stays real.
     The point is then put on the quantized value."""
-    value = point.operand(0)
+    value = source_of(point)
     if value.producer is not None and is_dequantizing(value.producer):
-        return value.producer.operand(0).type.element
+        return source_of(value.producer).type.element
     kinds = set[ElementType | None]()
     for op in users.get(point.result, ()):
         specs = op.input_specs if isinstance(op, Region) else [op.source] if isinstance(op, Rescale) else [None]
@@ -283,7 +284,7 @@ class _Quantizer(Emitter):
             return value
         real: Value | None = value
         if value.producer is not None and is_dequantizing(value.producer):
-            stored = value.producer.operand(0)
+            stored = source_of(value.producer)
             if stored.type.element == kind:
                 return stored
             real = real_constant(stored)
@@ -327,7 +328,7 @@ class _Kernel:
         types = inner_types(region, ops, known, ranges, self.same_scale)
         for op in ops:
             if is_statement(op) and not isinstance(op, POINTS):
-                now[op.result] = now[op.operand(0)]
+                now[op.result] = now[source_of(op)]
             else:
                 self._emit(op, now, types)
         return {result: self._real(now[value], result) for result, value in zip(region.results, returned, strict=True)}

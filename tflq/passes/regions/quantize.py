@@ -19,7 +19,7 @@ from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.coupling import COUPLED
 from tflq.passes.regions.fusion import KernelFusion
-from tflq.passes.regions.lookup import ORIGINS, Port, lacks, lookup, ports, quantized_constant, regions_of
+from tflq.passes.regions.lookup import ORIGINS, Port, lacks, lookup, origins_of, ports, quantized_constant, regions_of
 from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
 from tflq.passes.regions.propagate import QuantPropagate
 from tflq.passes.regions.ranges import (
@@ -28,6 +28,7 @@ from tflq.passes.regions.ranges import (
     is_quantizing,
     is_statement,
     other_sign,
+    source_of,
     storages,
     stored_by,
 )
@@ -106,7 +107,7 @@ def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
     modified = False
     supported = _supported(function, kernels)
     for region in [region for region in regions_of(function.ops) if region not in supported]:
-        origins = _origins(region)
+        origins = origins_of(region)
         for place, port in enumerate(ports(region)):
             if not is_quantized(port.spec) or origins[place] in _STATED:
                 continue
@@ -142,7 +143,7 @@ def _supported(function: Function, kernels: Kernels) -> set[Region]:
     at: dict[Value, list[Port]] = {}
     waiting: list[Value] = []
     for region in regions:
-        for port, origin in zip(ports(region), _origins(region), strict=True):
+        for port, origin in zip(ports(region), origins_of(region), strict=True):
             value = _before_rescale(port.value)
             if not value.is_constant:
                 at.setdefault(value, []).append(port)
@@ -153,11 +154,6 @@ def _supported(function: Function, kernels: Kernels) -> set[Region]:
             supported.add(region)
             waiting += [_before_rescale(port.value) for port in ports(region)]
     return supported
-
-
-def _origins(region: Region) -> list[str]:
-    """Where the parameters of each port come from."""
-    return list(region.attributes.get(ORIGINS) or ["none"] * len(ports(region)))
 
 
 def _before_rescale(value: Value) -> Value:
@@ -172,7 +168,7 @@ def _join_rescales(
     Returns whether there were any."""
     users, replacements = function.users(), dict[Value, Value]()
     for op in function.ops:
-        region = op.operand(0).producer if isinstance(op, Rescale) else None
+        region = source_of(op).producer if isinstance(op, Rescale) else None
         if not isinstance(op, Rescale) or not isinstance(region, Region) or op.input in function.outputs:
             continue
         if annotated is not None and annotated(op.input.name):
@@ -193,8 +189,8 @@ def _quantize_constants(function: Function) -> bool:
     """Quantizes float constants that are only cast. Returns whether there were any."""
     stored: dict[Value, Value] = {}
     for op in function.ops:
-        if is_quantizing(op) and op.operand(0).is_constant:
-            quantized = quantized_constant(op.operand(0), op.result.type.element)
+        if is_quantizing(op) and source_of(op).is_constant:
+            quantized = quantized_constant(source_of(op), op.result.type.element)
             if quantized is not None:
                 stored[op.result] = quantized
     function.replace(stored)
@@ -230,7 +226,7 @@ def _cancel(module: Module, function: Function) -> bool:
     for op in function.ops:
         source = _rounded(op)
         if source is None and (is_quantizing(op) or is_dequantizing(op)):
-            read = replacements.get(op.operand(0), op.operand(0))
+            read = replacements.get(source_of(op), source_of(op))
             known = first.setdefault((read, op.result.type), op.result)
             source = None if known is op.result else known
         if source is None:
@@ -251,13 +247,13 @@ def _cancel(module: Module, function: Function) -> bool:
 def _rounded(op: Op) -> Value | None:
     """The value that the result of a cast equals, since it was rounded to the same steps before; None if it was not."""
     if is_quantizing(op):
-        back = op.operand(0).producer
-        if back is not None and is_dequantizing(back) and back.operand(0).type == op.result.type:
-            return back.operand(0)
-    elif is_dequantizing(op) and (cast := op.operand(0).producer) is not None and is_quantizing(cast):
-        kind, back = cast.result.type.element, cast.operand(0).producer
-        if back is not None and is_dequantizing(back) and cast.operand(0).type == op.result.type:
-            return cast.operand(0) if back.operand(0).type.element in (kind, _other(kind)) else None
+        back = source_of(op).producer
+        if back is not None and is_dequantizing(back) and source_of(back).type == op.result.type:
+            return source_of(back)
+    elif is_dequantizing(op) and (cast := source_of(op).producer) is not None and is_quantizing(cast):
+        kind, back = cast.result.type.element, source_of(cast).producer
+        if back is not None and is_dequantizing(back) and source_of(cast).type == op.result.type:
+            return source_of(cast) if source_of(back).type.element in (kind, _other(kind)) else None
     return None
 
 

@@ -48,6 +48,11 @@ POINTS: Final = (StatsRef, CoupledRef)
 """Ops that mark a point by a key. They are the identity, and no pass on regions deletes one."""
 
 
+def source_of(op: Op) -> Value:
+    """The value that a statement or a cast is about: its operand."""
+    return op.operand(0)
+
+
 def is_quantizing(op: Op | None) -> bool:
     """Whether an op makes quantized numbers of reals."""
     return isinstance(op, Qcast) or (isinstance(op, Quantize) and _is_float(op.input.type.element))
@@ -162,7 +167,7 @@ ACCUMULATED: Final = 32
 def same_value(value: Value) -> Value:
     """What a value is before statistics and points, which are the identity."""
     while isinstance(value.producer, (Stats, *POINTS)):
-        value = value.producer.operand(0)
+        value = source_of(value.producer)
     return value
 
 
@@ -189,18 +194,18 @@ def stated_before(value: Value) -> Stated:
             if isinstance(op, Stats) and not is_quantized(op.arg.type.element):
                 spec = spec or range_of(op)
             marked |= not isinstance(op, Stats) or op.axis is not None
-            value = op.operand(0)
-        elif (kind := faked_type(op)) is not None and _adds_nothing(kind, spec, op.operand(0)):
+            value = source_of(op)
+        elif (kind := faked_type(op)) is not None and _adds_nothing(kind, spec, source_of(op)):
             spec = spec if spec is not None and is_quantized(spec) else kind
-            value = op.operand(0)
+            value = source_of(op)
         elif spec is not None and is_quantized(spec):
             break
-        elif is_dequantizing(op) and not _accumulates(op.operand(0)):
-            spec = op.operand(0).type.element
-            cast = op.operand(0).producer
-            if cast is None or not is_quantizing(cast) or not _stands_for(cast.operand(0).type, value.type):
+        elif is_dequantizing(op) and not _accumulates(source_of(op)):
+            spec = source_of(op).type.element
+            cast = source_of(op).producer
+            if cast is None or not is_quantizing(cast) or not _stands_for(source_of(cast).type, value.type):
                 break
-            value = cast.operand(0)
+            value = source_of(cast)
         else:
             break
         about = about if marked else value
@@ -311,7 +316,7 @@ def ranges_along(value: Value, users: Mapping[Value, Sequence[Op]] | None = None
     before = value
     while isinstance(before.producer, (Stats, *POINTS)):
         found.append(before.producer)
-        before = before.producer.operand(0)
+        before = source_of(before.producer)
     while users is not None and len(uses := users.get(value, ())) == 1 and isinstance(uses[0], (Stats, *POINTS)):
         found.append(uses[0])
         value = uses[0].result
@@ -331,7 +336,7 @@ def constant_range(value: Value, axis: int | None) -> Range | None:
     value = same_value(value)
     expressed = value.type.element
     if value.producer is not None and is_dequantizing(value.producer):
-        value = real_constant(value.producer.operand(0)) or value
+        value = real_constant(source_of(value.producer)) or value
     if not value.is_constant or not _is_float(expressed) or value.array.dtype.kind != "f" or not value.array.size:
         return None
     array = value.array.astype(np.float64)

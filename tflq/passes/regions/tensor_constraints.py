@@ -38,7 +38,7 @@ from tflq.ir.types import (
 )
 from tflq.ir.verifier import axis_problem
 from tflq.passes.regions.lookup import ORIGINS, Port, ports, regions_of
-from tflq.passes.regions.ranges import ACCUMULATED, is_dequantizing, is_quantizing
+from tflq.passes.regions.ranges import ACCUMULATED, is_dequantizing, is_quantizing, source_of
 from tflq.targets.target import RulesFile
 
 _SECTION: Final = "tensors"
@@ -153,7 +153,7 @@ def _tensors(value: Value, users: Mapping[Value, list[Op]]) -> Iterator[Value]:
     """A value, and the tensors of the model that it stands for: quantized, or with the parameters asked for."""
     yield value
     if value.producer is not None and is_dequantizing(value.producer):
-        yield value.producer.operand(0)
+        yield source_of(value.producer)
     yield from (op.result for op in users.get(value, ()) if is_quantizing(op) or isinstance(op, Rescale))
 
 
