@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from tflq.quantization.report import Quantization
 
 SCHEMES = ("int8", "int16x8", "dynamic", "weight-only", "float16")
+WEIGHTS = ("int8", "int4")
+RANGES = ("minmax", "mse", "octav")
 EDGES = ("float", "int8", "uint8", "int16")
 
 
 class _Quantize(SectionedCommand):
     sections: ClassVar = {
-        "What becomes of the network": ("scheme", "io", "target", "keep_float"),
+        "What becomes of the network": ("scheme", "io", "target", "keep_float", "recipe"),
+        "What becomes of weights, for dynamic and weight-only": ("weights", "blocks", "weight_range"),
         "Where ranges of activations come from": ("statistics", "calibration", "range", "mean", "scale"),
     }
 
@@ -33,6 +36,20 @@ class _Quantize(SectionedCommand):
 @click.option("--io", type=click.Choice(EDGES), default="float", show_default=True, help="What inputs and outputs are.")
 @click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
 @click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
+@click.option("--recipe", metavar="FILE.toml", type=FILE, help="What is asked of single operators.")
+@click.option(
+    "--weights", type=click.Choice(("int8", "int4")), default="int8", show_default=True, help="Bits of weights."
+)
+@click.option(
+    "--blocks", type=int, default=0, metavar="32|64|128|256", help="Weights of FULLY_CONNECTED that share a scale."
+)
+@click.option(
+    "--weight-range",
+    type=click.Choice(("minmax", "mse", "octav")),
+    default="minmax",
+    show_default=True,
+    help="Of weights.",
+)
 @click.option("--statistics", metavar="FILE.json", type=FILE, help="What `tflq calibrate` saw.")
 @click.option("--calibration", metavar="DATA", type=click.Path(exists=True, path_type=Path), help="Samples instead.")
 @click.option(

@@ -29,14 +29,11 @@ from tflq.passes.regions.materialize import of_tflite
 from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
 from tflq.passes.simulated import PrepareTfl
 from tflq.quantization.edges import STORAGES, Edges, store_edges
-from tflq.quantization.recipe import keep_as_floats
+from tflq.quantization.mixing import mark, mixed_target
+from tflq.quantization.recipe import SCHEMES, STATIC, Choices, Recipe, Scheme, Settings, read_recipe
 from tflq.quantization.report import Quantization, QuantizedRow, rows_of
-from tflq.quantization.weights import WEIGHT_SCHEMES, quantize_weights
+from tflq.quantization.weights import quantize_weights
 
-Scheme = Literal["int8", "int16x8", "dynamic", "weight-only", "float16"]
-STATIC: Final = {"int8": 1 << 8, "int16x8": 1 << 16}
-"""Schemes whose activations are quantized, too, and how many values these have."""
-SCHEMES: Final = (*STATIC, *WEIGHT_SCHEMES)
 EDGES: Final = ("float", *STORAGES)
 
 
@@ -52,6 +49,10 @@ def quantize(
     io: Edges = "float",
     target: str | os.PathLike[str] | None = None,
     keep_float: Sequence[str] = (),
+    recipe: Recipe | None = None,
+    weights: Literal["int8", "int4"] = "int8",
+    blocks: int = 0,
+    weight_range: Literal["minmax", "mse", "octav"] = "minmax",
     force: bool = False,
 ) -> Quantization:
     """Quantizes a float network.
@@ -70,7 +71,13 @@ def quantize(
         range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse".
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
         target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
-        keep_float: Patterns of tensors' names (`*`, `?`): an operator that makes one of them stays float.
+        keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
+            of a recipe, before its own.
+        recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md).
+        weights: What weights become, for "dynamic" and "weight-only": "int8" or "int4".
+        blocks: How many weights of FULLY_CONNECTED in a row have one scale: 32, 64, 128 or 256, for "dynamic" of
+            "int4". 0: a channel has one.
+        weight_range: Which range weights have then: "minmax", "mse" or "octav".
         force: Replaces the destination if it is there.
 
     Returns:
@@ -92,21 +99,24 @@ def quantize(
         ```
     """
     check_choice("scheme", scheme, SCHEMES)
+    default = Settings(scheme, range, weights, blocks, weight_range)
+    default.check()
     check_choice("io", io, EDGES)
     check_flags(force=force)
-    method = Method.of(range)
     if destination is not None:
         check_outputs([("the result", destination)], inputs=[source, statistics, calibration], force=force)
+    rules = read_recipe(recipe, keep_float, default)
     module = read(source)
-    if scheme in STATIC:
+    chosen = Choices(module, rules, default)
+    if any(map(chosen.uses, STATIC)):
         if statistics is not None or calibration is not None:
-            _state_ranges(module, _statistics(source, statistics, calibration, images), method, STATIC[scheme])
-        rows = _static(module, str(target or scheme), keep_float, io)
+            _state_ranges(module, _statistics(source, statistics, calibration, images), chosen)
+        rows = _static(module, target, chosen, io)
     else:
         if statistics is not None or target is not None or io != "float":
             what = f"scheme '{scheme}' is of weights alone"
             raise OptionError(Reason(what, value=scheme, remedy="leave out statistics, target and io, or take int8"))
-        rows = quantize_weights(module, scheme, keep_float)
+        rows = quantize_weights(module, chosen)
     _forget(module)
     data = write(module)
     decibels = None
@@ -144,7 +154,7 @@ def _statistics(source: Any, statistics: Any, calibration: Any, images: Images |
     return statistics if isinstance(statistics, Statistics) else read_statistics(statistics)
 
 
-def _state_ranges(module: Module, seen: Statistics, method: Method, levels: int) -> None:
+def _state_ranges(module: Module, seen: Statistics, chosen: Choices) -> None:
     """Puts a `quant.stats` with its range behind each float value that was seen. OptionError if none was, or if one was
     seen in another model."""
     stale, used = dict[str, Value](), set[str]()
@@ -160,7 +170,9 @@ def _state_ranges(module: Module, seen: Statistics, method: Method, levels: int)
                 stale[key] = value
                 continue
             used.add(key)
-            ends = observed_range(point, method, key, levels)
+            asked = chosen.of([value])
+            levels = STATIC.get(asked.scheme, STATIC["int8"])
+            ends = observed_range(point, Method.of(asked.range), key, levels)
             if ends is not None:
                 stats = {"layerStats": np.array(ends, np.float32)}
                 behind[value] = Op(Stats.op_name, [value], [Value(value.type)], stats)
@@ -174,16 +186,18 @@ def _state_ranges(module: Module, seen: Statistics, method: Method, levels: int)
         raise OptionError(Reason("the statistics have none of the model's tensors", remedy=remedy))
 
 
-def _static(module: Module, target: str, keep_float: Sequence[str], io: Edges) -> list[QuantizedRow]:
+def _static(module: Module, target: str | os.PathLike[str] | None, chosen: Choices, io: Edges) -> list[QuantizedRow]:
     """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
     entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
+    kernels = mixed_target(target, chosen)
+    of_weights = {row.tensor: row for row in quantize_weights(module, chosen) if row.tensor}
     rows: list[QuantizedRow] = []
-    KernelFusion(target, reals=True).run(module)
-    keep_as_floats(module, keep_float)
-    Pipeline(TflQuantizePipeline(target).propagation()).run(module)
+    KernelFusion(kernels, reals=True).run(module)
+    mark(module, chosen)
+    Pipeline(TflQuantizePipeline(kernels).propagation()).run(module)
     of_tflite(module)
     Pipeline([Fold(), PrepareTfl()]).run(module)
-    quantize_kernels(module, target, propagated=lambda found: rows.extend(rows_of(found, target)))
+    quantize_kernels(module, kernels, propagated=lambda found: rows.extend(rows_of(found, kernels, of_weights)))
     if not any(row.quantized for row in rows):
         what = "nothing in the network says how its activations are to be quantized"
         remedy = "give a file of tflq calibrate (statistics), or samples (calibration)"

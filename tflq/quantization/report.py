@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, NoQuantizedType, is_quantized
 from tflq.passes.regions.lookup import ORIGINS, is_real, lacks, ports
 from tflq.passes.regions.ranges import is_statement
+from tflq.quantization.recipe import inner_names
 from tflq.targets.load import load_kernels
 
 JSON_VERSION: Final = 1
@@ -88,17 +90,29 @@ class Quantization:
         }
 
 
-def rows_of(module: Module, target: str) -> list[QuantizedRow]:
-    """The rows of a module whose regions have their parameters."""
+def rows_of(module: Module, target: str, known: Mapping[str, QuantizedRow]) -> list[QuantizedRow]:
+    """The rows of a module whose regions have their parameters. known: those of operators with fewer bits in their
+    weights alone, by the name of the result."""
     kernels = load_kernels(target)
     rows: list[QuantizedRow] = []
-    for function in module.functions:
-        for op in function.ops:
-            if isinstance(op, Region):
-                rows.append(_of_region(op, kernels))
-            elif not is_statement(op) and op.name.startswith("tfl.") and op.results:
-                rows.append(QuantizedRow(op.short_name, op.results[0].name, False, why=_why_no_kernel(op, kernels)))
+    for op in (op for function in module.functions for op in function.ops):
+        inner = inner_names(op) if isinstance(op, Region) else []
+        of_weights = next((known[name] for name in (*inner, *(v.name for v in op.results)) if name in known), None)
+        if of_weights is not None:
+            rows.append(of_weights)
+        elif _stores_weights(op):
+            continue
+        elif isinstance(op, Region):
+            rows.append(_of_region(op, kernels))
+        elif not is_statement(op) and op.name.startswith("tfl.") and op.results:
+            rows.append(QuantizedRow(op.short_name, op.results[0].name, False, why=_why_no_kernel(op, kernels)))
     return rows
+
+
+def _stores_weights(op: Op) -> bool:
+    """Whether an operator makes floats of a constant with fewer bits."""
+    kernel = op.kernel if isinstance(op, Region) else op.short_name
+    return kernel == "dequantize" and all(value is not None and value.is_constant for value in op.operands)
 
 
 def _why_no_kernel(op: Op, kernels: Any) -> str:
