@@ -24,8 +24,10 @@ from tflq.quantization.report import ASKED, QuantizedRow
 
 _AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3), TransposeConv: (1, 0)}
 """The operand with the weights of each operator, and their axis of output channels."""
-_HYBRID: Final = {8: (Conv2D, FullyConnected, DepthwiseConv2D), 4: (Conv2D, FullyConnected, DepthwiseConv2D)}
-"""The operators of which the interpreter has a kernel with float activations, and weights of so many bits."""
+_HYBRID: Final = (Conv2D, FullyConnected, DepthwiseConv2D)
+"""The operators of which the interpreter has a kernel with float activations and stored weights."""
+_NOT_4_BITS: Final = (DepthwiseConv2D,)
+"""Operators whose weights have 8 bits where 4 are asked for: they are few, and no kernel takes fewer bits of them."""
 _STORAGES: Final = {4: i4, 8: i8}
 _LARGEST_HALF: Final = float(np.finfo(np.float16).max)
 
@@ -83,15 +85,19 @@ class _Weights:
         weights = op.operands[place]
         if weights is None or not _is_float(weights):
             return _row(op, "its weights are not constant floats")
-        bits = settings.bits
-        if settings.scheme == "dynamic" and not isinstance(op, _HYBRID[bits]):
-            return _row(op, f"the interpreter has no kernel for it with weights of {bits} bits")
+        bits = 8 if isinstance(op, _NOT_4_BITS) else settings.bits
+        if settings.scheme == "dynamic" and not isinstance(op, _HYBRID):
+            return _row(op, "the interpreter has no kernel for it with weights of 8 bits or fewer")
         blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
         if blocks and (bits != 4 or weights.array.shape[-1] % blocks):
             return _row(op, f"its rows of {weights.array.shape[-1]} weights are no blocks of {blocks}")
         key = weights, axis, bits, blocks, settings.weight_range
         if key not in self.stored:
-            made = _blocks(weights, blocks, settings) if blocks else _channels(weights, axis, settings)
+            made = (
+                _blocks(weights, blocks, settings.weight_range)
+                if blocks
+                else _channels(weights, axis, bits, settings.weight_range)
+            )
             self.stored[key] = made
         if settings.scheme == "weight-only":
             op.operands[place] = self._dequantized(self.stored[key], op)
@@ -123,21 +129,20 @@ def _half(weights: Value) -> Value:
     return constant(halves, f16, weights.name)
 
 
-def _channels(weights: Value, axis: int, settings: Settings) -> Value:
+def _channels(weights: Value, axis: int, bits: int, method: str) -> Value:
     """Weights with a scale for each index of an axis."""
     others = tuple(place for place in range(weights.array.ndim) if place != axis)
-    bits = settings.bits
-    scales = clips(weights.array, others, bits, settings.weight_range) / bounds(bits)[1]
+    scales = clips(weights.array, others, bits, method) / bounds(bits)[1]
     kind = UniformQuantizedPerAxisType.of(_STORAGES[bits], axis, scales.reshape(-1))
     rounded = kind.scales.reshape(scales.shape)
     return _stored(weights, stored_weights(weights.array, rounded, bits), kind)
 
 
-def _blocks(weights: Value, blocks: int, settings: Settings) -> Value:
+def _blocks(weights: Value, blocks: int, method: str) -> Value:
     """Weights of 4 bits with a scale for each block of a row. Files have these scales in a tensor of float16."""
     rows, columns = weights.array.shape
     parts = weights.array.reshape(rows, columns // blocks, blocks)
-    scales = block_scales(clips(parts, (2,), 4, settings.weight_range) / bounds(4)[1])
+    scales = block_scales(clips(parts, (2,), 4, method) / bounds(4)[1])
     kind = UniformQuantizedSubChannelType.of(i4, (0, 1), (1, blocks), scales[..., 0].astype(np.float32))
     stored = _stored(weights, stored_weights(parts, scales, 4).reshape(rows, columns), kind)
     named = constant(scales[..., 0], f16, f"{weights.name}/scales")
