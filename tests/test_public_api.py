@@ -64,7 +64,7 @@ KEYWORDS = {
             "weights",
             "blocks",
         ),
-        *("weight_range", "force"),
+        *("weight_range", "min_snr", "metric", "force"),
     ],
     "reduce": ["target", "mac", "fallback", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tflq.dialects.quant.regions import Region
 from tflq.ir.core import Module, Op
@@ -15,6 +15,9 @@ from tflq.passes.regions.lookup import ORIGINS, is_real, lacks, ports
 from tflq.passes.regions.ranges import is_statement
 from tflq.quantization.recipe import inner_names
 from tflq.targets.load import load_kernels
+
+if TYPE_CHECKING:
+    from tflq.quantization.giving_back import Search
 
 JSON_VERSION: Final = 1
 ASKED: Final = "it was to stay float"
@@ -54,6 +57,7 @@ class Quantization:
         bytes_out: The size of the result.
         decibels: The signal-to-noise ratio of the outputs, 10 log10(Σf² / Σ(f-q)²), on samples; None if it was not
             measured.
+        search: How operators were given back to float; None if that was not asked for.
     """
 
     module: Module
@@ -62,6 +66,7 @@ class Quantization:
     bytes_in: int
     bytes_out: int
     decibels: float | None = None
+    search: Search | None = None
 
     @property
     def kept(self) -> tuple[QuantizedRow, ...]:
@@ -87,6 +92,7 @@ class Quantization:
             "bytes_out": self.bytes_out,
             "decibels": self.decibels,
             "rows": [asdict(row) for row in self.rows],
+            "search": asdict(self.search) if self.search else None,
         }
 
 
