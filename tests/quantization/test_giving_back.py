@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,6 @@ import pytest
 from support.float_nets import net, samples, written
 
 import tflq
-from tflq.cli.main import main
 from tflq.errors import OptionError
 from tflq.quantization.fidelity import signal_to_noise
 
@@ -97,18 +98,16 @@ def test_what_cannot_be_reached_or_judged_is_an_error(model: Path) -> None:
     assert not model.with_name("quantized.tflite").exists()
 
 
-def test_the_command_takes_a_file_of_a_metric(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_takes_a_file_of_a_metric(model: Path, tmp_path: Path) -> None:
     data, metric, out = tmp_path / "data.npz", tmp_path / "metric.py", tmp_path / "out.tflite"
     np.savez(data, given=samples(8))
     metric.write_text("def metric(floats, quantized):\n    return -abs(floats[0][0] - quantized[0][0]).max()\n")
-    arguments = ["quantize", str(model), str(out), "--calibration", str(data), "--metric", str(metric)]
-    arguments += ["--min-snr", "-0.5", "--force"]
-    with pytest.raises(SystemExit) as done:
-        main(arguments)
-    assert done.value.code == 0
-    assert "on 2 samples not calibrated with (6 were)" in capsys.readouterr().out
+    command = [sys.executable, "-m", "tflq", "quantize", str(model), str(out), "--calibration", str(data)]
+    command += ["--metric", str(metric), "--min-snr", "-0.5", "--force"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "on 2 samples not calibrated with (6 were)" in done.stdout
     metric.write_text("")
-    with pytest.raises(SystemExit) as failed:
-        main(arguments)
-    assert failed.value.code == 2
-    assert "has no function metric" in capsys.readouterr().err
+    failed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert failed.returncode == 2
+    assert "has no function metric" in failed.stderr

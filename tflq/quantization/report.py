@@ -35,6 +35,7 @@ class QuantizedRow:
         types: The types of its inputs and results, as text; empty if it is not quantized.
         origins: Where the parameters of each input and result come from; "none" if there are none.
         why: Why it stays float; empty if it does not.
+        note: What to know of the kernel that computes it.
     """
 
     operator: str
@@ -43,6 +44,7 @@ class QuantizedRow:
     types: str = ""
     origins: tuple[str, ...] = ()
     why: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,10 +79,10 @@ class Quantization:
         """How many operators are quantized, and why others are not, in a line each."""
         quantized = len(self.rows) - len(self.kept)
         reasons = Counter((row.operator, row.why) for row in self.kept)
+        notes = Counter((row.operator, row.note) for row in self.rows if row.note)
         lines = [f"{quantized} of {len(self.rows)} operators are quantized"]
-        return "\n".join(
-            lines + [f"{count} {operator} stay float: {why}" for (operator, why), count in reasons.items()]
-        )
+        lines += [f"{count} {operator} stay float: {why}" for (operator, why), count in reasons.items()]
+        return "\n".join(lines + [f"{count} {operator}: {note}" for (operator, note), count in notes.items()])
 
     def to_json(self) -> dict[str, Any]:
         """What `tflq quantize --json` prints: docs/json.md."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -29,6 +30,7 @@ _HYBRID: Final = (Conv2D, FullyConnected, DepthwiseConv2D)
 _NOT_4_BITS: Final = (DepthwiseConv2D,)
 """Operators whose weights have 8 bits where 4 are asked for: they are few, and no kernel takes fewer bits of them."""
 _STORAGES: Final = {4: i4, 8: i8}
+_BLOCKS_NOTE: Final = "of blocks the reference kernel gives zeros; XNNPACK computes them"
 _LARGEST_HALF: Final = float(np.finfo(np.float16).max)
 
 
@@ -105,7 +107,22 @@ class _Weights:
             op.operands[place] = self.stored[key]
             if isinstance(op, FullyConnected):
                 op.attributes = {**op.attributes, "asymmetric_quantize_inputs": not blocks}
-        return _row(op, types=f"qi{bits}{f'/blocks of {blocks}' if blocks else ''}")
+        if not blocks:
+            return _row(op, types=f"qi{bits}")
+        row = replace(_row(op, types=f"qi4/blocks of {blocks}"), note=_BLOCKS_NOTE)
+        self._set_apart(op)
+        return row
+
+    def _set_apart(self, op: Op) -> None:
+        """Makes the activation of the last operator one of its own: the optimized kernel for blocks drops it."""
+        activation = op.attributes.get("fused_activation_function", "NONE")
+        if activation == "NONE":
+            return
+        result = op.results[0]
+        product = Value(result.type, f"{result.name}/product")
+        op.attributes = {**op.attributes, "fused_activation_function": "NONE"}
+        self.ops[-1] = Op(op.name, op.operands, [product], op.attributes, op.location, info=op.info)
+        self.ops.append(Op(f"tfl.{activation.lower()}", [product], [result], {}, op.location))
 
     def _dequantized(self, stored: Value, op: Op) -> Value:
         """Weights of fewer bits, made floats again, under their old name."""
