@@ -82,9 +82,8 @@ def command(
     from tflq.cli.calibrate import images_of
 
     with output.progress(f"quantizing {model}", silent=as_json):
-        result = tflq.quantize(
-            model, destination, images=images_of(mean, scale), metric=metric and _metric_of(metric), **options
-        )
+        judge = None if metric is None else _metric_of(metric)
+        result = tflq.quantize(model, destination, images=images_of(mean, scale), metric=judge, **options)
     if as_json:
         output.print_json(result.to_json())
     else:
