@@ -120,7 +120,7 @@ def quantize(
     if destination is not None:
         check_outputs([("the result", destination)], inputs=[source, statistics, calibration], force=force)
     rules = read_recipe(recipe, keep_float, default)
-    work = _Work(source, default, target, io)
+    work = _Work(source, default, target, io, stated=statistics is not None)
     search, decibels = None, None
     if min_snr is not None:
         made, search = _near(work, rules, statistics, _samples(source, calibration, images), min_snr, metric)
@@ -128,11 +128,7 @@ def quantize(
     elif metric is not None:
         raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
     else:
-        made, search, decibels = (
-            work.made(rules, lambda: _statistics(source, statistics, calibration, images)),
-            None,
-            None,
-        )
+        made = work.made(rules, lambda: _statistics(source, statistics, calibration, images))
         if calibration is not None and not isinstance(calibration, Iterator):
             decibels = _measured(source, made.data, calibration, images)
     if destination is not None:
@@ -150,12 +146,13 @@ class _Made(NamedTuple):
 
 @dataclass(frozen=True)
 class _Work:
-    """What is the same for all networks made of a source."""
+    """What is the same for all networks made of a source. stated: whether the call gives statistics."""
 
     source: str | os.PathLike[str]
     default: Settings
     target: str | os.PathLike[str] | None
     io: Edges
+    stated: bool
 
     def made(self, rules: Sequence[Rule], statistics: Callable[[], Statistics | None]) -> _Made:
         """The network by some rules. statistics: is called where ranges of activations are needed."""
@@ -167,9 +164,9 @@ class _Work:
                 _state_ranges(module, seen, chosen)
             rows = _static(module, self.target, chosen, self.io)
         else:
-            if self.target is not None or self.io != "float":
+            if self.stated or self.target is not None or self.io != "float":
                 what = f"scheme '{self.default.scheme}' is of weights alone"
-                remedy = "leave out target and io, or take int8"
+                remedy = "leave out statistics, target and io, or take int8"
                 raise OptionError(Reason(what, value=self.default.scheme, remedy=remedy))
             rows = quantize_weights(module, chosen)
         _forget(module)
@@ -192,8 +189,8 @@ def _near(
 
     named = "decibels" if metric is None else getattr(metric, "__name__", "metric")
     judged = len(samples[split:][:MOST])
-    first = work.made(rules, lambda: seen)
-    search = give_back(first.rows, measure, least, {"metric": named, "calibrated": split, "judged": judged})
+    rows = work.made(rules, lambda: seen).rows
+    search = give_back(rows, measure, least, {"metric": named, "calibrated": split, "judged": judged})
     return work.made((*rules_of(search), *rules), lambda: seen), search
 
 
