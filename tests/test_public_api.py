@@ -51,7 +51,20 @@ KEYWORDS = {
     ],
     "inspect": ["target"],
     "quantize": [
-        *("scheme", "statistics", "calibration", "images", "range", "io", "target", "keep_float", "force"),
+        *(
+            "scheme",
+            "statistics",
+            "calibration",
+            "images",
+            "range",
+            "io",
+            "target",
+            "keep_float",
+            "recipe",
+            "weights",
+            "blocks",
+        ),
+        *("weight_range", "min_snr", "metric", "force"),
     ],
     "reduce": ["target", "mac", "fallback", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [

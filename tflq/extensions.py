@@ -15,7 +15,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import OptionError, Reason, TflqError, fault_of_file, items
@@ -75,8 +75,18 @@ def installed() -> tuple[Extension, ...]:
 
 
 def extension_of(path: Path) -> Extension:
-    """The extension of a Python file. OptionError if it has none. The name of its module has the path and the thread in
-    it, so that neither another file of this name nor another thread that runs this file takes its place meanwhile."""
+    """The extension of a Python file. OptionError if it has none."""
+    extension = attribute_of(path, "EXTENSION")
+    if not isinstance(extension, Extension):
+        what = "the file has no EXTENSION" if extension is None else f"EXTENSION is a {type(extension).__name__}"
+        raise OptionError(Reason(what, str(path), remedy="end it with EXTENSION = tflq.Extension(...)"))
+    return extension
+
+
+def attribute_of(path: Path, name: str) -> Any:
+    """What a Python file calls so; None if nothing. OptionError if the file fails. The name of its module has the path
+    and the thread in it, so that neither another file of this name nor another thread that runs this file takes its
+    place meanwhile."""
     place = hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:8]
     spec = importlib.util.spec_from_file_location(f"tflq_rules_{path.stem}_{place}_{get_ident()}", path)
     if spec is None or spec.loader is None:
@@ -91,11 +101,7 @@ def extension_of(path: Path) -> Extension:
     except BaseException as error:
         del sys.modules[spec.name]
         raise fault_of_file(error, str(path)) from error
-    extension = getattr(module, "EXTENSION", None)
-    if not isinstance(extension, Extension):
-        what = "the file has no EXTENSION" if extension is None else f"EXTENSION is a {type(extension).__name__}"
-        raise OptionError(Reason(what, str(path), remedy="end it with EXTENSION = tflq.Extension(...)"))
-    return extension
+    return getattr(module, name, None)
 
 
 def checked(rules: object) -> tuple[Extension | str | os.PathLike[str], ...]:

@@ -98,7 +98,7 @@ def test_operators_can_be_kept_as_floats(model: Path, scheme: str) -> None:
     row = next(row for row in result.rows if row.tensor == "second")
     assert (row.quantized, row.why) == (False, "it was to stay float")
     assert result.rows[0].quantized
-    with pytest.raises(OptionError, match="no operator makes a tensor 'secnd'; did you mean 'second'"):
+    with pytest.raises(OptionError, match="no operator makes a tensor 'secnd'; near are 'second'"):
         quantized(model, scheme=scheme, keep_float=["secnd"], calibration=list(samples(2)))
 
 

@@ -23,7 +23,7 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.targets.constraints import CONSTRAINTS, constraint
-from tflq.targets.load import load_target
+from tflq.targets.load import load_kernels, load_target
 from tflq.targets.target import INTEGER, Target
 
 
@@ -281,3 +281,12 @@ def test_constraints_of_ones_own(tmp_path: Path) -> None:
         assert target.judge(op("abs", [Q8], [Q8])).reason.startswith("the scale is not below 0.5")
     finally:
         del CONSTRAINTS["scale_below"]
+
+
+def test_kernels_of_several_targets_are_those_of_each_in_order() -> None:
+    both, first, second = (load_kernels(name) for name in ("int8+int16x8", "int8", "int16x8"))
+    assert both.keys() == first.keys() | second.keys()
+    for name, signatures in both.items():
+        assert signatures == [*first.get(name, ()), *second.get(name, ())]
+    with pytest.raises(OptionError, match="'int9' is not known"):
+        load_kernels("int8+int9")

@@ -153,10 +153,20 @@ def _unpack(data: np.ndarray, storage: ScalarType, shape: tuple[int, ...]) -> np
     return (flat << up).view(np.int8) >> up.astype(np.int8)
 
 
+def _packed(array: np.ndarray, storage: ScalarType) -> np.ndarray:
+    """int4 or int2 data of elements, low bits first; the last byte is filled with zeros."""
+    per = 8 // storage.bits
+    fields = np.zeros(-(-array.size // per) * per, np.uint8)
+    fields[: array.size] = array.reshape(-1).astype(np.uint8) & np.uint8((1 << storage.bits) - 1)
+    shifts = np.arange(per, dtype=np.uint8) * np.uint8(storage.bits)
+    return np.bitwise_or.reduce(fields.reshape(-1, per) << shifts, axis=1)
+
+
 def constant(array: np.ndarray, element: ScalarType | None = None, name: str = "") -> Value:
     """A constant of an array; `element` only where the dtype does not say it (packed types)."""
     scalar = element or _SCALAR_OF[array.dtype]
-    value = Value(TensorType(array.shape, scalar), name, buffer=Buffer.of(array))
+    data = _packed(array, scalar) if scalar.bits < 8 else array
+    value = Value(TensorType(array.shape, scalar), name, buffer=Buffer.of(data))
     value._array = array
     return value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from typing import Any, Final
@@ -12,11 +12,16 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.calibration.data import Images, Input, samples_of
+from tflq.quantization.giving_back import MOST
 from tflq.verification.tflite_runner import TfliteRunner
 
-MOST: Final = 100
-"""Samples that are run."""
 _TIMEOUT: Final = 60.0
+
+
+Outputs = list[np.ndarray]
+"""The outputs of a sample, as float64."""
+Metric = Callable[[list[Outputs], list[Outputs]], float]
+"""How near the second outputs are to the first, sample by sample; more is nearer."""
 
 
 def signal_to_noise(
@@ -29,7 +34,27 @@ def signal_to_noise(
 ) -> float:
     """10 log10(Σf² / Σ(f-q)²) in decibels, f and q all outputs of two models on the first `MOST` samples; infinite
     where they are equal. Both run on the default kernels. Stored integers count as the reals that they stand for."""
+    return decibels(outputs_of(original, result, data, signature=signature, images=images))
+
+
+def decibels(outputs: Iterable[tuple[Outputs, Outputs]]) -> float:
+    """The signal-to-noise ratio of outputs, sample by sample."""
     signal = noise = 0.0
+    for floats, others in outputs:
+        signal += sum(float((array**2).sum()) for array in floats)
+        noise += sum(float(((array - other) ** 2).sum()) for array, other in zip(floats, others, strict=True))
+    return math.inf if noise == 0 else 10 * math.log10(signal / noise) if signal else -math.inf
+
+
+def outputs_of(
+    original: str | os.PathLike[str],
+    result: str | os.PathLike[str],
+    data: Any,
+    *,
+    signature: str = "",
+    images: Images | None = None,
+) -> Iterator[tuple[Outputs, Outputs]]:
+    """The outputs of two models, as `signal_to_noise` compares them."""
     with (
         closing(TfliteRunner(os.fspath(original), "default", _TIMEOUT)) as before,
         closing(TfliteRunner(os.fspath(result), "default", _TIMEOUT)) as after,
@@ -41,10 +66,9 @@ def signal_to_noise(
             floats = before.run(signature, arrays, {})
             stored = [_stored(a, described) for a, (_, described) in zip(arrays, sides[1], strict=True)]
             others = after.run(signature, stored, {})
-            for array, other, (_, described) in zip(floats, others, after.entries[signature]["outputs"], strict=True):
-                signal += float((array.astype(np.float64) ** 2).sum())
-                noise += float(((array - _real(other, described)) ** 2).sum())
-    return math.inf if noise == 0 else 10 * math.log10(signal / noise) if signal else -math.inf
+            described = [about for _, about in after.entries[signature]["outputs"]]
+            reals = [_real(other, about) for other, about in zip(others, described, strict=True)]
+            yield [array.astype(np.float64) for array in floats], reals
 
 
 def _input(name: str, described: Mapping[str, Any]) -> Input:

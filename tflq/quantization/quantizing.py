@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,10 +15,10 @@ from tflq.analysis.digests import digests
 from tflq.analysis.observed_ranges import Method, observed_range
 from tflq.analysis.statistics import Statistics, keys_of, read_statistics
 from tflq.calibration.calibrating import calibrate
-from tflq.calibration.data import Images
+from tflq.calibration.data import Images, inputs_of, samples_of
 from tflq.contract import Pipeline
 from tflq.dialects.quant.regions import Stats
-from tflq.errors import OptionError, Reason, check_choice, check_flags
+from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
 from tflq.files import check_outputs, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Module, Op, Value
@@ -29,14 +31,15 @@ from tflq.passes.regions.materialize import of_tflite
 from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
 from tflq.passes.simulated import PrepareTfl
 from tflq.quantization.edges import STORAGES, Edges, store_edges
-from tflq.quantization.recipe import keep_as_floats
-from tflq.quantization.report import Quantization, QuantizedRow, rows_of
-from tflq.quantization.weights import WEIGHT_SCHEMES, quantize_weights
+from tflq.quantization.giving_back import CALIBRATED, MOST, Search, give_back, rules_of
+from tflq.quantization.mixing import mark, mixed_target
+from tflq.quantization.recipe import SCHEMES, STATIC, Choices, Recipe, Rule, Scheme, Settings, read_recipe
+from tflq.quantization.report import ASKED, Quantization, QuantizedRow, rows_of
+from tflq.quantization.weights import quantize_weights
 
-Scheme = Literal["int8", "int16x8", "dynamic", "weight-only", "float16"]
-STATIC: Final = {"int8": 1 << 8, "int16x8": 1 << 16}
-"""Schemes whose activations are quantized, too, and how many values these have."""
-SCHEMES: Final = (*STATIC, *WEIGHT_SCHEMES)
+if TYPE_CHECKING:
+    from tflq.quantization.fidelity import Metric
+
 EDGES: Final = ("float", *STORAGES)
 
 
@@ -52,6 +55,12 @@ def quantize(
     io: Edges = "float",
     target: str | os.PathLike[str] | None = None,
     keep_float: Sequence[str] = (),
+    recipe: Recipe | None = None,
+    weights: Literal["int8", "int4"] = "int8",
+    blocks: int = 0,
+    weight_range: Literal["minmax", "mse", "octav"] = "minmax",
+    min_snr: float | None = None,
+    metric: Metric | None = None,
     force: bool = False,
 ) -> Quantization:
     """Quantizes a float network.
@@ -70,7 +79,18 @@ def quantize(
         range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse".
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
         target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
-        keep_float: Patterns of tensors' names (`*`, `?`): an operator that makes one of them stays float.
+        keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
+            of a recipe, before its own.
+        recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md).
+        weights: What weights become, for "dynamic" and "weight-only": "int8" or "int4".
+        blocks: How many weights of FULLY_CONNECTED in a row have one scale: 32, 64, 128 or 256, for "dynamic" of
+            "int4". 0: a channel has one.
+        weight_range: Which range weights have then: "minmax", "mse" or "octav".
+        min_snr: Operators are given back to float, worst first, until the outputs' signal-to-noise ratio is so many
+            decibels on samples that nothing was calibrated with: the last quarter of `calibration`, or all of it where
+            ranges are from `statistics`, or the scheme is of weights alone.
+        metric: Measured instead: a function of the float and of the quantized outputs, a list each with the list of
+            arrays of each sample; what it returns is to be at least `min_snr`.
         force: Replaces the destination if it is there.
 
     Returns:
@@ -78,7 +98,7 @@ def quantize(
 
     Raises:
         OptionError: Options that do not fit, statistics of another model, a pattern that fits nothing, an input or
-            output that cannot be stored as integers.
+            output that cannot be stored as integers, outputs that do not come as near as asked.
         InvalidModelError: The source is not a valid model.
         FileError: A file cannot be read or written.
 
@@ -92,39 +112,115 @@ def quantize(
         ```
     """
     check_choice("scheme", scheme, SCHEMES)
+    default = Settings(scheme, range, weights, blocks, weight_range)
+    default.check()
     check_choice("io", io, EDGES)
     check_flags(force=force)
-    method = Method.of(range)
+    check_number("min_snr", min_snr, -math.inf, optional=True)
     if destination is not None:
         check_outputs([("the result", destination)], inputs=[source, statistics, calibration], force=force)
-    module = read(source)
-    if scheme in STATIC:
-        if statistics is not None or calibration is not None:
-            _state_ranges(module, _statistics(source, statistics, calibration, images), method, STATIC[scheme])
-        rows = _static(module, str(target or scheme), keep_float, io)
+    rules = read_recipe(recipe, keep_float, default)
+    work = _Work(source, default, target, io, stated=statistics is not None)
+    search, decibels = None, None
+    if min_snr is not None:
+        made, search = _near(work, rules, statistics, _samples(source, calibration, images), min_snr, metric)
+        decibels = search.after if metric is None else None
+    elif metric is not None:
+        raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
     else:
-        if statistics is not None or target is not None or io != "float":
-            what = f"scheme '{scheme}' is of weights alone"
-            raise OptionError(Reason(what, value=scheme, remedy="leave out statistics, target and io, or take int8"))
-        rows = quantize_weights(module, scheme, keep_float)
-    _forget(module)
-    data = write(module)
-    decibels = None
-    if calibration is not None and not isinstance(calibration, Iterator):
-        decibels = _decibels(source, data, calibration, images)
+        made = work.made(rules, lambda: _statistics(source, statistics, calibration, images))
+        if calibration is not None and not isinstance(calibration, Iterator):
+            decibels = _measured(source, made.data, calibration, images)
     if destination is not None:
-        replace_file(destination, [data], force=force)
-    return Quantization(module, tuple(rows), scheme, os.path.getsize(source), len(data), decibels)
+        replace_file(destination, [made.data], force=force)
+    return Quantization(made.module, made.rows, scheme, os.path.getsize(source), len(made.data), decibels, search)
 
 
-def _decibels(source: str | os.PathLike[str], data: bytes, samples: Any, images: Images | None) -> float:
-    """The signal-to-noise ratio of a result on samples."""
-    from tflq.quantization.fidelity import signal_to_noise
+class _Made(NamedTuple):
+    """A quantized network, what became of each operator, and its file."""
+
+    module: Module
+    rows: tuple[QuantizedRow, ...]
+    data: bytes
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is the same for all networks made of a source. stated: whether the call gives statistics."""
+
+    source: str | os.PathLike[str]
+    default: Settings
+    target: str | os.PathLike[str] | None
+    io: Edges
+    stated: bool
+
+    def made(self, rules: Sequence[Rule], statistics: Callable[[], Statistics | None]) -> _Made:
+        """The network by some rules. statistics: is called where ranges of activations are needed."""
+        module = read(self.source)
+        chosen = Choices(module, rules, self.default)
+        if any(map(chosen.uses, STATIC)):
+            seen = statistics()
+            if seen is not None:
+                _state_ranges(module, seen, chosen)
+            rows = _static(module, self.target, chosen, self.io)
+        else:
+            if self.stated or self.target is not None or self.io != "float":
+                what = f"scheme '{self.default.scheme}' is of weights alone"
+                remedy = "leave out statistics, target and io, or take int8"
+                raise OptionError(Reason(what, value=self.default.scheme, remedy=remedy))
+            rows = quantize_weights(module, chosen)
+        _forget(module)
+        return _Made(module, tuple(rows), write(module))
+
+
+def _near(
+    work: _Work, rules: tuple[Rule, ...], statistics: Any, samples: list[Any], least: float, metric: Metric | None
+) -> tuple[_Made, Search]:
+    """The network whose outputs are near enough, and how it was found."""
+    static = any(map(Choices(read(work.source), rules, work.default).uses, STATIC))
+    split = math.ceil(len(samples) * CALIBRATED) if static and statistics is None else 0
+    if len(samples) <= split:
+        what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
+        raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
+    seen = _statistics(work.source, statistics, samples[:split] or None, None) if static else None
+
+    def measure(kept: Sequence[Rule]) -> float:
+        return _measured(work.source, work.made((*kept, *rules), lambda: seen).data, samples[split:], None, metric)
+
+    named = "decibels" if metric is None else getattr(metric, "__name__", "metric")
+    judged = len(samples[split:][:MOST])
+    rows = work.made(rules, lambda: seen).rows
+    search = give_back(rows, measure, least, {"metric": named, "calibrated": split, "judged": judged})
+    return work.made((*rules_of(search), *rules), lambda: seen), search
+
+
+def _samples(source: str | os.PathLike[str], data: Any, images: Images | None) -> list[Any]:
+    """All samples, in the order of the inputs; of one input the arrays. OptionError if none are given."""
+    if data is None:
+        what = "how near the outputs are is measured on samples"
+        raise OptionError(Reason(what, remedy="give samples (calibration)"))
+    module = read(source)
+    signatures = module.signatures or []
+    entry = signatures[0] if len(signatures) == 1 else None
+    inputs = inputs_of(module, entry.function if entry else 0, (entry.inputs or ()) if entry else ())
+    arrays = [[sample[own.name] for own in inputs] for sample in samples_of(data, inputs, images).arrays]
+    return [each[0] for each in arrays] if len(inputs) == 1 else arrays
+
+
+def _measured(
+    source: str | os.PathLike[str], data: bytes, samples: Any, images: Images | None, metric: Metric | None = None
+) -> float:
+    """How near the outputs of a result are on samples: decibels, or by another metric."""
+    from tflq.quantization.fidelity import decibels, outputs_of
 
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = os.path.join(folder, "quantized.tflite")
         replace_file(path, [data])
-        return signal_to_noise(source, path, samples, images=images)
+        outputs = outputs_of(source, path, samples, images=images)
+        if metric is None:
+            return decibels(outputs)
+        floats, others = zip(*outputs, strict=True)
+        return float(metric(list(floats), list(others)))
 
 
 def _forget(module: Module) -> None:
@@ -135,16 +231,18 @@ def _forget(module: Module) -> None:
     module.buffers, module.operator_codes = [], []
 
 
-def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None) -> Statistics:
+def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None) -> Statistics | None:
     if statistics is not None and calibration is not None:
         what = "ranges come either from statistics or from samples to calibrate with"
         raise OptionError(Reason(what, remedy="give one of them"))
+    if statistics is None and calibration is None:
+        return None
     if calibration is not None:
         return calibrate(source, calibration, images=images).statistics
     return statistics if isinstance(statistics, Statistics) else read_statistics(statistics)
 
 
-def _state_ranges(module: Module, seen: Statistics, method: Method, levels: int) -> None:
+def _state_ranges(module: Module, seen: Statistics, chosen: Choices) -> None:
     """Puts a `quant.stats` with its range behind each float value that was seen. OptionError if none was, or if one was
     seen in another model."""
     stale, used = dict[str, Value](), set[str]()
@@ -160,7 +258,9 @@ def _state_ranges(module: Module, seen: Statistics, method: Method, levels: int)
                 stale[key] = value
                 continue
             used.add(key)
-            ends = observed_range(point, method, key, levels)
+            asked = chosen.of([value])
+            levels = STATIC.get(asked.scheme, STATIC["int8"])
+            ends = observed_range(point, Method.of(asked.range), key, levels)
             if ends is not None:
                 stats = {"layerStats": np.array(ends, np.float32)}
                 behind[value] = Op(Stats.op_name, [value], [Value(value.type)], stats)
@@ -174,17 +274,19 @@ def _state_ranges(module: Module, seen: Statistics, method: Method, levels: int)
         raise OptionError(Reason("the statistics have none of the model's tensors", remedy=remedy))
 
 
-def _static(module: Module, target: str, keep_float: Sequence[str], io: Edges) -> list[QuantizedRow]:
+def _static(module: Module, target: str | os.PathLike[str] | None, chosen: Choices, io: Edges) -> list[QuantizedRow]:
     """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
     entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
+    kernels = mixed_target(target, chosen)
+    of_weights = {row.tensor: row for row in quantize_weights(module, chosen) if row.tensor}
     rows: list[QuantizedRow] = []
-    KernelFusion(target, reals=True).run(module)
-    keep_as_floats(module, keep_float)
-    Pipeline(TflQuantizePipeline(target).propagation()).run(module)
+    KernelFusion(kernels, reals=True).run(module)
+    mark(module, chosen)
+    Pipeline(TflQuantizePipeline(kernels).propagation()).run(module)
     of_tflite(module)
     Pipeline([Fold(), PrepareTfl()]).run(module)
-    quantize_kernels(module, target, propagated=lambda found: rows.extend(rows_of(found, target)))
-    if not any(row.quantized for row in rows):
+    quantize_kernels(module, kernels, propagated=lambda found: rows.extend(rows_of(found, kernels, of_weights)))
+    if not any(row.quantized or row.why == ASKED for row in rows):
         what = "nothing in the network says how its activations are to be quantized"
         remedy = "give a file of tflq calibrate (statistics), or samples (calibration)"
         raise OptionError(Reason(what, remedy=remedy))

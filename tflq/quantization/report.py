@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tflq.dialects.quant.regions import Region
 from tflq.ir.core import Module, Op
@@ -12,7 +13,11 @@ from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, NoQuantizedType, is_quantized
 from tflq.passes.regions.lookup import is_real, lacks, origins_of, ports
 from tflq.passes.regions.ranges import is_statement
+from tflq.quantization.recipe import inner_names
 from tflq.targets.load import load_kernels
+
+if TYPE_CHECKING:
+    from tflq.quantization.giving_back import Search
 
 JSON_VERSION: Final = 1
 ASKED: Final = "it was to stay float"
@@ -30,6 +35,7 @@ class QuantizedRow:
         types: The types of its inputs and results, as text; empty if it is not quantized.
         origins: Where the parameters of each input and result come from; "none" if there are none.
         why: Why it stays float; empty if it does not.
+        note: What to know of the kernel that computes it.
     """
 
     operator: str
@@ -38,6 +44,7 @@ class QuantizedRow:
     types: str = ""
     origins: tuple[str, ...] = ()
     why: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,7 @@ class Quantization:
         bytes_out: The size of the result.
         decibels: The signal-to-noise ratio of the outputs, 10 log10(Σf² / Σ(f-q)²), on samples; None if it was not
             measured.
+        search: How operators were given back to float; None if that was not asked for.
     """
 
     module: Module
@@ -60,6 +68,7 @@ class Quantization:
     bytes_in: int
     bytes_out: int
     decibels: float | None = None
+    search: Search | None = None
 
     @property
     def kept(self) -> tuple[QuantizedRow, ...]:
@@ -70,10 +79,10 @@ class Quantization:
         """How many operators are quantized, and why others are not, in a line each."""
         quantized = len(self.rows) - len(self.kept)
         reasons = Counter((row.operator, row.why) for row in self.kept)
+        notes = Counter((row.operator, row.note) for row in self.rows if row.note)
         lines = [f"{quantized} of {len(self.rows)} operators are quantized"]
-        return "\n".join(
-            lines + [f"{count} {operator} stay float: {why}" for (operator, why), count in reasons.items()]
-        )
+        lines += [f"{count} {operator} stay float: {why}" for (operator, why), count in reasons.items()]
+        return "\n".join(lines + [f"{count} {operator}: {note}" for (operator, note), count in notes.items()])
 
     def to_json(self) -> dict[str, Any]:
         """What `tflq quantize --json` prints: docs/json.md."""
@@ -85,20 +94,33 @@ class Quantization:
             "bytes_out": self.bytes_out,
             "decibels": self.decibels,
             "rows": [asdict(row) for row in self.rows],
+            "search": asdict(self.search) if self.search else None,
         }
 
 
-def rows_of(module: Module, target: str) -> list[QuantizedRow]:
-    """The rows of a module whose regions have their parameters."""
+def rows_of(module: Module, target: str, known: Mapping[str, QuantizedRow]) -> list[QuantizedRow]:
+    """The rows of a module whose regions have their parameters. known: those of operators with fewer bits in their
+    weights alone, by the name of the result."""
     kernels = load_kernels(target)
     rows: list[QuantizedRow] = []
-    for function in module.functions:
-        for op in function.ops:
-            if isinstance(op, Region):
-                rows.append(_of_region(op, kernels))
-            elif not is_statement(op) and op.name.startswith("tfl.") and op.results:
-                rows.append(QuantizedRow(op.short_name, op.results[0].name, False, why=_why_no_kernel(op, kernels)))
+    for op in (op for function in module.functions for op in function.ops):
+        inner = inner_names(op) if isinstance(op, Region) else []
+        of_weights = next((known[name] for name in (*inner, *(v.name for v in op.results)) if name in known), None)
+        if of_weights is not None:
+            rows.append(of_weights)
+        elif _stores_weights(op):
+            continue
+        elif isinstance(op, Region):
+            rows.append(_of_region(op, kernels))
+        elif not is_statement(op) and op.name.startswith("tfl.") and op.results:
+            rows.append(QuantizedRow(op.short_name, op.results[0].name, False, why=_why_no_kernel(op, kernels)))
     return rows
+
+
+def _stores_weights(op: Op) -> bool:
+    """Whether an operator makes floats of a constant with fewer bits."""
+    kernel = op.kernel if isinstance(op, Region) else op.short_name
+    return kernel == "dequantize" and all(value is not None and value.is_constant for value in op.operands)
 
 
 def _why_no_kernel(op: Op, kernels: Any) -> str:

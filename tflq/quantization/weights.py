@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,36 +9,45 @@ import numpy as np
 
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
-from tflq.errors import OptionError, Reason, nearest
 from tflq.ir.core import Module, Op, Value, constant
-from tflq.ir.types import AnyQuantizedType, UniformQuantizedPerAxisType, f16, f32, i8
-from tflq.passes.regions.lookup import quantized_constant
-from tflq.passes.regions.ranges import Range, parameters
-from tflq.passes.regions.tensor_constraints import matcher
+from tflq.ir.types import (
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    f16,
+    f32,
+    i4,
+    i8,
+)
+from tflq.numerics.weight_ranges import block_scales, bounds, clips, stored_weights
+from tflq.quantization.recipe import STATIC, WEIGHT_SCHEMES, Choices, Settings
 from tflq.quantization.report import ASKED, QuantizedRow
 
-WEIGHT_SCHEMES: Final = ("dynamic", "weight-only", "float16")
 _AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3), TransposeConv: (1, 0)}
 """The operand with the weights of each operator, and their axis of output channels."""
+_HYBRID: Final = (Conv2D, FullyConnected, DepthwiseConv2D)
+"""The operators of which the interpreter has a kernel with float activations and stored weights."""
+_NOT_4_BITS: Final = (DepthwiseConv2D,)
+"""Operators whose weights have 8 bits where 4 are asked for: they are few, and no kernel takes fewer bits of them."""
+_STORAGES: Final = {4: i4, 8: i8}
+_BLOCKS_NOTE: Final = "of blocks the reference kernel gives zeros; XNNPACK computes them"
 _LARGEST_HALF: Final = float(np.finfo(np.float16).max)
 
 
-def quantize_weights(module: Module, scheme: str, keep_float: Sequence[str]) -> list[QuantizedRow]:
-    """Gives constant weights of operators fewer bits, by a scheme. OptionError for a pattern that fits no operator's
-    result."""
-    fits = [matcher(pattern) for pattern in keep_float]
-    names = [value.name for op in module.ops() for value in op.results if value.name]
-    for pattern, fit in zip(keep_float, fits, strict=True):
-        if not any(map(fit, names)):
-            remedy = nearest(pattern, names) or "see `tflq inspect` for names"
-            raise OptionError(Reason(f"no operator makes a tensor '{pattern}'", value=pattern, remedy=remedy))
+def quantize_weights(module: Module, chosen: Choices) -> list[QuantizedRow]:
+    """Gives constant weights of operators fewer bits, each by its scheme. Returns the rows of the operators whose
+    scheme is of weights alone, or, where that holds for the whole network, of all."""
     rows: list[QuantizedRow] = []
+    alone = not any(map(chosen.uses, STATIC))
     for function in module.functions:
-        work = _Weights(scheme)
+        work = _Weights()
         for op in list(function.ops):
             work.ops.append(op)
-            kept = any(fit(value.name) for fit in fits for value in op.results if value.name)
-            rows.append(work.quantize(op) if not kept else _row(op, why=ASKED))
+            settings = chosen.of(op.results)
+            if settings.scheme in WEIGHT_SCHEMES:
+                rows.append(work.quantize(op, settings))
+            elif alone:
+                rows.append(_row(op, why=ASKED))
         function.ops = work.ops
     return rows
 
@@ -52,24 +60,26 @@ def _row(op: Op, why: str = "", types: str = "") -> QuantizedRow:
 class _Weights:
     """The operators of one function, on weights with fewer bits. Constants that several operators read stay shared."""
 
-    def __init__(self, scheme: str) -> None:
-        self.scheme = scheme
+    def __init__(self) -> None:
         self.ops: list[Op] = []
-        self.made: dict[tuple[Value, int | None], Value] = {}
+        self.stored: dict[tuple[object, ...], Value] = {}
+        self.real: dict[Value, Value] = {}
 
-    def quantize(self, op: Op) -> QuantizedRow:
+    def quantize(self, op: Op, settings: Settings) -> QuantizedRow:
         """Gives the last operator other weights, where it has some."""
-        return self._halves(op) if self.scheme == "float16" else self._integers(op)
+        return self._halves(op) if settings.scheme == "float16" else self._integers(op, settings)
 
     def _halves(self, op: Op) -> QuantizedRow:
         places = [place for place, value in enumerate(op.operands) if value is not None and _is_float(value)]
         for place in places:
             weights = op.operands[place]
             assert weights is not None
-            op.operands[place] = self._dequantized(weights, None, op)
+            if (weights,) not in self.stored:
+                self.stored[weights,] = _half(weights)
+            op.operands[place] = self._dequantized(self.stored[weights,], op)
         return _row(op, "" if places else "it has no constant floats", "f16" if places else "")
 
-    def _integers(self, op: Op) -> QuantizedRow:
+    def _integers(self, op: Op, settings: Settings) -> QuantizedRow:
         found = next((at for kind, at in _AXES.items() if isinstance(op, kind)), None)
         if found is None:
             return _row(op, f"there are no weights of {op.short_name} to quantize")
@@ -77,32 +87,52 @@ class _Weights:
         weights = op.operands[place]
         if weights is None or not _is_float(weights):
             return _row(op, "its weights are not constant floats")
-        if self.scheme == "dynamic" and isinstance(op, TransposeConv):
-            return _row(op, "the interpreter has no kernel for it with weights of 8 bits")
-        if self.scheme == "weight-only":
-            op.operands[place] = self._dequantized(weights, axis, op)
+        bits = 8 if isinstance(op, _NOT_4_BITS) else settings.bits
+        if settings.scheme == "dynamic" and not isinstance(op, _HYBRID):
+            return _row(op, "the interpreter has no kernel for it with weights of 8 bits or fewer")
+        blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
+        if blocks and (bits != 4 or weights.array.shape[-1] % blocks):
+            return _row(op, f"its rows of {weights.array.shape[-1]} weights are no blocks of {blocks}")
+        key = weights, axis, bits, blocks, settings.weight_range
+        if key not in self.stored:
+            made = (
+                _blocks(weights, blocks, settings.weight_range)
+                if blocks
+                else _channels(weights, axis, bits, settings.weight_range)
+            )
+            self.stored[key] = made
+        if settings.scheme == "weight-only":
+            op.operands[place] = self._dequantized(self.stored[key], op)
         else:
-            op.operands[place] = self._stored(weights, axis)
+            op.operands[place] = self.stored[key]
             if isinstance(op, FullyConnected):
-                op.attributes = {**op.attributes, "asymmetric_quantize_inputs": True}
-        return _row(op, types="qi8")
+                op.attributes = {**op.attributes, "asymmetric_quantize_inputs": not blocks}
+        if not blocks:
+            return _row(op, types=f"qi{bits}")
+        row = replace(_row(op, types=f"qi4/blocks of {blocks}"), note=_BLOCKS_NOTE)
+        self._set_apart(op)
+        return row
 
-    def _dequantized(self, weights: Value, axis: int | None, op: Op) -> Value:
-        """Weights of fewer bits, made floats again."""
-        key = weights, axis
-        if key not in self.made:
-            stored = _half(weights) if self.scheme == "float16" else _stored(weights, axis or 0)
-            real = Value(weights.type)
-            real.name, stored.name = weights.name, f"{weights.name}/{'float16' if self.scheme == 'float16' else 'int8'}"
+    def _set_apart(self, op: Op) -> None:
+        """Makes the activation of the last operator one of its own: the optimized kernel for blocks drops it."""
+        activation = op.attributes.get("fused_activation_function", "NONE")
+        if activation == "NONE":
+            return
+        result = op.results[0]
+        product = Value(result.type, f"{result.name}/product")
+        op.attributes = {**op.attributes, "fused_activation_function": "NONE"}
+        self.ops[-1] = Op(op.name, op.operands, [product], op.attributes, op.location, info=op.info)
+        self.ops.append(Op(f"tfl.{activation.lower()}", [product], [result], {}, op.location))
+
+    def _dequantized(self, stored: Value, op: Op) -> Value:
+        """Weights of fewer bits, made floats again, under their old name."""
+        if stored not in self.real:
+            real = Value(TensorType(stored.type.shape, f32), stored.name)
+            kind = "float16" if stored.type.element == f16 else f"int{stored.type.storage.bits}"
+            stored.name = f"{stored.name}/{kind}"
             self.ops.insert(-1, Op(Dequantize.op_name, [stored], [real], {}, op.location))
-            self.made[key] = real
-        return self.made[key]
-
-    def _stored(self, weights: Value, axis: int) -> Value:
-        key = weights, axis
-        if key not in self.made:
-            self.made[key] = _stored(weights, axis)
-        return self.made[key]
+            self.real[stored] = real
+        return self.real[stored]
 
 
 def _is_float(value: Value) -> bool:
@@ -112,17 +142,36 @@ def _is_float(value: Value) -> bool:
 def _half(weights: Value) -> Value:
     """A constant in float16, rounded to nearest even; what is too large for that becomes the largest."""
     with np.errstate(over="ignore"):
-        return constant(np.clip(weights.array, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16), f16)
+        halves = np.clip(weights.array, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16)
+    return constant(halves, f16, weights.name)
 
 
-def _stored(weights: Value, axis: int) -> Value:
-    """Weights in 8 bits, with a scale for each index of an axis: the largest magnitude is 127."""
+def _channels(weights: Value, axis: int, bits: int, method: str) -> Value:
+    """Weights with a scale for each index of an axis."""
     others = tuple(place for place in range(weights.array.ndim) if place != axis)
-    low, high = weights.array.min(axis=others), weights.array.max(axis=others)
-    seen = Range(f32, low.astype(np.float64), high.astype(np.float64), axis, exact=True)
-    stored = quantized_constant(weights, parameters(seen, AnyQuantizedType(i8, f32, -127, 127), 0))
-    assert stored is not None
-    kind = stored.type.element
-    assert isinstance(kind, UniformQuantizedPerAxisType)
-    stored.type = stored.type.with_element(replace(kind, storage_min=i8.minimum))  # a file has no place for -127
+    scales = clips(weights.array, others, bits, method) / bounds(bits)[1]
+    kind = UniformQuantizedPerAxisType.of(_STORAGES[bits], axis, scales.reshape(-1))
+    rounded = kind.scales.reshape(scales.shape)
+    return _stored(weights, stored_weights(weights.array, rounded, bits), kind)
+
+
+def _blocks(weights: Value, blocks: int, method: str) -> Value:
+    """Weights of 4 bits with a scale for each block of a row. Files have these scales in a tensor of float16."""
+    rows, columns = weights.array.shape
+    parts = weights.array.reshape(rows, columns // blocks, blocks)
+    scales = block_scales(clips(parts, (2,), 4, method) / bounds(4)[1])
+    kind = UniformQuantizedSubChannelType.of(i4, (0, 1), (1, blocks), scales[..., 0].astype(np.float32))
+    stored = _stored(weights, stored_weights(parts, scales, 4).reshape(rows, columns), kind)
+    named = constant(scales[..., 0], f16, f"{weights.name}/scales")
+    details = {"scales": named, "zero_points": None, "block_size": blocks}
+    raw = {"min": None, "max": None, "scale": None, "zero_point": None, "quantized_dimension": 0}
+    stored.info = {"quantization": {**raw, "details": ("BlockwiseQuantization", details)}}
+    return stored
+
+
+def _stored(
+    weights: Value, array: np.ndarray, kind: UniformQuantizedPerAxisType | UniformQuantizedSubChannelType
+) -> Value:
+    stored = constant(array, kind.storage, weights.name)
+    stored.type = TensorType(weights.type.shape, kind)
     return stored

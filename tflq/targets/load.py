@@ -37,6 +37,8 @@ _SECTIONS = ("target", "kernels", "rescale")
 _BASES = ("integer", "kernels")
 SCHEMES = ("int8", "int16x8", "uint8")
 """The targets of quantization schemes, `rules/<name>.toml`: the kernels of `rules/kernels.toml` on one storage."""
+JOINED = "+"
+"""Stands between targets whose kernels are taken together."""
 _OF_TOSA = {"profile", "extension", "level", "extends"}
 _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
@@ -59,8 +61,16 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
 
 
 def load_kernels(target: str | os.PathLike[str]) -> Kernels:
-    """The kernels that a target lists, also logical ones, which are not builtins. Errors as of `load_target`."""
+    """The kernels that a target lists, also logical ones, which are not builtins; of several ("int8+int16x8") the
+    signatures of the first before those of the next. Errors as of `load_target`."""
     load_quant_functions()
+    several = str(target).split(JOINED)
+    if len(several) > 1 and not os.path.exists(str(target)):
+        joined: dict[str, list[Signature]] = {}
+        for each in several:
+            for name, signatures in load_kernels(each).items():
+                joined.setdefault(name, []).extend(signatures)
+        return joined
     path = _path(target)
     if path in _BASES or (not path.endswith(".toml") and not os.path.exists(path)):
         return load_target(target).kernels

@@ -270,6 +270,11 @@ class RulesFile:
         lines = self._text.splitlines()[found - 1 :]
         return next((number for number, line in enumerate(lines, found) if item in line), found)
 
+    def table_line(self, name: str, index: int) -> int:
+        """The line of the head of a table in an array of tables, `[[name]]`; 1 if there is none."""
+        heads = [n for n, line in enumerate(self._text.splitlines(), 1) if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line)]
+        return heads[index] if index < len(heads) else 1
+
     def _places(self) -> Iterator[tuple[int, _Path]]:
         """The lines that name a section or a key, and its path."""
         section: _Path = ()

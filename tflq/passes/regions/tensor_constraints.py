@@ -1,8 +1,7 @@
 """Model constraints by the names of tensors, from a program, a file of annotations or a model's own ranges.
 
-A file of annotations is TOML. Its section `tensors` has a line for each pattern of names (`*`: any characters, `?`:
-one) with the constraint on such tensors, as IR writes types; `none`: they stay as they are. The first pattern that
-fits a name wins.
+A file of annotations is TOML. Its section `tensors` has a line for each pattern of names (`name_patterns`) with the
+constraint on such tensors, as IR writes types; `none`: they stay as they are. The first pattern that fits a name wins.
 
     [tensors]
     "input" = "!quant.uniform<i8:f32, 0.5:-3>"
@@ -13,9 +12,7 @@ fits a name wins.
 
 from __future__ import annotations
 
-import difflib
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +35,7 @@ from tflq.ir.types import (
 )
 from tflq.ir.verifier import axis_problem
 from tflq.passes.regions.lookup import ORIGINS, Port, ports, regions_of
+from tflq.passes.regions.name_patterns import matcher, near
 from tflq.passes.regions.ranges import ACCUMULATED, is_dequantizing, is_quantizing, source_of
 from tflq.targets.target import RulesFile
 
@@ -119,9 +117,7 @@ def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
             named.setdefault(value.name, []).append(port)
     for pattern, matches in matchers.items():
         if not any(map(matches, named)):
-            near = difflib.get_close_matches(pattern, named, 3, 0.4)
-            remedy = f"near are {', '.join(repr(name) for name in near)}" if near else "see `tflq inspect` for names"
-            raise fail(pattern, "no tensor between kernels has such a name", remedy)
+            raise fail(pattern, "no tensor between kernels has such a name", near(pattern, named))
     modified = False
     for name, same_name in named.items():
         for pattern in [p for p, matches in matchers.items() if matches(name)][:1]:
@@ -131,13 +127,6 @@ def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
                     continue  # a pattern is of reals
                 modified |= _set(port, _spec(port.value.type, name, pattern, constraints[pattern], fail))
     return modified
-
-
-def matcher(pattern: str) -> Callable[[str], object]:
-    """Whether a name fits a pattern."""
-    words = {"*": ".*", "?": "."}
-    expression = "".join(words.get(letter, re.escape(letter)) for letter in pattern)
-    return re.compile(expression, re.DOTALL).fullmatch
 
 
 def _ports(module: Module) -> Iterator[tuple[Port, Value]]:

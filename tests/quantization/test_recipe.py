@@ -1,0 +1,168 @@
+"""Recipes: which operators a rule is of, what becomes of them, and rules that fit nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.float_nets import net, samples, written
+
+import tflq
+from tflq.errors import OptionError
+from tflq.ir.types import UniformQuantizedType
+from tflq.quantization.recipe import Choices, Settings, read_recipe
+from tflq.verification.comparison import verify
+
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
+DEFAULT = Settings("int8")
+MADE = ["first", "positive", "second", "y"]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return written(tmp_path, net())
+
+
+def recipe(folder: Path, text: str) -> Path:
+    path = folder / "recipe.toml"
+    path.write_text(text)
+    return path
+
+
+def quantized(model: Path, **options: Any) -> tflq.Quantization:
+    options.setdefault("calibration", list(samples(50)))
+    return tflq.quantize(model, model.with_name("quantized.tflite"), force=True, **options)
+
+
+def scale_of(result: tflq.Quantization, name: str) -> float:
+    (kind,) = [v.type.element for op in result.module.main.ops for v in op.results if v.name == name]
+    assert isinstance(kind, UniformQuantizedType)
+    return kind.scale
+
+
+def storages(module: Any) -> list[tuple[str, str]]:
+    return [(op.short_name, op.results[0].type.storage.name) for op in module.main.ops]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fitting"),
+    [
+        ({"name": "*"}, MADE),
+        ({"name": "re:first|y"}, ["first", "y"]),
+        ({"operator": "fully_connected"}, ["first", "second"]),
+        ({"from": "positive"}, ["second", "y"]),
+        ({"to": "second"}, ["first", "positive", "second"]),
+        ({"from": "first", "to": "second"}, ["positive", "second"]),
+        ({"from": "x", "to": "y", "operator": "relu"}, ["positive"]),
+        ({"name": "p?sitive", "operator": "relu"}, ["positive"]),
+    ],
+)
+def test_which_operators_a_rule_is_of(rule: dict[str, str], fitting: list[str]) -> None:
+    module = net()
+    chosen = Choices(module, read_recipe([rule | {"scheme": "float"}], (), DEFAULT), DEFAULT)
+    found = [op.results[0].name for op in module.main.ops if chosen.of(op.results).scheme == "float"]
+    assert found == fitting
+
+
+def test_the_first_rule_that_fits_wins_and_keep_float_is_before_them(model: Path, tmp_path: Path) -> None:
+    path = recipe(
+        tmp_path,
+        '[[rule]]\nname = "second"\nscheme = "int16x8"\n[[rule]]\noperator = "fully_connected"\nscheme = "float"\n',
+    )
+    rows = {row.tensor: row for row in quantized(model, recipe=path).rows}
+    assert not rows["positive"].quantized
+    assert "i16" in rows["second"].types
+    kept = {row.tensor for row in quantized(model, recipe=path, keep_float=["second"]).kept}
+    assert kept == {"positive", "second"}
+
+
+def test_an_operator_of_16_bits_stands_between_casts(model: Path) -> None:
+    result = quantized(model, recipe=[{"name": "second", "scheme": "int16x8"}], io="int8")
+    assert storages(result.module) == [
+        ("fully_connected", "i8"),
+        ("quantize", "i16"),
+        ("fully_connected", "i16"),
+        ("quantize", "i8"),
+        ("tanh", "i8"),
+    ]
+    assert result.decibels is not None
+    assert result.decibels > 30
+    out = model.with_name("integer.tflite")
+    tflq.convert(model.with_name("quantized.tflite"), out)
+    assert verify(model.with_name("quantized.tflite"), out).equal
+
+
+def test_an_operator_of_8_bits_in_a_network_of_16(model: Path) -> None:
+    result = quantized(model, scheme="int16x8", recipe=[{"name": "second", "scheme": "int8"}])
+    assert ("fully_connected", "i8") in storages(result.module)
+    assert ("tanh", "i16") in storages(result.module)
+
+
+@pytest.mark.parametrize("scheme", ["weight-only", "dynamic", "float16"])
+def test_an_operator_with_fewer_bits_in_its_weights_alone(model: Path, scheme: str) -> None:
+    result = quantized(model, recipe=[{"name": "second", "scheme": scheme}])
+    assert [row.tensor for row in result.rows] == ["positive", "second", "y"]
+    assert all(row.quantized for row in result.rows)
+    (second,) = [op for op in result.module.main.ops if op.results[0].name == "second"]
+    weights = second.operand(1)
+    stored = weights if scheme == "dynamic" else weights.producer.operand(0)  # type: ignore[union-attr]
+    assert stored.type.storage.name == ("f16" if scheme == "float16" else "i8")
+    assert second.operand(0).type.storage.name == "f32"
+    assert result.decibels is not None
+    assert result.decibels > 30
+
+
+def test_a_static_operator_in_a_network_of_weights_alone(model: Path) -> None:
+    rule = {"name": "second", "scheme": "int8"}
+    result = quantized(model, scheme="weight-only", recipe=[rule])
+    rows = {row.tensor: row.types for row in result.rows}
+    assert rows["first"] == "qi8"
+    assert rows["second"].startswith("!quant")
+
+
+def test_ranges_are_of_names(model: Path) -> None:
+    seen = tflq.calibrate(model, list(samples(200))).statistics
+    plain, other = (
+        quantized(model, calibration=None, statistics=seen, recipe=rules)
+        for rules in (None, [{"name": "second", "range": "percentile:80"}])
+    )
+    assert scale_of(other, "second") < 0.7 * scale_of(plain, "second")
+    assert scale_of(other, "positive") == scale_of(plain, "positive")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('name = "secnd"\nscheme = "float"', "no operator makes a tensor 'secnd'; near are 'second'"),
+        ('from = "ixx"\nscheme = "float"', "there is no tensor 'ixx'"),
+        ('operator = "relu6"\nscheme = "float"', "there is no operator 'relu6'; did you mean 'relu'"),
+        (
+            'name = "first"\noperator = "relu"\nscheme = "float"',
+            "no operator fits name = 'first', operator = 'relu' at",
+        ),
+        ('name = "re:("\nscheme = "float"', "unterminated"),
+        ('nam = "first"\nscheme = "float"', "'nam' is no key of a rule; did you mean 'name'"),
+        ('name = "first"', "asks for nothing"),
+        ('scheme = "float"', "does not say of which operators"),
+        ('name = "first"\nscheme = "int9"', "scheme='int9' is not known"),
+        ('name = "first"\nscheme = 8', "scheme = 8 is no text"),
+        ('name = "first"\nrange = "max"', "range 'max' is not known"),
+        ('name = "first"\nweights = "int4"', "scheme 'int8' has no choice of weights"),
+        ('name = "first"\nscheme = "dynamic"\nblocks = 32', "blocks only of int4"),
+        ('name = "first"\nscheme = "dynamic"\nblocks = 33', "blocks=33 is not known"),
+    ],
+)
+def test_faults_name_their_line(model: Path, tmp_path: Path, text: str, what: str) -> None:
+    path = recipe(tmp_path, f'[[rule]]\nname = "y"\nscheme = "float"\n\n[[rule]]\n{text}\n')
+    with pytest.raises(OptionError) as error:
+        quantized(model, recipe=path)
+    assert f"{path}:5" in str(error.value)
+    assert what in str(error.value)
+
+
+def test_tables_that_a_recipe_does_not_have(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="'rules' is not a table of a recipe"):
+        read_recipe(recipe(tmp_path, "[[rules]]\n"), (), DEFAULT)
+    with pytest.raises(OptionError, match="a recipe has a list of them"):
+        read_recipe(recipe(tmp_path, '[rule]\nname = "x"\n'), (), DEFAULT)

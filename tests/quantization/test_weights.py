@@ -1,0 +1,109 @@
+"""Weights of 4 bits and of blocks, and the methods of their ranges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.float_nets import dense, written
+
+import tflq
+from tflq.errors import OptionError
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, i4
+from tflq.quantization.fidelity import signal_to_noise
+
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
+SIZES = (256, 128, 16)
+
+
+def net() -> Module:
+    """256 → 128 with a RELU inside → 16."""
+    rng = np.random.default_rng(0)
+    x, h, y = (Value(TensorType((1, n), f32), name) for n, name in zip(SIZES, "xhy", strict=True))
+    ops: list[Op] = []
+    for a, b, name in ((x, h, "first"), (h, y, "second")):
+        rows, columns = b.type.shape[1], a.type.shape[1]  # type: ignore[index]
+        ops.append(dense((rng.normal(size=(rows, columns)) / 12).astype(np.float32), a, b, name))  # type: ignore[arg-type]
+    ops[0].attributes["fused_activation_function"] = "RELU"
+    return Module([Function("main", [x], [y], ops)], [Signature("serve", 0, [("x", x)], [("y", y)])])
+
+
+def factors(count: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    return list((rng.normal(size=(count, 32)) @ rng.normal(size=(32, 256))).astype(np.float32))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return written(tmp_path, net())
+
+
+def quantized(model: Path, **options: Any) -> tflq.Quantization:
+    return tflq.quantize(model, model.with_name("quantized.tflite"), force=True, weights="int4", **options)
+
+
+def noise(model: Path, **options: Any) -> float:
+    quantized(model, **options)
+    return signal_to_noise(model, model.with_name("quantized.tflite"), factors(100))
+
+
+def weights_of(module: Module) -> list[Value]:
+    found = [op.operand(1) for op in module.main.ops if op.short_name == "fully_connected"]
+    return [value.producer.operand(0) if value.producer else value for value in found]
+
+
+@pytest.mark.parametrize("scheme", ["weight-only", "dynamic"])
+def test_weights_of_4_bits_are_read_back_as_they_were_stored(model: Path, scheme: str) -> None:
+    result = quantized(model, scheme=scheme)
+    assert [row.types for row in result.rows] == ["qi4", "qi4"]
+    assert result.bytes_out < 0.2 * result.bytes_in
+    read = tflq.read(model.with_name("quantized.tflite"))
+    originals = [op.operand(1).array for op in net().main.ops]
+    for stored, original in zip(weights_of(read), originals, strict=True):
+        kind = stored.type.element
+        assert isinstance(kind, UniformQuantizedPerAxisType)
+        scales = (np.abs(original).max(axis=1) / np.float32(7)).astype(np.float32)
+        np.testing.assert_allclose(kind.scales, scales, rtol=2e-7)
+        assert kind.storage == i4
+        np.testing.assert_array_equal(stored.array, np.clip(np.rint(original / kind.scales[:, None]), -8, 7))
+
+
+@pytest.mark.parametrize("scheme", ["weight-only", "dynamic"])
+def test_other_ranges_are_nearer_with_4_bits(model: Path, scheme: str) -> None:
+    plain = noise(model, scheme=scheme)
+    assert noise(model, scheme=scheme, weight_range="octav") > plain + 0.4
+    assert noise(model, scheme=scheme, weight_range="mse") > plain + 0.4
+
+
+def test_blocks_have_scales_of_their_own_and_activations_apart(model: Path) -> None:
+    result = quantized(model, scheme="dynamic", blocks=32)
+    assert [op.short_name for op in result.module.main.ops] == ["fully_connected", "relu", "fully_connected"]
+    assert [op.results[0].name for op in result.module.main.ops] == ["h/product", "h", "y"]
+    assert "2 fully_connected: of blocks the reference kernel gives zeros" in result.summary()
+    for stored, original in zip(weights_of(tflq.read(model.with_name("quantized.tflite"))), (128, 16), strict=True):
+        kind = stored.type.element
+        assert isinstance(kind, UniformQuantizedSubChannelType)
+        assert kind.scales.shape == (original, stored.array.shape[1] // 32)
+    assert noise(model, scheme="dynamic", blocks=32) > noise(model, scheme="dynamic") + 0.4
+
+
+def test_rows_that_are_no_blocks_stay_float(model: Path) -> None:
+    result = quantized(model, scheme="dynamic", blocks=256)
+    assert [(row.quantized, row.why) for row in result.rows] == [
+        (True, ""),
+        (False, "its rows of 128 weights are no blocks of 256"),
+    ]
+
+
+def test_choices_that_no_kernel_has(model: Path) -> None:
+    for options, what in (
+        ({"scheme": "int8"}, "scheme 'int8' has no choice of weights"),
+        ({"scheme": "weight-only", "blocks": 32}, "blocks only of int4, with scheme dynamic"),
+        ({"scheme": "dynamic", "blocks": 48}, "blocks=48 is not known"),
+        ({"scheme": "dynamic", "weight_range": "max"}, "weight_range='max' is not known"),
+    ):
+        with pytest.raises(OptionError, match=what):
+            quantized(model, **options)
