@@ -155,3 +155,14 @@ class Debugging:
 
 
 _NESTED: Final = ("own", "reached", "float_range", "range", "histograms")
+
+
+def decibels(ratio: float) -> str:
+    """A signal-to-noise ratio for people."""
+    return "equal" if ratio == math.inf else "nothing left" if ratio == -math.inf else f"{ratio:.1f} dB"
+
+
+def shortened(name: str) -> str:
+    """A name that a converter has made of many, by its last part."""
+    parts = name.split(";")
+    return name if len(parts) == 1 else f"…;{parts[-1]}"
