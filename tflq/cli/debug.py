@@ -26,7 +26,9 @@ PLACE = click.Path(dir_okay=False, path_type=Path)
 @click.argument("data", type=click.Path(exists=True, path_type=Path))
 @click.option("--csv", metavar="FILE.csv", type=PLACE, help="Write all rows as CSV, too.")
 @click.option("--html", metavar="FILE.html", type=PLACE, help="Write a page, with ranges and histograms of the worst.")
-@click.option("--signature", metavar="KEY", help="Run this signature; by default the only one, else the first subgraph.")
+@click.option(
+    "--signature", metavar="KEY", help="Run this signature; by default the only one, else the first subgraph."
+)
 @click.option("--samples", type=click.IntRange(1), metavar="N", help="At most so many samples: the first ones.")
 @click.option("--seed", type=int, metavar="N", help="Draw the samples at random instead; the same seed, the same ones.")
 @click.option("--mean", metavar="N[,N,N]", help="For images: subtracted from each pixel (0 to 255), or each channel.")

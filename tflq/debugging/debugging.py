@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tflq.calibration.calibrating import BATCH, Observer, checked, entry_of
 from tflq.calibration.data import Images, Input, Samples, drawn, inputs_of, samples_of
-from tflq.debugging.blame import advised, shares
+from tflq.debugging.influence import advised, can_inject, grouped, injected, shares, with_shares
 from tflq.debugging.measuring import (
     CAST,
     CLIPPED,
@@ -30,9 +31,10 @@ from tflq.debugging.measuring import (
     Sums,
     Tensor,
     compare,
+    influence,
 )
 from tflq.debugging.outcome import Debugging, DebugRow, TensorError
-from tflq.debugging.pairing import INPUT, Pair, Pairing, Side, alone, paired
+from tflq.debugging.pairing import Pair, Pairing, Side, alone, paired
 from tflq.errors import OptionError, Reason, check_flags, check_number
 from tflq.files import check_outputs, replace_file
 from tflq.formats import read, write
@@ -40,6 +42,9 @@ from tflq.ir.core import Function, Module, Value
 from tflq.ir.print_types import shape_text
 from tflq.ir.types import TensorType, UniformQuantizedType
 from tflq.processes import in_processes
+
+FIRST: Final = 4
+"""Batches of samples on which the influence of each operator is measured."""
 
 
 def debug(
@@ -94,8 +99,11 @@ def debug(
         given = drawn(given, samples, seed)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         plan = networks.plan(Path(folder, "alone.tflite"))
-        sums, count = _measured(plan, networks.inputs, given, workers, observer)
-    result = networks.outcome(plan, sums, count)
+        run = _Run(plan, networks.inputs, given, workers, observer)
+        sums = run.compared()
+        further = networks.with_errors(plan, sums, Path(folder, "injected.tflite"))
+        powers = run.influences(further)
+    result = networks.outcome(further, sums, run.done, powers)
     if csv is not None:
         replace_file(csv, [result.to_csv().encode()], force=force)
     if html is not None:
@@ -154,12 +162,19 @@ class _Networks:
         keys = self.entries[0][0], self.entries[1][0]
         return Plan(*self.paths, str(path) if single else "", keys, order, compared)
 
-    def outcome(self, plan: Plan, sums: Sums, count: int) -> Debugging:
-        pairs = self.pairing.pairs
-        known = np.array([compared.output != UNKNOWN for compared in plan.compared])
-        own = np.where(known, sums.own[:, NOISE], np.nan)
-        made = shares(self.pairing, own, sums.reached[:, NOISE])
-        rows = [_row(i, pair, plan.compared[i], sums, float(made[i])) for i, pair in enumerate(pairs)]
+    def with_errors(self, plan: Plan, sums: Sums, path: Path) -> Plan:
+        """The plan of a run that adds own errors to the float network; without groups where that cannot be. path: where
+        the file goes."""
+        groups = grouped(_noise(plan, sums)) if can_inject(self.floats) else []
+        if not groups:
+            return plan
+        write(injected(self.floats, self.pairing.pairs, groups), path)
+        return replace(plan, injected=str(path), groups=tuple(groups))
+
+    def outcome(self, plan: Plan, sums: Sums, count: int, powers: np.ndarray) -> Debugging:
+        rows = [_row(i, pair, plan.compared[i], sums) for i, pair in enumerate(self.pairing.pairs)]
+        if plan.groups:
+            rows = with_shares(rows, shares(plan.groups, powers, _noise(plan, sums)))
         ends = list(self.pairing.outputs)
         outputs = sums.reached[ends].sum(axis=0)
         return Debugging(
@@ -173,6 +188,13 @@ class _Networks:
         )
 
 
+def _noise(plan: Plan, sums: Sums) -> list[float]:
+    """The power of each pair's own error over that of its signal; 0 where it is unknown."""
+    known = np.array([compared.output != UNKNOWN for compared in plan.compared])
+    noise, signal = sums.own[:, NOISE], np.maximum(sums.own[:, SIGNAL], 1e-30)
+    return [float(each) for each in np.where(known, noise / signal, 0.0)]
+
+
 def _side(module: Module, entry: tuple[str, int, list[tuple[str | None, Value]]]) -> Side:
     """A network's entry, with inputs and outputs in the order of the interpreter."""
     key, number, _ = entry
@@ -184,33 +206,53 @@ def _side(module: Module, entry: tuple[str, int, list[tuple[str | None, Value]]]
     return Side(function, *([value for _, value in side] for side in sides))
 
 
-def _measured(
-    plan: Plan, inputs: list[Input], given: Samples, workers: int, observer: Observer | None
-) -> tuple[Sums, int]:
-    """The sums over all samples, and how many there are. OptionError if there are none."""
-    arrays = ([sample[own.name] for own in inputs] for sample in given.arrays)
-    sizes: dict[int, int] = {}
-    waiting: dict[int, Sums] = {}
-    total: Sums | None = None
-    following = done = 0
+class _Run:
+    """A run on samples, in processes. done: how many samples there were."""
 
-    def jobs() -> Iterator[Job]:
-        while batch := list(islice(arrays, BATCH)):
-            sizes[len(sizes)] = len(batch)
-            yield Job(plan, batch)
+    def __init__(
+        self, plan: Plan, inputs: Sequence[Input], given: Samples, workers: int, observer: Observer | None
+    ) -> None:
+        self.plan = plan
+        self.arrays = ([sample[own.name] for own in inputs] for sample in given.arrays)
+        self.count = given.count
+        self.workers = workers
+        self.observer = observer
+        self.first: list[list[list[np.ndarray]]] = []
+        self.done = 0
 
-    for number, answer in in_processes(compare, jobs(), workers):
-        waiting[number] = checked(answer)
-        while following in waiting:  # in the order of the samples: sums of floats depend on it
-            part = waiting.pop(following)
+    def compared(self) -> Sums:
+        """The sums over all samples. OptionError if there are none."""
+        total: Sums | None = None
+        for part in _in_order(compare, self._jobs(), self.workers):
             total = part if total is None else total + part
-            done += sizes[following]
+            self.done += int(part.samples)
+            if self.observer is not None:
+                self.observer(self.done, self.count)
+        if total is None:
+            raise OptionError(Reason("there are no samples to compare on", remedy="give at least one"))
+        return total
+
+    def influences(self, plan: Plan) -> np.ndarray:
+        """The power of the outputs' error that each group makes, on the first samples."""
+        jobs = (Job(plan, batch) for batch in (self.first if plan.groups else ()))
+        return sum(_in_order(influence, jobs, self.workers), np.zeros(len(plan.groups)))
+
+    def _jobs(self) -> Iterator[Job]:
+        while batch := list(islice(self.arrays, BATCH)):
+            if len(self.first) < FIRST:
+                self.first.append(batch)
+            yield Job(self.plan, batch)
+
+
+def _in_order(work: Callable[[Job], Any], jobs: Iterable[Job], workers: int) -> Iterator[Any]:
+    """What processes answer, in the order of the jobs: sums of floats depend on it."""
+    waiting: dict[int, Any] = {}
+    following = 0
+    for number, answer in in_processes(work, jobs, workers):
+        waiting[number] = checked(answer)
+        while following in waiting:
+            yield waiting.pop(following)
             following += 1
-            if observer is not None:
-                observer(done, given.count)
-    if total is None:
-        raise OptionError(Reason("there are no samples to compare on", remedy="give at least one"))
-    return total, done
 
 
 def _ends(kind: TensorType) -> tuple[float, float, float]:
@@ -235,7 +277,7 @@ def _error(sums: np.ndarray, step: float) -> TensorError:
     return TensorError(_decibels(sums), cosine, rmse, rmse / step if step else None)
 
 
-def _row(place: int, pair: Pair, compared: Compared, sums: Sums, share: float) -> DebugRow:
+def _row(place: int, pair: Pair, compared: Compared, sums: Sums) -> DebugRow:
     own, reached = sums.own[place], sums.reached[place]
     low, high, step = compared.ends
     least, largest = sums.least[place], sums.largest[place]
@@ -256,7 +298,7 @@ def _row(place: int, pair: Pair, compared: Compared, sums: Sums, share: float) -
         int(reached[COUNT]),
         float(clipped),
         unused,
-        share,
+        None,
         (float(least[0]), float(largest[0])) if seen else None,
         (low, high) if step else None,
         pair.obstacle,

@@ -7,7 +7,7 @@ few small arrays, which the caller joins in the order of the samples.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -56,8 +56,18 @@ UNKNOWN: Final = -2
 
 @dataclass(frozen=True)
 class Plan:
-    """Files of the float network, of the quantized one and of the float operators alone; the entries' keys of the
-    first two; the types of the quantized network's inputs, each with its place among the float one's."""
+    """What a process runs.
+
+    Attributes:
+        floats: The file of the float network.
+        quantized: That of the quantized one.
+        alone: That of the float operators alone; empty if there are none.
+        entries: The keys of the entries of the first two.
+        inputs: The types of the quantized network's inputs, each with its place among the float one's.
+        compared: What is compared.
+        injected: The file of the float network to which own errors are added; empty if none are.
+        groups: Whose errors are added together, by places in `compared`.
+    """
 
     floats: str
     quantized: str
@@ -65,6 +75,8 @@ class Plan:
     entries: tuple[str, str]
     inputs: tuple[tuple[int, TensorType], ...]
     compared: tuple[Compared, ...]
+    injected: str = ""
+    groups: tuple[tuple[int, ...], ...] = ()
 
 
 class Job(NamedTuple):
@@ -75,10 +87,18 @@ class Job(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What some samples showed of each pair. own, reached: of shape [pairs, 6], the sums of its own error, and of the
-    error that has reached it. least, largest: of the float network's numbers, and of the quantized one's, [pairs, 2].
-    bins: histograms of both, [pairs][2], by bin."""
+    """What some samples showed of each pair.
 
+    Attributes:
+        samples: How many there were.
+        own: The sums of its own error, of shape [pairs, 6].
+        reached: The sums of the error that has reached it.
+        least: Of the float network's numbers and of the quantized one's, [pairs, 2].
+        largest: The same.
+        bins: Histograms of both, [pairs][2], by bin.
+    """
+
+    samples: int
     own: np.ndarray
     reached: np.ndarray
     least: np.ndarray
@@ -87,6 +107,7 @@ class Sums(NamedTuple):
 
     def __add__(self, other: Sums) -> Sums:  # type: ignore[override]
         return Sums(
+            self.samples + other.samples,
             self.own + other.own,
             self.reached + other.reached,
             np.minimum(self.least, other.least),
@@ -95,64 +116,106 @@ class Sums(NamedTuple):
         )
 
 
+def influence(job: Job) -> np.ndarray | TflqError:
+    """The power of the outputs' error that each group's own errors make. In a process of its own. Errors are
+    returned."""
+    models = _models(job.plan)
+    return models if isinstance(models, TflqError) else _Running(job.plan, models).influence(job.samples)
+
+
 def compare(job: Job) -> Sums | TflqError:
     """Runs both networks and the float operators alone. In a process of its own. Errors are returned."""
-    plan = job.plan
-    models = [opened(path) for path in (plan.floats, plan.quantized, *([plan.alone] if plan.alone else []))]
-    for model in models:
+    models = _models(job.plan)
+    return models if isinstance(models, TflqError) else _Running(job.plan, models).compare(job.samples)
+
+
+def _models(plan: Plan) -> dict[str, Model] | TflqError:
+    """The models of a plan by their paths."""
+    models: dict[str, Model] = {}
+    for path in filter(None, (plan.floats, plan.quantized, plan.alone, plan.injected)):
+        model = opened(path)
         if isinstance(model, TflqError):
             return model
-    return _Comparing(plan, [model for model in models if isinstance(model, Model)]).run(job.samples)
+        models[path] = model
+    return models
 
 
-class _Comparing:
-    def __init__(self, plan: Plan, models: Sequence[Model]) -> None:
+class _Running:
+    """The models of a plan."""
+
+    def __init__(self, plan: Plan, models: Mapping[str, Model]) -> None:
         self.plan = plan
-        self.floats, self.quantized, *rest = models
-        self.alone = rest[0] if rest else None
-        count = len(plan.compared)
-        self.own, self.reached = np.zeros((count, 6)), np.zeros((count, 6))
-        self.least, self.largest = np.full((count, 2), np.inf), np.full((count, 2), -np.inf)
-        self.bins = [[histogram(np.zeros(0, np.float32)) for _ in range(2)] for _ in range(count)]
+        self.models = models
+        self.floats, self.quantized = models[plan.floats], models[plan.quantized]
 
-    def run(self, samples: Sequence[Sequence[np.ndarray]]) -> Sums | TflqError:
+    def compare(self, samples: Sequence[Sequence[np.ndarray]]) -> Sums | TflqError:
+        count = len(self.plan.compared)
+        own, reached = np.zeros((count, 6)), np.zeros((count, 6))
+        least, largest = np.full((count, 2), np.inf), np.full((count, 2), -np.inf)
+        bins = [[histogram(np.zeros(0, np.float32)) for _ in range(2)] for _ in range(count)]
         for arrays in samples:
-            path = self.plan.floats
             try:
-                self.floats.run(self.plan.entries[0], list(arrays), {}, follows=False)
-                path = self.plan.quantized
-                stored = [_stored(kind, arrays[place]) for place, kind in self.plan.inputs]
-                self.quantized.run(self.plan.entries[1], stored, {}, follows=False)
-                path = self.plan.floats
-                outputs = self._alone()
-            except (ValueError, RuntimeError) as error:
-                return InvalidModelError("", f"the interpreter does not run it: {error}", path=path)
+                alone = self._run(arrays)
+            except InvalidModelError as error:
+                return error
             for row, compared in enumerate(self.plan.compared):
-                self._note(row, compared, outputs)
-        bins = [[Counter(finite_bins(counts)) for counts in row] for row in self.bins]
-        return Sums(self.own, self.reached, self.least, self.largest, bins)
+                floats, numbers = _real(self.floats, compared.real), _real(self.quantized, compared.stored)
+                reached[row] += _sums(floats, numbers, compared.ends)
+                if compared.output != UNKNOWN:
+                    own[row] += _sums(self._wanted(compared, alone), numbers, compared.ends)
+                for side, array in enumerate((floats, numbers)):
+                    finite = array[np.isfinite(array)]
+                    if finite.size:
+                        least[row, side] = min(least[row, side], finite.min())
+                        largest[row, side] = max(largest[row, side], finite.max())
+                        bins[row][side] += histogram(finite)
+        counters = [[Counter(finite_bins(counts)) for counts in row] for row in bins]
+        return Sums(len(samples), own, reached, least, largest, counters)
 
-    def _alone(self) -> list[np.ndarray]:
-        """What the float operators make of the numbers that the quantized ones got."""
-        if self.alone is None:
+    def influence(self, samples: Sequence[Sequence[np.ndarray]]) -> np.ndarray | TflqError:
+        places = [place for group in self.plan.groups for place in group]
+        powers = np.zeros(len(self.plan.groups))
+        for arrays in samples:
+            try:
+                alone = self._run(arrays)
+                errors = []
+                for compared in (self.plan.compared[place] for place in places):
+                    apart = _real(self.quantized, compared.stored) - self._wanted(compared, alone)
+                    errors.append(np.nan_to_num(apart, posinf=0.0, neginf=0.0).astype(np.float32))
+                outputs = self._invoke(self.plan.injected, "", [*arrays, *errors])
+            except InvalidModelError as error:
+                return error
+            count = len(outputs) // (len(powers) + 1)
+            for group in range(len(powers)):
+                for wanted, got in zip(outputs[:count], outputs[count * (group + 1) :], strict=False):
+                    if wanted.dtype.kind == "f":
+                        powers[group] += _sums(wanted, got, (-np.inf, np.inf, 0.0))[NOISE]
+        return powers
+
+    def _run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Runs both networks, then the float operators on the numbers that the quantized ones got, and returns what
+        these make of them."""
+        plan = self.plan
+        self._invoke(plan.floats, plan.entries[0], list(arrays))
+        self._invoke(plan.quantized, plan.entries[1], [_stored(kind, arrays[place]) for place, kind in plan.inputs])
+        if not plan.alone:
             return []
-        fed = [tensor for compared in self.plan.compared if compared.output >= 0 for tensor in compared.fed]
-        return self.alone.run("", [_real(self.quantized, tensor) for tensor in fed], {}, follows=False)
+        fed = [tensor for compared in plan.compared if compared.output >= 0 for tensor in compared.fed]
+        return self._invoke(plan.alone, "", [_real(self.quantized, tensor) for tensor in fed])
 
-    def _note(self, row: int, compared: Compared, outputs: Sequence[np.ndarray]) -> None:
-        floats, numbers = _real(self.floats, compared.real), _real(self.quantized, compared.stored)
-        self.reached[row] += _sums(floats, numbers, compared.ends)
+    def _invoke(self, path: str, entry: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        """Outputs of a model. InvalidModelError if it does not run."""
+        try:
+            return self.models[path].run(entry, arrays, {}, follows=False)
+        except (ValueError, RuntimeError) as error:
+            owner = path if path == self.plan.quantized else self.plan.floats
+            raise InvalidModelError("", f"the interpreter does not run it: {error}", path=owner) from error
+
+    def _wanted(self, compared: Compared, alone: Sequence[np.ndarray]) -> np.ndarray:
+        """What the quantized network's tensor would be without its own error."""
         if compared.output >= 0:
-            self.own[row] += _sums(outputs[compared.output], numbers, compared.ends)
-        elif compared.output == CAST:
-            source = _real(self.quantized, compared.fed[0]) if compared.fed else floats
-            self.own[row] += _sums(source, numbers, compared.ends)
-        for side, array in enumerate((floats, numbers)):
-            finite = array[np.isfinite(array)]
-            if finite.size:
-                self.least[row, side] = min(self.least[row, side], finite.min())
-                self.largest[row, side] = max(self.largest[row, side], finite.max())
-                self.bins[row][side] += histogram(finite)
+            return alone[compared.output]
+        return _real(self.quantized, compared.fed[0]) if compared.fed else _real(self.floats, compared.real)
 
 
 def _stored(kind: TensorType, array: np.ndarray) -> np.ndarray:

@@ -12,8 +12,6 @@ from typing import Any, Final
 from tflq.debugging.pairing import Unpaired
 
 JSON_VERSION: Final = 1
-WORTH: Final = 0.1
-"""Gains below so many decibels are not advised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class DebugRow:
         elements: How many were compared.
         clipped: The share of the float operators' results that lie more than half a step beyond what the type can hold.
         bits_unused: log2 of the type's steps over those between the least and the largest result; None for floats.
-        share: The share of the outputs' error that it makes, as predicted.
+        share: The share of the outputs' error that it makes, as predicted; None where that is unknown.
         float_range: The least and the largest of the float network's numbers.
         range: What the type can hold, from its least to its largest number; None for floats.
         histograms: Of the float network's numbers and of the quantized network's, by bin (`numerics.histogram`).
@@ -67,7 +65,7 @@ class DebugRow:
     elements: int
     clipped: float
     bits_unused: float | None
-    share: float
+    share: float | None
     float_range: tuple[float, float] | None
     range: tuple[float, float] | None
     why: str = ""

@@ -88,7 +88,7 @@ def _shown(row: DebugRow, worst: bool) -> Shown:
         decibels(row.reached.snr_db),
         f"{row.clipped:.2%}" if row.range else "–",
         "–" if row.bits_unused is None else f"{row.bits_unused:.1f}",
-        f"{row.share:.1%}",
+        "–" if row.share is None else f"{row.share:.1%}",
         picture(row) if worst else None,
     )
 

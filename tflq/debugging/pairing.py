@@ -9,7 +9,7 @@ fused into it, both sides go back to the nearest values that have a partner.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -238,18 +238,17 @@ def alone(pairs: Sequence[Pair]) -> Module:
     it makes an output."""
     inputs, outputs, ops = list[Value](), list[Value](), list[Op]()
     for number, pair in enumerate(pairs):
-        made: dict[Value, Value] = {}
-        for place, (value, _) in enumerate(pair.fed):
-            made[value] = Value(value.type, f"{number}/input{place}")
-            inputs.append(made[value])
-        for place, op in enumerate(pair.ops):
-            for result in op.results:
-                made[result] = Value(result.type, f"{number}/operator{place}/{len(made)}")
-            ops.append(_copy(op, made))
+        made = {value: Value(value.type, f"{number}/input{place}") for place, (value, _) in enumerate(pair.fed)}
+        inputs += made.values()
+        ops += [copied(op, made, f"{number}/") for op in pair.ops]
         outputs.append(made[pair.real])
     return Module([Function("main", inputs, outputs, ops)])
 
 
-def _copy(op: Op, made: Mapping[Value, Value]) -> Op:
+def copied(op: Op, made: dict[Value, Value], prefix: str) -> Op:
+    """A copy of an operator, on what was made for values, to which it adds its results, named with a prefix."""
     operands = [None if value is None else made.get(value, value) for value in op.operands]
+    made |= {
+        value: Value(value.type, f"{prefix}{value.name}/{len(made) + place}") for place, value in enumerate(op.results)
+    }
     return Op(op.name, operands, [made[value] for value in op.results], dict(op.attributes), op.location, info=op.info)
