@@ -88,6 +88,16 @@ def debug(
             tensor.
         InvalidModelError: A file is no valid model, or the interpreter refuses it.
         FileError: A file cannot be read or written.
+
+    Example:
+        ```python
+        import numpy as np
+
+        samples = [np.random.rand(1, 8).astype(np.float32) for _ in range(20)]
+        tflq.quantize("float.tflite", "int8.tflite", calibration=samples[:10])
+        result = tflq.debug("float.tflite", "int8.tflite", samples[10:])
+        print(result.rows[0].tensor, result.rows[0].own, result.advice)
+        ```
     """
     check_flags(force=force)
     check_number("samples", samples, 1, whole=True, optional=True)

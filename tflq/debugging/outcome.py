@@ -43,7 +43,7 @@ class DebugRow:
         type: The result's type, as text.
         stands_for: How many float operators it stands for; 0 for a cast.
         own: Its own error: against the float operators, with float weights, on the numbers that it got. None if these
-            do not run alone; `why` says why not.
+            do not run alone.
         reached: The error that has reached it: against the float network's tensor.
         elements: How many were compared.
         clipped: The share of the float operators' results that lie more than half a step beyond what the type can hold.
@@ -51,6 +51,7 @@ class DebugRow:
         share: The share of the outputs' error that it makes, as predicted; None where that is unknown.
         float_range: The least and the largest of the float network's numbers.
         range: What the type can hold, from its least to its largest number; None for floats.
+        why: Why the float operators do not run alone; empty if they do.
         histograms: Of the float network's numbers and of the quantized network's, by bin (`numerics.histogram`).
     """
 
@@ -77,6 +78,7 @@ class DebugRow:
         return -math.inf if self.own is None else -self.own.snr_db
 
     def to_json(self) -> dict[str, Any]:
+        """A row of what `tflq debug --json` prints: docs/json.md."""
         return {key: value for key, value in asdict(self).items() if key != "histograms"}
 
 
@@ -122,6 +124,7 @@ class Debugging:
     only_quantized: tuple[Unpaired, ...]
 
     def to_json(self) -> dict[str, Any]:
+        """What `tflq debug --json` prints: docs/json.md."""
         return {
             "format": "tflq.debugging",
             "version": JSON_VERSION,
