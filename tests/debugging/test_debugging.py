@@ -53,8 +53,10 @@ def spoiled(path: Path, tensor: str, what: str) -> Path:
     return written(path.parent, module, f"{what}.tflite")
 
 
-@pytest.mark.parametrize("what", ["weights", "range", "zero point"])
-@pytest.mark.parametrize("tensor", ["positive", "second"])
+@pytest.mark.parametrize(
+    ("tensor", "what"),
+    [("positive", "weights"), ("second", "range"), ("positive", "zero point"), ("second", "weights")],
+)
 def test_what_is_wrong_comes_first(floats: Path, tensor: str, what: str) -> None:
     right = quantized(floats)
     wrong = spoiled(right, tensor, what)
@@ -125,6 +127,14 @@ def test_the_same_on_any_number_of_processes(floats: Path) -> None:
     one, two = (tflq.debug(floats, path, list(samples(70, 1)), workers=count) for count in (1, 2))
     assert one.to_json() == two.to_json()
     assert one.to_csv() == two.to_csv()
+
+
+def test_only_one_has_signatures(floats: Path) -> None:
+    module = tflq.read(quantized(floats))
+    module.signatures = None
+    result = tflq.debug(floats, written(floats.parent, module, "unsigned.tflite"), [{"given": samples(1)}])
+    assert result.decibels is not None
+    assert result.decibels > 20
 
 
 def test_a_network_is_equal_to_itself(floats: Path) -> None:

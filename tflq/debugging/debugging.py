@@ -130,6 +130,8 @@ class _Networks:
         self.paths = floats, quantized
         modules = read(floats), read(quantized)
         self.entries = [entry_of(module, signature) for module in modules]
+        if len({bool(key) for key, _, _ in self.entries}) > 1:  # only one has signatures: both by position
+            self.entries = [("", 0, names if number == 0 else []) for _, number, names in self.entries]
         sides = [_side(module, entry) for module, entry in zip(modules, self.entries, strict=True)]
         for what in ("inputs", "outputs"):
             counts = [len(getattr(side, what)) for side in sides]
@@ -151,7 +153,7 @@ class _Networks:
         single = [pair for pair in self.pairing.pairs if pair.ops and not pair.obstacle]
         if single:
             write(alone(single), path)
-        outputs = {id(pair): place for place, pair in enumerate(single)}
+        outputs = {pair: place for place, pair in enumerate(single)}
         places = [{v: i for i, v in enumerate(side.function.tensors)} for side in (self.floats, self.quantized)]
         numbers = [entry[1] for entry in self.entries]
 
@@ -163,7 +165,7 @@ class _Networks:
                 tensor(0, pair.real),
                 tensor(1, pair.stored),
                 tuple(tensor(1, value) for _, value in pair.fed),
-                outputs.get(id(pair), UNKNOWN if pair.ops else CAST),
+                outputs.get(pair, UNKNOWN if pair.ops else CAST),
                 _ends(pair.stored.type),
             )
             for pair in self.pairing.pairs

@@ -7,7 +7,7 @@ few small arrays, which the caller joins in the order of the samples.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -119,45 +119,40 @@ class Sums(NamedTuple):
 def influence(job: Job) -> np.ndarray | TflqError:
     """The power of the outputs' error that each group's own errors make. In a process of its own. Errors are
     returned."""
-    models = _models(job.plan)
-    return models if isinstance(models, TflqError) else _Running(job.plan, models).influence(job.samples)
+    try:
+        return _Running(job.plan).influence(job.samples)
+    except TflqError as error:
+        return error
 
 
 def compare(job: Job) -> Sums | TflqError:
     """Runs both networks and the float operators alone. In a process of its own. Errors are returned."""
-    models = _models(job.plan)
-    return models if isinstance(models, TflqError) else _Running(job.plan, models).compare(job.samples)
-
-
-def _models(plan: Plan) -> dict[str, Model] | TflqError:
-    """The models of a plan by their paths."""
-    models: dict[str, Model] = {}
-    for path in filter(None, (plan.floats, plan.quantized, plan.alone, plan.injected)):
-        model = opened(path)
-        if isinstance(model, TflqError):
-            return model
-        models[path] = model
-    return models
+    try:
+        return _Running(job.plan).compare(job.samples)
+    except TflqError as error:
+        return error
 
 
 class _Running:
-    """The models of a plan."""
+    """The models of a plan. All it does raises InvalidModelError if one does not run."""
 
-    def __init__(self, plan: Plan, models: Mapping[str, Model]) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.models = models
-        self.floats, self.quantized = models[plan.floats], models[plan.quantized]
+        self.models: dict[str, Model] = {}
+        for path in filter(None, (plan.floats, plan.quantized, plan.alone, plan.injected)):
+            model = opened(path)
+            if isinstance(model, TflqError):
+                raise model
+            self.models[path] = model
+        self.floats, self.quantized = self.models[plan.floats], self.models[plan.quantized]
 
-    def compare(self, samples: Sequence[Sequence[np.ndarray]]) -> Sums | TflqError:
+    def compare(self, samples: Sequence[Sequence[np.ndarray]]) -> Sums:
         count = len(self.plan.compared)
         own, reached = np.zeros((count, 6)), np.zeros((count, 6))
         least, largest = np.full((count, 2), np.inf), np.full((count, 2), -np.inf)
         bins = [[histogram(np.zeros(0, np.float32)) for _ in range(2)] for _ in range(count)]
         for arrays in samples:
-            try:
-                alone = self._run(arrays)
-            except InvalidModelError as error:
-                return error
+            alone = self._run(arrays)
             for row, compared in enumerate(self.plan.compared):
                 floats, numbers = _real(self.floats, compared.real), _real(self.quantized, compared.stored)
                 reached[row] += _sums(floats, numbers, compared.ends)
@@ -172,19 +167,16 @@ class _Running:
         counters = [[Counter(finite_bins(counts)) for counts in row] for row in bins]
         return Sums(len(samples), own, reached, least, largest, counters)
 
-    def influence(self, samples: Sequence[Sequence[np.ndarray]]) -> np.ndarray | TflqError:
+    def influence(self, samples: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
         places = [place for group in self.plan.groups for place in group]
         powers = np.zeros(len(self.plan.groups))
         for arrays in samples:
-            try:
-                alone = self._run(arrays)
-                errors = []
-                for compared in (self.plan.compared[place] for place in places):
-                    apart = _real(self.quantized, compared.stored) - self._wanted(compared, alone)
-                    errors.append(np.nan_to_num(apart, posinf=0.0, neginf=0.0).astype(np.float32))
-                outputs = self._invoke(self.plan.injected, "", [*arrays, *errors])
-            except InvalidModelError as error:
-                return error
+            alone = self._run(arrays)
+            errors = []
+            for compared in (self.plan.compared[place] for place in places):
+                apart = _real(self.quantized, compared.stored) - self._wanted(compared, alone)
+                errors.append(np.nan_to_num(apart, posinf=0.0, neginf=0.0).astype(np.float32))
+            outputs = self._invoke(self.plan.injected, "", [*arrays, *errors])
             count = len(outputs) // (len(powers) + 1)
             for group in range(len(powers)):
                 for wanted, got in zip(outputs[:count], outputs[count * (group + 1) :], strict=False):
@@ -226,17 +218,18 @@ def _stored(kind: TensorType, array: np.ndarray) -> np.ndarray:
 
 
 def _real(model: Model, tensor: Tensor) -> np.ndarray:
-    """The numbers of a tensor after a run. ValueError if it has none."""
+    """The numbers of a tensor after a run."""
     fetched = model.fetch(list(tensor.place))
     if not fetched:
-        raise ValueError(f"there is no tensor {tensor.place[1]} after a run")
+        subgraph, index = tensor.place
+        raise InvalidModelError(f"subgraph {subgraph}, tensor {index}", "it has no data after a run")
     return real(tensor.type, fetched[0])
 
 
 def _sums(floats: np.ndarray, numbers: np.ndarray, ends: tuple[float, float, float]) -> np.ndarray:
     """The sums of a pair of arrays, over what is finite in both."""
     if floats.shape != numbers.shape:
-        raise ValueError(f"the shapes {floats.shape} and {numbers.shape} of one tensor differ")
+        raise InvalidModelError("", f"the shapes {floats.shape} and {numbers.shape} of one tensor differ")
     f, q = floats.reshape(-1).astype(np.float64), numbers.reshape(-1).astype(np.float64)
     finite = np.isfinite(f) & np.isfinite(q)
     if not finite.all():
