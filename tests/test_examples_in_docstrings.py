@@ -38,6 +38,7 @@ def test_every_public_call_and_class_of_results_has_one() -> None:
         "bisect",
         "calibrate",
         "convert",
+        "debug",
         "inspect",
         "quantize",
         "read",

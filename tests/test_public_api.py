@@ -22,6 +22,8 @@ NAMES = {
         "Calibration",
         "Conversion",
         "Cost",
+        "DebugRow",
+        "Debugging",
         "Difference",
         "Extension",
         "Inspection",
@@ -33,8 +35,8 @@ NAMES = {
     ),
     *("Report", "Row", "RuleBuilder", "Run", "RunTime", "Verification"),
     *("FileError", "InvalidModelError", "NotApplicable", "OptionError", "TflqError", "UnsupportedError"),
-    *("VerificationError", "__version__", "bisect", "calibrate", "convert", "inspect", "quantize", "read", "reduce"),
-    *("run_sweep", "verify", "write"),
+    *("VerificationError", "__version__", "bisect", "calibrate", "convert", "debug", "inspect", "quantize"),
+    *("read", "reduce", "run_sweep", "verify", "write"),
 }
 KEYWORDS = {
     "bisect": [
@@ -48,6 +50,9 @@ KEYWORDS = {
     "calibrate": [
         *("signature", "samples", "seed", "histogram", "ignore_nonfinite", "images", "workers", "resume", "force"),
         "observer",
+    ],
+    "debug": [
+        *("signature", "samples", "seed", "images", "workers", "csv", "html", "force", "observer"),
     ],
     "inspect": ["target"],
     "quantize": [

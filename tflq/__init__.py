@@ -10,6 +10,7 @@ tflq.reduce(source)                          the smallest part of a model whose 
 tflq.bisect(source)                          the pass of a conversion that first changed a result
 tflq.calibrate(source, data)                 the ranges of a model's values on samples
 tflq.quantize(source, destination)           a float network as one of quantized operators
+tflq.debug(floats, quantized, data)          which operators of a quantized network are far from the float one's
 tflq.run_sweep(sources, folder)              convert and verify many models, each in a process of its own
 
 Threads may call convert, read, write and verify at the same time, each with a source and a destination of its own: the
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from tflq.calibration.calibrating import Calibration, calibrate
     from tflq.conversion import Conversion, convert
     from tflq.cost import Cost
+    from tflq.debugging.debugging import debug
+    from tflq.debugging.outcome import Debugging, DebugRow
     from tflq.errors import (
         FileError,
         InvalidModelError,
@@ -61,6 +64,8 @@ _HOME = {
     "Calibration": "tflq.calibration.calibrating",
     "Conversion": "tflq.conversion",
     "Cost": "tflq.cost",
+    "DebugRow": "tflq.debugging.outcome",
+    "Debugging": "tflq.debugging.outcome",
     "Difference": "tflq.verification.difference",
     "Extension": "tflq.extensions",
     "FileError": "tflq.errors",
@@ -85,6 +90,7 @@ _HOME = {
     "bisect": "tflq.bisection",
     "calibrate": "tflq.calibration.calibrating",
     "convert": "tflq.conversion",
+    "debug": "tflq.debugging.debugging",
     "inspect": "tflq.inspection",
     "quantize": "tflq.quantization.quantizing",
     "read": "tflq.formats",
@@ -100,6 +106,8 @@ __all__ = [
     "Calibration",
     "Conversion",
     "Cost",
+    "DebugRow",
+    "Debugging",
     "Difference",
     "Extension",
     "FileError",
@@ -125,6 +133,7 @@ __all__ = [
     "bisect",
     "calibrate",
     "convert",
+    "debug",
     "inspect",
     "quantize",
     "read",

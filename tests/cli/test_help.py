@@ -23,7 +23,14 @@ from tflq.files import resource
 ROOT = Path(__file__).resolve().parents[2]
 LINES = [(command, line) for command, examples in EXAMPLES.items() for _, line in examples]
 
-GIVEN = ("models", "model.tflite", "npu.toml", "float.tflite", "samples.npz", "first.json", "second.json")
+GIVEN = (
+    "models",
+    "npu.toml",
+    "samples.npz",
+    *(f"{name}.tflite" for name in ("model", "float", "int8")),
+    "first.json",
+    "second.json",
+)
 BEFORE = {
     "tflq opt model.mlir -p lower-quant-ops,canonicalize": ["tflq opt model.tflite > model.mlir"],
     "tflq sweep models -o after --resume": ["tflq sweep models -o after"],
@@ -75,6 +82,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "models" / "cnn_int8.tflite", place / "model.tflite")
     shutil.copy(resource("rules/npu_example.toml"), place / "npu.toml")
     (place / "float.tflite").write_bytes(tflq.write(net()))
+    tflq.quantize(place / "float.tflite", place / "int8.tflite", scheme="weight-only")
     np.savez(place / "samples.npz", given=samples(4))
     points = {"x": PointStatistics(1, 0.0, 1.0)}
     for name in ("first", "second"):

@@ -62,6 +62,8 @@ CASES = (
     Case("reduce destination", "reduce {model} --inputs {input} -o {d}/part.tflite", "part.npz", "arrays"),
     Case("calibrate run destination", "calibrate {input} {input}.npz -o {d}/s.json", "s.json", "float"),
     Case("calibrate merge destination", "calibrate merge {input} -o {d}/s.json", "s.json", "statistics"),
+    Case("debug csv", "debug {input} {input} {input}.npz --csv {d}/rows.csv", "rows.csv", "float"),
+    Case("debug html", "debug {input} {input} {input}.npz --html {d}/page.html", "page.html", "float"),
     Case("quantize destination", "quantize {input} {d}/out.tflite --scheme weight-only", "out.tflite"),
     Case("opt destination", "opt {input} -o {d}/out.mlir", "out.mlir", prints=False),
     Case("sweep run folder", "sweep {model} -o {d}/out --baseline {input}", "out/baseline.json", "baseline"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ BATCH: Final = 16
 """Samples that a process runs at once."""
 SAVED_EVERY: Final = 5.0
 """Seconds after which what was seen is saved, so that a run that is killed can be resumed."""
+Answer = TypeVar("Answer")
 Observer = Callable[[int, int | None], None]
 """Is told how many samples are done, of how many, if that is known."""
 
@@ -142,7 +143,7 @@ class _Model:
         """folder: where a file may be made of text."""
         path, points = as_file(source, folder)
         module = read(path)
-        entry, function, names = _entry(module, signature)
+        entry, function, names = entry_of(module, signature)
         self.inputs = inputs_of(module, function, names)
         # the interpreter's runner of a signature takes inputs in the order of their names
         self.order = sorted(self.inputs, key=lambda own: own.name) if entry else self.inputs
@@ -163,7 +164,7 @@ class _Model:
         return Watched(self.watched.path, self.watched.entry, tuple(places[k] for k in keys), self.watched.bins)
 
 
-def _entry(module: Module, signature: str | None) -> tuple[str, int, list[tuple[str | None, Value]]]:
+def entry_of(module: Module, signature: str | None) -> tuple[str, int, list[tuple[str | None, Value]]]:
     """The key of an entry, its function, and the names of its inputs. OptionError if no signature has the key."""
     signatures = [s for s in module.signatures or [] if s.key and s.inputs is not None]
     if signature is None:
@@ -250,7 +251,7 @@ class _Run:
                 yield Job(watched, [[sample.arrays[own.name] for own in self.model.order] for sample in batch])
 
         for number, seen in in_processes(observe, jobs(), workers):
-            waiting[number] = _checked(seen)
+            waiting[number] = checked(seen)
             while following in waiting:
                 batch = batches.pop(following)
                 yield self._statistics(waiting.pop(following), keys, batch)
@@ -295,7 +296,8 @@ class _Hashed:
         return _Numbered(number, arrays, digest.hexdigest())
 
 
-def _checked(seen: Seen | TflqError | Died) -> Seen:
+def checked(seen: Answer | TflqError | Died) -> Answer:
+    """What a process answered. TflqError if it could not, or ended."""
     if isinstance(seen, Died):
         raise TflqError(f"the interpreter's process ended: {seen}", remedy="run one sample alone: tflq verify")
     if isinstance(seen, TflqError):

@@ -57,13 +57,18 @@ _opened: dict[str, Model] = {}
 
 def observe(job: Job) -> Seen | TflqError:
     """Runs a model on samples. In a process of its own: the interpreter may abort. Errors are returned."""
+    model = opened(job.watched.path)
+    return model if isinstance(model, TflqError) else _Watch(job.watched).run(model, job.samples)
+
+
+def opened(path: str) -> Model | TflqError:
+    """The model of a file, with all tensors kept, in this process. Errors are returned."""
     try:
-        model = _opened.get(job.watched.path) or _open(job.watched.path)
+        return _opened.get(path) or _open(path)
     except LookupError:
         return TflqError("no TFLite interpreter is installed", remedy=to_install("verify"))
     except (ValueError, RuntimeError) as error:
-        return InvalidModelError("", f"the interpreter refuses it: {error}", path=job.watched.path)
-    return _Watch(job.watched).run(model, job.samples)
+        return InvalidModelError("", f"the interpreter refuses it: {error}", path=path)
 
 
 def _open(path: str) -> Model:

@@ -114,16 +114,12 @@ def images_of(mean: str | None, scale: str | None) -> Images | None:
     return Images(means, scales)
 
 
-def shortened(name: str) -> str:
-    """A name that a converter has made of many, by its last part."""
-    parts = name.split(";")
-    return name if len(parts) == 1 else f"…;{parts[-1]}"
-
-
 def _print(calibration: Calibration, destination: Path, *, as_json: bool) -> None:
     if as_json:
         output.print_json(calibration.to_json() | {"statistics": str(destination)})
         return
+    from tflq.debugging.outcome import shortened
+
     points = calibration.statistics.points
     output.field("samples", str(len(calibration.statistics.samples)))
     output.field("points", f"{len(points)} tensors, {len(calibration.reused)} of them from earlier statistics")

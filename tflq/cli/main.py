@@ -43,6 +43,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Quantize": {
         "quantize": "Make a float network one of quantized operators.",
         "calibrate": "Run a model on samples, and keep the ranges of its values.",
+        "debug": "Find the operators of a quantized network that are far from the float ones.",
     },
     "Look": {
         "inspect": "Show what a model holds, and what a conversion would do.",
@@ -80,6 +81,10 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ),
         ("several runs as one", "tflq calibrate merge first.json second.json -o statistics.json"),
     ),
+    "debug": (
+        ("which operators are far from the float ones?", "tflq debug float.tflite int8.tflite samples.npz"),
+        ("as a page", "tflq debug float.tflite int8.tflite samples.npz --html page.html"),
+    ),
     "inspect": (
         ("inputs, outputs, operators, and how far it is quantized", "tflq inspect model.tflite"),
         ("what a conversion does with each operator, and why", "tflq inspect model.tflite --why"),
@@ -112,7 +117,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
 }
 """Per command: what for, and the line. They run in a folder with model.tflite, integer.tflite, models/, npu.toml,
-float.tflite, samples.npz and two files of statistics."""
+float.tflite, int8.tflite, samples.npz and two files of statistics."""
 
 COMPLETION: Final = {
     "bash, in ~/.bashrc": 'eval "$(_TFLQ_COMPLETE=bash_source tflq)"',

@@ -1,0 +1,207 @@
+"""Debugging: errors of operators, whose place is known because it was spoiled, and what is said of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.float_nets import SIZE, net, samples, written
+
+import tflq
+from tflq.cli import main
+from tflq.debugging.pairing import Side, paired
+from tflq.errors import FileError, OptionError
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32
+
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
+
+
+@pytest.fixture
+def floats(tmp_path: Path) -> Path:
+    return written(tmp_path, net(), "float.tflite")
+
+
+def quantized(floats: Path, **options: Any) -> Path:
+    path = floats.with_name("quantized.tflite")
+    tflq.quantize(floats, path, calibration=list(samples(50)), force=True, **options)
+    return path
+
+
+def spoiled(path: Path, tensor: str, what: str) -> Path:
+    """The network with one operator wrong, by the name of its result."""
+    module = tflq.read(path)
+    (op,) = (op for op in module.main.ops if op.results[0].name == tensor)
+    if what == "weights":
+        weights = op.operand(1).type.element
+        assert isinstance(weights, UniformQuantizedPerAxisType)
+        wrong: Any = replace(weights, scales=weights.scales * np.float32(1.5))
+        op.operand(1).type = op.operand(1).type.with_element(wrong)
+    else:
+        element = op.result.type.element
+        assert isinstance(element, UniformQuantizedType)
+        place = -128 if element.zero_point > 0 else 127
+        wrong = replace(element, scale=element.scale / 10) if what == "range" else replace(element, zero_point=place)
+        op.result.type = op.result.type.with_element(wrong)
+    return written(path.parent, module, f"{what}.tflite")
+
+
+@pytest.mark.parametrize(
+    ("tensor", "what"),
+    [("positive", "weights"), ("second", "range"), ("positive", "zero point"), ("second", "weights")],
+)
+def test_what_is_wrong_comes_first(floats: Path, tensor: str, what: str) -> None:
+    right = quantized(floats)
+    wrong = spoiled(right, tensor, what)
+    before, after = (tflq.debug(floats, path, list(samples(30, 1))) for path in (right, wrong))
+    assert after.rows[0].tensor == tensor
+    assert after.advice[0].tensor == tensor
+    first, healthy = after.rows[0].own, before.rows[0].own
+    assert first is not None
+    assert healthy is not None
+    assert first.snr_db < 20 < healthy.snr_db
+    assert after.decibels is not None
+    assert before.decibels is not None
+    kept = tflq.debug(floats, quantized(floats, keep_float=[after.advice[0].tensor]), list(samples(30, 1)))
+    assert kept.decibels is not None
+    assert kept.decibels > before.decibels - 0.5
+    assert after.advice[0].gain_db > (before.decibels - after.decibels) / 2
+
+
+def test_own_errors_are_those_of_the_formulas(floats: Path) -> None:
+    path = quantized(floats)
+    result = tflq.debug(floats, path, list(samples(40, 1)))
+    assert [row.operator for row in sorted(result.rows, key=lambda row: row.number)] == [
+        *("quantize", "fully_connected", "fully_connected", "tanh")
+    ]
+    by_name = {row.tensor: row for row in result.rows}
+    own = by_name["positive"].own
+    assert own is not None
+    assert own.rmse_per_scale is not None
+    assert 0.2 < own.rmse_per_scale < 0.6
+    element = next(v for op in tflq.read(path).main.ops for v in op.results if v.name == "positive").type.element
+    assert isinstance(element, UniformQuantizedType)
+    assert own.rmse == pytest.approx(own.rmse_per_scale * element.scale)
+    cast = next(row for row in result.rows if row.operator == "quantize")
+    x = samples(40, 1)
+    kind = next(op for op in tflq.read(path).main.ops if op.short_name == "quantize").result.type.element
+    assert isinstance(kind, UniformQuantizedType)
+    steps = np.clip(np.rint(x / np.float32(kind.scale)) + kind.zero_point, -128, 127)
+    apart = x.astype(np.float64) - (steps - kind.zero_point) * kind.scale
+    assert cast.own is not None
+    assert cast.own.rmse == pytest.approx(math.sqrt((apart**2).mean()), rel=1e-3)
+    assert by_name["positive"].stands_for == 2
+    assert sum(row.share or 0 for row in result.rows) == pytest.approx(1)
+    outputs = next(row for row in result.rows if row.operator == "tanh")
+    assert result.decibels == pytest.approx(outputs.reached.snr_db)
+
+
+@pytest.mark.parametrize("scheme", ["int16x8", "dynamic", "weight-only", "float16"])
+def test_every_scheme(floats: Path, scheme: Any) -> None:
+    result = tflq.debug(floats, quantized(floats, scheme=scheme), list(samples(10, 1)))
+    product = next(row for row in result.rows if row.operator == "fully_connected")
+    assert product.own is not None
+    assert 25 < product.own.snr_db < 120
+    assert (product.own.rmse_per_scale is None) == (scheme != "int16x8")
+
+
+@pytest.mark.parametrize("io", ["int8", "uint8"])
+def test_stored_inputs_and_outputs(floats: Path, io: Any) -> None:
+    result = tflq.debug(floats, quantized(floats, io=io), list(samples(10, 1)))
+    assert [each.tensor for each in result.only_float] == ["first"]  # a RELU is fused into it
+    assert not result.only_quantized
+    assert result.decibels is not None
+    assert result.decibels > 25
+    assert any(row.operator == "input" and row.number == -1 for row in result.rows)
+
+
+def test_the_same_on_any_number_of_processes(floats: Path) -> None:
+    path = quantized(floats)
+    one, two = (tflq.debug(floats, path, list(samples(70, 1)), workers=count) for count in (1, 2))
+    assert one.to_json() == two.to_json()
+    assert one.to_csv() == two.to_csv()
+
+
+def test_only_one_has_signatures(floats: Path) -> None:
+    module = tflq.read(quantized(floats))
+    module.signatures = None
+    result = tflq.debug(floats, written(floats.parent, module, "unsigned.tflite"), [{"given": samples(1)}])
+    assert result.decibels is not None
+    assert result.decibels > 20
+
+
+def test_a_network_is_equal_to_itself(floats: Path) -> None:
+    result = tflq.debug(floats, floats, list(samples(5)))
+    assert result.decibels == math.inf
+    assert not result.advice
+    assert all(row.own is not None and row.own.snr_db == math.inf for row in result.rows)
+
+
+def side(*names: str) -> Side:
+    values = [Value(TensorType((1, SIZE), f32), name) for name in names]
+    ops = [Op("tfl.tanh", [a], [b], {}) for a, b in pairwise(values)]
+    return Side(Function("main", [values[0]], [values[-1]], ops), [values[0]], [values[-1]])
+
+
+def test_what_has_no_partner_is_listed() -> None:
+    pairing = paired(side("x", "a", "b", "c", "y"), side("in", "a", "other", "c", "out"))
+    assert [(pair.real.name, pair.stored.name, len(pair.ops)) for pair in pairing.pairs] == [
+        *(("a", "a", 1), ("c", "c", 2), ("y", "out", 1))
+    ]
+    assert [each.tensor for each in pairing.only_float] == ["b"]
+    assert [each.tensor for each in pairing.only_quantized] == ["other"]
+    assert [pairing.pairs[place].real.name for place in pairing.outputs] == ["y"]
+
+
+def test_an_operator_that_does_not_run_alone_is_said_so(tmp_path: Path) -> None:
+    x, y, z = (Value(TensorType((1, SIZE), f32), name) for name in ("x", "y", "z"))
+    ops = [
+        Op("tfl.tanh", [x], [y], {}),
+        Op("tfl.while", [y], [z], {"cond_subgraph_index": 1, "body_subgraph_index": 2}),
+    ]
+    pairing = paired(*(Side(Function("main", [x], [z], ops), [x], [z]) for _ in range(2)))
+    assert [pair.obstacle for pair in pairing.pairs] == ["", "it calls functions"]
+
+
+def test_files_and_text(floats: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, folder = quantized(floats), floats.parent
+    np.savez(folder / "samples.npz", given=samples(20, 1))
+    arguments = ["debug", str(floats), str(path), str(folder / "samples.npz")]
+    places = ["--csv", str(folder / "rows.csv"), "--html", str(folder / "page.html")]
+    assert main.run([*arguments, *places]) == 0
+    printed = capsys.readouterr().out
+    assert "samples     20" in printed
+    assert "signal to noise" in printed
+    assert main.run([*arguments, *places]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert main.run([*arguments, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["format"], document["version"]) == ("tflq.debugging", 1)
+    rows = list(csv.DictReader((folder / "rows.csv").read_text().splitlines()))
+    assert [row["tensor"] for row in rows] == [row["tensor"] for row in document["rows"]]
+    assert float(rows[0]["own_snr_db"]) == pytest.approx(document["rows"][0]["own"]["snr_db"])
+    page = (folder / "page.html").read_text()
+    assert page.count("<svg") == len(rows)
+
+
+def test_bad_input(floats: Path) -> None:
+    path = quantized(floats)
+    with pytest.raises(OptionError, match="no samples"):
+        tflq.debug(floats, path, [])
+    with pytest.raises(OptionError, match="shape"):
+        tflq.debug(floats, path, [np.zeros((1, SIZE + 1), np.float32)])
+    with pytest.raises(FileError):
+        tflq.debug(floats, path, list(samples(2)), csv=path, force=True)
+    module = tflq.read(path)
+    x = Value(TensorType((1, SIZE), f32), "more")
+    module.main.inputs.append(x)
+    other = Module([module.main])
+    with pytest.raises(OptionError, match="the float network has 1 inputs, and the quantized one 2"):
+        tflq.debug(floats, written(floats.parent, other, "other.tflite"), list(samples(2)))

@@ -1,0 +1,1 @@
+"""Debugging of quantized networks: which operators are wrong, and how far their errors reach."""

@@ -1,0 +1,318 @@
+"""`tflq.debug`: which operators of a quantized network are wrong, on samples."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.calibration.calibrating import BATCH, Observer, checked, entry_of
+from tflq.calibration.data import Images, Input, Samples, drawn, inputs_of, samples_of
+from tflq.debugging.influence import advised, can_inject, grouped, injected, shares, with_shares
+from tflq.debugging.measuring import (
+    CAST,
+    CLIPPED,
+    COUNT,
+    NOISE,
+    POWER,
+    PRODUCT,
+    SIGNAL,
+    UNKNOWN,
+    Compared,
+    Job,
+    Plan,
+    Sums,
+    Tensor,
+    compare,
+    influence,
+)
+from tflq.debugging.outcome import Debugging, DebugRow, TensorError
+from tflq.debugging.pairing import Pair, Pairing, Side, alone, paired
+from tflq.errors import OptionError, Reason, check_flags, check_number
+from tflq.files import check_outputs, replace_file
+from tflq.formats import read, write
+from tflq.ir.core import Function, Module, Value
+from tflq.ir.print_types import shape_text
+from tflq.ir.types import TensorType, UniformQuantizedType
+from tflq.processes import in_processes
+
+FIRST: Final = 4
+"""Batches of samples on which the influence of each operator is measured."""
+
+
+def debug(
+    floats: str | os.PathLike[str],
+    quantized: str | os.PathLike[str],
+    data: Any,
+    *,
+    signature: str | None = None,
+    samples: int | None = None,
+    seed: int | None = None,
+    images: Images | None = None,
+    workers: int = 1,
+    csv: str | os.PathLike[str] | None = None,
+    html: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    observer: Observer | None = None,
+) -> Debugging:
+    """Runs a float network and its quantized one on samples, and finds where they differ, operator by operator.
+
+    The two can come from any tool: operators are matched by the names of their results.
+
+    Args:
+        floats: The path of the float network, a TFLite model.
+        quantized: The path of the quantized one.
+        data: Samples, as `tflq.calibrate` takes them, for the float network; better not those of the calibration.
+        signature: The entry that is run, by its key; by default the only one, else the first subgraph.
+        samples: At most so many samples: the first ones.
+        seed: Draws `samples` at random instead, in their order.
+        images: How images become inputs.
+        workers: Processes that run the models.
+        csv: Where the rows go as CSV.
+        html: Where a page goes. It needs jinja2 (`tflq[verify]`).
+        force: Replaces these files if they are there.
+        observer: Is told how many samples are done.
+
+    Returns:
+        The errors of each operator, worst first, and what to do about them.
+
+    Raises:
+        OptionError: No samples, or such that do not fit; networks of other inputs or outputs, or without a common
+            tensor.
+        InvalidModelError: A file is no valid model, or the interpreter refuses it.
+        FileError: A file cannot be read or written.
+
+    Example:
+        ```python
+        import numpy as np
+
+        samples = [np.random.rand(1, 8).astype(np.float32) for _ in range(20)]
+        tflq.quantize("float.tflite", "int8.tflite", calibration=samples[:10])
+        result = tflq.debug("float.tflite", "int8.tflite", samples[10:])
+        print(result.rows[0].tensor, result.rows[0].own, result.advice)
+        ```
+    """
+    check_flags(force=force)
+    check_number("samples", samples, 1, whole=True, optional=True)
+    check_number("workers", workers, 1, whole=True)
+    check_outputs([("the CSV", csv), ("the page", html)], inputs=[floats, quantized, data], force=force)
+    networks = _Networks(os.fspath(floats), os.fspath(quantized), signature)
+    given = samples_of(data, networks.inputs, images)
+    if samples is not None:
+        given = drawn(given, samples, seed)
+    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        plan = networks.plan(Path(folder, "alone.tflite"))
+        run = _Run(plan, networks.inputs, given, workers, observer)
+        sums = run.compared()
+        further = networks.with_errors(plan, sums, Path(folder, "injected.tflite"))
+        powers = run.influences(further)
+    result = networks.outcome(further, sums, run.done, powers)
+    if csv is not None:
+        replace_file(csv, [result.to_csv().encode()], force=force)
+    if html is not None:
+        from tflq.debugging.page import debug_page
+
+        replace_file(html, [debug_page(result).encode()], force=force)
+    return result
+
+
+class _Networks:
+    """Two networks, and what of them belongs together."""
+
+    def __init__(self, floats: str, quantized: str, signature: str | None) -> None:
+        self.paths = floats, quantized
+        modules = read(floats), read(quantized)
+        self.entries = [entry_of(module, signature) for module in modules]
+        if len({bool(key) for key, _, _ in self.entries}) > 1:  # only one has signatures: both by position
+            self.entries = [("", 0, names if number == 0 else []) for _, number, names in self.entries]
+        sides = [_side(module, entry) for module, entry in zip(modules, self.entries, strict=True)]
+        for what in ("inputs", "outputs"):
+            counts = [len(getattr(side, what)) for side in sides]
+            if counts[0] != counts[1]:
+                text = f"the float network has {counts[0]} {what}, and the quantized one {counts[1]}"
+                raise OptionError(Reason(text, quantized, remedy="give a network and what was made of it"))
+        self.floats, self.quantized = sides
+        key, function, names = self.entries[0]
+        # the interpreter's runner of a signature takes inputs in the order of their names
+        self.inputs = inputs_of(modules[0], function, names)
+        self.inputs = sorted(self.inputs, key=lambda own: own.name) if key else self.inputs
+        self.pairing: Pairing = paired(self.floats, self.quantized)
+        if not self.pairing.pairs:
+            text = "no operators of the two networks have results of the same name"
+            raise OptionError(Reason(text, quantized, remedy="give a network and what was made of it"))
+
+    def plan(self, path: Path) -> Plan:
+        """What a process does. path: where the file of float operators alone goes."""
+        single = [pair for pair in self.pairing.pairs if pair.ops and not pair.obstacle]
+        if single:
+            write(alone(single), path)
+        outputs = {pair: place for place, pair in enumerate(single)}
+        places = [{v: i for i, v in enumerate(side.function.tensors)} for side in (self.floats, self.quantized)]
+        numbers = [entry[1] for entry in self.entries]
+
+        def tensor(side: int, value: Value) -> Tensor:
+            return Tensor((numbers[side], places[side][value]), value.type)
+
+        compared = tuple(
+            Compared(
+                tensor(0, pair.real),
+                tensor(1, pair.stored),
+                tuple(tensor(1, value) for _, value in pair.fed),
+                outputs.get(pair, UNKNOWN if pair.ops else CAST),
+                _ends(pair.stored.type),
+            )
+            for pair in self.pairing.pairs
+        )
+        order = tuple((place, value.type) for place, value in enumerate(self.quantized.inputs))
+        keys = self.entries[0][0], self.entries[1][0]
+        return Plan(*self.paths, str(path) if single else "", keys, order, compared)
+
+    def with_errors(self, plan: Plan, sums: Sums, path: Path) -> Plan:
+        """The plan of a run that adds own errors to the float network; without groups where that cannot be. path: where
+        the file goes."""
+        groups = grouped(_noise(plan, sums)) if can_inject(self.floats) else []
+        if not groups:
+            return plan
+        write(injected(self.floats, self.pairing.pairs, groups), path)
+        return replace(plan, injected=str(path), groups=tuple(groups))
+
+    def outcome(self, plan: Plan, sums: Sums, count: int, powers: np.ndarray) -> Debugging:
+        rows = [_row(i, pair, plan.compared[i], sums) for i, pair in enumerate(self.pairing.pairs)]
+        if plan.groups:
+            rows = with_shares(rows, shares(plan.groups, powers, _noise(plan, sums)))
+        ends = list(self.pairing.outputs)
+        outputs = sums.reached[ends].sum(axis=0)
+        return Debugging(
+            *self.paths,
+            count,
+            _decibels(outputs) if ends else None,
+            tuple(sorted(rows, key=lambda row: -row.badness)),
+            tuple(advised(rows)),
+            self.pairing.only_float,
+            self.pairing.only_quantized,
+        )
+
+
+def _noise(plan: Plan, sums: Sums) -> list[float]:
+    """The power of each pair's own error over that of its signal; 0 where it is unknown."""
+    known = np.array([compared.output != UNKNOWN for compared in plan.compared])
+    noise, signal = sums.own[:, NOISE], np.maximum(sums.own[:, SIGNAL], 1e-30)
+    return [float(each) for each in np.where(known, noise / signal, 0.0)]
+
+
+def _side(module: Module, entry: tuple[str, int, list[tuple[str | None, Value]]]) -> Side:
+    """A network's entry, with inputs and outputs in the order of the interpreter."""
+    key, number, _ = entry
+    function: Function = module.functions[number]
+    signature = next((s for s in module.signatures or [] if key and s.key == key), None)
+    if signature is None:
+        return Side(function, function.inputs, function.outputs)
+    sides = [sorted(side or [], key=lambda pair: pair[0] or "") for side in (signature.inputs, signature.outputs)]
+    return Side(function, *([value for _, value in side] for side in sides))
+
+
+class _Run:
+    """A run on samples, in processes. done: how many samples there were."""
+
+    def __init__(
+        self, plan: Plan, inputs: Sequence[Input], given: Samples, workers: int, observer: Observer | None
+    ) -> None:
+        self.plan = plan
+        self.arrays = ([sample[own.name] for own in inputs] for sample in given.arrays)
+        self.count = given.count
+        self.workers = workers
+        self.observer = observer
+        self.first: list[list[list[np.ndarray]]] = []
+        self.done = 0
+
+    def compared(self) -> Sums:
+        """The sums over all samples. OptionError if there are none."""
+        total: Sums | None = None
+        for part in _in_order(compare, self._jobs(), self.workers):
+            total = part if total is None else total + part
+            self.done += int(part.samples)
+            if self.observer is not None:
+                self.observer(self.done, self.count)
+        if total is None:
+            raise OptionError(Reason("there are no samples to compare on", remedy="give at least one"))
+        return total
+
+    def influences(self, plan: Plan) -> np.ndarray:
+        """The power of the outputs' error that each group makes, on the first samples."""
+        jobs = (Job(plan, batch) for batch in (self.first if plan.groups else ()))
+        return sum(_in_order(influence, jobs, self.workers), np.zeros(len(plan.groups)))
+
+    def _jobs(self) -> Iterator[Job]:
+        while batch := list(islice(self.arrays, BATCH)):
+            if len(self.first) < FIRST:
+                self.first.append(batch)
+            yield Job(self.plan, batch)
+
+
+def _in_order(work: Callable[[Job], Any], jobs: Iterable[Job], workers: int) -> Iterator[Any]:
+    """What processes answer, in the order of the jobs: sums of floats depend on it."""
+    waiting: dict[int, Any] = {}
+    following = 0
+    for number, answer in in_processes(work, jobs, workers):
+        waiting[number] = checked(answer)
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1
+
+
+def _ends(kind: TensorType) -> tuple[float, float, float]:
+    """The least and the largest number that a type can hold, and a step."""
+    element = kind.element
+    if not isinstance(element, UniformQuantizedType):
+        return -math.inf, math.inf, 0.0
+    low, high = ((end - element.zero_point) * element.scale for end in (element.storage_min, element.storage_max))
+    return low, high, element.scale
+
+
+def _decibels(sums: np.ndarray) -> float:
+    if not sums[NOISE]:
+        return math.inf
+    return 10 * math.log10(sums[SIGNAL] / sums[NOISE]) if sums[SIGNAL] else -math.inf
+
+
+def _error(sums: np.ndarray, step: float) -> TensorError:
+    norm = math.sqrt(sums[SIGNAL] * sums[POWER])
+    rmse = math.sqrt(sums[NOISE] / sums[COUNT]) if sums[COUNT] else 0.0
+    cosine = float(sums[PRODUCT]) / norm if norm else 1.0 if not sums[NOISE] else 0.0
+    return TensorError(_decibels(sums), cosine, rmse, rmse / step if step else None)
+
+
+def _row(place: int, pair: Pair, compared: Compared, sums: Sums) -> DebugRow:
+    own, reached = sums.own[place], sums.reached[place]
+    low, high, step = compared.ends
+    least, largest = sums.least[place], sums.largest[place]
+    clipped = (reached if compared.output == UNKNOWN else own)[CLIPPED] / max(reached[COUNT], 1)
+    seen = bool(np.isfinite(least).all())
+    unused = None
+    if step and seen:
+        unused = math.log2((round((high - low) / step) + 1) / (round((largest[1] - least[1]) / step) + 1))
+    return DebugRow(
+        pair.kernel,
+        pair.operator,
+        pair.tensor,
+        pair.real.name,
+        shape_text(pair.stored.type),
+        len(pair.ops),
+        None if compared.output == UNKNOWN else _error(own, step),
+        _error(reached, step),
+        int(reached[COUNT]),
+        float(clipped),
+        unused,
+        None,
+        (float(least[0]), float(largest[0])) if seen else None,
+        (low, high) if step else None,
+        pair.obstacle,
+        (sums.bins[place][0], sums.bins[place][1]),
+    )

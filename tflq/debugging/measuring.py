@@ -1,0 +1,240 @@
+"""Runs of a float network, of its quantized one, and of float operators alone, and sums over how they differ.
+
+As in calibration a process opens the models once and runs one sample after the other; what it answers of a batch is a
+few small arrays, which the caller joins in the order of the samples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tflq.calibration.collecting import opened
+from tflq.errors import InvalidModelError, TflqError
+from tflq.evaluate.stablehlo_elementwise import quantized, real
+from tflq.ir.types import TensorType
+from tflq.numerics.histogram import finite_bins, histogram
+from tflq.verification.worker import Model
+
+SIGNAL, NOISE, PRODUCT, POWER, COUNT, CLIPPED = range(6)
+"""Columns of sums: Σf², Σ(f-q)², Σfq, Σq², elements, and those that lie beyond what the type can hold."""
+
+
+class Tensor(NamedTuple):
+    """A tensor of a file: subgraph and index, and its type."""
+
+    place: tuple[int, int]
+    type: TensorType
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is compared of a pair.
+
+    Attributes:
+        real: The float network's tensor.
+        stored: The quantized network's.
+        fed: What the float operators alone get, if they run.
+        output: Which output of the operators alone is its own; -1: it is cast, -2: nothing is known of its own error.
+        ends: The least and the largest number that the stored type can hold, and a step; infinite for floats.
+    """
+
+    real: Tensor
+    stored: Tensor
+    fed: tuple[Tensor, ...]
+    output: int
+    ends: tuple[float, float, float]
+
+
+CAST: Final = -1
+UNKNOWN: Final = -2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a process runs.
+
+    Attributes:
+        floats: The file of the float network.
+        quantized: That of the quantized one.
+        alone: That of the float operators alone; empty if there are none.
+        entries: The keys of the entries of the first two.
+        inputs: The types of the quantized network's inputs, each with its place among the float one's.
+        compared: What is compared.
+        injected: The file of the float network to which own errors are added; empty if none are.
+        groups: Whose errors are added together, by places in `compared`.
+    """
+
+    floats: str
+    quantized: str
+    alone: str
+    entries: tuple[str, str]
+    inputs: tuple[tuple[int, TensorType], ...]
+    compared: tuple[Compared, ...]
+    injected: str = ""
+    groups: tuple[tuple[int, ...], ...] = ()
+
+
+class Job(NamedTuple):
+    """Samples to compare on: for each the arrays in the order of the float network's inputs."""
+
+    plan: Plan
+    samples: Sequence[Sequence[np.ndarray]]
+
+
+class Sums(NamedTuple):
+    """What some samples showed of each pair.
+
+    Attributes:
+        samples: How many there were.
+        own: The sums of its own error, of shape [pairs, 6].
+        reached: The sums of the error that has reached it.
+        least: Of the float network's numbers and of the quantized one's, [pairs, 2].
+        largest: The same.
+        bins: Histograms of both, [pairs][2], by bin.
+    """
+
+    samples: int
+    own: np.ndarray
+    reached: np.ndarray
+    least: np.ndarray
+    largest: np.ndarray
+    bins: list[list[Counter[int]]]
+
+    def __add__(self, other: Sums) -> Sums:  # type: ignore[override]
+        return Sums(
+            self.samples + other.samples,
+            self.own + other.own,
+            self.reached + other.reached,
+            np.minimum(self.least, other.least),
+            np.maximum(self.largest, other.largest),
+            [[a + b for a, b in zip(mine, own, strict=True)] for mine, own in zip(self.bins, other.bins, strict=True)],
+        )
+
+
+def influence(job: Job) -> np.ndarray | TflqError:
+    """The power of the outputs' error that each group's own errors make. In a process of its own. Errors are
+    returned."""
+    try:
+        return _Running(job.plan).influence(job.samples)
+    except TflqError as error:
+        return error
+
+
+def compare(job: Job) -> Sums | TflqError:
+    """Runs both networks and the float operators alone. In a process of its own. Errors are returned."""
+    try:
+        return _Running(job.plan).compare(job.samples)
+    except TflqError as error:
+        return error
+
+
+class _Running:
+    """The models of a plan. All it does raises InvalidModelError if one does not run."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.models: dict[str, Model] = {}
+        for path in filter(None, (plan.floats, plan.quantized, plan.alone, plan.injected)):
+            model = opened(path)
+            if isinstance(model, TflqError):
+                raise model
+            self.models[path] = model
+        self.floats, self.quantized = self.models[plan.floats], self.models[plan.quantized]
+
+    def compare(self, samples: Sequence[Sequence[np.ndarray]]) -> Sums:
+        count = len(self.plan.compared)
+        own, reached = np.zeros((count, 6)), np.zeros((count, 6))
+        least, largest = np.full((count, 2), np.inf), np.full((count, 2), -np.inf)
+        bins = [[histogram(np.zeros(0, np.float32)) for _ in range(2)] for _ in range(count)]
+        for arrays in samples:
+            alone = self._run(arrays)
+            for row, compared in enumerate(self.plan.compared):
+                floats, numbers = _real(self.floats, compared.real), _real(self.quantized, compared.stored)
+                reached[row] += _sums(floats, numbers, compared.ends)
+                if compared.output != UNKNOWN:
+                    own[row] += _sums(self._wanted(compared, alone), numbers, compared.ends)
+                for side, array in enumerate((floats, numbers)):
+                    finite = array[np.isfinite(array)]
+                    if finite.size:
+                        least[row, side] = min(least[row, side], finite.min())
+                        largest[row, side] = max(largest[row, side], finite.max())
+                        bins[row][side] += histogram(finite)
+        counters = [[Counter(finite_bins(counts)) for counts in row] for row in bins]
+        return Sums(len(samples), own, reached, least, largest, counters)
+
+    def influence(self, samples: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+        places = [place for group in self.plan.groups for place in group]
+        powers = np.zeros(len(self.plan.groups))
+        for arrays in samples:
+            alone = self._run(arrays)
+            errors = []
+            for compared in (self.plan.compared[place] for place in places):
+                apart = _real(self.quantized, compared.stored) - self._wanted(compared, alone)
+                errors.append(np.nan_to_num(apart, posinf=0.0, neginf=0.0).astype(np.float32))
+            outputs = self._invoke(self.plan.injected, "", [*arrays, *errors])
+            count = len(outputs) // (len(powers) + 1)
+            for group in range(len(powers)):
+                for wanted, got in zip(outputs[:count], outputs[count * (group + 1) :], strict=False):
+                    if wanted.dtype.kind == "f":
+                        powers[group] += _sums(wanted, got, (-np.inf, np.inf, 0.0))[NOISE]
+        return powers
+
+    def _run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Runs both networks, then the float operators on the numbers that the quantized ones got, and returns what
+        these make of them."""
+        plan = self.plan
+        self._invoke(plan.floats, plan.entries[0], list(arrays))
+        self._invoke(plan.quantized, plan.entries[1], [_stored(kind, arrays[place]) for place, kind in plan.inputs])
+        if not plan.alone:
+            return []
+        fed = [tensor for compared in plan.compared if compared.output >= 0 for tensor in compared.fed]
+        return self._invoke(plan.alone, "", [_real(self.quantized, tensor) for tensor in fed])
+
+    def _invoke(self, path: str, entry: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        """Outputs of a model. InvalidModelError if it does not run."""
+        try:
+            return self.models[path].run(entry, arrays, {}, follows=False)
+        except (ValueError, RuntimeError) as error:
+            owner = path if path == self.plan.quantized else self.plan.floats
+            raise InvalidModelError("", f"the interpreter does not run it: {error}", path=owner) from error
+
+    def _wanted(self, compared: Compared, alone: Sequence[np.ndarray]) -> np.ndarray:
+        """What the quantized network's tensor would be without its own error."""
+        if compared.output >= 0:
+            return alone[compared.output]
+        return _real(self.quantized, compared.fed[0]) if compared.fed else _real(self.floats, compared.real)
+
+
+def _stored(kind: TensorType, array: np.ndarray) -> np.ndarray:
+    """An array as the quantized network takes it."""
+    if kind.quantized and array.dtype.kind == "f":
+        return quantized(kind, array).astype(kind.storage.dtype)
+    return array.astype(kind.storage.dtype)
+
+
+def _real(model: Model, tensor: Tensor) -> np.ndarray:
+    """The numbers of a tensor after a run."""
+    fetched = model.fetch(list(tensor.place))
+    if not fetched:
+        subgraph, index = tensor.place
+        raise InvalidModelError(f"subgraph {subgraph}, tensor {index}", "it has no data after a run")
+    return real(tensor.type, fetched[0])
+
+
+def _sums(floats: np.ndarray, numbers: np.ndarray, ends: tuple[float, float, float]) -> np.ndarray:
+    """The sums of a pair of arrays, over what is finite in both."""
+    if floats.shape != numbers.shape:
+        raise InvalidModelError("", f"the shapes {floats.shape} and {numbers.shape} of one tensor differ")
+    f, q = floats.reshape(-1).astype(np.float64), numbers.reshape(-1).astype(np.float64)
+    finite = np.isfinite(f) & np.isfinite(q)
+    if not finite.all():
+        f, q = f[finite], q[finite]
+    apart = f - q
+    low, high, step = ends
+    clipped = np.count_nonzero((f < low - step / 2) | (f > high + step / 2))
+    return np.array([f @ f, apart @ apart, f @ q, q @ q, f.size, clipped])

@@ -1,0 +1,254 @@
+"""Which operators of a quantized network compute what operators of the float network compute: by the names of results.
+
+The two files can come from any tool. Inputs and outputs are matched by place, all other values by a name that is
+unique in both. Around an operator a quantizer puts casts, which have names of their own: a value stands for the tensor
+that it was cast from. Where a quantized operator stands for several float ones, such as a product with an activation
+fused into it, both sides go back to the nearest values that have a partner.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tflq.dialects.effects import callees, is_pure
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import TensorType
+
+INPUT: Final = "input"
+"""What a row is of that is no operator: an input that the network takes as stored integers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A value of the quantized network, and what stands for it in the float one.
+
+    Attributes:
+        kernel: The operator that makes it, as a kernel is called; `INPUT`: none does.
+        operator: The operator's place in its function; -1 for an input.
+        real: The float network's value.
+        stored: The quantized network's value.
+        ops: The float operators that compute it, in order; none for a cast.
+        fed: What these read, each with the value that the quantized operator reads for it.
+        sources: The places of the pairs that it is computed from.
+    """
+
+    kernel: str
+    operator: int
+    real: Value
+    stored: Value
+    ops: tuple[Op, ...]
+    fed: tuple[tuple[Value, Value], ...]
+    sources: tuple[int, ...]
+
+    @property
+    def tensor(self) -> str:
+        """The name of the quantized network's value, or that of the float one's if it has none."""
+        return self.stored.name or self.real.name
+
+    @property
+    def obstacle(self) -> str:
+        """Why the float operators cannot run alone; empty if they can."""
+        if any(callees(op) or op.regions for op in self.ops):
+            return "it calls functions"
+        return "" if all(map(is_pure, self.ops)) else "it has a state, or its results differ from run to run"
+
+
+@dataclass(frozen=True)
+class Unpaired:
+    """An operator's result without a partner in the other network."""
+
+    operator: str
+    tensor: str
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """What of two networks belongs together.
+
+    Attributes:
+        pairs: In the order of the quantized network's operators.
+        outputs: The places of the pairs that are outputs.
+        only_float: Results of float operators that have no partner.
+        only_quantized: Results of the quantized network's operators that have none.
+    """
+
+    pairs: tuple[Pair, ...]
+    outputs: tuple[int, ...]
+    only_float: tuple[Unpaired, ...]
+    only_quantized: tuple[Unpaired, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A function of a network, and the inputs and outputs of its entry, in an order that both networks share."""
+
+    function: Function
+    inputs: Sequence[Value]
+    outputs: Sequence[Value]
+
+
+def paired(floats: Side, quantized: Side) -> Pairing:
+    """The pairs of two networks."""
+    return _Pairing(floats, quantized).result()
+
+
+class _Pairing:
+    """partners: the quantized network's value of each float value; named: the same the other way round."""
+
+    def __init__(self, floats: Side, quantized: Side) -> None:
+        self.floats = floats
+        self.quantized = quantized
+        self.partners: dict[Value, Value] = {}
+        self.named: dict[Value, Value] = {}
+        ends = [(floats.inputs, quantized.inputs), (floats.outputs, quantized.outputs)]
+        matches = [(a, b) for mine, others in ends for a, b in zip(mine, others, strict=True)]
+        names = [_named(side.function) for side in (floats, quantized)]
+        matches += [(value, names[1][name]) for name, value in names[0].items() if name in names[1]]
+        for real, value in matches:
+            if real not in self.partners and value not in self.named and _fits(real.type, value.type):
+                self.partners[real] = value
+                self.named[value] = real
+        for real, value in list(self.partners.items()):
+            self.partners[real] = own = self._before_casts(value)
+            self.named[own] = real
+        self.pairs: list[Pair] = []
+        self.places: dict[Value, int] = {}
+
+    def _before_casts(self, value: Value) -> Value:
+        """The value that an operator makes, of which another is a cast."""
+        while (source := _cast_from(value)) is not None and source not in self.named:
+            value = source
+        return value
+
+    def meaning(self, value: Value) -> Value | None:
+        """The float value that a value of the quantized network stands for, through casts; None if there is none."""
+        following: Value | None = value
+        while following is not None and following not in self.named:
+            following = _cast_from(following)
+        return None if following is None else self.named[following]
+
+    def result(self) -> Pairing:
+        for value in self.quantized.inputs:
+            real = self.named.get(value)
+            if real is not None and value.type.quantized and _is_real(real):
+                self._add(Pair(INPUT, -1, real, value, (), (), ()))
+        for place, op in enumerate(self.quantized.function.ops):
+            for value in op.results:
+                if (pair := self._pair(place, op, value)) is not None:
+                    self._add(pair)
+        outputs = [self._source(value) for value in self.quantized.outputs]
+        return Pairing(
+            tuple(self.pairs),
+            tuple(dict.fromkeys(place for place in outputs if place is not None)),
+            tuple(_unpaired(self.floats.function, lambda value: value in self.partners)),
+            tuple(_unpaired(self.quantized.function, lambda value: self.meaning(value) is not None)),
+        )
+
+    def _add(self, pair: Pair) -> None:
+        self.places[pair.stored] = len(self.pairs)
+        self.pairs.append(pair)
+
+    def _pair(self, place: int, op: Op, value: Value) -> Pair | None:
+        """The pair of an operator's result, if it stands for a float value."""
+        real = self.meaning(value)
+        if real is None or not _is_real(real):
+            return None
+        if isinstance(op, Quantize) and _cast_from(value) is not None and self.meaning(op.operand(0)) is real:
+            source = self._source(op.operand(0))
+            return Pair(op.short_name, place, real, value, (), ((real, op.operand(0)),), _listed([source]))
+        if self.partners[real] is not value:
+            return None
+        ops, ends = _behind(real, lambda each: each in self.partners)
+        _, others = _behind(value, lambda each: self.meaning(each) is not None)
+        given = {self.meaning(each): each for each in others}
+        fed = tuple((each, given.get(each, self.partners[each])) for each in ends)
+        return Pair(op.short_name, place, real, value, ops, fed, _listed([self._source(each) for each in others]))
+
+    def _source(self, value: Value) -> int | None:
+        """The place of the pair that a value comes from, through casts."""
+        following: Value | None = value
+        while following is not None and following not in self.places:
+            following = _cast_from(following)
+        return None if following is None else self.places[following]
+
+
+def _listed(places: Sequence[int | None]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(place for place in places if place is not None))
+
+
+def _named(function: Function) -> dict[str, Value]:
+    """The results of operators that have a name of their own."""
+    names = Counter(value.name for value in function.values())
+    return {v.name: v for op in function.ops for v in op.results if v.name and names[v.name] == 1}
+
+
+def _fits(a: TensorType, b: TensorType) -> bool:
+    """Whether a type can be the quantized one of another: of its shape, where both say it."""
+    if a.shape is None or b.shape is None:
+        return a.shape == b.shape
+    same = len(a.shape) == len(b.shape) and all(d == e or None in (d, e) for d, e in zip(a.shape, b.shape, strict=True))
+    return same and (b.quantized or b.storage.is_float if a.storage.is_float else a.storage == b.storage)
+
+
+def _is_real(value: Value) -> bool:
+    return value.type.storage.is_float and not value.type.quantized
+
+
+def _cast_from(value: Value) -> Value | None:
+    """What a value is a cast of; None if it is none, or one of a constant."""
+    if not isinstance(value.producer, (Quantize, Dequantize)):
+        return None
+    source = value.producer.operand(0)
+    return None if source.is_constant else source
+
+
+def _behind(value: Value, stops: Callable[[Value], bool]) -> tuple[tuple[Op, ...], list[Value]]:
+    """The operators that compute a value from those at which this stops, in order; and these values, in order."""
+    ops: dict[Op, None] = {}
+    ends: dict[Value, None] = {}
+    stack: list[tuple[Op, bool]] = [] if value.producer is None else [(value.producer, False)]
+    while stack:
+        op, done = stack.pop()
+        if done:
+            ops[op] = None
+            continue
+        stack.append((op, True))
+        for operand in op.operands:
+            if operand is None or operand.is_constant:
+                continue
+            if stops(operand) or operand.producer is None:
+                ends[operand] = None
+            elif operand.producer not in ops:
+                stack.append((operand.producer, False))
+    return tuple(ops), list(ends)
+
+
+def _unpaired(function: Function, has_partner: Callable[[Value], bool]) -> list[Unpaired]:
+    """The results of operators without a partner, but for casts."""
+    kept = [op for op in function.ops if not isinstance(op, (Quantize, Dequantize))]
+    return [Unpaired(op.short_name, v.name) for op in kept for v in op.results if not has_partner(v)]
+
+
+def alone(pairs: Sequence[Pair]) -> Module:
+    """The float operators of pairs, each fed by itself: what each reads is an input, in the order of `fed`, and what
+    it makes an output."""
+    inputs, outputs, ops = list[Value](), list[Value](), list[Op]()
+    for number, pair in enumerate(pairs):
+        made = {value: Value(value.type, f"{number}/input{place}") for place, (value, _) in enumerate(pair.fed)}
+        inputs += made.values()
+        ops += [copied(op, made, f"{number}/") for op in pair.ops]
+        outputs.append(made[pair.real])
+    return Module([Function("main", inputs, outputs, ops)])
+
+
+def copied(op: Op, made: dict[Value, Value], prefix: str) -> Op:
+    """A copy of an operator, on what was made for values, to which it adds its results, named with a prefix."""
+    operands = [None if value is None else made.get(value, value) for value in op.operands]
+    made |= {
+        value: Value(value.type, f"{prefix}{value.name}/{len(made) + place}") for place, value in enumerate(op.results)
+    }
+    return Op(op.name, operands, [made[value] for value in op.results], dict(op.attributes), op.location, info=op.info)
