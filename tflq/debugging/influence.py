@@ -2,7 +2,8 @@
 
 Each operator's own error is added to the float network, alone, where its result is: what the outputs then are off is
 the error that it makes. The powers of these errors are added up, as if they were independent. Where there are many
-operators, only the outputs and the worst are taken alone; the error of the others is added together, and divided by their own errors.
+operators, only the outputs and the worst are taken alone; the error of the others is added together, and divided by
+their own errors.
 """
 
 from __future__ import annotations
