@@ -14,6 +14,7 @@ def test_the_worst_are_taken_alone_and_the_others_together() -> None:
     assert groups[0] == (ALONE + 3,)
     assert [len(group) for group in groups] == [1] * ALONE + [3]
     assert groups[-1] == (1, 2, 3)
+    assert grouped(noise, [1])[:2] == [(1,), (ALONE + 3,)]
     assert grouped([0.0, 0.0]) == []
 
 

@@ -177,7 +177,7 @@ class _Networks:
     def with_errors(self, plan: Plan, sums: Sums, path: Path) -> Plan:
         """The plan of a run that adds own errors to the float network; without groups where that cannot be. path: where
         the file goes."""
-        groups = grouped(_noise(plan, sums)) if can_inject(self.floats) else []
+        groups = grouped(_noise(plan, sums), self.pairing.outputs) if can_inject(self.floats) else []
         if not groups:
             return plan
         write(injected(self.floats, self.pairing.pairs, groups), path)

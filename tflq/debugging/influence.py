@@ -2,7 +2,8 @@
 
 Each operator's own error is added to the float network, alone, where its result is: what the outputs then are off is
 the error that it makes. The powers of these errors are added up, as if they were independent. Where there are many
-operators, only the worst are taken alone; the error of the others is added together, and divided by their own errors.
+operators, only the outputs and the worst are taken alone; the error of the others is added together, and divided by
+their own errors.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.ir.core import Function, Module, Op, Value
 
-ALONE: Final = 16
+ALONE: Final = 32
 """Operators whose error is added alone."""
 _WORTH: Final = 0.1
 """Gains below so many decibels are not advised."""
@@ -30,10 +31,11 @@ _MOST: Final = 60.0
 """Decibels: no larger gain is predicted."""
 
 
-def grouped(noise: Sequence[float]) -> list[tuple[int, ...]]:
-    """Which pairs' errors are added together: each of the worst alone, then the others. noise: of each pair's own
-    error, relative to its signal; those of which it is 0 are left out."""
-    order = [int(place) for place in np.argsort(noise, kind="stable")[::-1] if noise[place] > 0]
+def grouped(noise: Sequence[float], outputs: Sequence[int] = ()) -> list[tuple[int, ...]]:
+    """Which pairs' errors are added together: each of the outputs and of the worst alone, then the others. noise: of
+    each pair's own error, relative to its signal; those of which it is 0 are left out."""
+    worst = [int(place) for place in np.argsort(noise, kind="stable")[::-1]]
+    order = [place for place in dict.fromkeys((*outputs, *worst)) if noise[place] > 0]
     rest = tuple(sorted(order[ALONE:]))
     return [(place,) for place in order[:ALONE]] + ([rest] if rest else [])
 
