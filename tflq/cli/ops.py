@@ -68,7 +68,7 @@ def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list
     from tflq.targets.load import load_target
     from tflq.tosa.operands import load_target as load_tosa
 
-    chosen = load_tosa() if target == "tosa" else load_target(target)
+    chosen = backend("tosa").target(target) if is_of_tosa(target) else load_target(target)
     with output.progress("asking the engine", silent=quiet):
         return getattr(chosen, "name", "tosa"), list(coverage(chosen, operator))
 
