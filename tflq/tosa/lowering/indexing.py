@@ -367,17 +367,20 @@ def _looked_up(x: Value, entries: Value, t: Tosa) -> Value:
 
 def _by_bytes(x: Value, entries: Value, t: Tosa) -> Value:
     """The entry of up to 32 bits at an int8, as int32: the sum of its bytes, a TABLE each. All but the highest byte
-    are from 0 on, so that no partial sum from the highest byte on leaves int32."""
+    are from 0 on, so that no partial sum from the highest byte on leaves int32. RESCALE takes values below
+    2^(shift - 1), here 2^9, so that 2^16 is the most it multiplies by."""
     numbers = entries.array.astype(np.int64)
     bound = max(int(numbers.max()), -int(numbers.min()) - 1)
     total: Value | None = None
     for place in reversed(range(bound.bit_length() // 8 + 1)):
         byte = (numbers >> 8 * place) & 255 if total is not None else numbers >> 8 * place
-        zero = 0 if total is None else -128
+        zero, up = 0 if total is None else -128, 8 * min(place, 2)
         found = t.emit(Table, [x, t.constant(byte + zero, i8)])
-        scale = np.asarray([1 << 30], np.int64), np.asarray([30 - 8 * place], np.int64)
-        part = emit_rescale(t, found, *scale, i32, input_zp=zero)
-        total = part if total is None else t.add(total, part)
+        scale = np.asarray([1 << 10 + up], np.int64), np.asarray([10], np.int64)
+        byte_at = emit_rescale(t, found, *scale, i32, input_zp=zero)
+        if place > 2:
+            byte_at = t.logical_left_shift(byte_at, t.constant(8))
+        total = byte_at if total is None else t.add(total, byte_at)
     assert total is not None
     return total
 
