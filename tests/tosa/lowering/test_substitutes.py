@@ -12,11 +12,21 @@ import pytest
 import tflq
 from support.on_tosa import assert_exact, emitted
 from tflq.builder import Builder
-from tflq.dialects.tosa.elementwise import BitwiseXor
+from tflq.dialects.tosa.elementwise import (
+    BitwiseAnd,
+    BitwiseXor,
+    Equal,
+    Greater,
+    GreaterEqual,
+    LogicalAnd,
+    LogicalNot,
+    LogicalOr,
+    LogicalXor,
+)
 from tflq.errors import OptionError, UnsupportedError
 from tflq.files import resource
 from tflq.ir.core import Value, constant
-from tflq.ir.types import i8, i16, i32
+from tflq.ir.types import ScalarType, i1, i8, i16, i32
 from tflq.targets.load import DEVICES
 from tflq.tosa.check import check
 from tflq.tosa.lowering.engine import lower
@@ -50,7 +60,7 @@ def test_a_table_is_gathered_where_the_target_has_that() -> None:
 
 
 @pytest.mark.parametrize("to", [i8, i16])
-def test_narrowing_wraps(to: tflq.ir.types.ScalarType) -> None:
+def test_narrowing_wraps(to: ScalarType) -> None:
     names = assert_exact(lambda b, x: b.cast(x, to), [i32], [WORDS.astype(np.int32)], U55)
     assert names == ["logical_left_shift", "rescale"]
 
@@ -69,10 +79,54 @@ def test_a_bitwise_operator_of_bytes_is_a_table(mask: int) -> None:
     assert names == ["table"]
 
 
-def test_what_is_missing_is_named() -> None:
+PAIRS = [grid.reshape(-1).astype(np.int32) for grid in np.meshgrid(WORDS, WORDS)]
+COMPARISONS = {"greater": Greater, "greater equal": GreaterEqual, "equal": Equal}
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.parametrize("bounded", ["neither", "first", "second"])
+def test_a_choice_by_comparison(name: str, bounded: str) -> None:
+    def emit(b: Builder, x: Value, y: Value) -> Value:
+        if bounded == "first":
+            x = b.maximum(x, b.constant(-1000))
+        if bounded == "second":
+            y = b.minimum(y, b.constant(1000))
+        where = b.emit(COMPARISONS[name], [x, y], x.type.with_element(i1))
+        return b.select(where, x, y)
+
+    names = assert_exact(emit, [i32, i32], PAIRS, U55)
+    assert not {"greater", "greater_equal", "equal", "select"} & set(names)
+
+
+@pytest.mark.parametrize("kind", [LogicalAnd, LogicalOr, LogicalXor])
+def test_connected_truth_values(kind: type) -> None:
+    def emit(b: Builder, x: Value, y: Value) -> Value:
+        zero = b.constant(0)
+        both = b.emit(kind, [b.greater(x, zero), b.greater(y, zero)], x.type.with_element(i1))
+        return b.select(b.emit(LogicalNot, [both], both.type), x, y)
+
+    assert "select" not in assert_exact(emit, [i32, i32], PAIRS, U55)
+
+
+@pytest.mark.parametrize("bits", [1, 8, 16, 30])
+def test_low_bits(bits: int) -> None:
+    def emit(b: Builder, x: Value) -> Value:
+        return b.emit(BitwiseAnd, [x, b.constant((1 << bits) - 1)], x.type)
+
+    assert "bitwise_and" not in assert_exact(emit, [i32], [WORDS.astype(np.int32)], U55)
+
+
+def test_a_boolean_result_is_refused() -> None:
     module = emitted(lambda b, x: b.greater(x, b.constant(0)), [i32], [(4,)])
+    with pytest.raises(UnsupportedError, match="result 'result': it is of truth values"):
+        lower(module, U55)
+    check(lower(module, U85)[0], U85)
+
+
+def test_what_is_missing_is_named() -> None:
+    module = emitted(lambda b, x, y: b.emit(BitwiseAnd, [x, y], x.type), [i32, i32], [(4,), (4,)])
     lowered, _ = lower(module, U55)
-    with pytest.raises(UnsupportedError, match=r"tosa\.greater: the target lacks \(i32, i32\) → i1"):
+    with pytest.raises(UnsupportedError, match=r"tosa\.bitwise_and: the target lacks \(i32, i32\) → i32"):
         check(lowered, U55)
     check(lower(module, U85)[0], U85)
 

@@ -20,7 +20,7 @@ from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Variable
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
+from tflq.ir.types import TensorType, element_storage, i1, i8, i32, i64, is_quantized, ui8
 from tflq.tosa.lowering.context import NO_STATE, ONE, Note, Notes, Scope, Tosa, lowered
 from tflq.tosa.lowering.shaping import narrow
 from tflq.tosa.operands import Target
@@ -215,6 +215,8 @@ class _Function:
         """The result: a separate value, of its storage type or a signed one, under its name."""
         try:
             result = narrow(value, self.t) if value.is_constant else self.t.value(value)
+            if value.type.storage == i1 and result.type.storage != i1:
+                raise Refused("it is of truth values, which the target has as integers alone")
         except Refused as refusal:
             self.parent.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
             return value
