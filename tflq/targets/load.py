@@ -40,9 +40,7 @@ SCHEMES = ("int8", "int16x8", "uint8")
 DEVICES = ("ethos-u55", "ethos-u65", "ethos-u85")
 """The targets of TOSA files that are devices, `rules/<name>.toml`."""
 _OF_TOSA = {"profile", "extension", "level", "extends"}
-_CHOICESDEVICES = ("ethos-u55", "ethos-u65", "ethos-u85")
-"""The targets of TOSA files that are devices, `rules/<name>.toml`."""
-_OF_TOSA = {"profiles", "extensions", "level", "specification"}
+_CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
 
 def load_target(target: str | os.PathLike[str] | None = None) -> Target:
@@ -72,7 +70,8 @@ def load_kernels(target: str | os.PathLike[str]) -> Kernels:
 
 
 def is_of_tosa(target: str | os.PathLike[str] | None) -> bool:
-    """Whether a target is of TOSA files: "tosa", a device, or a file that says so. OptionError if the file has faults."""
+    """Whether a target is of TOSA files: "tosa", one of `DEVICES`, or a file that says so. OptionError if the file has
+    faults."""
     path = str(target)
     return target in ("tosa", *DEVICES) or (path.endswith(".toml") and os.path.exists(path) and _File(path).of_tosa)
 

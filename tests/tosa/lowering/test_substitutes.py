@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.on_tosa import assert_exact, emitted
 
 import tflq
-from support.on_tosa import assert_exact, emitted
 from tflq.builder import Builder
 from tflq.dialects.tosa.elementwise import (
     BitwiseAnd,

@@ -76,6 +76,12 @@ def _need_ranks(op: Op) -> None:
             raise Refused(f"the rank of its operand '{value.name}' is not known, and TOSA has no such tensors")
 
 
+def _need_boolean(value: Value, lowered: Value) -> None:
+    """Refused if a result of truth values has become integers (`substitutes`)."""
+    if value.type.storage == i1 and lowered.type.storage != i1:
+        raise Refused("it is of truth values, which the target has as integers alone")
+
+
 class _Module:
     """The functions of a module; one that is called is lowered when its first call is."""
 
@@ -215,8 +221,7 @@ class _Function:
         """The result: a separate value, of its storage type or a signed one, under its name."""
         try:
             result = narrow(value, self.t) if value.is_constant else self.t.value(value)
-            if value.type.storage == i1 and result.type.storage != i1:
-                raise Refused("it is of truth values, which the target has as integers alone")
+            _need_boolean(value, result)
         except Refused as refusal:
             self.parent.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
             return value
