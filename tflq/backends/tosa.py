@@ -10,13 +10,14 @@ from tflq.backends import Backend
 from tflq.contract import Pass
 from tflq.errors import OptionError, Reason
 from tflq.ir.core import Module
+from tflq.targets.load import DEVICES
 
 
 class Tosa(Backend):
     """A format of TOSA."""
 
     form = "tosa"
-    targets = ("tosa",)
+    targets = ("tosa", *DEVICES)
     requires = (("tosa_reference_model",), "tosa-tools", "tosa")
 
     def owns(self, path: str) -> bool:

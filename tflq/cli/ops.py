@@ -24,7 +24,9 @@ COLOURS = {"integer": "green", "table": "green", "float": "yellow", "refused": "
 
 
 @click.command()
-@target_option("integer (the default), kernels, tosa, or a file of TFLite kernels.", metavar="NAME|PATH.toml")
+@target_option(
+    "integer (the default), kernels, tosa, ethos-u55, ethos-u65, ethos-u85, or a target file.", metavar="NAME|PATH.toml"
+)
 @click.option("--operator", metavar="NAME", help="Only operators whose name contains this.")
 @click.option(
     "--fresh",
@@ -65,12 +67,13 @@ def command(target: str | None, operator: str | None, *, fresh: bool, as_json: b
 def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
     """A target's name, and its rows from the engine."""
     from tflq.coverage.table import coverage
-    from tflq.targets.load import load_target
+    from tflq.targets.load import is_of_tosa, load_target
     from tflq.tosa.operands import load_target as load_tosa
 
-    chosen = load_tosa() if target == "tosa" else load_target(target)
+    of_tosa = target is not None and is_of_tosa(target)
+    chosen = load_tosa(None if target == "tosa" else target) if of_tosa else load_target(target)
     with output.progress("asking the engine", silent=quiet):
-        return getattr(chosen, "name", "tosa"), list(coverage(chosen, operator))
+        return str(target) if of_tosa else getattr(chosen, "name", ""), list(coverage(chosen, operator))
 
 
 def _by_operator(rows: Sequence[CoverageRow]) -> Iterator[list[Cell]]:

@@ -39,6 +39,8 @@ SCHEMES = ("int8", "int16x8", "uint8")
 """The targets of quantization schemes, `rules/<name>.toml`: the kernels of `rules/kernels.toml` on one storage."""
 JOINED = "+"
 """Stands between targets whose kernels are taken together."""
+DEVICES = ("ethos-u55", "ethos-u65", "ethos-u85")
+"""The targets of TOSA files that are devices, `rules/<name>.toml`."""
 _OF_TOSA = {"profile", "extension", "level", "extends"}
 _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
@@ -51,9 +53,9 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
     if target == "kernels":
         return _measured()
     path = _path(target)
-    if target == "tosa":
+    if target == "tosa" or target in DEVICES:
         remedy = "a .tflite file has 'integer' or 'kernels'"
-        raise OptionError(Reason("target 'tosa' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
+        raise OptionError(Reason(f"target '{target}' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
     if not path.endswith(".toml") and not os.path.exists(path):
         remedy = f"{choices(path, (*_BASES, *SCHEMES))}, and files of kernels (.toml)"
         raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
@@ -78,9 +80,10 @@ def load_kernels(target: str | os.PathLike[str]) -> Kernels:
 
 
 def is_of_tosa(target: str | os.PathLike[str] | None) -> bool:
-    """Whether a target is of TOSA files: "tosa", or a file that says so. OptionError if the file has faults."""
+    """Whether a target is of TOSA files: "tosa", one of `DEVICES`, or a file that says so. OptionError if the file has
+    faults."""
     path = str(target)
-    return target == "tosa" or (path.endswith(".toml") and os.path.exists(path) and _File(path).of_tosa)
+    return target in ("tosa", *DEVICES) or (path.endswith(".toml") and os.path.exists(path) and _File(path).of_tosa)
 
 
 def _path(target: str | os.PathLike[str] | None) -> str:

@@ -233,6 +233,8 @@ class _Check:
         types = f"({', '.join(operands)}) → {', '.join(results)}"
         what = {"const": f"a constant of {types[5:]}", "identity": f"a tensor of {', '.join(results)}"}.get(name, types)
         having = sorted(self.target.rules.providers(*signature))
+        if not having and any(default_rules()[0].providers(*signature)):
+            return f"the target lacks {what}"
         if not having:
             return f"TOSA {self.target.specification} lacks {what}"
         return f"{what} needs {' or '.join(having)}, which the target lacks"

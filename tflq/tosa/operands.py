@@ -10,6 +10,7 @@ TOSA's tensors are signless: a uint8 or uint16 tensor is INT8 or INT16 there, as
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -25,6 +26,7 @@ from tflq.files import resource
 from tflq.ir.core import Op, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i1, i8, i16, i32, index, ui8, ui16
 from tflq.numerics.convolution import exact_bounds
+from tflq.targets.load import DEVICES
 from tflq.tosa.rules import Limits, Rules, default_rules, read_rules
 
 UNSIGNED: Final = {i8: ui8, i16: ui16}
@@ -240,6 +242,11 @@ class Target:
         """Whether it has a profile or an extension."""
         return name in self.profiles or name in self.extensions
 
+    def takes(self, name: str, operands: Sequence[ScalarType], results: Sequence[ScalarType]) -> bool:
+        """Whether it has an operator ("gather") on element types."""
+        types = tuple(t.name for t in operands), tuple(t.name for t in results)
+        return any(map(self.has, self.rules.providers(name, *types)))
+
     @property
     def limits(self) -> Limits:
         """The limits of its level."""
@@ -247,9 +254,11 @@ class Target:
 
 
 def load_target(path: str | os.PathLike[str] | None = None) -> Target:
-    """The default target, or that of a file, which inherits what it does not say. OptionError names line and key."""
+    """The default target, a device's by name, or that of a file, which inherits what it does not say. OptionError names
+    line and key."""
     if path is None:
         rules, choices = default_rules()
     else:
-        rules, choices = read_rules(path, resource("rules/tosa.toml"))
+        own = resource(f"rules/{path}.toml") if path in DEVICES else path
+        rules, choices = read_rules(own, resource("rules/tosa.toml"))
     return Target(choices.profiles, choices.extensions, choices.level, choices.specification, rules)

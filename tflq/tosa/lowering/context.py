@@ -35,6 +35,7 @@ from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, 
 from tflq.numerics.fixed_point import Multiplier
 from tflq.registering import Registry
 from tflq.tosa.operands import Target
+from tflq.tosa.rules import default_rules
 
 ONE: Final = Multiplier(1 << 30, 1)
 """The scale of a RESCALE that only changes type or zero point."""
@@ -209,6 +210,23 @@ class Tosa(TosaBuilder):
         """Least and greatest values of integer tensors of the integer form."""
         self._report = report
         self._lowered: dict[Value, Value] = {}
+        self._narrow = target.rules is not default_rules()[0]
+
+    def emit(
+        self,
+        kind: Kind,
+        operands: Sequence[Value | None],
+        type: TensorType | ScalarType | None = None,
+        **attributes: Any,
+    ) -> Value:
+        """As a `TosaBuilder`; of an operator that the target lacks, its equal by others, if it has one."""
+        made = super().emit(kind, operands, type, **attributes)
+        if self._narrow and made.producer is not None:
+            from tflq.tosa.lowering.substitutes import substitute
+
+            if (equal := substitute(made.producer, self)) is not None:
+                return equal
+        return made
 
     def value(self, operand: Value) -> Value:
         """What an operand has become, of `storage(operand)`."""

@@ -20,7 +20,7 @@ from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Variable
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
+from tflq.ir.types import TensorType, element_storage, i1, i8, i32, i64, is_quantized, ui8
 from tflq.tosa.lowering.context import NO_STATE, ONE, Note, Notes, Scope, Tosa, lowered
 from tflq.tosa.lowering.shaping import narrow
 from tflq.tosa.operands import Target
@@ -74,6 +74,12 @@ def _need_ranks(op: Op) -> None:
     for value in op.operands:
         if value is not None and value.type.shape is None and not is_handle(value):
             raise Refused(f"the rank of its operand '{value.name}' is not known, and TOSA has no such tensors")
+
+
+def _need_boolean(value: Value, lowered: Value) -> None:
+    """Refused if a result of truth values has become integers (`substitutes`)."""
+    if value.type.storage == i1 and lowered.type.storage != i1:
+        raise Refused("it is of truth values, which the target has as integers alone")
 
 
 class _Module:
@@ -215,6 +221,7 @@ class _Function:
         """The result: a separate value, of its storage type or a signed one, under its name."""
         try:
             result = narrow(value, self.t) if value.is_constant else self.t.value(value)
+            _need_boolean(value, result)
         except Refused as refusal:
             self.parent.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
             return value

@@ -41,6 +41,7 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, i1, i8, i16, i32
 from tflq.tosa.lowering.context import Tosa, lowering
 from tflq.tosa.lowering.floats import need_float, real
+from tflq.tosa.lowering.rescale import emit_rescale
 from tflq.tosa.lowering.shaping import (
     constant_of,
     dims_of,
@@ -356,9 +357,32 @@ def table_16bit(op: Table16Bit, t: Tosa) -> Value:
 
 
 def _looked_up(x: Value, entries: Value, t: Tosa) -> Value:
-    """The entry at x less the least value of its type."""
+    """The entry at x less the least value of its type: by GATHER, or byte by byte where the target lacks that."""
+    storage = entries.type.storage
+    if x.type.storage == i8 and storage.is_integer and not t.target.takes("gather", (storage, i32), (storage,)):
+        return t.cast(_by_bytes(x, entries, t), storage)
     index = t.add(t.cast(x, i32), t.constant(np.asarray(-x.type.storage.minimum)))
     return t.lookup(entries, index)
+
+
+def _by_bytes(x: Value, entries: Value, t: Tosa) -> Value:
+    """The entry of up to 32 bits at an int8, as int32: the sum of its bytes, a TABLE each. All but the highest byte
+    are from 0 on, so that no partial sum from the highest byte on leaves int32. RESCALE takes values below
+    2^(shift - 1), here 2^9, so that 2^16 is the most it multiplies by."""
+    numbers = entries.array.astype(np.int64)
+    bound = max(int(numbers.max()), -int(numbers.min()) - 1)
+    total: Value | None = None
+    for place in reversed(range(bound.bit_length() // 8 + 1)):
+        byte = (numbers >> 8 * place) & 255 if total is not None else numbers >> 8 * place
+        zero, up = 0 if total is None else -128, 8 * min(place, 2)
+        found = t.emit(Table, [x, t.constant(byte + zero, i8)])
+        scale = np.asarray([1 << 10 + up], np.int64), np.asarray([10], np.int64)
+        byte_at = emit_rescale(t, found, *scale, i32, input_zp=zero)
+        if place > 2:
+            byte_at = t.logical_left_shift(byte_at, t.constant(8))
+        total = byte_at if total is None else t.add(total, byte_at)
+    assert total is not None
+    return total
 
 
 @lowering(Table2D)
