@@ -36,7 +36,7 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[in
         (["conert"], 2, "OptionError"),
         (["convert", "{pad}"], 2, "OptionError"),
         (["inspect", "nowhere"], 2, "FileError"),
-        (["convert", "{pad}", "{out}.onnx"], 2, "OptionError"),
+        (["convert", "{pad}", "{out}.pb"], 2, "OptionError"),
         (["convert", "{pad}", "{out}/no/out.tflite"], 2, "FileError"),
         (["inspect", "{bad}"], 3, "InvalidModelError"),
         (["convert", "{atan2}", "{out}.tflite", "--fallback", "error"], 4, "UnsupportedError"),

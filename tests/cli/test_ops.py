@@ -74,7 +74,6 @@ def test_target(target: str | Path, name: str, capsys: pytest.CaptureFixture[str
     [
         (None, 2, "mine.toml: No such file"),
         ("[kernels]\nabs = 'qi9 -> qi8'", 2, "mine.toml:2: [kernels] abs: 'qi9' is not a port"),
-        ("[target]\nprofiles = ['pro_int']", 2, "it is a target for TOSA files"),
     ],
 )
 def test_a_target_that_is_none(

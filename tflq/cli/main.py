@@ -70,7 +70,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("many models, in four processes", "tflq convert models/*.tflite -o converted --workers 4"),
     ),
     "quantize": (
-        ("8 bits, calibrated with samples", "tflq quantize float.tflite int8.tflite --calibration samples.npz"),
+        ("8 bits, calibrated with samples", "tflq quantize float.tflite quantized.tflite --calibration samples.npz"),
         ("only the weights", "tflq quantize float.tflite small.tflite --scheme weight-only"),
     ),
     "calibrate": (
