@@ -1,12 +1,14 @@
 """Measure which builtins on plain tensors a runtime computes as the reference kernels do: rules/runtimes/TOOL.toml.
 
     python scripts/measure_target.py openvino|onnxruntime|tflm|xnnpack [--check] [--environments FOLDER]
+    python scripts/measure_target.py portable [--check]
 
 Models of one builtin and of some in a row (target_trials.py, target_chains.py) run in the interpreter with its
 reference kernels, and in the runtime, in a process that may die. A signature is listed if every trial of it gives the
 same numbers. The runtime is in an environment of its own, which is made with the versions that target_tools.toml pins;
 a runtime that cannot be installed is skipped, with a message and exit code 2. With --check nothing is written, and a
-difference from the file is exit code 1.
+difference from the file is exit code 1. `portable` writes [builtins] of rules/portable.toml: what the measured tables
+have in common.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import sys
 import tempfile
 import tomllib
 import venv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,7 @@ from scripts.target_trials import ACTIVATIONS, Trial, trials  # noqa: E402
 TOOLS: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "target_tools.toml").read_text())
 WORKER = Path(__file__).with_name("target_worker.py")
 RUNTIMES = ROOT / "rules" / "runtimes"
+PORTABLE = ROOT / "rules" / "portable.toml"
 REFERENCE = "reference"
 EXACT = "exact"
 WORDS = 90  # characters that are kept of a message
@@ -40,10 +43,13 @@ WORDS = 90  # characters that are kept of a message
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tool", choices=[*TOOLS])
+    parser.add_argument("tool", choices=[*TOOLS, "portable"])
     parser.add_argument("--check", action="store_true", help="compare with the file, and do not write it")
     parser.add_argument("--environments", type=Path, default=ROOT / "build" / "runtimes", help="folder of environments")
     a = parser.parse_args()
+    if a.tool == "portable":
+        head, mark, _ = PORTABLE.read_text().partition("[builtins]\n")
+        return settle(PORTABLE, f"{head}{mark}{common()}", check=a.check)
     python = environment(a.tool, a.environments)
     if python is None:
         print(f"SKIPPED {a.tool}: {' '.join(TOOLS[a.tool]['packages'])} cannot be installed here", file=sys.stderr)
@@ -211,6 +217,22 @@ def rules(kernels: Iterable[Kernel]) -> list[str]:
 FUSING = ("add", "sub", "mul", "conv_2d", "depthwise_conv_2d", "max_pool_2d", "average_pool_2d", "fully_connected",
           "concatenation", "transpose_conv")  # fmt: skip
 """Kernels that can fuse an activation: their lines say which were exact."""
+
+def listed(path: Path) -> set[Kernel]:
+    """The kernels of a measured table, one for each activation."""
+    found: set[Kernel] = set()
+    content: Mapping[str, str] = tomllib.loads(path.read_text())["builtins"]
+    for name, line in content.items():
+        for text in line.split(" | "):
+            signature, _, options = text.partition("; fused_activation_function = ")
+            found.update(Kernel(name, signature, activation) for activation in options.split() or ["NONE"])
+    return found
+
+
+def common() -> str:
+    """The lines of what all measured runtimes have."""
+    tables = [listed(path) for path in sorted(RUNTIMES.glob("*.toml"))]
+    return "\n".join(rules(set.intersection(*tables))) + "\n"
 
 
 if __name__ == "__main__":

@@ -20,15 +20,16 @@ from tflq.select.lowering import KernelBuilder
 
 
 def edges() -> Iterator[Trial]:
-    """QUANTIZE and DEQUANTIZE, by parameters."""
+    """QUANTIZE and DEQUANTIZE by parameters, and QUANTIZE between int8 and uint8 of one scale."""
     for storage in (i8, ui8):
         for scale, zero in ((1.0, 0), (0.0078125, 0), (0.0235, (storage.minimum + storage.maximum + 1) // 2)):
             type = TensorType(SHAPE, UniformQuantizedType.of(storage, scale, zero))
-            name = f"{storage} of scale {scale:g}, zero point {zero}"
-            yield made("", f"dequantize {name}", lambda k, x: k.emit(casts.Dequantize, [x], f32), type)
-            yield made(
-                "", f"quantize to {name}", lambda k, x, t=type: k.emit(casts.Quantize, [x], t), plain(f32), small=200
-            )
+            name = f"scale {scale:g}, zero point {zero}"
+            yield made("dequantize", name, lambda k, x: k.emit(casts.Dequantize, [x], f32), type)
+            yield made("quantize", name, lambda k, x, t=type: k.emit(casts.Quantize, [x], t), plain(f32), small=200)
+            other = ui8 if storage is i8 else i8
+            twin = TensorType(SHAPE, UniformQuantizedType.of(other, scale, zero + other.minimum - storage.minimum))
+            yield made("quantize", name, lambda k, x, t=twin: k.emit(casts.Quantize, [x], t), type)
 
 
 def chains() -> Iterator[Trial]:

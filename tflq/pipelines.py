@@ -109,7 +109,7 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
         *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),
         DeclareVariables(options.reset_signature),
         *_strips(options),
-        *(Select(options.mac, options.cache), TrimEdges(), MergeViews(), ShareTables()),
+        *(Select(options.mac, options.cache, options.kernels), TrimEdges(), MergeViews(), ShareTables()),
         *(CommonSubexpressionElimination(), DeadCodeElimination()),
         *(KeepApart(), StateShapes(), NameTensors(), StateRuntime(), CheckLegality(options.kernels, options.mac)),
         *((RestateResults(),) if form == "tfl" else ()),

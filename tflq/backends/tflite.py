@@ -15,7 +15,7 @@ from tflq.targets.target import INTEGER
 class _Tflite(Backend):
     name = "tflite"
     form = "kernels"
-    targets = ("integer", "kernels")
+    targets = ("integer", "kernels", "portable")
     builtins = True
     interpreted = True
     one_entry = False

@@ -113,7 +113,7 @@ def _requantized(
     storage, rescaling = x.type.storage, k.only_user(op.output, Op)
     if storage.bits != 8 or not bias.is_constant or not isinstance(rescaling, (Rescale, RescaleF64)):
         return None
-    if not bias.array.size:
+    if not bias.array.size or (isinstance(rescaling, Rescale) and rescaling.input_zp):
         return None
     sums = _Sums.of(filters, axes, bias.array)
     fit = float_rescale(rescaling, k, *sums.bounds(storage.minimum - op.input_zp, storage.maximum - op.input_zp))

@@ -15,7 +15,7 @@ from tflq.contract import Decisions, Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, Form, kept_reason
-from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits.operands import ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
@@ -39,6 +39,7 @@ class Select(Pass):
     makes: ClassVar[Form] = "kernels"
     mac: Literal["integer", "float32"] = "integer"
     cache: str = ""
+    target: Target = INTEGER
 
     def run(self, module: Module) -> PassResult:
         proofs = None
@@ -46,10 +47,12 @@ class Select(Pass):
             from tflq.caches import ProofCache
 
             proofs = ProofCache(self.cache)
-        return PassResult(select(module, mac=self.mac, proofs=proofs), modified=True)
+        return PassResult(select(module, mac=self.mac, proofs=proofs, target=self.target), modified=True)
 
 
-def select(module: Module, *, mac: Mac = "integer", proofs: ProofCache | None = None) -> Module:
+def select(
+    module: Module, *, mac: Mac = "integer", proofs: ProofCache | None = None, target: Target = INTEGER
+) -> Module:
     """The module on kernels; `mac` is the form of multiply-accumulate. Roundings are lowered and variables declared
     before (`lower-rounding`, `declare-variables`). UnsupportedError lists every op without a lowering."""
     missing: dict[Location | None, set[str]] = {}
@@ -63,7 +66,7 @@ def select(module: Module, *, mac: Mac = "integer", proofs: ProofCache | None = 
     made: dict[Value, Value] = {}
     for function in module.functions:
         before = list(function.outputs)
-        _select_function(function, mac, proofs)
+        _select_function(function, mac, proofs, target)
         made |= zip(before, function.outputs, strict=True)
     if module.signatures is not None:
         module.signatures = [signature.with_outputs(made) for signature in module.signatures]
@@ -74,18 +77,27 @@ def _known(op: Op) -> bool:
     return op.name.startswith("tfl.") or lowering.get(type(op)) is not None
 
 
-def _select_function(function: Function, mac: Mac, proofs: ProofCache | None) -> None:
-    k = Kernels(function, mac, proofs)
+def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, target: Target) -> None:
+    restricted = None
+    if target.builtins is not None:
+        from tflq.select.portable import portable as restricted
+
+        mac = "float32"
+    k = Kernels(function, mac, proofs, target.sums)
     for op in function.ops:
         if op in k.fused:
             continue
         k.location = op.location
+        k.begin()
+        results = restricted(op, k) if restricted is not None else None
+        if results is not None:
+            k.end(op, [results])
+            continue
         if op.name.startswith("tfl."):
             operands = [None if v is None else k.value(v) for v in op.operands]
             info, inner = dict(op.info), op.intermediates
             k.ops.append(Op(op.name, operands, op.results, op.attributes, op.location, info=info, intermediates=inner))
             continue
-        k.begin()
         function_of = lowering.get(type(op))
         assert function_of is not None
         results = function_of(op, k)
@@ -124,7 +136,7 @@ def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", t
     illegal = [
         reason
         for function in module.functions
-        for reason in (*_unlisted(function, paths, target), *_illegal(function, paths, mac))
+        for reason in (*_unlisted(function, paths, target), *_illegal(function, paths, mac, target))
     ]
     if illegal:
         remedy = "list these kernels in the target file, or convert for another target"
@@ -174,9 +186,11 @@ def _restores_weights(op: Op) -> bool:
     return isinstance(op, Dequantize) and op.input.is_constant
 
 
-def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[Reason]:
+def _illegal(function: Function, paths: _Paths, mac: Mac, target: Target) -> Iterable[Reason]:
     rules = load_rules()
     integer, others = rules["integer"], [rules["float32"]] if mac == "float32" else []
+    if target.builtins is not None:
+        integer, others = target.builtins, []
     edges: set[Value] = {*function.inputs, *function.outputs}
     rest: list[tuple[Op, str]] = []
     for op in function.ops:
@@ -195,6 +209,7 @@ def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[Reason]:
                 not isinstance(value.type.element, ScalarType)
                 and value.type.quantized
                 and value not in edges
+                and not isinstance(op, (Quantize, Dequantize))
                 and not value.info.get("is_variable", False)
             ):
                 yield Reason.at(op.location, f"tensor '{value.name}' of {op.name} has quantization parameters")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tflq.caches import Argument, Arrays, ProofCache
+    from tflq.numerics.multiply_add import SumRounding
 
 
 BROADCAST_DIMS: Final = 4
@@ -245,9 +246,12 @@ class Kernels(KernelBuilder):
     """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
     have become, which ops read them."""
 
-    def __init__(self, function: Function, mac: Mac, proofs: ProofCache | None = None) -> None:
+    def __init__(
+        self, function: Function, mac: Mac, proofs: ProofCache | None = None, sums: SumRounding = "separate"
+    ) -> None:
         super().__init__()
         self.mac = mac
+        self.sums = sums
         self._proofs = proofs
         self.source: Final[Sequence[Op]] = function.ops
         self.fused: set[Op] = set()

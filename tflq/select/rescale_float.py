@@ -19,12 +19,13 @@ from tflq.dialects.ext import RescaleF64
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Value
-from tflq.ir.types import i32
+from tflq.ir.types import f32, i32
 from tflq.light import dataclass
-from tflq.numerics.float_falling import FallingRequantization, falling_arrays
+from tflq.numerics.float_falling import ClippedRequantization, FallingRequantization, clipped_arrays, falling_arrays
 from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, of_arrays, requantization_arrays
+from tflq.numerics.float_split import SplitRequantization, of_split_arrays, split_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
-from tflq.select.lines_float import stepped, stepped_down
+from tflq.select.lines_float import split, stepped, stepped_down
 from tflq.select.lowering import Kernels, Twin, integers_of
 from tflq.select.rescale import result_range
 
@@ -36,27 +37,41 @@ class FloatRescale:
 
     op: Rescale | RescaleF64
     clamp: Clamp | None
-    fit: FloatRequantization | FallingRequantization
+    fit: FloatRequantization | FallingRequantization | ClippedRequantization | SplitRequantization
     offset: int
 
     @property
     def falls(self) -> bool:
         """Whether accumulators are to have the other sign, and to be 0 where they are negative then."""
-        return isinstance(self.fit, FallingRequantization)
+        return isinstance(self.fit, (FallingRequantization, ClippedRequantization))
 
     @property
     def added(self) -> np.ndarray:
         """The number to add to accumulators of the sign asked for, float32 [1 or C]."""
-        if isinstance(self.fit, FallingRequantization):
+        if isinstance(self.fit, (FallingRequantization, ClippedRequantization)):
             return self.fit.h
+        if isinstance(self.fit, SplitRequantization):
+            return -self.fit.h
         return np.zeros(1, np.float32) if self.fit.a is None else -self.fit.a
 
     def emit(self, k: Kernels, x: Value) -> Value:
         """The result for accumulators as asked for, as integers, with a float twin; the ops count as selected."""
-        fit = self.fit
-        stepping = stepped_down(k, x, fit) if isinstance(fit, FallingRequantization) else stepped(k, x, fit)
-        twin = Twin(stepping, self.offset)
+        twin = Twin(self._stepping(k, x), self.offset)
         result = k.fuse(self.op, integers_of(k, twin, self.op.output.type.storage))
+        return self._clamped(k, result, twin)
+
+    def of_whole(self, k: Kernels, x: Value) -> Value:
+        """The same where only the RESCALE is being selected, for accumulators as they are."""
+        added = k.row(self.added, f32)
+        twin = Twin(self._stepping(k, k.sub(added, x, "RELU") if self.falls else k.add(x, added)), self.offset)
+        return self._clamped(k, integers_of(k, twin, self.op.output.type.storage), twin)
+
+    def _stepping(self, k: Kernels, x: Value) -> Value:
+        if isinstance(self.fit, (FallingRequantization, ClippedRequantization)):
+            return stepped_down(k, x, self.fit)
+        return split(k, x, self.fit) if isinstance(self.fit, SplitRequantization) else stepped(k, x, self.fit)
+
+    def _clamped(self, k: Kernels, result: Value, twin: Twin) -> Value:
         if self.clamp is not None:
             result = k.fuse(self.clamp, result)
         k.twins[result] = twin
@@ -66,7 +81,7 @@ class FloatRescale:
 def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: np.ndarray) -> FloatRescale | None:
     """A RESCALE of accumulators that are in [low, high], int64 [C], in float32; None without a proof."""
     least, most, clamp = result_range(op, k)
-    if op.output.type.storage.bits != 8 or not least < most or (isinstance(op, Rescale) and op.input_zp):
+    if op.output.type.storage.bits != 8 or not least < most:
         return None
     if low.min() < i32.minimum or high.max() > i32.maximum:  # the kernel's accumulator wraps
         return None
@@ -79,6 +94,11 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
     ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if steps.slope.size == 1 else []
     for bounds in (*ranges, (low, high)):
         thresholds, slope = (np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in steps)
+        if k.sums == "either":
+            line = either_line(k, thresholds, slope, *bounds, least - op.output_zp)
+            if line is not None:
+                return FloatRescale(op, clamp, line[0], line[1] + op.output_zp)
+            continue
         falling = k.remembered(falling_arrays, thresholds, slope, *bounds)
         if falling:
             return FloatRescale(op, clamp, FallingRequantization(*falling), least)
@@ -87,6 +107,18 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
             if found:
                 return FloatRescale(op, clamp, of_arrays(found, kind.activation), least + kind.middle)
     return None
+
+
+def either_line(
+    k: Kernels, thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, bottom: int
+) -> tuple[ClippedRequantization | SplitRequantization, int] | None:
+    """A line that holds with either rounding of sums, and by how much its results are less than levels, of which those
+    from `bottom` + 1 on have thresholds; None without a proof."""
+    clipped = k.remembered(clipped_arrays, thresholds, slope, low, high, 0)
+    if clipped:
+        return ClippedRequantization(*clipped), bottom
+    parts = k.remembered(split_arrays, thresholds, slope, low, high, bottom)
+    return (of_split_arrays(parts), 0) if parts else None
 
 
 class _Steps(NamedTuple):

@@ -20,6 +20,7 @@ from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.movement import Table
 from tflq.ir.core import Value, constant
 from tflq.ir.types import f32, i32
+from tflq.numerics.float_falling import fit_clipped
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
 from tflq.numerics.float_requantize import RELU6, fit_float_requantization, line_slope
 from tflq.select.lines_float import stepped
@@ -38,14 +39,14 @@ def float_table_2d(op: Table2D, k: Kernels) -> Value | None:
     if product is None:
         made = _sum(k, x, y, entries - least)
     else:
-        made = _product(k, x, y, fit_float_product(entries - least, product))
+        made = _product(k, x, y, fit_float_product(entries - least, product, k.sums))
     return None if made is None else integers_of(k, Twin(made, least), op.result.type.storage)
 
 
 def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
     twins = [twin_of(k, v) or Twin(k.cast(v, f32), 0) for v in (x, y)]
     first, second = (_numbers(v, twin) for v, twin in zip((x, y), twins, strict=True))
-    fit = fit_float_plane(table, first, second)
+    fit = fit_float_plane(table, first, second, k.sums)
     if fit is None:
         return None
     total = k.add(_times(k, twins[0].value, fit.m), _times(k, twins[1].value, fit.n))
@@ -58,7 +59,8 @@ def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value 
     if fit is None:
         return None
     a, b = (centred(k, v, v.type.storage.minimum + place) for v, place in ((x, fit.a), (y, fit.b)))
-    return stepped(k, k.mul(a, b), fit.g)
+    made = stepped(k, k.mul(a, b), fit.g)
+    return k.add(made, k.constant(fit.offset, f32)) if fit.offset else made
 
 
 def _times(k: Kernels, x: Value, factor: np.float32) -> Value:
@@ -88,7 +90,8 @@ def _line(k: Kernels, twin: Twin, numbers: np.ndarray, entries: np.ndarray) -> T
     slope = line_slope(thresholds)
     if not slope:
         return None
-    fit = fit_float_requantization(thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:], RELU6)
+    ends = thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:]
+    fit = fit_float_requantization(*ends, RELU6) if k.sums == "separate" else fit_clipped(*ends)
     return None if fit is None else Twin(stepped(k, twin.value, fit), least)
 
 

@@ -27,14 +27,16 @@ from tflq.files import resource
 from tflq.ir.registry import op_names
 from tflq.targets.constraints import load_quant_functions
 from tflq.targets.signature import Signature, parse_signature
-from tflq.targets.target import INTEGER, RulesFile, Target
+from tflq.targets.target import INTEGER, KernelRules, RulesFile, Target
 
 Kernels: TypeAlias = Mapping[str, Sequence[Signature]]
 """Logical kernels by name: the signatures of each, in order."""
 
-_KEYS = {"target": ("name", "base"), "rescale": ("unsigned", "signed", "uniform")}
-_SECTIONS = ("target", "kernels", "rescale")
+_KEYS = {"target": ("name", "base", "sums"), "rescale": ("unsigned", "signed", "uniform")}
+_SECTIONS = ("target", "kernels", "rescale", "builtins")
 _BASES = ("integer", "kernels")
+_SUMS = ("separate", "either")
+_PORTABLE = "portable"
 SCHEMES = ("int8", "int16x8", "uint8")
 """The targets of quantization schemes, `rules/<name>.toml`: the kernels of `rules/kernels.toml` on one storage."""
 JOINED = "+"
@@ -46,7 +48,7 @@ _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
 
 def load_target(target: str | os.PathLike[str] | None = None) -> Target:
-    """ "integer" (the default), "kernels", one of `SCHEMES`, or a path to a file. OptionError for all else, and for
+    """ "integer" (the default), "kernels", "portable", one of `SCHEMES`, or a path to a file. OptionError for all else, and for
     targets of TOSA files; FileError if it cannot be read."""
     if target in (None, "integer"):
         return INTEGER
@@ -57,7 +59,7 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
         remedy = "a .tflite file has 'integer' or 'kernels'"
         raise OptionError(Reason(f"target '{target}' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
     if not path.endswith(".toml") and not os.path.exists(path):
-        remedy = f"{choices(path, (*_BASES, *SCHEMES))}, and files of kernels (.toml)"
+        remedy = f"{choices(path, (*_BASES, _PORTABLE, *SCHEMES))}, and files of kernels (.toml)"
         raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
     return _File(path).target()
 
@@ -88,7 +90,7 @@ def is_of_tosa(target: str | os.PathLike[str] | None) -> bool:
 
 def _path(target: str | os.PathLike[str] | None) -> str:
     """The path of a target's file; the name of one that has none."""
-    return resource(f"rules/{target}.toml") if target in SCHEMES else str(target)
+    return resource(f"rules/{target}.toml") if target in (_PORTABLE, *SCHEMES) else str(target)
 
 
 @cache
@@ -131,7 +133,16 @@ class _File(RulesFile):
         agreeing = {"unsigned": measured.unsigned, "signed": measured.unsigned, "uniform": measured.uniform}
         kernels = {**(measured.kernels if based else {}), **own}
         agreed = {} if shifts else dict(measured.kernels)
-        return Target(name, kernels, **agreeing | shifts, recurrent=based, agreed=agreed)
+        plain = {"builtins": self._plain(), "sums": said.get("sums", "separate")}
+        return Target(name, kernels, **agreeing | shifts | plain, recurrent=based, agreed=agreed)
+
+    def _plain(self) -> KernelRules | None:
+        """The builtins on plain tensors, if it restricts them."""
+        if "builtins" not in self.content:
+            return None
+        rules = KernelRules(self._section("builtins"), f"{self.path}, section builtins")
+        rules.parse()
+        return rules
 
     def _said(self) -> dict[str, str]:
         """What [target] says."""
@@ -141,6 +152,8 @@ class _File(RulesFile):
                 self.fault(f"{key} is not a string", "target", key, remedy=f'write {key} = "..."')
             elif key == "base" and value not in _BASES:
                 self.fault(f"base: '{value}' is not known", "target", key, item=value, known=_BASES)
+            elif key == "sums" and value not in _SUMS:
+                self.fault(f"sums: '{value}' is not known", "target", key, item=value, known=_SUMS)
         return said
 
     def _section(self, name: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from tflq.light import dataclass, field
 from tflq.targets.pattern import Side, match, slots, split
 
 if TYPE_CHECKING:
+    from tflq.numerics.multiply_add import SumRounding
     from tflq.targets.signature import Kinds, Possible, Signature
 
 
@@ -40,7 +41,8 @@ class Target:
     one on values more by 128. uniform: kernels to which per-axis parameters that are all equal are what one scale is.
     Of these, other storage is met by an exact rescale, on the signatures that are `agreed`, where some of a kernel are:
     those on which it was measured that it is exact. recurrent: whether it runs operators with
-    variable tensors, which it does not list.
+    variable tensors, which it does not list. builtins: which builtins on plain tensors it has, if it is not all that
+    the interpreter has; sums: how it may round MUL and ADD of floats.
     """
 
     name: str
@@ -50,6 +52,8 @@ class Target:
     uniform: frozenset[str] = frozenset()
     recurrent: bool = True
     agreed: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
+    builtins: KernelRules | None = None
+    sums: SumRounding = "separate"
     _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Possible]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

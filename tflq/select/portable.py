@@ -1,0 +1,354 @@
+"""Lowerings for targets that restrict plain builtins (`Target.builtins`): float32 and int32 alone, with either rounding of
+sums (`docs/numerics.md`). An op that is not here, or has no such form, is lowered as for other targets.
+
+8-bit tensors are float twins. The model's inputs come by DEQUANTIZE and are whole numbers again after a product, and
+results go by QUANTIZE: both with the parameters that the model states, proven on all values. Integers of 32 bits are
+taken apart in float32, where quotients by powers of two are exact and FLOOR is a shift:
+
+    x >> n        h + floor((x - h 2^n) 2^-n), h = floor(float(x) 2^-n), for n up to 16, and that again for more
+    a b >> 31     limbs of 11 bits, whose products and carries are below 2^24
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.dialects.ext import RescaleF64, Table2D
+from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tfl import reduction as tfl_reduction
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.tfl.convolution import DepthwiseConv2D
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.movement import Moved, Padding
+from tflq.dialects.tfl.unary import Floor
+from tflq.dialects.tosa.convolution import AvgPool2D
+from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Clz, LogicalLeftShift, Mul
+from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
+from tflq.ir.core import Op, Value
+from tflq.ir.record import parameters
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
+from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.float_thresholds import quantize_thresholds
+from tflq.numerics.multiply_add import multiply_add
+from tflq.select.arithmetic import elementwise
+from tflq.select.lines_float import stepped
+from tflq.select.lowering import KernelBuilder, Kernels, Twin, as_int32, centred, integers_of, twin_of
+from tflq.select.rescale import input_range
+from tflq.select.rescale_float import either_line, float_rescale
+
+Portable = Callable[[Any, Kernels], Value | None]
+BYTES: Final = (i8, ui8)
+
+
+def portable(op: Op, k: Kernels) -> Value | None:
+    """The op's result on a target that restricts plain builtins; None if it has no form here."""
+    lower = _moved if isinstance(op, (Moved, Gather)) else FORMS.get(type(op))
+    return None if lower is None else lower(op, k)
+
+
+# Edges.
+
+
+def _scast(op: Scast, k: Kernels) -> Value | None:
+    quantized = op.input.type if op.input.type.quantized else op.result.type
+    element = quantized.element
+    if not isinstance(element, UniformQuantizedType) or element.storage not in BYTES:
+        return None
+    scale, zero = (v.reshape(()) for v in parameters(quantized))
+    if op.input.type.quantized:
+        return _read(op, k, np.float32(scale), int(zero))
+    return _written(op, k, element, np.float32(scale), int(zero))
+
+
+def _read(op: Scast, k: Kernels, scale: np.float32, zero: int) -> Value | None:
+    """floor(x / scale + 1/2) of the real numbers x that DEQUANTIZE gives, as a twin."""
+    storage = op.result.type.storage
+    numbers = np.arange(storage.minimum, storage.maximum + 1) - zero
+    with np.errstate(all="ignore"):
+        inverse = np.float32(1 / np.float64(scale))
+        reals = numbers.astype(np.float32) * scale
+        found = [multiply_add(reals, inverse, np.float32([0.5]), fused=fused) for fused in (False, True)]
+    if not all((np.abs(v - 0.5 - numbers) < 1 / 16).all() for v in found):
+        return None
+    real = k.emit(Dequantize, [k.value(op.input)], f32)
+    whole = k.add(k.mul(real, k.constant(inverse, f32)), k.constant(0.5, f32))
+    return integers_of(k, Twin(k.emit(Floor, [whole]), zero), storage)
+
+
+def _written(op: Scast, k: Kernels, element: UniformQuantizedType, scale: np.float32, zero: int) -> Value | None:
+    """QUANTIZE of the numbers times the scale; of uint8 by way of int8, which more runtimes have."""
+    storage = element.storage
+    numbers = np.arange(storage.minimum, storage.maximum + 1) - zero
+    with np.errstate(all="ignore"):
+        reals = numbers.astype(np.float32) * scale
+    edges = quantize_thresholds(scale, np.append(numbers, numbers[-1] + 1))
+    if not ((edges[:-1] < reals) & (reals < edges[1:])).all():
+        return None
+    real = k.mul(centred(k, k.value(op.input), zero), k.constant(scale, f32))
+    type = op.result.type
+    if storage is ui8:
+        signed = UniformQuantizedType.of(i8, float(scale), zero - 128)
+        real = k.emit(Quantize, [real], TensorType(type.shape, signed))
+    if op.result.name:
+        k.ops.append(Op(Quantize.op_name, [real], [op.result], {}, op.location))
+        return op.result
+    return k.emit(Quantize, [real], type)
+
+
+def _moved(op: Moved | Gather, k: Kernels) -> Value | None:
+    """An op that only moves elements, on the twin of its first operand."""
+    first, *others = op.operands
+    assert first is not None
+    twin = k.twins.get(k.value(first))
+    if twin is None or any(v is not None and not v.is_constant for v in others) or isinstance(op, Padding):
+        return None
+    result = Value(op.result.type.with_element(f32))
+    k.ops.append(Op(op.name, [twin.value, *others], [result], dict(op.attributes), op.location))
+    return integers_of(k, Twin(result, twin.offset), op.result.type.storage)
+
+
+# Requantizations.
+
+
+def _rescale(op: Rescale | RescaleF64, k: Kernels) -> Value | None:
+    x = _whole(k, op)
+    if x is None:
+        return None
+    least, most = input_range(op, k)
+    fit = float_rescale(op, k, np.asarray([least]), np.asarray([most]))
+    return None if fit is None else fit.of_whole(k, x)
+
+
+def _whole(k: Kernels, op: Rescale | RescaleF64) -> Value | None:
+    """The operand less its zero point in float32; None if that is not exact."""
+    x, zero = k.value(op.input), op.input_zp if isinstance(op, Rescale) else 0
+    if x.type.storage in BYTES:
+        return centred(k, x, zero)
+    least, most = input_range(op, k)
+    if x.type.storage is not i32 or max(-least, most) >= EXACT:
+        return None
+    return k.cast(k.sub(x, k.constant(zero)) if zero else x, f32)
+
+
+def _average(op: AvgPool2D, k: Kernels) -> Value | None:
+    """Sums of windows by a depthwise convolution with ones, over their size, rounded half away from zero."""
+    x = k.value(op.input)
+    twin = twin_of(k, x)
+    if x.type.storage not in BYTES or twin is None or any(op.pad) or op.input_zp or op.output_zp:
+        return None
+    count, depth, storage = op.kernel[0] * op.kernel[1], (x.type.shape or (0,))[-1] or 0, x.type.storage
+    ones, offset = k.constant(np.ones((1, *op.kernel, depth)), f32), np.full(depth, twin.offset * count)
+    options = {"padding": "VALID", "stride_h": op.stride[0], "stride_w": op.stride[1], "depth_multiplier": 1}
+    bias = k.constant(offset, f32)
+    total = k.emit(DepthwiseConv2D, [twin.value, ones, bias], TensorType(op.output.type.shape, f32), **options)
+    levels = np.arange(storage.minimum + 1, storage.maximum + 1)
+    thresholds = np.where(levels > 0, levels * count - count // 2, (levels - 1) * count + count // 2 + 1)
+    ends = (np.asarray([v * count]) for v in (storage.minimum, storage.maximum))
+    found = either_line(k, thresholds[:, None], np.asarray([1 / count]), *ends, storage.minimum)
+    return None if found is None else integers_of(k, Twin(stepped(k, total, found[0]), found[1]), storage)
+
+
+# Tables.
+
+
+def _table(op: Table, k: Kernels) -> Value | None:
+    x, entries = k.value(op.input), op.table.array
+    if x.type.storage not in BYTES:
+        return None
+    if x in k.twins and entries.dtype.itemsize == 1:
+        return None  # by `tables_float`
+    return _entries(k, entries.astype(np.int64), _index(k, x), op.result.type.storage)
+
+
+def _table_2d(op: Table2D, k: Kernels) -> Value | None:
+    from tflq.select.tables_float import float_table_2d
+
+    found = float_table_2d(op, k)
+    if found is not None:
+        return found
+    x, y = (_index(k, k.value(v)) for v in (op.input1, op.input2))
+    entries = op.table.array.reshape(-1).astype(np.int64)
+    return _entries(k, entries, k.add(k.mul(x, k.constant(256)), y), op.result.type.storage)
+
+
+def _index(k: Kernels, x: Value) -> Value:
+    """An 8-bit x less its least value, in int32."""
+    return k.cast(centred(k, x, x.type.storage.minimum), i32)
+
+
+def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Value:
+    """Integers of a table by index: two tables of floats, where they have more than 24 bits."""
+    if storage in BYTES:
+        return integers_of(k, Twin(k.gather(k.constant(entries, f32), index), 0), storage)
+    if np.abs(entries).max() < EXACT:
+        return k.cast(k.gather(k.constant(entries, f32), index), i32)
+    high, low = (k.cast(k.gather(k.constant(v, f32), index), i32) for v in (entries >> 16, entries & 0xFFFF))
+    return k.add(k.mul(high, k.constant(1 << 16)), low)
+
+
+# Integers of 32 bits.
+
+
+def _floor(k: KernelBuilder, x: Value) -> Value:
+    return k.emit(Floor, [x])
+
+
+def _shifted(k: KernelBuilder, x: Value, down: Value, up: Value) -> Value:
+    """x >> n for int32 x and n up to 16: `down` 2^-n, float32, `up` 2^n, int32. The first quotient is off where x has
+    more than 24 bits; what is left is below 2^18."""
+    h = k.cast(_floor(k, elementwise(k, k.mul, k.cast(x, f32), down)), i32)
+    rest = k.cast(k.sub(x, elementwise(k, k.mul, h, up)), f32)
+    return k.add(h, k.cast(_floor(k, elementwise(k, k.mul, rest, down)), i32))
+
+
+def _powers(k: KernelBuilder, amount: Value, exponents: np.ndarray) -> Value:
+    """2^e in float32, e by amounts 0 ... 31."""
+    return k.gather(k.constant(np.exp2(exponents), f32), amount)
+
+
+def _by_amount(k: KernelBuilder, x: Value, amount: Value) -> Value:
+    """x >> amount of int32, amounts 0 ... 31 that broadcast to x."""
+    n = np.arange(32)
+    first = np.minimum(n, 16)
+    half = _shifted(k, x, _powers(k, amount, -first), k.cast(_powers(k, amount, first), i32))
+    return k.cast(_floor(k, elementwise(k, k.mul, k.cast(half, f32), _powers(k, amount, first - n))), i32)
+
+
+def _by_number(k: KernelBuilder, x: Value, n: int) -> Value:
+    return _shifted(k, x, k.constant(2.0**-n, f32), k.constant(1 << n))
+
+
+def _carry(k: KernelBuilder, x: Value, n: int) -> Value:
+    """x >> n of int32 below 2^24 in magnitude."""
+    return k.cast(_floor(k, k.mul(k.cast(x, f32), k.constant(2.0**-n, f32))), i32)
+
+
+_LIMB: Final = 11
+
+
+def _limbs(k: KernelBuilder, x: Value) -> tuple[Value, Value, Value]:
+    """int32 as three limbs, the least first; the last has the sign."""
+    if x.is_constant:
+        wide = x.array.astype(np.int64)
+        low, middle = wide & 2047, (wide >> _LIMB) & 2047
+        return k.constant(low), k.constant(middle), k.constant(wide >> 2 * _LIMB)
+    above = _by_number(k, x, _LIMB)
+    high = _carry(k, above, _LIMB)
+    unit = k.constant(1 << _LIMB)
+    return k.sub(x, k.mul(above, unit)), k.sub(above, k.mul(high, unit)), high
+
+
+def _mul(op: Mul, k: Kernels) -> Value | None:
+    """(a b + 2^(s - 1)) >> s, for s from 22 to 33."""
+    shift = op.shift
+    operands = [k.value(v) for v in (op.input1, op.input2)]
+    if not 2 * _LIMB < shift <= 3 * _LIMB or any(v.type.storage is not i32 for v in operands):
+        return None
+    (a0, a1, a2), (b0, b1, b2) = (_limbs(k, v) for v in operands)
+
+    def times(x: Value, y: Value) -> Value:
+        return elementwise(k, k.mul, x, y)
+
+    first = _carry(k, times(a0, b0), _LIMB)
+    second = k.add(k.add(times(a0, b1), times(a1, b0)), first)
+    third = k.add(k.add(times(a0, b2), times(a1, b1)), k.add(times(a2, b0), _carry(k, second, _LIMB)))
+    rest = shift - 2 * _LIMB
+    third = _carry(k, k.add(third, k.constant(1 << (rest - 1))), rest)
+    fourth = k.add(times(a1, b2), times(a2, b1))
+    above = k.mul(fourth, k.constant(1 << (_LIMB - rest)))
+    return k.add(k.add(third, above), k.mul(times(a2, b2), k.constant(1 << (2 * _LIMB - rest))))
+
+
+def _right_shift(op: ArithmeticRightShift, k: Kernels) -> Value | None:
+    """x >> n, with `round` half up: t - (t >> 1) with t = x >> (n - 1)."""
+    x, amount = k.value(op.input1), k.value(op.input2)
+    if x.type.storage is not i32:
+        return None
+    if not op.round:
+        return _by_amount(k, x, amount)
+    some = k.minimum(amount, k.constant(1))
+    twice = _by_amount(k, x, k.sub(amount, some))
+    return k.sub(twice, elementwise(k, k.mul, _by_number(k, twice, 1), some))
+
+
+def _left_shift(op: LogicalLeftShift, k: Kernels) -> Value | None:
+    x, amount = k.value(op.input1), k.value(op.input2)
+    if op.result.type.storage is not i32 or amount.is_constant:
+        return None
+    powers = np.exp2(np.arange(32)) * np.where(np.arange(32) < 31, 1, -1)
+    return elementwise(k, k.mul, x, k.cast(k.gather(k.constant(powers, f32), k.cast(amount, i32)), i32))
+
+
+def _clz(op: Clz, k: Kernels) -> Value | None:
+    """Of x with a last dim of 1: how many powers are greater, and none where x is negative."""
+    x = k.value(op.input)
+    if (x.type.shape or ())[-1:] != (1,):
+        return None
+    above = k.cast(k.greater(k.constant(1 << np.arange(31)), x), f32)
+    count = k.cast(k.reduce(tfl_reduction.Sum, above, [len(x.type.shape or ()) - 1]), i32)
+    positive = k.cast(k.greater_equal(x, k.constant(0)), i32)
+    return k.mul(k.add(count, k.constant(1)), positive)
+
+
+_MOST: Final = 1 << 12
+"""How many numbers of 12 bits have a sum below 2^24."""
+
+
+def _sum(op: ReduceSum, k: Kernels) -> Value | None:
+    """The sum of int32 in two halves, where it may reach 2^24."""
+    x, axis = k.value(op.input), op.axis
+    count = (op.input.type.shape or ())[axis]
+    if x.type.storage is not i32 or not count or count > _MOST:
+        return None
+    least, most = k.ranges.of(op.input)
+    if max(-least, most) * count < EXACT:
+        return k.cast(k.reduce(tfl_reduction.Sum, k.cast(x, f32), [axis]), i32)
+    high = _by_number(k, x, 12)
+    low = k.sub(x, k.mul(high, k.constant(1 << 12)))
+    sums = [k.cast(k.reduce(tfl_reduction.Sum, k.cast(v, f32), [axis]), i32) for v in (high, low)]
+    return k.add(k.mul(sums[0], k.constant(1 << 12)), sums[1])
+
+
+def _greatest(op: ReduceMax, k: Kernels) -> Value | None:
+    x = k.value(op.input)
+    twin = twin_of(k, x)
+    if twin is None or x.is_constant:
+        return None
+    return integers_of(k, Twin(k.reduce(tfl_reduction.ReduceMax, twin.value, [op.axis]), twin.offset), x.type.storage)
+
+
+def _cast(op: Cast, k: Kernels) -> Value | None:
+    """From 8 bits by the twin; to uint8 as a twin."""
+    x, to = k.value(op.input), op.result.type.storage
+    if x.type.storage is ui8 and to is i32:
+        twin = twin_of(k, x)
+        return None if twin is None else as_int32(k, twin)
+    if x.type.storage is i32 and to in BYTES:
+        least, most = k.ranges.of(op.input)
+        if to is ui8 and not (to.minimum <= least and most <= to.maximum):  # it wraps
+            x = k.sub(x, k.mul(_by_number(k, x, 8), k.constant(1 << 8)))
+            return integers_of(k, Twin(k.cast(x, f32), 0), to)
+        if to.minimum <= least and most <= to.maximum:
+            return integers_of(k, Twin(k.cast(x, f32), 0), to)
+    return None
+
+
+FORMS: Final[dict[type[Op], Portable]] = {
+    ArithmeticRightShift: _right_shift,
+    AvgPool2D: _average,
+    Cast: _cast,
+    Clz: _clz,
+    LogicalLeftShift: _left_shift,
+    Mul: _mul,
+    ReduceMax: _greatest,
+    ReduceSum: _sum,
+    Rescale: _rescale,
+    RescaleF64: _rescale,
+    Scast: _scast,
+    Table: _table,
+    Table2D: _table_2d,
+}
+"""By op: its form on float32 and int32; None where it has none."""
