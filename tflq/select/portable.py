@@ -22,7 +22,7 @@ from tflq.dialects.tfl import reduction as tfl_reduction
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.indexing import Gather
-from tflq.dialects.tfl.movement import Moved, Padding
+from tflq.dialects.tfl.movement import Moved, Padding, Reshape
 from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Clz, LogicalLeftShift, Mul
@@ -105,8 +105,10 @@ def _moved(op: Moved | Gather, k: Kernels) -> Value | None:
     twin = k.twins.get(k.value(first))
     if twin is None or any(v is not None and not v.is_constant for v in others) or isinstance(op, Padding):
         return None
-    result = Value(op.result.type.with_element(f32))
-    k.ops.append(Op(op.name, [twin.value, *others], [result], dict(op.attributes), op.location))
+    result, attributes = Value(op.result.type.with_element(f32)), dict(op.attributes)
+    if isinstance(op, Reshape) and op.shape is not None:
+        attributes["new_shape"] = op.shape.array  # tf2onnx reads it
+    k.ops.append(Op(op.name, [twin.value, *others], [result], attributes, op.location))
     return integers_of(k, Twin(result, twin.offset), op.result.type.storage)
 
 
@@ -196,10 +198,15 @@ def _floor(k: KernelBuilder, x: Value) -> Value:
     return k.emit(Floor, [x])
 
 
+_MOST_FLOAT: Final = (1 << 31) - 128
+"""The greatest float32 number of int32: x without a shift may be rounded to more."""
+
+
 def _shifted(k: KernelBuilder, x: Value, down: Value, up: Value) -> Value:
     """x >> n for int32 x and n up to 16: `down` 2^-n, float32, `up` 2^n, int32. The first quotient is off where x has
     more than 24 bits; what is left is below 2^18."""
-    h = k.cast(_floor(k, elementwise(k, k.mul, k.cast(x, f32), down)), i32)
+    inside = k.minimum(_floor(k, elementwise(k, k.mul, k.cast(x, f32), down)), k.constant(_MOST_FLOAT, f32))
+    h = k.cast(inside, i32)
     rest = k.cast(k.sub(x, elementwise(k, k.mul, h, up)), f32)
     return k.add(h, k.cast(_floor(k, elementwise(k, k.mul, rest, down)), i32))
 
