@@ -218,6 +218,7 @@ FUSING = ("add", "sub", "mul", "conv_2d", "depthwise_conv_2d", "max_pool_2d", "a
           "concatenation", "transpose_conv")  # fmt: skip
 """Kernels that can fuse an activation: their lines say which were exact."""
 
+
 def listed(path: Path) -> set[Kernel]:
     """The kernels of a measured table, one for each activation."""
     found: set[Kernel] = set()

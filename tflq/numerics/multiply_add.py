@@ -14,7 +14,7 @@ SumRounding: TypeAlias = Literal["separate", "either"]
 """What a formula is proven for: MUL and ADD rounded one after the other, or that as well as both rounded once."""
 
 
-def multiply_add(x: np.ndarray, m: np.ndarray | np.float32, c: np.ndarray, *, fused: bool = False) -> np.ndarray:
+def multiply_add(x: np.ndarray, m: np.ndarray | np.floating, c: np.ndarray, *, fused: bool = False) -> np.ndarray:
     """x m + c of float32 numbers that broadcast: float32, rounded twice or, `fused`, once."""
     if not fused:
         total = x * m

@@ -8,7 +8,7 @@ something else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tflq.contract import Decisions, Pass, PassResult
@@ -78,20 +78,20 @@ def _known(op: Op) -> bool:
 
 
 def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, target: Target) -> None:
-    restricted = None
+    restricted: Callable[[Op, Kernels], Value | None] | None = None
     if target.builtins is not None:
-        from tflq.select.portable import portable as restricted
+        from tflq.select.portable import portable
 
-        mac = "float32"
+        restricted, mac = portable, "float32"
     k = Kernels(function, mac, proofs, target.sums)
     for op in function.ops:
         if op in k.fused:
             continue
         k.location = op.location
         k.begin()
-        results = restricted(op, k) if restricted is not None else None
-        if results is not None:
-            k.end(op, [results])
+        made = restricted(op, k) if restricted is not None else None
+        if made is not None:
+            k.end(op, [made])
             continue
         if op.name.startswith("tfl."):
             operands = [None if v is None else k.value(v) for v in op.operands]

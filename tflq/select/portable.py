@@ -1,5 +1,5 @@
-"""Lowerings for targets that restrict plain builtins (`Target.builtins`): float32 and int32 alone, with either rounding of
-sums (`docs/numerics.md`). An op that is not here, or has no such form, is lowered as for other targets.
+"""Lowerings for targets that restrict plain builtins (`Target.builtins`): float32 and int32 alone, with either rounding
+of sums (`docs/numerics.md`). An op that is not here, or has no such form, is lowered as for other targets.
 
 8-bit tensors are float twins. The model's inputs come by DEQUANTIZE and are whole numbers again after a product, and
 results go by QUANTIZE: both with the parameters that the model states, proven on all values. Integers of 32 bits are
@@ -45,7 +45,9 @@ BYTES: Final = (i8, ui8)
 
 def portable(op: Op, k: Kernels) -> Value | None:
     """The op's result on a target that restricts plain builtins; None if it has no form here."""
-    lower = _moved if isinstance(op, (Moved, Gather)) else FORMS.get(type(op))
+    if isinstance(op, (Moved, Gather)):
+        return _moved(op, k)
+    lower = FORMS.get(type(op))
     return None if lower is None else lower(op, k)
 
 
@@ -70,7 +72,7 @@ def _read(op: Scast, k: Kernels, scale: np.float32, zero: int) -> Value | None:
     with np.errstate(all="ignore"):
         inverse = np.float32(1 / np.float64(scale))
         reals = numbers.astype(np.float32) * scale
-        found = [multiply_add(reals, inverse, np.float32([0.5]), fused=fused) for fused in (False, True)]
+        found = [multiply_add(reals, inverse, np.full(1, 0.5, np.float32), fused=fused) for fused in (False, True)]
     if not all((np.abs(v - 0.5 - numbers) < 1 / 16).all() for v in found):
         return None
     real = k.emit(Dequantize, [k.value(op.input)], f32)
@@ -148,8 +150,8 @@ def _average(op: AvgPool2D, k: Kernels) -> Value | None:
     total = k.emit(DepthwiseConv2D, [twin.value, ones, bias], TensorType(op.output.type.shape, f32), **options)
     levels = np.arange(storage.minimum + 1, storage.maximum + 1)
     thresholds = np.where(levels > 0, levels * count - count // 2, (levels - 1) * count + count // 2 + 1)
-    ends = (np.asarray([v * count]) for v in (storage.minimum, storage.maximum))
-    found = either_line(k, thresholds[:, None], np.asarray([1 / count]), *ends, storage.minimum)
+    low, high = (np.asarray([v * count]) for v in (storage.minimum, storage.maximum))
+    found = either_line(k, thresholds[:, None], np.asarray([1 / count]), low, high, storage.minimum)
     return None if found is None else integers_of(k, Twin(stepped(k, total, found[0]), found[1]), storage)
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tflq.errors import OptionError, Reason, choices
 from tflq.files import resource
@@ -28,6 +28,9 @@ from tflq.ir.registry import op_names
 from tflq.targets.constraints import load_quant_functions
 from tflq.targets.signature import Signature, parse_signature
 from tflq.targets.target import INTEGER, KernelRules, RulesFile, Target
+
+if TYPE_CHECKING:
+    from tflq.numerics.multiply_add import SumRounding
 
 Kernels: TypeAlias = Mapping[str, Sequence[Signature]]
 """Logical kernels by name: the signatures of each, in order."""
@@ -48,8 +51,8 @@ _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
 
 def load_target(target: str | os.PathLike[str] | None = None) -> Target:
-    """ "integer" (the default), "kernels", "portable", one of `SCHEMES`, or a path to a file. OptionError for all else, and for
-    targets of TOSA files; FileError if it cannot be read."""
+    """ "integer" (the default), "kernels", "portable", one of `SCHEMES`, or a path to a file. OptionError for all
+    else, and for targets of TOSA files; FileError if it cannot be read."""
     if target in (None, "integer"):
         return INTEGER
     if target == "kernels":
@@ -128,13 +131,25 @@ class _File(RulesFile):
         self.check_faults()
         name = said.get("name", os.path.splitext(os.path.basename(self.path))[0])
         if self.path == resource("rules/kernels.toml"):
-            return Target(name, own, **shifts, recurrent=True, agreed=own)
+            return self._of(name, own, shifts, recurrent=True, agreed=own)
         measured, based = _measured(), said.get("base") == "kernels"
         agreeing = {"unsigned": measured.unsigned, "signed": measured.unsigned, "uniform": measured.uniform}
         kernels = {**(measured.kernels if based else {}), **own}
         agreed = {} if shifts else dict(measured.kernels)
-        plain = {"builtins": self._plain(), "sums": said.get("sums", "separate")}
-        return Target(name, kernels, **agreeing | shifts | plain, recurrent=based, agreed=agreed)
+        return self._of(name, kernels, agreeing | shifts, recurrent=based, agreed=agreed)
+
+    def _of(
+        self,
+        name: str,
+        kernels: Kernels,
+        shifts: Mapping[str, frozenset[str]],
+        *,
+        recurrent: bool,
+        agreed: Kernels,
+    ) -> Target:
+        unsigned, signed, uniform = (shifts.get(key, frozenset()) for key in _KEYS["rescale"])
+        sums: SumRounding = "either" if self._section("target").get("sums") == "either" else "separate"
+        return Target(name, kernels, unsigned, signed, uniform, recurrent, agreed, self._plain(), sums)
 
     def _plain(self) -> KernelRules | None:
         """The builtins on plain tensors, if it restricts them."""
