@@ -79,7 +79,7 @@ class FloatRescale:
 
 
 def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: np.ndarray) -> FloatRescale | None:
-    """A RESCALE of accumulators that are in [low, high], int64 [C], in float32; None without a proof."""
+    """A RESCALE of accumulators that are in [low, high], int64 [1 or C], in float32; None without a proof."""
     least, most, clamp = result_range(op, k)
     if op.output.type.storage.bits != 8 or not least < most:
         return None
@@ -91,7 +91,8 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
     attempts = [(N1_TO_1, True)] if most - least == 255 else []
     if least == op.output_zp or not attempts:
         attempts.insert(0, (RELU6, False))
-    ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if steps.slope.size == 1 else []
+    low, high, _ = np.broadcast_arrays(low, high, steps.slope)
+    ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if steps.slope.size == 1 < low.size else []
     for bounds in (*ranges, (low, high)):
         thresholds, slope = (np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in steps)
         if k.sums == "either":
