@@ -22,7 +22,7 @@ from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import ScalarType
 from tflq.light import dataclass
 from tflq.select.lowering import Kernels, Mac, lowering
-from tflq.targets.target import INTEGER, Target, load_rules
+from tflq.targets.target import INTEGER, KernelRules, Target, load_rules
 
 if TYPE_CHECKING:
     from tflq.caches import ProofCache
@@ -187,10 +187,7 @@ def _restores_weights(op: Op) -> bool:
 
 
 def _illegal(function: Function, paths: _Paths, mac: Mac, target: Target) -> Iterable[Reason]:
-    rules = load_rules()
-    integer, others = rules["integer"], [rules["float32"]] if mac == "float32" else []
-    if target.builtins is not None:
-        integer, others = target.builtins, []
+    sections, states = _sections(mac, target), () if target.builtins is None else (Quantize, Dequantize)
     edges: set[Value] = {*function.inputs, *function.outputs}
     rest: list[tuple[Op, str]] = []
     for op in function.ops:
@@ -200,19 +197,26 @@ def _illegal(function: Function, paths: _Paths, mac: Mac, target: Target) -> Ite
         else:
             rest.append((op, path))
     for op, path in rest:
-        if not integer.admit(op):
-            allowed = [*others, rules["float_kernels"]] if path == "float kernel" else others
-            if not any(kernels.admit(op) for kernels in allowed):
-                yield Reason.at(op.location, f"{op.name} on {_types(op)} is not an operator of the target")
+        if not any(kernels.admit(op) for kernels in sections[path]):
+            yield Reason.at(op.location, f"{op.name} on {_types(op)} is not an operator of the target")
         for value in op.tensors:
             if (
                 not isinstance(value.type.element, ScalarType)
                 and value.type.quantized
                 and value not in edges
-                and not isinstance(op, (Quantize, Dequantize))
+                and not isinstance(op, states)
                 and not value.info.get("is_variable", False)
             ):
                 yield Reason.at(op.location, f"tensor '{value.name}' of {op.name} has quantization parameters")
+
+
+def _sections(mac: Mac, target: Target) -> dict[str, list[KernelRules]]:
+    """By path: the rules of which one must admit an op."""
+    if target.builtins is not None:
+        return dict.fromkeys(("integer", "float kernel"), [target.builtins])
+    rules = load_rules()
+    integer = [rules["integer"], *([rules["float32"]] if mac == "float32" else [])]
+    return {"integer": integer, "float kernel": [*integer, rules["float_kernels"]]}
 
 
 def _types(op: Op) -> str:

@@ -59,7 +59,7 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
         return _measured()
     path = _path(target)
     if target == "tosa" or target in DEVICES:
-        remedy = "a .tflite file has 'integer' or 'kernels'"
+        remedy = "a .tflite file has 'integer', 'kernels' or 'portable'"
         raise OptionError(Reason(f"target '{target}' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
     if not path.endswith(".toml") and not os.path.exists(path):
         remedy = f"{choices(path, (*_BASES, _PORTABLE, *SCHEMES))}, and files of kernels (.toml)"
