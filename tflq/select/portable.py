@@ -5,8 +5,8 @@ of sums (`docs/numerics.md`). An op that is not here, or has no such form, is lo
 results go by QUANTIZE: both with the parameters that the model states, proven on all values. Integers of 32 bits are
 taken apart in float32, where quotients by powers of two are exact and FLOOR is a shift:
 
-    x >> n        h + floor((x - h 2^n) 2^-n), h = floor(float(x) 2^-n), for n up to 16, and that again for more
-    a b >> 31     limbs of 11 bits, whose products and carries are below 2^24
+    x >> n        floor(a 2^(16 - n)) + floor(c 2^-n), of halves x = a 2^16 + c
+    a b >> n      limbs of 11 bits, whose products and carries are below 2^24
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ def _whole(k: Kernels, op: Rescale | RescaleF64) -> Value | None:
 def _average(op: AvgPool2D, k: Kernels) -> Value | None:
     """Sums of windows by a depthwise convolution with ones, over their size, rounded half away from zero."""
     x = k.value(op.input)
-    twin = twin_of(k, x)
-    if x.type.storage not in BYTES or twin is None or any(op.pad) or op.input_zp or op.output_zp:
+    if x.type.storage not in BYTES or any(op.pad) or op.input_zp or op.output_zp:
         return None
+    twin = twin_of(k, x) or Twin(k.cast(x, f32), 0)
     count, depth, storage = op.kernel[0] * op.kernel[1], (x.type.shape or (0,))[-1] or 0, x.type.storage
     ones, offset = k.constant(np.ones((1, *op.kernel, depth)), f32), np.full(depth, twin.offset * count)
     options = {"padding": "VALID", "stride_h": op.stride[0], "stride_w": op.stride[1], "depth_multiplier": 1}
@@ -196,79 +196,80 @@ def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Val
 # Integers of 32 bits.
 
 
-def _floor(k: KernelBuilder, x: Value) -> Value:
-    return k.emit(Floor, [x])
+def _quotient(k: KernelBuilder, x: Value, n: int) -> Value:
+    """floor(x 2^-n) of float32."""
+    return k.emit(Floor, [k.mul(x, k.constant(2.0**-n, f32))])
 
 
-_MOST_FLOAT: Final = (1 << 31) - 128
-"""The greatest float32 number of int32: x without a shift may be rounded to more."""
+def _split(k: KernelBuilder, x: Value, n: int) -> tuple[Value, Value]:
+    """x = high 2^n + low of int32, in float32, n up to 22. The quotient may be one too many where float32 rounds x: low
+    is from -64 to 2^n."""
+    high = _quotient(k, k.cast(x, f32), n)
+    return high, k.cast(k.sub(x, k.mul(k.cast(high, i32), k.constant(1 << n))), f32)
+
+
+def _rest(k: KernelBuilder, x: Value, high: Value, n: int) -> Value:
+    """x - high 2^n, in float32."""
+    return k.sub(x, k.mul(high, k.constant(float(1 << n), f32)))
+
+
+_HALF: Final = 16
 
 
 def _shifted(k: KernelBuilder, x: Value, down: Value, up: Value) -> Value:
-    """x >> n for int32 x and n up to 16: `down` 2^-n, float32, `up` 2^n, int32. The first quotient is off where x has
-    more than 24 bits; what is left is below 2^18."""
-    inside = k.minimum(_floor(k, elementwise(k, k.mul, k.cast(x, f32), down)), k.constant(_MOST_FLOAT, f32))
-    h = k.cast(inside, i32)
-    rest = k.cast(k.sub(x, elementwise(k, k.mul, h, up)), f32)
-    return k.add(h, k.cast(_floor(k, elementwise(k, k.mul, rest, down)), i32))
-
-
-def _powers(k: KernelBuilder, amount: Value, exponents: np.ndarray) -> Value:
-    """2^e in float32, e by amounts 0 ... 31."""
-    return k.gather(k.constant(np.exp2(exponents), f32), amount)
+    """x >> n for int32 x, n from 0 to 31: `down` 2^-n and `up` 2^(16 - n), float32. With x = a 2^16 + c, c not below 0,
+    it is floor(a 2^(16 - n)) + floor(c 2^-n): the first is whole wherever the second is not 0."""
+    high, low = _split(k, x, _HALF)
+    less = _quotient(k, low, _HALF)
+    high, low = k.add(high, less), _rest(k, low, less, _HALF)
+    parts = (k.emit(Floor, [elementwise(k, k.mul, *pair)]) for pair in ((high, up), (low, down)))
+    return k.add(*(k.cast(part, i32) for part in parts))
 
 
 def _by_amount(k: KernelBuilder, x: Value, amount: Value) -> Value:
     """x >> amount of int32, amounts 0 ... 31 that broadcast to x."""
     n = np.arange(32)
-    first = np.minimum(n, 16)
-    half = _shifted(k, x, _powers(k, amount, -first), k.cast(_powers(k, amount, first), i32))
-    return k.cast(_floor(k, elementwise(k, k.mul, k.cast(half, f32), _powers(k, amount, first - n))), i32)
+    down, up = (k.gather(k.constant(np.exp2(exponents), f32), amount) for exponents in (-n, _HALF - n))
+    return _shifted(k, x, down, up)
 
 
 def _by_number(k: KernelBuilder, x: Value, n: int) -> Value:
-    return _shifted(k, x, k.constant(2.0**-n, f32), k.constant(1 << n))
-
-
-def _carry(k: KernelBuilder, x: Value, n: int) -> Value:
-    """x >> n of int32 below 2^24 in magnitude."""
-    return k.cast(_floor(k, k.mul(k.cast(x, f32), k.constant(2.0**-n, f32))), i32)
+    return _shifted(k, x, k.constant(2.0**-n, f32), k.constant(2.0 ** (_HALF - n), f32))
 
 
 _LIMB: Final = 11
 
 
 def _limbs(k: KernelBuilder, x: Value) -> tuple[Value, Value, Value]:
-    """int32 as three limbs, the least first; the last has the sign."""
+    """int32 as three limbs in float32, the least first; the last has the sign, and the second may be -1."""
     if x.is_constant:
         wide = x.array.astype(np.int64)
-        low, middle = wide & 2047, (wide >> _LIMB) & 2047
-        return k.constant(low), k.constant(middle), k.constant(wide >> 2 * _LIMB)
-    above = _by_number(k, x, _LIMB)
-    high = _carry(k, above, _LIMB)
-    unit = k.constant(1 << _LIMB)
-    return k.sub(x, k.mul(above, unit)), k.sub(above, k.mul(high, unit)), high
+        low, middle, high = wide & 2047, (wide >> _LIMB) & 2047, wide >> 2 * _LIMB
+        return k.constant(low, f32), k.constant(middle, f32), k.constant(high, f32)
+    top, rest = _split(k, x, 2 * _LIMB)
+    centre = _quotient(k, rest, _LIMB)
+    return _rest(k, rest, centre, _LIMB), centre, top
 
 
 def _mul(op: Mul, k: Kernels) -> Value | None:
-    """(a b + 2^(s - 1)) >> s, for s from 22 to 33."""
-    shift = op.shift
+    """(a b + 2^(s - 1)) >> s, for s from 23 to 33: products of limbs have 22 bits, so sums of three and what is carried
+    are below 2^24."""
     operands = [k.value(v) for v in (op.input1, op.input2)]
-    if not 2 * _LIMB < shift <= 3 * _LIMB or any(v.type.storage is not i32 for v in operands):
+    if not 2 * _LIMB < op.shift <= 3 * _LIMB or any(v.type.storage is not i32 for v in operands):
         return None
     (a0, a1, a2), (b0, b1, b2) = (_limbs(k, v) for v in operands)
 
     def times(x: Value, y: Value) -> Value:
         return elementwise(k, k.mul, x, y)
 
-    first = _carry(k, times(a0, b0), _LIMB)
-    second = k.add(k.add(times(a0, b1), times(a1, b0)), first)
-    third = k.add(k.add(times(a0, b2), times(a1, b1)), k.add(times(a2, b0), _carry(k, second, _LIMB)))
-    rest = shift - 2 * _LIMB
-    third = _carry(k, k.add(third, k.constant(1 << (rest - 1))), rest)
-    fourth = k.add(times(a1, b2), times(a2, b1))
-    above = k.mul(fourth, k.constant(1 << (_LIMB - rest)))
-    return k.add(k.add(third, above), k.mul(times(a2, b2), k.constant(1 << (2 * _LIMB - rest))))
+    rest = op.shift - 2 * _LIMB
+    total = k.add(k.add(times(a0, b1), times(a1, b0)), _quotient(k, times(a0, b0), _LIMB))
+    half = k.constant(float(1 << (rest - 1)), f32)
+    total = k.add(k.add(times(a1, b1), half), _quotient(k, total, _LIMB))
+    total = k.cast(_quotient(k, k.add(k.add(times(a0, b2), times(a2, b0)), total), rest), i32)
+    fourth = k.cast(k.add(times(a1, b2), times(a2, b1)), i32)
+    above = k.add(fourth, k.mul(k.cast(times(a2, b2), i32), k.constant(1 << _LIMB)))
+    return k.add(total, k.mul(above, k.constant(1 << (_LIMB - rest))))
 
 
 def _right_shift(op: ArithmeticRightShift, k: Kernels) -> Value | None:
@@ -302,23 +303,23 @@ def _clz(op: Clz, k: Kernels) -> Value | None:
     return k.mul(k.add(count, k.constant(1)), positive)
 
 
-_MOST: Final = 1 << 12
-"""How many numbers of 12 bits have a sum below 2^24."""
+_MOST: Final = 1 << 13
+"""How many limbs have a sum below 2^24."""
 
 
 def _sum(op: ReduceSum, k: Kernels) -> Value | None:
-    """The sum of int32 in two halves, where it may reach 2^24."""
+    """The sum of int32, limb by limb where it may reach 2^24."""
     x, axis = k.value(op.input), op.axis
     count = (op.input.type.shape or ())[axis]
     if x.type.storage is not i32 or not count or count > _MOST:
         return None
     least, most = k.ranges.of(op.input)
-    if max(-least, most) * count < EXACT:
-        return k.cast(k.reduce(tfl_reduction.Sum, k.cast(x, f32), [axis]), i32)
-    high = _by_number(k, x, 12)
-    low = k.sub(x, k.mul(high, k.constant(1 << 12)))
-    sums = [k.cast(k.reduce(tfl_reduction.Sum, k.cast(v, f32), [axis]), i32) for v in (high, low)]
-    return k.add(k.mul(sums[0], k.constant(1 << 12)), sums[1])
+    parts = [k.cast(x, f32)] if max(-least, most) * count < EXACT else _limbs(k, x)
+    sums = [k.cast(k.reduce(tfl_reduction.Sum, part, [axis]), i32) for part in parts]
+    total = sums[0]
+    for i, part in enumerate(sums[1:], 1):
+        total = k.add(total, k.mul(part, k.constant(1 << i * _LIMB)))
+    return total
 
 
 def _greatest(op: ReduceMax, k: Kernels) -> Value | None:

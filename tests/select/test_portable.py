@@ -1,0 +1,302 @@
+"""Lowerings of targets that restrict plain builtins: each gives what the evaluator gives, on what the target lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from support.harness import argument, convert_and_compare, edge_inputs, interpret, one_op
+from support.lowered import RESOLVERS, Emit, draw
+
+import tflq
+from tflq.builder import Builder
+from tflq.contract import Pipeline
+from tflq.dialects.ext import RescaleF64, Table2D
+from tflq.dialects.tosa.convolution import AvgPool2D
+from tflq.dialects.tosa.elementwise import Mul
+from tflq.dialects.tosa.movement import Gather
+from tflq.errors import UnsupportedError
+from tflq.evaluate.registry import evaluate_function
+from tflq.flatbuffer.reader import read
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Function, Module, Value
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.numerics.fixed_point import quantize_multipliers
+from tflq.passes.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
+from tflq.passes.lower_rounding import LowerRounding
+from tflq.select.engine import CheckLegality, Select
+from tflq.targets.load import load_target
+
+PORTABLE: Final = load_target("portable")
+MODELS: Final = Path(__file__).parents[2] / "models"
+NUMBERS: Final = np.arange(-128, 128)
+WORDS: Final = np.concatenate(
+    [np.asarray([0, 1, -1, 2**24, 2**24 + 1, -(2**24) - 1, 2**31 - 1, 2**31 - 64, 2**31 - 65, -(2**31)])]
+    + [sign * (1 << np.arange(31)) + near for sign in (1, -1) for near in (-1, 0, 1)]
+)
+"""Powers of two, their neighbours, and numbers that float32 rounds."""
+
+
+def words(shape: Sequence[int], seed: int = 0, bits: int = 32) -> np.ndarray:
+    """int32 of so many bits: `WORDS`, then random ones of all magnitudes."""
+    rng = np.random.default_rng(seed)
+    count = int(np.prod(shape))
+    out = rng.integers(i32.minimum, i32.maximum, count, np.int64, endpoint=True) >> rng.integers(32 - bits, 31, count)
+    edges = WORDS >> (32 - bits)
+    out[: edges.size] = edges[:count]
+    return np.ascontiguousarray(out.reshape(shape).astype(np.int32))
+
+
+def lowered(emit: Emit, inputs: Sequence[Value]) -> tuple[Module, Module]:
+    """The ops that `emit(builder, *inputs)` makes, and the same on what the target lists."""
+    modules = []
+    for _ in range(2):
+        b, given = Builder(), [Value(v.type, v.name) for v in inputs]
+        result = emit(b, *given)
+        result.name = "result"
+        modules.append(Module([Function("main", given, [result], b.ops)]))
+    source, module = modules
+    passes = [LowerRounding(), Select(target=PORTABLE), CommonSubexpressionElimination(), DeadCodeElimination()]
+    return source, Pipeline([*passes, CheckLegality(PORTABLE)], "integer").run(module).module
+
+
+def assert_portable(emit: Emit, arrays: Sequence[np.ndarray], elements: Sequence[ScalarType]) -> np.ndarray:
+    """Asserts that the target has a form of the ops that `emit` makes, which gives what the evaluator gives."""
+    inputs = [argument(a.shape, e, f"x{i}") for i, (a, e) in enumerate(zip(arrays, elements, strict=True))]
+    source, module = lowered(emit, inputs)
+    want = evaluate_function(source.main, dict(zip(source.main.inputs, arrays, strict=True)))[source.main.outputs[0]]
+    model = bytes(write(module))
+    for resolver in RESOLVERS:
+        (got,) = interpret(model, [list(arrays)], resolver)[0]
+        np.testing.assert_array_equal(got.reshape(want.shape), want, err_msg=resolver)
+    return want
+
+
+# Integers of 32 bits.
+
+
+@pytest.mark.parametrize("rounding", [False, True])
+@pytest.mark.parametrize("amount", [0, 1, 2, 11, 16, 17, 30, 31])
+def test_right_shift_by_a_number(amount: int, rounding: bool) -> None:
+    def emit(b: Builder, x: Value) -> Value:
+        return b.arithmetic_right_shift(x, b.constant(np.asarray(amount)), round=rounding)
+
+    assert_portable(emit, [words((4, 5, 401))], [i32])
+
+
+@pytest.mark.parametrize("rounding", [False, True])
+@pytest.mark.parametrize("last", [1, 401])
+def test_right_shift_by_amounts(last: int, rounding: bool) -> None:
+    arrays = [words((4, 5, 401)), draw(i32, (4, 5, last), 3, 0, 31)]
+    assert_portable(lambda b, x, y: b.arithmetic_right_shift(x, y, round=rounding), arrays, [i32, i32])
+
+
+def test_left_shift() -> None:
+    amounts = draw(i32, (4, 401), 3, 0, 31)
+    assert_portable(lambda b, x, y: b.logical_left_shift(x, y), [words((4, 401)), amounts], [i32, i32])
+
+
+def test_clz() -> None:
+    assert_portable(lambda b, x: b.clz(x), [words((401, 1))], [i32])
+
+
+@pytest.mark.parametrize("shift", [23, 27, 31, 33])
+@pytest.mark.parametrize("constant", [False, True])
+def test_product_shifted(shift: int, constant: bool) -> None:
+    """Of numbers whose shifted product is an int32."""
+    x, y = words((3, 5, 401)), words((3, 5, 401), 1, bits=shift - 2)
+
+    def emit(b: Builder, a: Value, *others: Value) -> Value:
+        other = others[0] if others else b.constant(y, i32)
+        return b.emit(Mul, [a, other], TensorType(a.type.shape, i32), shift=shift)
+
+    assert_portable(emit, [x] if constant else [x, y], [i32] if constant else [i32, i32])
+
+
+@pytest.mark.parametrize("low", [True, False])
+def test_sum(low: bool) -> None:
+    """Of numbers whose sum is below 2^24, and of any: two halves."""
+    x = draw(i32, (3, 500), 0, -(1 << 14), 1 << 14) if low else words((3, 500)) // 500
+
+    def emit(b: Builder, v: Value) -> Value:
+        return b.reduce("sum", b.clamp(v, -(1 << 14), 1 << 14) if low else v, 1)
+
+    assert_portable(emit, [x], [i32])
+
+
+def test_casts() -> None:
+    """int32 within 8 bits; and as uint8, where it wraps."""
+    x = words((5, 401))
+    assert_portable(lambda b, v: b.cast(b.cast(b.clamp(v, -128, 127), i8), i32), [x], [i32])
+    assert_portable(lambda b, v: b.cast(b.cast(v, ui8), i32), [x], [i32])
+
+
+# Requantizations.
+
+
+def whole(b: Builder, x: Value) -> Value:
+    """Numbers below 2^24."""
+    return b.clamp(x, -(1 << 23), 1 << 23)
+
+
+@pytest.mark.parametrize("channels", [1, 7])
+@pytest.mark.parametrize("zero", [-128, -5])
+@pytest.mark.parametrize("log2", [-16, -12, -7, -1])
+def test_rescale_of_int32(log2: int, zero: int, channels: int) -> None:
+    scales = 2.0 ** (log2 + np.random.default_rng(7).random(channels))
+
+    def emit(b: Builder, x: Value) -> Value:
+        return b.rescale(whole(b, x), quantize_multipliers(scales), i8, output_zp=zero)
+
+    near = draw(i32, (9, 401, 7), 1, *(int(end / scales.max()) for end in (-128 - zero - 20, 128 - zero + 20)))
+    assert len(np.unique(assert_portable(emit, [np.clip(near, -(1 << 23), 1 << 23)], [i32]))) > 200
+    assert_portable(emit, [words((9, 401, 7))], [i32])
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.77, 1.0, 1.9])
+def test_rescale_of_int8(scale: float) -> None:
+    def emit(b: Builder, x: Value) -> Value:
+        return b.rescale(x, quantize_multipliers(np.asarray([scale])), i8, input_zp=-3, output_zp=11)
+
+    assert_portable(emit, [NUMBERS.astype(np.int8).reshape(1, 256)], [i8])
+
+
+@pytest.mark.parametrize("channels", [1, 7])
+def test_rescale_of_a_real_scale(channels: int) -> None:
+    scales = 0.0007 * (1 + np.random.default_rng(7).random(channels))
+
+    def emit(b: Builder, x: Value) -> Value:
+        return b.emit(RescaleF64, [whole(b, x)], TensorType(x.type.shape, i8), scale=scales, output_zp=4)
+
+    assert_portable(emit, [draw(i32, (9, 401, 7), 1, -200_000, 200_000)], [i32])
+
+
+@pytest.mark.parametrize(("kernel", "stride"), [((2, 2), (2, 2)), ((3, 2), (1, 2)), ((7, 5), (1, 1))])
+def test_average_pool(kernel: tuple[int, int], stride: tuple[int, int]) -> None:
+    size = [(n - k) // s + 1 for n, k, s in zip((11, 9), kernel, stride, strict=True)]
+    zeros = {"input_zp": 0, "output_zp": 0}
+
+    def emit(b: Builder, x: Value) -> Value:
+        type = TensorType((3, *size, 4), i8)
+        return b.emit(AvgPool2D, [x], type, kernel=kernel, stride=stride, pad=(0, 0, 0, 0), **zeros)
+
+    for seed in range(3):
+        assert_portable(emit, [draw(i8, (3, 11, 9, 4), seed)], [i8])
+
+
+# Tables, and what moves.
+
+
+@pytest.mark.parametrize("bits", [8, 24, 32])
+def test_table(bits: int) -> None:
+    """Of numbers that float32 has, and of two parts."""
+    entries = np.random.default_rng(0).integers(-(1 << (bits - 1)), 1 << (bits - 1), 256)
+    dtype = np.int8 if bits == 8 else np.int32
+    x = NUMBERS.astype(np.int8).reshape(1, 16, 16)
+    assert_portable(lambda b, v: b.table(v, entries.astype(dtype)), [x], [i8])
+
+
+@pytest.mark.parametrize("second", [(4, 256), (1, 1)])
+def test_table_of_two(second: tuple[int, int]) -> None:
+    entries = np.random.default_rng(0).integers(-128, 128, 65536).astype(np.int8)
+
+    def emit(b: Builder, x: Value, y: Value) -> Value:
+        return b.emit(Table2D, [x, y, b.constant(entries, i8)], x.type)
+
+    assert_portable(emit, [draw(i8, (4, 256), 1), draw(i8, second, 2)], [i8, i8])
+
+
+def stepped(b: Builder, x: Value) -> Value:
+    """A result that is there as floats, too."""
+    return b.rescale(x, quantize_multipliers(np.asarray([0.7])), i8)
+
+
+def gathered(b: Builder, x: Value) -> Value:
+    return b.emit(Gather, [x, b.constant([[2, 0, 2, 1]] * 3)], TensorType((3, 4, 6), i8))
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda b, x: b.reshape(x, (9, 10)),
+        lambda b, x: b.transpose(x, (0, 2, 1)),
+        lambda b, x: b.slice(x, (1, 2, 0), (2, 3, 5)),
+        lambda b, x: b.concat([x, x], 1),
+        gathered,
+        lambda b, x: b.reduce("max", x, 1),
+    ],
+    ids=["reshape", "transpose", "slice", "concat", "gather", "max"],
+)
+def test_moved(move: Callable[[Builder, Value], Value]) -> None:
+    """On floats: between two lines there are no integers."""
+    shape = (3, 5, 6)
+    emit = lambda b, x: stepped(b, move(b, stepped(b, x)))  # noqa: E731
+    assert_portable(emit, [draw(i8, shape)], [i8])
+
+
+# Whole models.
+
+
+@pytest.mark.parametrize("storage", [i8, ui8], ids=str)
+@pytest.mark.parametrize("scale", [1.0, 0.0078125, 0.0235, 3.7e-5, 812.5])
+@pytest.mark.parametrize("zero", [0, 17])
+def test_edges(storage: ScalarType, scale: float, zero: int) -> None:
+    """DEQUANTIZE, QUANTIZE: every value comes in, and goes out as itself."""
+    element = UniformQuantizedType.of(storage, scale, zero)
+    x, y = (argument((1, 16, 16), element, name) for name in ("x", "y"))
+    model = one_op("tfl.relu", [x], [y], {})
+    values = np.arange(storage.minimum, storage.maximum + 1).astype(storage.dtype).reshape(1, 16, 16)
+    made = convert_and_compare(model, [[values]], target="portable")
+    kinds = [op.name for op in read(bytes(made.data)).ops()]
+    assert (kinds[0], kinds[-1]) == ("tfl.dequantize", "tfl.quantize")
+    assert kinds.count("tfl.quantize") == 1 + (storage is ui8)
+
+
+@pytest.mark.parametrize("name", ["cnn_int8"])
+def test_a_network(name: str) -> None:
+    model = (MODELS / f"{name}.tflite").read_bytes()
+    inputs = [*edge_inputs(read(model).main.inputs), *edge_inputs(read(model).main.inputs, seed=1)]
+    made = convert_and_compare(model, inputs, target="portable")
+    assert all(PORTABLE.builtins.admit(op) for op in read(bytes(made.data)).ops())  # type: ignore[union-attr]
+    want = interpret(model, inputs)
+    for resolver in RESOLVERS[1:]:
+        for w, g in zip(want, interpret(bytes(made.data), inputs, resolver), strict=True):
+            np.testing.assert_array_equal(g, w, err_msg=resolver)
+
+
+# What is refused, or done without.
+
+
+def test_what_has_no_form_is_named() -> None:
+    element = UniformQuantizedType.of(i16, 2.0**-15, 0)
+    model = one_op("tfl.softmax", [argument((2, 8), element, "x")], [argument((2, 8), element, "y")], {"beta": 1.0})
+    with pytest.raises(UnsupportedError, match=r"SOFTMAX.*tfl\.right_shift on \(i32, i32\) → i32 is not an operator"):
+        tflq.convert(model, target="portable")
+
+
+def listing(folder: Path, without: str) -> Path:
+    """The target's file less one builtin."""
+    from tflq.files import resource
+
+    lines = Path(resource("rules/portable.toml")).read_text().splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith(f"{without} = ")]
+    assert len(kept) == len(lines) - 1
+    path = folder / f"without_{without}.toml"
+    path.write_text("".join(kept))
+    return path
+
+
+@pytest.mark.parametrize("builtin", ["floor", "mul", "conv_2d", "dequantize", "reshape"])
+def test_a_builtin_less_is_refused_by_name(builtin: str, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=rf"tfl\.{builtin} on .* is not an operator of the target"):
+        tflq.convert(MODELS / "cnn_int8.tflite", target=listing(tmp_path, builtin))
+
+
+def test_other_targets_have_neither() -> None:
+    """DEQUANTIZE and QUANTIZE are no operators of `integer`."""
+    element = UniformQuantizedType.of(i8, 0.5, 3)
+    model = one_op("tfl.relu", [argument((1, 8), element, "x")], [argument((1, 8), element, "y")], {})
+    assert not {"tfl.dequantize", "tfl.quantize"} & {op.name for op in read(tflq.convert(model).data).ops()}
