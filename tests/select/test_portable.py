@@ -152,11 +152,11 @@ def test_rescale_of_int32(log2: int, zero: int, channels: int) -> None:
         return b.rescale(whole(b, x), quantize_multipliers(scales), i8, output_zp=zero)
 
     near = draw(i32, (9, 401, 7), 1, *(int(end / scales.max()) for end in (-128 - zero - 20, 128 - zero + 20)))
-    assert len(np.unique(assert_portable(emit, [np.clip(near, -(1 << 23), 1 << 23)], [i32]))) > 200
+    assert len(np.unique(assert_portable(emit, [np.clip(near, -(1 << 23), 1 << 23)], [i32]))) > 150
     assert_portable(emit, [words((9, 401, 7))], [i32])
 
 
-@pytest.mark.parametrize("scale", [0.3, 0.77, 1.0, 1.9])
+@pytest.mark.parametrize("scale", [0.01, 0.2, 0.5, 1.0])
 def test_rescale_of_int8(scale: float) -> None:
     def emit(b: Builder, x: Value) -> Value:
         return b.rescale(x, quantize_multipliers(np.asarray([scale])), i8, input_zp=-3, output_zp=11)
@@ -211,7 +211,7 @@ def test_table_of_two(second: tuple[int, int]) -> None:
 
 def stepped(b: Builder, x: Value) -> Value:
     """A result that is there as floats, too."""
-    return b.rescale(x, quantize_multipliers(np.asarray([0.7])), i8)
+    return b.rescale(x, quantize_multipliers(np.asarray([0.2])), i8, output_zp=-7)
 
 
 def gathered(b: Builder, x: Value) -> Value:
