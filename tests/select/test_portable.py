@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ import tflq
 from tflq.builder import Builder
 from tflq.contract import Pipeline
 from tflq.dialects.ext import RescaleF64, Table2D
+from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import Mul
 from tflq.dialects.tosa.movement import Gather
@@ -218,6 +219,10 @@ def gathered(b: Builder, x: Value) -> Value:
     return b.emit(Gather, [x, b.constant([[2, 0, 2, 1]] * 3)], TensorType((3, 4, 6), i8))
 
 
+def padded(b: Builder, x: Value) -> Value:
+    return b.emit(PadV2, [x, b.constant([[0, 0], [1, 2], [3, 0]]), b.constant(np.asarray(-9), i8)])
+
+
 @pytest.mark.parametrize(
     "move",
     [
@@ -227,14 +232,16 @@ def gathered(b: Builder, x: Value) -> Value:
         lambda b, x: b.concat([x, x], 1),
         gathered,
         lambda b, x: b.reduce("max", x, 1),
+        lambda b, x: b.clamp(x, -20, 5),
+        lambda b, x: b.maximum(x, b.constant([[[-11]]], i8)),
+        lambda b, x: b.minimum(b.reduce("max", x, 1), x),
+        padded,
     ],
-    ids=["reshape", "transpose", "slice", "concat", "gather", "max"],
+    ids=["reshape", "transpose", "slice", "concat", "gather", "max", "clamp", "maximum", "minimum", "pad"],
 )
 def test_moved(move: Callable[[Builder, Value], Value]) -> None:
     """On floats: between two lines there are no integers."""
-    shape = (3, 5, 6)
-    emit = lambda b, x: stepped(b, move(b, stepped(b, x)))  # noqa: E731
-    assert_portable(emit, [draw(i8, shape)], [i8])
+    assert_portable(lambda b, x: stepped(b, move(b, stepped(b, x))), [draw(i8, (3, 5, 6))], [i8])
 
 
 # Whole models.

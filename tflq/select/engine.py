@@ -213,7 +213,7 @@ def _illegal(function: Function, paths: _Paths, mac: Mac, target: Target) -> Ite
 def _sections(mac: Mac, target: Target) -> dict[str, list[KernelRules]]:
     """By path: the rules of which one must admit an op."""
     if target.builtins is not None:
-        return dict.fromkeys(("integer", "float kernel"), [target.builtins])
+        return {path: [target.builtins] for path in ("integer", "float kernel")}
     rules = load_rules()
     integer = [rules["integer"], *([rules["float32"]] if mac == "float32" else [])]
     return {"integer": integer, "float kernel": [*integer, rules["float_kernels"]]}

@@ -18,14 +18,15 @@ import numpy as np
 
 from tflq.dialects.ext import RescaleF64, Table2D
 from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tfl import arithmetic as tfl
 from tflq.dialects.tfl import reduction as tfl_reduction
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.indexing import Gather
-from tflq.dialects.tfl.movement import Moved, Padding, Reshape
+from tflq.dialects.tfl.movement import Moved, Padding, PadV2, Reshape
 from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import AvgPool2D
-from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Clz, LogicalLeftShift, Mul
+from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Clamp, Clz, LogicalLeftShift, Maximum, Minimum, Mul
 from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
 from tflq.ir.core import Op, Value
 from tflq.ir.record import parameters
@@ -45,7 +46,9 @@ BYTES: Final = (i8, ui8)
 
 def portable(op: Op, k: Kernels) -> Value | None:
     """The op's result on a target that restricts plain builtins; None if it has no form here."""
-    if isinstance(op, (Moved, Gather)):
+    if isinstance(op, PadV2):
+        return _padded(op, k)
+    if isinstance(op, (Moved, Gather)) and not isinstance(op, Padding):
         return _moved(op, k)
     lower = FORMS.get(type(op))
     return None if lower is None else lower(op, k)
@@ -105,13 +108,40 @@ def _moved(op: Moved | Gather, k: Kernels) -> Value | None:
     first, *others = op.operands
     assert first is not None
     twin = k.twins.get(k.value(first))
-    if twin is None or any(v is not None and not v.is_constant for v in others) or isinstance(op, Padding):
+    if twin is None or any(v is not None and not v.is_constant for v in others):
         return None
     result, attributes = Value(op.result.type.with_element(f32)), dict(op.attributes)
     if isinstance(op, Reshape) and op.shape is not None:
         attributes["new_shape"] = op.shape.array  # tf2onnx reads it
     k.ops.append(Op(op.name, [twin.value, *others], [result], attributes, op.location))
     return integers_of(k, Twin(result, twin.offset), op.result.type.storage)
+
+
+def _padded(op: PadV2, k: Kernels) -> Value | None:
+    x = k.value(op.input)
+    twin = k.twins.get(x)
+    if twin is None or not (op.paddings.is_constant and op.value.is_constant):
+        return None
+    around = int(op.value.array.reshape(())) - twin.offset
+    return integers_of(k, Twin(k.padv2(twin.value, op.paddings.array, around), twin.offset), x.type.storage)
+
+
+def _extreme(op: Maximum | Minimum | tfl.Extreme, k: Kernels) -> Value | None:
+    operands = [k.value(v) for v in op.operands if v is not None]
+    storage = operands[0].type.storage
+    if storage not in BYTES:
+        return None
+    emit = k.maximum if isinstance(op, (Maximum, tfl.Maximum)) else k.minimum
+    return integers_of(k, Twin(elementwise(k, emit, *(centred(k, v, 0) for v in operands)), 0), storage)
+
+
+def _clamp(op: Clamp, k: Kernels) -> Value | None:
+    x = k.value(op.input)
+    twin = k.twins.get(x)
+    if twin is None:
+        return None
+    least, most = (k.constant(float(v - twin.offset), f32) for v in (op.min_val, op.max_val))
+    return integers_of(k, Twin(k.minimum(k.maximum(twin.value, least), most), twin.offset), x.type.storage)
 
 
 # Requantizations.
@@ -350,8 +380,11 @@ FORMS: Final[dict[type[Op], Portable]] = {
     ArithmeticRightShift: _right_shift,
     AvgPool2D: _average,
     Cast: _cast,
+    Clamp: _clamp,
     Clz: _clz,
     LogicalLeftShift: _left_shift,
+    Maximum: _extreme,
+    Minimum: _extreme,
     Mul: _mul,
     ReduceMax: _greatest,
     ReduceSum: _sum,
@@ -360,5 +393,7 @@ FORMS: Final[dict[type[Op], Portable]] = {
     Scast: _scast,
     Table: _table,
     Table2D: _table_2d,
+    tfl.Maximum: _extreme,
+    tfl.Minimum: _extreme,
 }
 """By op: its form on float32 and int32; None where it has none."""
