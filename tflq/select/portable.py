@@ -252,8 +252,8 @@ def _shifted(k: KernelBuilder, x: Value, down: Value, up: Value) -> Value:
     high, low = _split(k, x, _HALF)
     less = _quotient(k, low, _HALF)
     high, low = k.add(high, less), _rest(k, low, less, _HALF)
-    parts = (k.emit(Floor, [elementwise(k, k.mul, *pair)]) for pair in ((high, up), (low, down)))
-    return k.add(*(k.cast(part, i32) for part in parts))
+    first, second = (k.emit(Floor, [elementwise(k, k.mul, *pair)]) for pair in ((high, up), (low, down)))
+    return k.add(k.cast(first, i32), k.cast(second, i32))
 
 
 def _by_amount(k: KernelBuilder, x: Value, amount: Value) -> Value:
