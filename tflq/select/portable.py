@@ -361,18 +361,19 @@ def _greatest(op: ReduceMax, k: Kernels) -> Value | None:
 
 
 def _cast(op: Cast, k: Kernels) -> Value | None:
-    """From 8 bits by the twin; to uint8 as a twin."""
+    """From uint8 by the twin; to 8 bits as a twin, so that OpenVINO does not put a limit of int32 before it and QUANTIZE
+    behind it together, which it computes otherwise."""
     x, to = k.value(op.input), op.result.type.storage
     if x.type.storage is ui8 and to is i32:
         twin = twin_of(k, x)
         return None if twin is None else as_int32(k, twin)
     if x.type.storage is i32 and to in BYTES:
         least, most = k.ranges.of(op.input)
-        if to is ui8 and not (to.minimum <= least and most <= to.maximum):  # it wraps
+        if not (to.minimum <= least and most <= to.maximum):  # it wraps
+            x = k.sub(x, k.constant(to.minimum)) if to.minimum else x
             x = k.sub(x, k.mul(_by_number(k, x, 8), k.constant(1 << 8)))
-            return integers_of(k, Twin(k.cast(x, f32), 0), to)
-        if to.minimum <= least and most <= to.maximum:
-            return integers_of(k, Twin(k.cast(x, f32), 0), to)
+            return integers_of(k, Twin(k.cast(x, f32), to.minimum), to)
+        return integers_of(k, Twin(k.cast(x, f32), 0), to)
     return None
 
 
