@@ -106,3 +106,10 @@ def test_tflite_itself_is_as_measured(script: ModuleType) -> None:
     if package != f"ai-edge-litert=={version('ai-edge-litert')}":
         pytest.skip(f"rules/runtimes/xnnpack.toml is of {package}")
     assert script.measured("xnnpack", Path(sys.executable)) == (ROOT / "rules/runtimes/xnnpack.toml").read_text()
+
+
+def test_portable_is_what_all_tables_have(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["measure_target.py", "portable", "--check"])
+    assert script.main() == 0, capsys.readouterr().err

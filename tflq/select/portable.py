@@ -361,8 +361,8 @@ def _greatest(op: ReduceMax, k: Kernels) -> Value | None:
 
 
 def _cast(op: Cast, k: Kernels) -> Value | None:
-    """From uint8 by the twin; to 8 bits as a twin, so that OpenVINO does not put a limit of int32 before it and QUANTIZE
-    behind it together, which it computes otherwise."""
+    """From uint8 by the twin; to 8 bits as a twin. Products are in between even where it is int8: OpenVINO makes one
+    kernel of MINIMUM on int32, CAST and QUANTIZE, and that one is wrong."""
     x, to = k.value(op.input), op.result.type.storage
     if x.type.storage is ui8 and to is i32:
         twin = twin_of(k, x)
