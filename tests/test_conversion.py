@@ -126,7 +126,7 @@ def test_nothing_is_written_on_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("out.onnx", tflq.TflqError, "names none"),
+        ("out.pb", tflq.TflqError, "names none"),
         ("missing/out.tflite", tflq.TflqError, "no folder"),
     ],
 )

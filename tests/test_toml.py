@@ -10,7 +10,9 @@ import pytest
 from tflq.files import _plain, content, read_toml
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = sorted(path.relative_to(ROOT).as_posix() for folder in ("schema", "rules") for path in ROOT.glob(f"{folder}/*"))
+FILES = sorted(
+    path.relative_to(ROOT).as_posix() for folder in ("schema", "rules") for path in ROOT.glob(f"{folder}/**/*.*")
+)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -157,7 +157,7 @@ def test_convert_into_no_folder(cli: Cli, model: Path, tmp_path: Path) -> None:
 
 
 def test_convert_to_a_format_that_is_not_there(cli: Cli, model: Path, tmp_path: Path) -> None:
-    code, _, err = cli("convert", model, tmp_path / "out.onnx")
+    code, _, err = cli("convert", model, tmp_path / "out.pb")
     assert code == 2
     assert ".tflite, .tosa, .mlir" in err
 
