@@ -12,7 +12,8 @@ from support.float_nets import SIZE, net, samples, written
 import tflq
 from tflq.analysis.statistics import PointStatistics, Statistics
 from tflq.errors import FileError, OptionError
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, ui8
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, ui8
 from tflq.named_passes import parse_pipeline
 from tflq.quantization.fidelity import signal_to_noise
 from tflq.verification.comparison import verify
@@ -171,3 +172,14 @@ def test_a_trained_network_needs_no_data(path: Path) -> None:
     by_passes = parse_pipeline("tfl-quantize-pipeline").run(tflq.read(path)).module
     by_passes.buffers, by_passes.operator_codes = [], []
     assert tflq.write(made) == tflq.write(by_passes)
+
+
+def test_outputs_are_measured_on_samples_by_the_names_of_a_signature(tmp_path: Path) -> None:
+    left, right, total = (Value(TensorType((1, SIZE), f32), name) for name in ("a", "b", "c"))
+    add = Op("tfl.add", [left, right], [total], {"fused_activation_function": "NONE"})
+    signature = Signature("serve", 0, [("left", left), ("right", right)], [("sum", total)])
+    model = written(tmp_path, Module([Function("main", [left, right], [total], [add])], [signature]))
+    np.savez(tmp_path / "data.npz", left=samples(4), right=samples(4, 1))
+    result = quantized(model, calibration=tmp_path / "data.npz")
+    assert result.decibels is not None
+    assert result.decibels > 30

@@ -42,6 +42,7 @@ from tflq.ir.core import Function, Module, Value
 from tflq.ir.print_types import shape_text
 from tflq.ir.types import TensorType, UniformQuantizedType
 from tflq.processes import in_processes
+from tflq.verification.difference import in_decibels
 
 FIRST: Final = 4
 """Batches of samples on which the influence of each operator is measured."""
@@ -277,9 +278,7 @@ def _ends(kind: TensorType) -> tuple[float, float, float]:
 
 
 def _decibels(sums: np.ndarray) -> float:
-    if not sums[NOISE]:
-        return math.inf
-    return 10 * math.log10(sums[SIGNAL] / sums[NOISE]) if sums[SIGNAL] else -math.inf
+    return in_decibels(float(sums[SIGNAL]), float(sums[NOISE]))
 
 
 def _error(sums: np.ndarray, step: float) -> TensorError:

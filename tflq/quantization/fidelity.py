@@ -11,8 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.calibration.data import Images, Input, samples_of
+from tflq.calibration.calibrating import entry_of
+from tflq.calibration.data import Images, inputs_of, samples_of
+from tflq.formats import read
 from tflq.quantization.giving_back import MOST
+from tflq.verification.difference import in_decibels
 from tflq.verification.tflite_runner import TfliteRunner
 
 _TIMEOUT: Final = 60.0
@@ -29,11 +32,12 @@ def signal_to_noise(
     result: str | os.PathLike[str],
     data: Any,
     *,
-    signature: str = "",
+    signature: str | None = None,
     images: Images | None = None,
 ) -> float:
     """10 log10(Σf² / Σ(f-q)²) in decibels, f and q all outputs of two models on the first `MOST` samples; infinite
-    where they are equal. Both run on the default kernels. Stored integers count as the reals that they stand for."""
+    where they are equal. Both run on the default kernels. Stored integers count as the reals that they stand for.
+    signature: the entry that runs, as for `tflq.calibrate`."""
     return decibels(outputs_of(original, result, data, signature=signature, images=images))
 
 
@@ -43,7 +47,7 @@ def decibels(outputs: Iterable[tuple[Outputs, Outputs]]) -> float:
     for floats, others in outputs:
         signal += sum(float((array**2).sum()) for array in floats)
         noise += sum(float(((array - other) ** 2).sum()) for array, other in zip(floats, others, strict=True))
-    return math.inf if noise == 0 else 10 * math.log10(signal / noise) if signal else -math.inf
+    return in_decibels(signal, noise)
 
 
 def outputs_of(
@@ -51,29 +55,26 @@ def outputs_of(
     result: str | os.PathLike[str],
     data: Any,
     *,
-    signature: str = "",
+    signature: str | None = None,
     images: Images | None = None,
 ) -> Iterator[tuple[Outputs, Outputs]]:
     """The outputs of two models, as `signal_to_noise` compares them."""
+    module = read(original)
+    key, function, names = entry_of(module, signature)
+    inputs = inputs_of(module, function, names)
     with (
         closing(TfliteRunner(os.fspath(original), "default", _TIMEOUT)) as before,
         closing(TfliteRunner(os.fspath(result), "default", _TIMEOUT)) as after,
     ):
-        sides = [runner.entries[signature]["inputs"] for runner in (before, after)]
-        inputs = [_input(name, described) for name, described in sides[0]]
+        sides = [runner.entries[key]["inputs"] for runner in (before, after)]
         for sample in islice(samples_of(data, inputs, images).arrays, MOST):
             arrays = [sample[name] for name, _ in sides[0]]
-            floats = before.run(signature, arrays, {})
+            floats = before.run(key, arrays, {})
             stored = [_stored(a, described) for a, (_, described) in zip(arrays, sides[1], strict=True)]
-            others = after.run(signature, stored, {})
-            described = [about for _, about in after.entries[signature]["outputs"]]
+            others = after.run(key, stored, {})
+            described = [about for _, about in after.entries[key]["outputs"]]
             reals = [_real(other, about) for other, about in zip(others, described, strict=True)]
             yield [array.astype(np.float64) for array in floats], reals
-
-
-def _input(name: str, described: Mapping[str, Any]) -> Input:
-    shape = tuple(None if d < 0 else d for d in described["shape_signature"] or described["shape"])
-    return Input(name, described["name"], shape, np.dtype(described["dtype"]))
 
 
 def _stored(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from tflq.analysis.digests import digests
 from tflq.analysis.observed_ranges import Method, observed_range
 from tflq.analysis.statistics import Statistics, keys_of, read_statistics
-from tflq.calibration.calibrating import calibrate
+from tflq.calibration.calibrating import calibrate, entry_of
 from tflq.calibration.data import Images, inputs_of, samples_of
 from tflq.contract import Pipeline
 from tflq.dialects.quant.regions import Stats
@@ -200,9 +200,8 @@ def _samples(source: str | os.PathLike[str], data: Any, images: Images | None) -
         what = "how near the outputs are is measured on samples"
         raise OptionError(Reason(what, remedy="give samples (calibration)"))
     module = read(source)
-    signatures = module.signatures or []
-    entry = signatures[0] if len(signatures) == 1 else None
-    inputs = inputs_of(module, entry.function if entry else 0, (entry.inputs or ()) if entry else ())
+    _, function, names = entry_of(module, None)
+    inputs = inputs_of(module, function, names)
     arrays = [[sample[own.name] for own in inputs] for sample in samples_of(data, inputs, images).arrays]
     return [each[0] for each in arrays] if len(inputs) == 1 else arrays
 

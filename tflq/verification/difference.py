@@ -17,6 +17,11 @@ _BLOCK: Final = 1 << 20
 """Elements that are compared at a time: what that takes in memory does not grow with a tensor."""
 
 
+def in_decibels(signal: float, noise: float) -> float:
+    """10 log10(signal / noise): infinite without noise, negative infinity without a signal."""
+    return math.inf if noise == 0 else 10 * math.log10(signal / noise) if signal else -math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class Tolerance:
     """Differences that are accepted: integers up to `lsb` counts; floats up to atol + rtol * |original|, or up to so
@@ -123,7 +128,7 @@ class Difference:
         signal, noise = self.moments.signal, self.moments.noise
         if self.problem or not (signal and noise and math.isfinite(signal) and math.isfinite(noise)):
             return math.nan
-        return 10 * math.log10(signal / noise)
+        return in_decibels(signal, noise)
 
     def __str__(self) -> str:
         if self.problem:
