@@ -8,7 +8,7 @@ evaluator runs on the flags as it does on the elements), and one that computes w
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, TypeAlias
 
@@ -28,6 +28,7 @@ from tflq.dialects.tosa.elementwise import Add, ArithmeticRightShift, Clamp, Max
 from tflq.dialects.tosa.movement import Cast, Rescale, Table
 from tflq.dialects.traits.operands import ComputedEarly, KeptIfConstant, MovesElements, SizedBy, WithinRange
 from tflq.dialects.traits.types import Broadcasts, Elementwise
+from tflq.errors import Refused
 from tflq.evaluate.registry import evaluate_op, evaluator
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import SCALARS, Shape, resource
@@ -431,3 +432,24 @@ class Accesses:
     def of(self, handle: Value) -> list[Access]:
         """Those of the variables that a value is a handle of."""
         return [access for name in self._names.get(handle, ()) for access in self.named(name)]
+
+
+def constant_behind(value: Value) -> Value | None:
+    """The constant that a value is, under whatever type."""
+    while isinstance(value.producer, Scast):
+        value = value.producer.input
+    return value if value.is_constant else None
+
+
+def check_starts(module: Module, index: int, used: Container[str]) -> None:
+    """Refused unless all that a function does is to give variables constants, none of them in use already: by their
+    names, `used`."""
+    for access in accesses(module, index):
+        if access.name in used:
+            raise Refused(f"the variable '{access.name}' is used before it, and variables can only start as constants")
+    for inner in module.functions[index].ops:
+        if isinstance(inner, AssignVariable):
+            if constant_behind(inner.value) is None:
+                raise Refused(f"'{inner.value.name}', which a variable starts as, is not a constant")
+        elif not isinstance(inner, (VarHandle, Scast)):
+            raise Refused(f"the function that it calls has {inner.name}, and variables can only start as constants")

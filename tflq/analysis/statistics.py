@@ -28,7 +28,7 @@ from itertools import chain
 from typing import Any, Final
 
 from tflq.errors import FileError, OptionError, Reason
-from tflq.files import file_errors, replace_file
+from tflq.files import read_json, replace_file
 from tflq.ir.core import Function, Value
 from tflq.numerics.histogram import FINITE
 
@@ -181,11 +181,7 @@ def read_statistics(path: str | os.PathLike[str]) -> Statistics:
     """Reads a file of statistics. FileError if it cannot be read, or is none of a known version; OptionError names the
     point whose statistics have faults."""
     name = os.fspath(path)
-    try:
-        with file_errors(path), open(path, encoding="utf-8") as file:
-            document = json.load(file)
-    except ValueError as error:
-        raise FileError(name, f"not a JSON file: {error}") from error
+    document = read_json(path)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileError(name, "not a file of statistics")
     version: Any = document.get("version")

@@ -6,14 +6,13 @@ of the original is fed to the other.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tflq.errors import FileError, OptionError, Reason, not_expected
-from tflq.files import file_errors
+from tflq.files import read_json
 from tflq.verification.model_file import Graph, Operator
 
 if TYPE_CHECKING:
@@ -109,11 +108,7 @@ def reported(report: ReportLike) -> dict[tuple[int, int], Expectation]:
 
 
 def _read_report(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    try:
-        with file_errors(path), open(path, encoding="utf-8") as file:
-            document = json.load(file)
-    except ValueError as error:
-        raise FileError(os.fspath(path), f"not a JSON file: {error}") from error
+    document = read_json(path)
     if not isinstance(document, dict):
         raise FileError(os.fspath(path), "not the report of a conversion")
     return document

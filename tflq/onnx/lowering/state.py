@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.analysis.known import Accesses, accesses, is_handle, variable_name
-from tflq.dialects.quant.casts import Scast
+from tflq.analysis.known import Accesses, check_starts, constant_behind, is_handle, variable_name
 from tflq.dialects.tfl.control import Call, CallOnce
 from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tfl.stablehlo import StablehloComposite
@@ -51,15 +50,7 @@ def var_handle(op: VarHandle, t: Onnx) -> Value:
 @lowering(CallOnce)
 def call_once(op: CallOnce, t: Onnx) -> list[Made]:
     """No operator: the function assigns initial values."""
-    for access in accesses(t.module, op.init_subgraph_index):
-        if access.name in t.state.held:
-            raise Refused(f"the variable '{access.name}' is used before it, and variables can only start as constants")
-    for inner in t.module.functions[op.init_subgraph_index].ops:
-        if isinstance(inner, AssignVariable):
-            if _stored(inner.value) is None:
-                raise Refused(f"'{inner.value.name}', which a variable starts as, is not a constant")
-        elif not isinstance(inner, (VarHandle, Scast)):
-            raise Refused(f"the function that it calls has {inner.name}, and variables can only start as constants")
+    check_starts(t.module, op.init_subgraph_index, t.state.held)
     return []
 
 
@@ -106,7 +97,7 @@ def _start(t: Onnx, name: str, type: TensorType) -> np.ndarray:
     of them holds depends on what a caller runs first."""
     found = t.state.starts.get(name)
     for access in Accesses(t.module).named(name):
-        source = None if access.once is None else _stored(access.value)
+        source = None if access.once is None else constant_behind(access.value)
         if source is None:
             continue
         array = _elements(source)
@@ -122,13 +113,6 @@ def _start(t: Onnx, name: str, type: TensorType) -> np.ndarray:
 
 def _elements(value: Value) -> np.ndarray:
     return np.ascontiguousarray(value.array)
-
-
-def _stored(value: Value) -> Value | None:
-    """The constant behind a value, of whatever type."""
-    while isinstance(value.producer, Scast):
-        value = value.producer.input
-    return value if value.is_constant else None
 
 
 @lowering(Call, StablehloComposite)

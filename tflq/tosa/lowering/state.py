@@ -18,8 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.analysis.known import accesses, is_handle, variable_name
-from tflq.dialects.quant.casts import Scast
+from tflq.analysis.known import check_starts, constant_behind, is_handle, variable_name
 from tflq.dialects.tfl.control import Call, CallOnce, If, While
 from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tfl.stablehlo import StablehloComposite
@@ -46,15 +45,7 @@ def call_once(op: CallOnce, t: Tosa) -> list[Value]:
     t.need("variable", "CALL_ONCE")
     if t.scope is not None:
         raise Refused("a branch or a loop runs it, and TOSA's variables have their initial values from the start")
-    for access in accesses(t.module, op.init_subgraph_index):
-        if access.name in t.held:
-            raise Refused(f"the variable '{access.name}' is used before it, and variables can only start as constants")
-    for inner in t.module.functions[op.init_subgraph_index].ops:
-        if isinstance(inner, AssignVariable):
-            if _stored(inner.value) is None:
-                raise Refused(f"'{inner.value.name}', which a variable starts as, is not a constant")
-        elif not isinstance(inner, (VarHandle, Scast)):
-            raise Refused(f"the function that it calls has {inner.name}, and variables can only start as constants")
+    check_starts(t.module, op.init_subgraph_index, t.held)
     return []
 
 
@@ -206,7 +197,7 @@ def _initial(t: Tosa, name: str, value: Value) -> np.ndarray | None:
     started = {access.once: access.value for access in t.accesses.named(name) if access.once is not None}
     last: tuple[Value, np.ndarray] | None = None
     for source in started.values():
-        start = _stored(source)
+        start = constant_behind(source)
         if start is None:
             continue  # CALL_ONCE is refused
         begins = f"the variable '{name}' starts as"
@@ -217,13 +208,6 @@ def _initial(t: Tosa, name: str, value: Value) -> np.ndarray | None:
             raise Refused(f"{begins} '{last[0].name}' in one function, as '{source.name}' in another")
         last = source, array
     return None if last is None else last[1]
-
-
-def _stored(value: Value) -> Value | None:
-    """The constant behind a value, of whatever type."""
-    while isinstance(value.producer, Scast):
-        value = value.producer.input
-    return value if value.is_constant else None
 
 
 # Control flow and calls.
