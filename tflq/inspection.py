@@ -246,5 +246,5 @@ def _function(function: Function, arena: Arena | None) -> FunctionSummary:
 
 def _kind(op: Op) -> tuple[str, str]:
     opcode = op.location.opcode if op.location else op.name
-    operands = ", ".join(short_type(v) for v in op.operands if v is not None)
+    operands = ", ".join(short_type(v) for v in op.reads)
     return opcode, f"{operands} -> {', '.join(short_type(v) for v in op.results)}"

@@ -34,7 +34,17 @@ from tflq.dialects.tfl.convolution import (
     TransposeConv,
 )
 from tflq.dialects.tfl.recurrent import SVDF
-from tflq.dialects.tfl.reduction import Mean, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tfl.reduction import (
+    AxesReduced,
+    Mean,
+    NumbersReduced,
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    Sum,
+)
 from tflq.dialects.tfl.shape import RFFT2D
 from tflq.dialects.traits.operands import InPlace, Recurrent, View
 from tflq.ir.core import Function, Module, Op, Value
@@ -156,13 +166,12 @@ def _fully_connected(op: FullyConnected) -> Scratch | None:
     return Scratch((elements, 4 * batch, 4 * units * batch, 4 * batch), (4 * units,))
 
 
-def _reduced(op: Any) -> Scratch:
-    axes = 4 * math.prod(_dims(op.operand(1)))
-    return Scratch((4 * len(_dims(op.operand(0))), axes))
+def _reduced(op: AxesReduced) -> Scratch:
+    return Scratch((4 * len(_dims(op.input)), 4 * math.prod(_dims(op.axes))))
 
 
-def _summed(op: Any) -> Scratch:
-    element, count = op.operand(0).type.storage, math.prod(_dims(op.result))
+def _summed(op: NumbersReduced) -> Scratch:
+    element, count = op.input.type.storage, math.prod(_dims(op.output))
     wide = 8 if element in (i32, i64) else 4
     return Scratch((*_reduced(op).shared, wide * count))
 
@@ -175,7 +184,7 @@ def _recurrent(op: Op) -> Scratch | None:
 
 
 def _add_n(op: AddN) -> Scratch:
-    return Scratch((bytes_of(op.operand(0)),))
+    return Scratch((bytes_of(op.reads[0]),))
 
 
 _SIZES: Final[dict[type[Op], Callable[[Any], Scratch | None]]] = {
@@ -297,7 +306,7 @@ class _Plan:
         self.beside: dict[str, None] = {}
         self._kept: list[int] = []
         self._ends = {*function.inputs, *function.outputs}
-        self._readers = Counter(v for op in function.ops for v in op.operands if v is not None)
+        self._readers = Counter(v for op in function.ops for v in op.reads)
         self._readers.update(function.outputs)
         self._readers.update(function.inputs)
         self._roots = self._shared()

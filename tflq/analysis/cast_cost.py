@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TypeAlias
 
 from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.quant.casts import Dcast, Qcast
@@ -22,7 +22,7 @@ from tflq.dialects.traits.operands import MovesElements
 from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.types import TensorType
 
-CASTS: Final = (Qcast, Dcast, Quantize, Dequantize, UniformQuantize, UniformDequantize)
+Cast: TypeAlias = Qcast | Dcast | Quantize | Dequantize | UniformQuantize | UniformDequantize
 """Ops between reals and quantized values, and between quantized values of different parameters."""
 
 
@@ -33,8 +33,8 @@ def cast_cost(module: Module) -> int:
 
 def cost_of_op(op: Op) -> int:
     """The elements that an op casts, itself or by what it stands for."""
-    if isinstance(op, CASTS):
-        return elements(op.operand(0).type)
+    if isinstance(op, Cast):
+        return elements(op.input.type)
     if not any(value.type.quantized for value in op.tensors) or not computes_on_reals(op):
         return 0
     return sum(elements(value.type) for value in dict.fromkeys(op.tensors) if value.type.quantized)

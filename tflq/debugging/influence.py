@@ -60,7 +60,7 @@ def injected(side: Side, pairs: Sequence[Pair], groups: Sequence[Sequence[int]])
         for value in side.inputs:
             _add(value, errors.get(value, ()), made, ops)
         for op in side.function.ops:
-            if any(value in made for value in op.operands if value is not None):
+            if any(value in made for value in op.reads):
                 ops.append(copied(op, made, f"{number}/"))
             for value in op.results:
                 _add(value, errors.get(value, ()), made, ops)

@@ -157,9 +157,9 @@ class _Pairing:
         real = self.meaning(value)
         if real is None or not _is_real(real):
             return None
-        if isinstance(op, Quantize) and _cast_from(value) is not None and self.meaning(op.operand(0)) is real:
-            source = self._source(op.operand(0))
-            return Pair(op.short_name, place, real, value, (), ((real, op.operand(0)),), _listed([source]))
+        if isinstance(op, Quantize) and _cast_from(value) is not None and self.meaning(op.input) is real:
+            source = self._source(op.input)
+            return Pair(op.short_name, place, real, value, (), ((real, op.input),), _listed([source]))
         if self.partners[real] is not value:
             return None
         ops, ends = _behind(real, lambda each: each in self.partners)
@@ -202,7 +202,7 @@ def _cast_from(value: Value) -> Value | None:
     """What a value is a cast of; None if it is none, or one of a constant."""
     if not isinstance(value.producer, (Quantize, Dequantize)):
         return None
-    source = value.producer.operand(0)
+    source = value.producer.input
     return None if source.is_constant else source
 
 

@@ -15,7 +15,7 @@ _FLOAT: Final = OneOf(FLOATS)
 # What kind of a number a float is.
 
 
-class _Question(Flagged):
+class Question(Flagged):
     """Of one float."""
 
     __slots__ = ()
@@ -23,25 +23,25 @@ class _Question(Flagged):
     result: Value = result_(BOOLEAN)
 
 
-class IsFinite(_Question, name="math.isfinite"):
+class IsFinite(Question, name="math.isfinite"):
     """whether it is neither infinite nor NaN"""
 
     __slots__ = ()
 
 
-class IsInf(_Question, name="math.isinf"):
+class IsInf(Question, name="math.isinf"):
     """whether it is infinite"""
 
     __slots__ = ()
 
 
-class IsNaN(_Question, name="math.isnan"):
+class IsNaN(Question, name="math.isnan"):
     """whether it is NaN"""
 
     __slots__ = ()
 
 
-class IsNormal(_Question, name="math.isnormal"):
+class IsNormal(Question, name="math.isnormal"):
     """whether it is finite, not 0 and not subnormal"""
 
     __slots__ = ()

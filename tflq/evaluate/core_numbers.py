@@ -205,8 +205,8 @@ _QUESTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
 
 
 @evaluator(*_QUESTIONS)
-def _asked(op: Op, x: np.ndarray) -> np.ndarray:
-    return np.asarray(_QUESTIONS[type(op)](floats(op.operand(0).type, x)))
+def _asked(op: math.Question, x: np.ndarray) -> np.ndarray:
+    return np.asarray(_QUESTIONS[type(op)](floats(op.input.type, x)))
 
 
 # Functions of floats: computed in float64, then rounded to the type, so the last bit is right but in rare cases; those

@@ -249,6 +249,11 @@ class Op:
         return self.operands[index] if index < len(self.operands) else None
 
     @property
+    def reads(self) -> list[Value]:
+        """The operands that are there."""
+        return [v for v in self.operands if v is not None]
+
+    @property
     def tensors(self) -> list[Value]:
         """Operands that are there, then results."""
         return [v for v in (*self.operands, *self.results) if v is not None]

@@ -63,9 +63,9 @@ def unneeded(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op
         if live.isdisjoint(op.results) and removable(op):
             dead.add(op)
         else:
-            live.update(value for value in op.operands if value is not None)
+            live.update(op.reads)
             for inner in walk([op]) if op.regions else ():
-                live.update(value for value in inner.operands if value is not None)
+                live.update(inner.reads)
     return dead
 
 

@@ -38,7 +38,8 @@ def _without(function: Function, ops: list[Op], replacements: dict[Value, Value]
         if not is_annotation(op):
             kept.append(op)
             continue
-        source, result = _final(op.operand(0), replacements), op.result
+        (annotated,), result = op.reads, op.result
+        source = _final(annotated, replacements)
         if result in function.outputs and result.name and not _renamed(source, result, function, replacements):
             kept.append(Op(Identity.op_name, [source], [result], {}, op.location))
         elif result.producer is op and take_over(source, result):

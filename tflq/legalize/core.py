@@ -264,7 +264,7 @@ class Translation:
             return folded
         if elementwise is not None:
             _check_types(op)
-            answer = elementwise(op, self.b, *(self.value(v) for v in op.operands if v is not None))
+            answer = elementwise(op, self.b, *(self.value(v) for v in op.reads))
         elif (function := of_tensors.get(type(op))) is not None:
             answer = function(op, self)
         else:
@@ -278,7 +278,7 @@ class Translation:
             return None
         if not elementwise and not all(v.type.is_static for v in op.results):
             return None
-        operands = [v for v in op.operands if v is not None]
+        operands = op.reads
         arrays = [held_array(self.value(v)) if elementwise else self.known(v) for v in operands]
         if any(array is None for array in arrays):
             return None

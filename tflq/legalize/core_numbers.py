@@ -124,8 +124,8 @@ def _bits(op: arith.Bitcast, b: CoreEmitter, x: Value) -> Value:
 
 
 @form(arith.ExtF, arith.TruncF)
-def _between_widths(op: Op, b: CoreEmitter, x: Value) -> Value:
-    what = f"TFLite computes in f32 only, not in {op.operand(0).type.element} and {op.result.type.element}"
+def _between_widths(op: arith.ExtF | arith.TruncF, b: CoreEmitter, x: Value) -> Value:
+    what = f"TFLite computes in f32 only, not in {op.input.type.element} and {op.result.type.element}"
     raise Refused(what, "write the model in f32")
 
 

@@ -154,8 +154,8 @@ class Decider:
     def _verify(self, ops: Sequence[Op], op: Op) -> None:
         """VerificationError if a user's rule emitted invalid IR for an operator."""
         own = {v for new in ops for v in new.results}
-        used = {v for new in ops for v in new.operands if v is not None and v not in own}
-        known = {v for v in used if v.producer is None} | {self.plain.get(v, v) for v in op.operands if v is not None}
+        used = {v for new in ops for v in new.reads if v not in own}
+        known = {v for v in used if v.producer is None} | {self.plain.get(v, v) for v in op.reads}
         if not used <= known:
             known |= {v for other in self.b.ops for v in other.results} - own
         function = Function(op.name, [], op.results, list(ops))

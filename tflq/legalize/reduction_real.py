@@ -98,7 +98,7 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     if bits < 0 or off > MOST_OFF:
         raise NotApplicable("the operand's scales are too far above the result's, or too many elements are summed")
     answer = rounded_sum(b, over(b, "sum", scaled_term(b, x, term), r.axes), bits, r.target, "NONE")
-    return _shaped(op, b, r, answer.results[0])
+    return _shaped(op, b, r, answer.result)
 
 
 @rule(ReduceMax, ReduceMin, order=2)
@@ -133,7 +133,7 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
         others = np.rint(np.ldexp(np.log2(r.target.scales / one), table.bits)).astype(np.int64)
         logs = b.sub(logs, entry_of(b, others, logs.type.rank or 0))
     answer = rounded_sum(b, _signed(b, _power(b, logs, table.bits), signs), _GUARD, r.target, "NONE")
-    return _shaped(op, b, r, answer.results[0])
+    return _shaped(op, b, r, answer.result)
 
 
 def _power(b: RuleBuilder, logs: Value, bits: int) -> Value:

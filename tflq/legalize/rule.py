@@ -176,6 +176,12 @@ class Rewritten:
     warning: str = ""
     exception: str = "disregarded"
 
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (result,) = self.results
+        return result
+
 
 Answer: TypeAlias = Value | Sequence[Value] | Rewritten
 """What a rule gives: new results. It raises NotApplicable where the next rule is to be tried,

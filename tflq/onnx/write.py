@@ -154,7 +154,7 @@ def named(function: Function) -> dict[Value, str]:
 
 def _inner(function: Function) -> Iterator[Value]:
     for op in function.ops:
-        yield from (v for v in op.operands if v is not None)
+        yield from op.reads
         yield from op.results
 
 

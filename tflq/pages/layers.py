@@ -152,7 +152,7 @@ def steps(form: Module, operands: Mapping[tuple[int, int], Sequence[str]]) -> di
             continue
         key = op.location.function, op.location.operator
         lines = formulas.setdefault(key, [])
-        names = {value: _name(value, key, numbers, operands.get(key, ())) for value in op.operands if value is not None}
+        names = {value: _name(value, key, numbers, operands.get(key, ())) for value in op.reads}
         lines.append(formula(op, {value: name for value, name in names.items() if name}))
         for i, value in enumerate(op.results):
             numbers[value] = key, f"#{len(lines)}" + (f"[{i}]" if len(op.results) > 1 else "")
@@ -173,7 +173,7 @@ def _name(
         return number
     source = value
     while source.producer is not None and source.producer.location is None and len(source.producer.operands) == 1:
-        before = source.producer.operands[0]
+        (before,) = source.producer.operands
         if before is None:
             break
         source = before
@@ -196,7 +196,7 @@ def formula(op: Op, names: Mapping[Value, str] = MappingProxyType({})) -> str:
 
 def _special(op: Op, names: Mapping[Value, str]) -> str:
     """What an op computes, if its class has a formula of its own; else empty."""
-    first = op.operands[0] if op.operands else None
+    first = next(iter(op.operands), None)
     x = (names.get(first) if first is not None else "") or "x"
     match op:
         case Rescale():

@@ -174,7 +174,7 @@ class Fold(Pass):
             return None
         if not takes_bits(op) and any(value.type.storage is bf16 for value in op.tensors):
             return None
-        source = sum(v.buffer.data.size for v in op.operands if v is not None and v.buffer is not None)
+        source = sum(v.buffer.data.size for v in op.reads if v.buffer is not None)
         if any(_size(value) > max(self.limit, source) for value in op.results):
             return None
         try:

@@ -201,7 +201,8 @@ def _activation(op: Any) -> _Bounds | None:
 def _clamp(op: Op) -> tuple[Value, _Bounds] | None:
     """The tensor that an operator clamps, and to what."""
     if (name := _CLAMPS.get(type(op))) is not None:
-        return op.operand(0), BOUNDS[name]
+        (x,) = op.reads
+        return x, BOUNDS[name]
     if isinstance(op, (Maximum, Minimum)):
         for x, bound in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
             if x.type == op.result.type and (number := _number(bound)) is not None:

@@ -176,7 +176,7 @@ def cut_before_custom(module: Module) -> Module:
             )
             continue
         behind = _behind(function, [v for op in customs for v in op.results], customs)
-        read = (v for op in customs for v in op.operands if v is not None and v.producer is not None)
+        read = (v for op in customs for v in op.reads if v.producer is not None)
         _cut(module, function, list(dict.fromkeys(v for v in read if v.producer not in behind)), behind)
     if not has_custom:
         module.warnings.append(
@@ -307,8 +307,8 @@ def part(
 def read_from_outside(function: Function, ops: Collection[Op]) -> list[Value]:
     """What the ops read and none of them gives, except constants and variable tensors."""
     inner = {value for op in ops for value in op.results}
-    read = {v for op in ops for v in op.operands if v is not None and v not in inner}
-    ordered = [*function.inputs, *(v for op in ops for v in op.operands if v is not None)]
+    read = {v for op in ops for v in op.reads if v not in inner}
+    ordered = [*function.inputs, *(v for op in ops for v in op.reads)]
     known = set(function.inputs)
     return [
         v for v in dict.fromkeys(ordered) if v in read and (v.producer is not None or v in known) and not is_variable(v)
@@ -317,8 +317,8 @@ def read_from_outside(function: Function, ops: Collection[Op]) -> list[Value]:
 
 def _read_by_others(function: Function, ops: Collection[Op]) -> list[Value]:
     """What the ops give and others, the caller, or nobody reads."""
-    inner = {v for op in ops for v in op.operands if v is not None}
-    others = {v for op in function.ops if op not in ops for v in op.operands if v is not None}
+    inner = {v for op in ops for v in op.reads}
+    others = {v for op in function.ops if op not in ops for v in op.reads}
     others.update(function.outputs)
     return [v for op in ops for v in op.results if v in others or v not in inner]
 

@@ -108,7 +108,7 @@ class _Tabulation:
             else:
                 return None
         if len(inputs) > _SOURCES:  # an unnamed 8-bit operand can be a source itself
-            inputs = dict.fromkeys(v for v in op.operands if v is not None and _is_8bit(v))
+            inputs = dict.fromkeys(v for v in op.reads if _is_8bit(v))
             if not 0 < len(inputs) <= _SOURCES or any(
                 v is not None and v not in inputs and v in self.sources for v in op.operands
             ):
@@ -127,9 +127,7 @@ class _Tabulation:
             if op in seen:
                 continue
             seen.add(op)
-            pending.extend(
-                v.producer for v in op.operands if v is not None and v not in sources and v.producer is not None
-            )
+            pending.extend(v.producer for v in op.reads if v not in sources and v.producer is not None)
         return sorted(seen, key=self.place.__getitem__)
 
     def _table(self, op: Op) -> Op | None:

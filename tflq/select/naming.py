@@ -105,7 +105,7 @@ def _base(op: Op) -> str:
     at a function's edge, where there is no operator."""
     place = op.location
     if place is None:
-        return next((v.name for v in op.operands if v is not None and v.name), "")
+        return next((v.name for v in op.reads if v.name), "")
     return place.tensor.partition(";")[0] or f"{place.opcode.lower()}_{place.operator}"
 
 
@@ -142,7 +142,7 @@ class MergeViews(Pass):
                 source = op.input
                 while isinstance(source.producer, Reshape) and not source.name:
                     source = source.producer.input
-                modified |= source is not op.operands[0]
+                modified |= source is not op.input
                 op.operands[0] = source
                 if source.type == op.result.type and not op.result.name and op.result not in outputs:
                     replaced[op.result] = source

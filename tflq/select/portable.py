@@ -127,7 +127,7 @@ def _padded(op: PadV2, k: Kernels) -> Value | None:
 
 
 def _extreme(op: Maximum | Minimum | tfl.Extreme, k: Kernels) -> Value | None:
-    operands = [k.value(v) for v in op.operands if v is not None]
+    operands = [k.value(v) for v in op.reads]
     storage = operands[0].type.storage
     if storage not in BYTES:
         return None

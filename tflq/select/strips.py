@@ -188,7 +188,7 @@ def _read(op: Op) -> Iterator[Value]:
     if isinstance(op, (Conv2D, DepthwiseConv2D, Resize)):
         yield op.input
     else:
-        yield from (v for v in op.operands if v is not None)
+        yield from op.reads
 
 
 def _elements(value: Value) -> int:

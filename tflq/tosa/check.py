@@ -62,7 +62,7 @@ class Requirements:
 
 def demands(op: Op) -> list[Signature]:
     """The operator's signature, and that of each constant it takes."""
-    operands = [v for v in op.operands if v is not None]
+    operands = op.reads
     types = tuple([v.type.storage.name for v in operands])
     signature = op.name.removeprefix("tosa."), types, tuple([v.type.storage.name for v in op.results])
     constants = sorted({v.type.storage.name for v in operands if v.is_constant})

@@ -103,7 +103,7 @@ def operands(op: Op) -> list[Value | Constant]:
     """All of TOSA's operands of an op, in order. A size that is not known is -1."""
     if isinstance(op, Variable):
         return []
-    given = [v for v in op.operands if v is not None]
+    given = op.reads
     return [*given, *(_constant(op, slot) for slot in slots(type(op)) if slot.type is not None)]
 
 

@@ -268,7 +268,7 @@ def allowed_ulps(function: Function) -> int:
     ulps: dict[Value, int] = {}
     for op in function.ops:
         if any(v.type.storage.is_float for v in op.results):
-            before = max((ulps.get(v, 0) for v in op.operands if v is not None), default=0)
+            before = max((ulps.get(v, 0) for v in op.reads), default=0)
             ulps.update(dict.fromkeys(op.results, before + _own(op)))
     return min(2 * max(ulps.values(), default=0), MOST)
 

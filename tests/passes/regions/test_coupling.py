@@ -15,7 +15,6 @@ from tflq.ir.parser import parse_module
 from tflq.ir.types import UniformQuantizedType
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.lookup import ORIGINS
 
 NEAR, WIDE = "!quant.calibrated<f32<-1.0:1.0>>", "!quant.calibrated<f32<0.0:3.0>>"
 T = "tensor<4xf32>"
@@ -54,12 +53,12 @@ def test_ranges_of_coupled_points_join(target: Path) -> None:
     (kind,) = first.output_specs
     assert isinstance(kind, UniformQuantizedType)
     assert kind.scale == np.float32(4 / 255)
-    assert first.attributes[ORIGINS][1] == "calibration"
+    assert first.origins[1] == "calibration"
 
 
 def test_the_origin_says_that_it_is_coupled(target: Path) -> None:
     _, second = propagated(pair(A, "f32"), target)
-    assert second.attributes[ORIGINS] == ["annotation", "coupled"]
+    assert second.origins == ["annotation", "coupled"]
 
 
 def test_points_of_other_keys_are_apart(target: Path) -> None:

@@ -12,7 +12,6 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.lookup import ORIGINS
 
 WIDE, NARROW, OTHER = (
     f"!quant.calibrated<f32<{low}:{high}>>" for low, high in ((0.0, 5.1), (0.0, 2.55), (-5.12, 5.08))
@@ -41,7 +40,7 @@ def test_behind_a_kernel_of_one_scale_its_operand_decides(target: Path) -> None:
     )
     assert found(made) == [[OF_OTHER, OF_WIDE], [OF_WIDE] * 2, [OF_WIDE] * 2, [OF_WIDE, OF_OTHER]]
     assert not rescales(made)
-    origins = [op.attributes[ORIGINS] for op in made.main.ops if isinstance(op, Region)]
+    origins = [op.origins for op in made.main.ops if isinstance(op, Region)]
     assert origins[1:] == [["calibration", "same_scale"], ["neighbour", "same_scale"], ["neighbour", "calibration"]]
 
 

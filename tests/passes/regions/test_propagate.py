@@ -14,7 +14,7 @@ from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.lookup import ORIGINS, is_fully_quantized, is_quantized_model, report
+from tflq.passes.regions.lookup import is_fully_quantized, is_quantized_model, report
 
 
 def module(*ops: str, results: str = "%r", arguments: str = "%a, %b") -> Module:
@@ -34,8 +34,8 @@ def test_one_scale_goes_forward_and_back(target: Path) -> None:
     chain = module(region("%0", "relu", "%a", "f32", "f32"), region("%r", "relu6", "%0", "f32", B))
     first, second = regions(propagated(chain, target))
     assert specs(first) == specs(second) == [B, B]
-    assert first.attributes[ORIGINS] == ["same_scale", "neighbour"]
-    assert second.attributes[ORIGINS] == ["same_scale", "annotation"]
+    assert first.origins == ["same_scale", "neighbour"]
+    assert second.origins == ["same_scale", "annotation"]
 
 
 def test_a_conflict_puts_a_rescale_on_the_edge_and_an_annotation_removes_it(target: Path) -> None:
@@ -71,8 +71,8 @@ def test_a_fixed_scale_comes_before_calibration_and_that_before_a_neighbour(targ
     found = propagated(chain, target)
     second, third = regions(found)[1:]
     assert specs(second)[0] == "!quant.uniform<i8:f32, 0.015686275:-128>"
-    assert second.attributes[ORIGINS] == ["calibration", "none"]
-    assert third.attributes[ORIGINS] == ["none", "fixed_scale"]
+    assert second.origins == ["calibration", "none"]
+    assert third.origins == ["none", "fixed_scale"]
     assert len(rescales(found)) == 1
 
 

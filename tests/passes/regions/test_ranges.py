@@ -24,7 +24,7 @@ from tflq.ir.types import (
 )
 from tflq.ir.verifier import verify
 from tflq.named_passes import named_passes, parse_pipeline
-from tflq.passes.regions.lookup import ORIGINS, Fallbacks, is_quantized_model, report
+from tflq.passes.regions.lookup import Fallbacks, is_quantized_model, report
 from tflq.passes.regions.ranges import Range, faked_type, other_sign, parameters
 from tflq.targets.load import load_kernels
 
@@ -307,7 +307,7 @@ def test_weights_get_parameters_along_the_axis_that_the_kernel_asks_for(stated: 
     assert isinstance(kind, UniformQuantizedPerAxisType)
     assert (kind.axis, kind.storage_min, kind.storage_max) == (0, -127, 127)
     np.testing.assert_array_equal(kind.scales, (np.array(reach) / 127).astype(np.float32))
-    assert region.attributes[ORIGINS][1] == origin
+    assert region.origins[1] == origin
     made = run(f"{passes},quant-materialize{{target={scheme} casts=tfl}},canonicalize,dce", text)
     kernels = [op.name for op in made.main.ops if op.name != "quant.stats_ref"]
     assert kernels == ["tfl.quantize", "tfl.conv_2d", "tfl.dequantize"]
@@ -355,7 +355,7 @@ def test_a_constant_does_not_decide_for_others(target: Path) -> None:
     found = run(passes, text)
     maximum, add = (op for op in found.main.ops if isinstance(op, Region))
     assert specs(maximum) == ["f32"] * 3
-    assert add.attributes[ORIGINS] == ["none", "constant", "none"]
+    assert add.origins == ["none", "constant", "none"]
     assert not is_quantized_model(found)
     made = run(f"{passes},quant-materialize{{target=int8 casts=tfl}},canonicalize,dce", text)
     assert not any(isinstance(op, (Quantize, Dequantize)) for op in made.main.ops)

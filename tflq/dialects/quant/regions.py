@@ -129,6 +129,9 @@ def _types(values: Sequence[Value | None]) -> list[TensorType | None]:
     return [None if value is None else value.type for value in values]
 
 
+_ORIGINS = "tflq.origins"
+
+
 class Region(Operator, name="quant.region"):
     """A logical kernel: results = what the ops inside return of the operands, which are the block's arguments.
 
@@ -147,6 +150,20 @@ class Region(Operator, name="quant.region"):
         *(_operands_there, _high_precision, _kernel, _specs, _specs_express),
         *(_one_block, _arguments, _ends, _returned, _imported),
     )
+
+    @property
+    def origins(self) -> list[str]:
+        """Where the parameters of each port come from, inputs first, as passes note it; empty if none has."""
+        noted = self.attributes.get(_ORIGINS)
+        return [str(origin) for origin in noted] if isinstance(noted, (list, tuple)) else []
+
+    @origins.setter
+    def origins(self, origins: Sequence[str]) -> None:
+        self.attributes[_ORIGINS] = list(origins)
+
+    @origins.deleter
+    def origins(self) -> None:
+        self.attributes.pop(_ORIGINS, None)
 
 
 class Return(Operator, name="quant.return"):

@@ -77,7 +77,7 @@ def _within(op: Slice) -> bool:
 def _joined(op: Concatenate) -> bool:
     """the operands must differ in size along 'dimension' only, and the result has their sum"""
     axis, made = op.attributes.get("dimension"), op.result.type.shape
-    shapes = [v.type.shape for v in op.operands if v is not None]
+    shapes = [v.type.shape for v in op.reads]
     if not shapes or len(op.results) != 1 or not isinstance(axis, int):
         return False
     if made is None or any(shape is None for shape in shapes):

@@ -63,7 +63,7 @@ def _of_rank(rank: int) -> Callable[[Op], bool]:
 
 def _broadcasts(rank: int) -> Callable[[Op], bool]:
     def holds(op: Op) -> bool:
-        shapes = {v.type.shape for v in op.operands if v is not None}
+        shapes = {v.type.shape for v in op.reads}
         return len(shapes) > 1 and max(map(_rank, shapes)) >= rank
 
     return holds

@@ -97,7 +97,7 @@ def l2_normalization(op: tfl.L2Normalization, t: Onnx) -> Held:
 
 def _of_floats(t: Onnx, op: Operator, emit: Callable[[Value], Value]) -> Held:
     _need_float(op)
-    return t.elementwise(emit, [op.operand(0)], op.result)
+    return t.elementwise(emit, op.reads, op.result)
 
 
 def _need_float(op: Operator) -> None:

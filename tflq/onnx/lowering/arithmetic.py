@@ -143,7 +143,7 @@ def kernel_extreme(op: tfl.Maximum | tfl.Minimum, t: Onnx) -> Held:
 @lowering(tfl.AddN)
 def add_n(op: tfl.AddN, t: Onnx) -> Held:
     """In the kernel's order: one after another. Source: kernels/add_n.cc."""
-    operands = [v for v in op.operands if v is not None]
+    operands = op.reads
     return t.elementwise(lambda *xs: reduce(t.add, xs), operands, op.result, _wrapping(op.result))
 
 
@@ -217,7 +217,7 @@ _COMPARED: Final[dict[type[Operator], tuple[type[Operator], bool]]] = {
 @lowering(tosa.Comparison | comparison.Comparison)
 def compare(op: tosa.Comparison | comparison.Comparison, t: Onnx) -> Held:
     kind, contrary = _COMPARED[type(op)]
-    operands = [op.operand(0), op.operand(1)]
+    operands = op.reads
 
     def emit(x: Value, y: Value) -> Value:
         if x.type.storage == i1:
@@ -232,14 +232,14 @@ def compare(op: tosa.Comparison | comparison.Comparison, t: Onnx) -> Held:
 
 @lowering(tosa.Select, comparison.SelectV2)
 def select(op: tosa.Select | comparison.SelectV2, t: Onnx) -> Held:
-    condition, x, y = (op.operand(i) for i in range(3))
+    condition, x, y = op.reads
     return _chosen(t, condition, None, x, y, op.result)
 
 
 @lowering(comparison.Select)
 def select_rows(op: comparison.Select, t: Onnx) -> Held:
     """A condition of rank 1 chooses whole rows."""
-    condition, x, y = (op.operand(i) for i in range(3))
+    condition, x, y = op.reads
     missing = len(x.type.shape or ()) - len(condition.type.shape or ())
     rows = (*(condition.type.shape or ()), *(1,) * missing) if missing else None
     return _chosen(t, condition, rows, x, y, op.result)
@@ -274,13 +274,12 @@ _LOGIC: Final[dict[type[Operator], type[Operator]]] = {
 
 @lowering(*_LOGIC)
 def logic(op: Operator, t: Onnx) -> Held:
-    operands = [op.operand(0), op.operand(1)]
-    return t.elementwise(lambda x, y: t.emit(_LOGIC[type(op)], [x, y]), operands, op.result, op.result.type.storage)
+    return t.elementwise(lambda x, y: t.emit(_LOGIC[type(op)], [x, y]), op.reads, op.result, op.result.type.storage)
 
 
 @lowering(tosa.LogicalNot, comparison.LogicalNot)
 def invert(op: tosa.LogicalNot | comparison.LogicalNot, t: Onnx) -> Held:
-    return t.elementwise(t.invert, [op.operand(0)], op.result, i1)
+    return t.elementwise(t.invert, op.reads, op.result, i1)
 
 
 @lowering(tosa.BitwiseNot)
@@ -314,7 +313,7 @@ def logical_right_shift(op: tosa.LogicalRightShift, t: Onnx) -> Held:
 def right_shift(op: tosa.ArithmeticRightShift | comparison.RightShift, t: Onnx) -> Held:
     """Rounded down, or half up. In float32 by constants, where it holds the numbers; else in int32, where what is lost
     last is the difference of two shifts."""
-    x, places = op.operand(0), op.operand(1)
+    x, places = op.reads
     rounds = isinstance(op, tosa.ArithmeticRightShift) and op.round
     if places.is_constant:
         amounts = places.array.astype(np.int64)

@@ -114,7 +114,7 @@ class _Function:
 
     def _stand_in(self, op: Op, reason: Reason) -> list[Value]:
         """Results of an op that has no form."""
-        operands = [v for o in op.operands if o is not None for v in self.t.found(o)]
+        operands = [v for o in op.reads for v in self.t.found(o)]
         made = self.t.op(_REFUSED, operands, [v.type.stripped() for v in op.results])
         made.info = {"reason": reason, "pure": is_pure(op)}
         return made.results
@@ -126,7 +126,7 @@ class _Function:
         for op in reversed(self.t.ops):
             if (op.name != _REFUSED or op.info["pure"]) and live.isdisjoint(op.results):
                 continue
-            live.update(v for v in op.operands if v is not None)
+            live.update(op.reads)
             needed.append(op)
         needed.reverse()
         self.refused.update((op.info["reason"], None) for op in needed if op.name == _REFUSED)

@@ -120,7 +120,7 @@ def inlined(op: Call | StablehloComposite, t: Onnx) -> list[Made]:
     """The ops of its function."""
     index = op.subgraph if isinstance(op, Call) else op.decomposition_subgraph_index
     function, location = t.module.functions[index], t.location
-    for argument, operand in zip(function.inputs, (v for v in op.operands if v is not None), strict=True):
+    for argument, operand in zip(function.inputs, op.reads, strict=True):
         if is_handle(argument) or argument.type.storage != operand.type.storage:
             raise Refused(f"'{operand.name}' is {operand.type}, and in the function called {argument.type}")
         t.record(argument, t.held(operand))

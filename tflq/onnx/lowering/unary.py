@@ -41,14 +41,14 @@ _FUNCTIONS: Final[dict[type[Operator], type[Operator]]] = {
 
 @lowering(*_FUNCTIONS)
 def function(op: Operator, t: Onnx) -> Held:
-    x = op.operand(0)
+    (x,) = op.reads
     _need_float(op, x)
     return t.elementwise(lambda v: t.emit(_FUNCTIONS[type(op)], [v]), [x], op.result)
 
 
 @lowering(tosa.Rsqrt, tfl.Rsqrt)
 def reciprocal_root(op: tosa.Rsqrt | tfl.Rsqrt, t: Onnx) -> Held:
-    x = op.operand(0)
+    (x,) = op.reads
     _need_float(op, x)
 
     def emit(v: Value) -> Value:

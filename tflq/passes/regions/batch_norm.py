@@ -32,7 +32,7 @@ def is_foldable(op: Op, chained: Value | None) -> bool:
     if product is None or not isinstance(op, (Mul, Add)):
         return False
     if isinstance(op, Add) and isinstance(product, Mul):
-        operands = (value for value in product.operands if value is not None and not value.is_constant)
+        operands = (value for value in product.reads if not value.is_constant)
         chained = next(operands, None)
         return is_foldable(product, chained) and _numbers(op, product.result, _product_of(chained)) is not None
     if _product_of(chained) is None or (isinstance(op, Mul) and op.fused_activation_function != "NONE"):
@@ -96,4 +96,4 @@ def folded(ops: Sequence[Op]) -> list[Op]:
 
 def _other(op: Op) -> Value:
     """The constant operand of an op."""
-    return next(value for value in op.operands if value is not None and value.is_constant)
+    return next(value for value in op.reads if value.is_constant)

@@ -140,8 +140,6 @@ def stored_as(kind: Kind, spec: ElementType) -> AnyQuantizedType | None:
 # Ports.
 
 
-ORIGINS = "tflq.origins"
-"""The attribute of a region that says where the parameters of each port come from, inputs first."""
 CONSTANT = "constant"
 """The origin of parameters for the elements of a constant."""
 
@@ -176,8 +174,7 @@ class Port:
 
 def origins_of(region: Region) -> list[str]:
     """Where the parameters of each port come from, inputs first: "none" for all if nobody said."""
-    said = region.attributes.get(ORIGINS)
-    return [str(origin) for origin in said] if said else ["none"] * (len(region.operands) + len(region.results))
+    return region.origins or ["none"] * (len(region.operands) + len(region.results))
 
 
 def ports(region: Region) -> list[Port]:
@@ -329,7 +326,7 @@ def _lack(known: Mapping[Port | None, str], port: Port) -> str:
 
 
 def _origins(region: Region) -> Iterator[tuple[Port, str]]:
-    origins = region.attributes.get(ORIGINS) or ()
+    origins = region.origins
     for index, port in enumerate(ports(region)):
         if is_quantizable(port.spec):
             stated = origins[index] if index < len(origins) else "annotation"

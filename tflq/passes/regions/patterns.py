@@ -22,7 +22,7 @@ Follower = Callable[[Op], tuple[Op, list[Op]] | None]
 
 
 def _is_bias(op: Op, chained: Value | None) -> bool:
-    others = [value for value in op.operands if value is not None and value is not chained]
+    others = [value for value in op.reads if value is not chained]
     return bool(others) and all(same_value(value).is_constant and value.type.rank == 1 for value in others)
 
 

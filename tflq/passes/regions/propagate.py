@@ -36,7 +36,6 @@ from tflq.passes.regions.coupling import COUPLED, Coupling, common
 from tflq.passes.regions.edges import Edges
 from tflq.passes.regions.lookup import (
     CONSTANT,
-    ORIGINS,
     Match,
     Port,
     admits,
@@ -147,11 +146,11 @@ class _Propagation:
 
     def _annotations(self) -> None:
         for region in self.order:
-            known = region.attributes.get(ORIGINS)
+            known = region.origins
             for place, port in enumerate(ports(region)):
                 spec, origin = port.spec, "annotation"
-                if isinstance(known, (list, tuple)) and place < len(known) and is_quantized(spec):
-                    origin = str(known[place])
+                if place < len(known) and is_quantized(spec):
+                    origin = known[place]
                 if isinstance(spec, ScalarType):
                     spec = self._stated(port) or spec
                 self.types[port] = stored_by(self.listed, spec)
@@ -380,8 +379,8 @@ class _Propagation:
                     port.set(kind)
                     modified = True
                 origins.append(self.origins[port] if is_quantized(kind) else "none")
-            if region.attributes.get(ORIGINS) != origins and any(origin != "none" for origin in origins):
-                region.attributes[ORIGINS] = origins
+            if region.origins != origins and any(origin != "none" for origin in origins):
+                region.origins = origins
                 modified = True
         return modified
 

@@ -19,7 +19,7 @@ from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.coupling import COUPLED
 from tflq.passes.regions.fusion import KernelFusion
-from tflq.passes.regions.lookup import ORIGINS, Port, lacks, lookup, origins_of, ports, quantized_constant, regions_of
+from tflq.passes.regions.lookup import Port, lacks, lookup, origins_of, ports, quantized_constant, regions_of
 from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
 from tflq.passes.regions.propagate import QuantPropagate
 from tflq.passes.regions.ranges import (
@@ -88,7 +88,7 @@ def quantize_kernels(
 
 def _constants(module: Module) -> set[Value]:
     """The constants that ops read or a function returns."""
-    read = {v for op in walk(list(module.ops())) for v in op.operands if v is not None}
+    read = {v for op in walk(list(module.ops())) for v in op.reads}
     return {value for value in read.union(*(function.outputs for function in module.functions)) if value.is_constant}
 
 
@@ -117,7 +117,7 @@ def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
             if not port.is_output:
                 value = _before_rescale(port.value)
                 region.operands = [*region.operands[: port.index], value, *region.operands[port.index + 1 :]]
-        region.attributes[ORIGINS] = origins
+        region.origins = origins
     function.ops = [each for op in function.ops for each in (_casts(op) or [op])]
     return modified
 

@@ -34,7 +34,7 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.ir.verifier import axis_problem
-from tflq.passes.regions.lookup import ORIGINS, Port, ports, regions_of
+from tflq.passes.regions.lookup import Port, ports, regions_of
 from tflq.passes.regions.name_patterns import matcher, near
 from tflq.passes.regions.ranges import ACCUMULATED, is_dequantizing, is_quantizing, source_of
 from tflq.targets.target import RulesFile
@@ -169,7 +169,7 @@ def _set(port: Port, spec: ElementType) -> bool:
     if port.spec == spec:
         return False
     port.set(spec)
-    port.region.attributes.pop(ORIGINS, None)
+    del port.region.origins
     return True
 
 

@@ -259,7 +259,7 @@ class Contents:
             self._set(value, self.rounded(content, Rounding(Qcast, grid)), QUANTIZED)
 
     def _round(self, op: Qcast | Quantize) -> bool:
-        source = self.look(op.operand(0))
+        source = self.look(op.input)
         if source is None or source[1] != REAL:
             return False
         content, grid = source[0], op.result.type.element
@@ -282,7 +282,7 @@ class Contents:
         return content.rounded[rounding]
 
     def _express(self, op: Dcast | Dequantize) -> bool:
-        source = self.look(op.operand(0))
+        source = self.look(op.input)
         if source is None or source[1] != QUANTIZED or op.info.get("kept"):
             return False
         content = source[0]

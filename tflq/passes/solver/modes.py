@@ -125,7 +125,7 @@ def _typed(contents: Contents, takes: Callable[[Op], bool]) -> dict[Op, Rounding
 
 def _rounding(contents: Contents, op: Op) -> Rounding | None:
     """What the results of an op are rounded to, if all are, alike, and all its real operands are on grids."""
-    operands = [contents.look(value) for value in op.operands if value is not None]
+    operands = [contents.look(value) for value in op.reads]
     results = [contents.look(value) for value in op.results]
     reals = [seen for seen in operands if seen is not None]
     if not reals or any(form != REAL or content.grid is None for content, form in reals):
@@ -155,7 +155,7 @@ def _on_grid(contents: Contents, value: Value) -> Value:
 
 def _straight(contents: Contents, op: Op) -> bool:
     """Whether no operand comes from an op that moves elements."""
-    seen = (contents.look(value) for value in op.operands if value is not None)
+    seen = (contents.look(value) for value in op.reads)
     return all(s is None or s[0].moves is None for s in seen)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.analysis.cast_cost import CASTS, cost_of_op, elements
+from tflq.analysis.cast_cost import Cast, cost_of_op, elements
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant.casts import Qcast, Scast
 from tflq.dialects.tfl.movement import Pad, PadV2
@@ -253,7 +253,7 @@ class Rewriting:
                 return self._set(content, form, value)
         made = self._new(content, form)
         before = made.producer
-        location = before.location if isinstance(before, (*CASTS, Scast)) else None  # no other operator's
+        location = before.location if isinstance(before, Cast | Scast) else None  # no other operator's
         self.steps.append(_Step(None, kind.op_name, [source], [made], attributes, location))
         return made
 
@@ -281,7 +281,7 @@ class Rewriting:
 
 def _cost(step: _Step) -> int:
     """The elements that an op casts."""
-    if step.op is not None and not isinstance(step.op, CASTS):
+    if step.op is not None and not isinstance(step.op, Cast):
         return cost_of_op(step.op) if step.results == step.op.results else 0
     source = step.operands[0]
     return 0 if source is None or step.name == Scast.op_name else elements(source.type)

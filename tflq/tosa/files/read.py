@@ -427,7 +427,7 @@ def _region(around: str, regions: Mapping[str, int], blocks: Mapping[tuple[str, 
 
 def _verify_calls(module: Module, op: Op) -> None:
     """InvalidModelError if a function that an op runs takes or gives other types than the op."""
-    given = [v.type for v in op.operands if v is not None][1 if isinstance(op, CondIf) else 0 :]
+    given = [v.type for v in op.reads][1 if isinstance(op, CondIf) else 0 :]
     made = [v.type for v in op.results]
     calls = op.trait(Calls) if isinstance(op, Operator) else None
     for key, number in calls.called(op) if calls else ():

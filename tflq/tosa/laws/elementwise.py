@@ -49,7 +49,7 @@ def rescale(op: Rescale, _: Context) -> Violations:
 
 @law(Broadcasts)
 def broadcasting(op: Operator, _: Context) -> Violations:
-    shapes = [dims(v) for v in op.operands if v is not None]
+    shapes = [dims(v) for v in op.reads]
     if len(set(map(len, shapes))) > 1:
         yield f"operands of unequal ranks: {' and '.join(map(text, shapes))}"
 

@@ -35,7 +35,7 @@ from tflq.tosa.laws.registry import Context, Violations, axis_of, bounds, dims, 
 
 @law(Concat)
 def concat(op: Concat, c: Context) -> Violations:
-    shapes = [dims(v) for v in op.operands if v is not None]
+    shapes = [dims(v) for v in op.reads]
     yield from bounds("a number of operands", [len(shapes)], 1, c.limits.list)
     if shapes:
         yield from axis_of(op.axis, len(shapes[0]))

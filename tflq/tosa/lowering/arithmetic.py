@@ -244,7 +244,7 @@ def add_n(op: AddN, t: Tosa) -> Value:
     """In the kernel's order: one after another. Source: kernels/add_n.cc."""
     need_float(t, op, op.result)
     in_int32(op, t)
-    first, *rest = (plain(v, t) for v in op.operands if v is not None)
+    first, *rest = (plain(v, t) for v in op.reads)
     return functools.reduce(t.add, rest, first)
 
 

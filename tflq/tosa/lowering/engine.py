@@ -176,7 +176,7 @@ class _Function:
 
     def _stand_in(self, op: Op, reason: Reason) -> list[Value]:
         """Results of an op that has no form."""
-        operands = [found for v in op.operands if v is not None and (found := self.t.found(v)) is not None]
+        operands = [found for v in op.reads if (found := self.t.found(v)) is not None]
         made = self.t.op(_REFUSED, operands, [self.t.type(v) for v in op.results])
         made.info = {"reason": reason, "pure": is_pure(op)}
         return made.results
@@ -189,7 +189,7 @@ class _Function:
             pure = op.info["pure"] if op.name == _REFUSED else is_pure(op)
             if pure and live.isdisjoint(op.results):
                 continue
-            live.update(v for v in op.operands if v is not None)
+            live.update(op.reads)
             needed.append(op)
         needed.reverse()
         self.parent.refused.update((op.info["reason"], None) for op in needed if op.name == _REFUSED)

@@ -70,7 +70,7 @@ from tflq.tosa.lowering.shaping import (
 def concatenation(op: Concat | Concatenation, t: Tosa) -> Value:
     if is_grouped(op):
         return grouped(op, t)
-    parts = [narrow(v, t) for v in op.operands if v is not None]
+    parts = [narrow(v, t) for v in op.reads]
     result = joined(t, parts, op.axis % len(dims_of(parts[0])))
     activation = op.fused_activation_function if isinstance(op, Concatenation) else "NONE"
     if activation != "NONE" and not result.type.storage.is_float:
@@ -81,7 +81,7 @@ def concatenation(op: Concat | Concatenation, t: Tosa) -> Value:
 @lowering(Pack)
 def pack(op: Pack, t: Tosa) -> Value:
     """Each operand with one dim more, joined."""
-    parts = [narrow(v, t) for v in op.operands if v is not None]
+    parts = [narrow(v, t) for v in op.reads]
     shape = dims_of(parts[0])
     axis = op.axis % (len(shape) + 1)
     return joined(t, [reshaped(t, p, (*(s := dims_of(p))[:axis], 1, *s[axis:])) for p in parts], axis)

@@ -171,7 +171,7 @@ def in_int32(op: Op, t: Tosa) -> list[Value]:
     """The operands of arithmetic, in int32 if it is on int64. Refused if the operands or the result may not fit."""
     if op.result.type.storage == i64 and not fits_int32(t.ranges.of(op.result)):
         raise Refused(f"'{op.result.name}' is int64, which TOSA lacks, and may leave int32")
-    return [narrow(v, t) for v in op.operands if v is not None]
+    return [narrow(v, t) for v in op.reads]
 
 
 def widened_product(value: Value, t: Tosa) -> tuple[Value, Value] | None:

@@ -44,7 +44,7 @@ def substitute(op: Op, t: Tosa) -> Value | None:
     function = _SUBSTITUTES.get(type(op))
     if function is None:
         return None
-    operands = [v.type.storage for v in op.operands if v is not None]
+    operands = [v.type.storage for v in op.reads]
     if t.target.takes(op.name.removeprefix("tosa."), operands, [v.type.storage for v in op.results]):
         return None
     return function(op, t)
@@ -161,7 +161,7 @@ def compared(op: Greater | GreaterEqual | Equal, t: Tosa) -> Value | None:
 
 @_instead(LogicalAnd, LogicalOr, LogicalXor, LogicalNot)
 def connected(op: LogicalAnd | LogicalOr | LogicalXor | LogicalNot, t: Tosa) -> Value | None:
-    numbers = [_number(v, t) for v in op.operands if v is not None]
+    numbers = [_number(v, t) for v in op.reads]
     x, y = numbers[0], numbers[-1]
     if x is None or y is None:
         return None
