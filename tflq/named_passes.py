@@ -17,6 +17,8 @@ from typing import Any, ClassVar, Final, Literal
 from tflq.backends.tosa import Tosa
 from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.forms import verify_form
+from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, nearest
 from tflq.extensions import extension_of, installed
 from tflq.index import PASSES
@@ -207,13 +209,13 @@ def _restate(module: Module, function: Function) -> None:
         if element is None:
             continue
         readers = users.get(value, ())
-        if readers and all(op.name == "tosa.rescale" for op in readers) and value not in function.outputs:
+        if readers and all(isinstance(op, Rescale) for op in readers) and value not in function.outputs:
             value.type = value.type.with_element(element)
         elif value.type.storage.kind != "uint":
             inner = Value(value.type)
             function.replace({value: inner})
             value.type = value.type.with_element(element)
-            before.append(Op("quant.scast", [value], [inner]))
+            before.append(Scast(Scast.op_name, [value], [inner]))
         else:
             continue
         _forget(value)
@@ -223,12 +225,12 @@ def _restate(module: Module, function: Function) -> None:
         element = value.info.get("quantized")
         if element is None or value.producer is None or value.type.element == element:
             continue
-        if value.producer.name == "tosa.rescale" and value not in users:
+        if isinstance(value.producer, Rescale) and value not in users:
             value.type = value.type.with_element(element)
         elif value.type.storage.kind != "uint":
             outer = Value(value.type.with_element(element), value.name)
             value.name = ""
-            function.ops.append(Op("quant.scast", [value], [outer]))
+            function.ops.append(Scast(Scast.op_name, [value], [outer]))
             replacements[value] = outer
         else:
             continue

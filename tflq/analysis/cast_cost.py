@@ -22,7 +22,7 @@ from tflq.dialects.traits.operands import MovesElements
 from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.types import TensorType
 
-Cast: TypeAlias = Qcast | Dcast | Quantize | Dequantize | UniformQuantize | UniformDequantize
+RealCast: TypeAlias = Qcast | Dcast | Quantize | Dequantize | UniformQuantize | UniformDequantize
 """Ops between reals and quantized values, and between quantized values of different parameters."""
 
 
@@ -33,7 +33,7 @@ def cast_cost(module: Module) -> int:
 
 def cost_of_op(op: Op) -> int:
     """The elements that an op casts, itself or by what it stands for."""
-    if isinstance(op, Cast):
+    if isinstance(op, RealCast):
         return elements(op.input.type)
     if not any(value.type.quantized for value in op.tensors) or not computes_on_reals(op):
         return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.indexing import EmbeddingLookup
 from tflq.dialects.traits.operands import Atomic, Calls, Impure
@@ -76,13 +76,13 @@ def is_variable(value: Value) -> bool:
 
 def callees(op: Op) -> Sequence[int]:
     """The indices of the functions that an op runs."""
-    calls = op.trait(Calls) if isinstance(op, Operator) else None
+    calls = trait_of(op, Calls)
     return () if calls is None else [index for _, index in calls.called(op) if index >= 0]
 
 
 def renumber(op: Op, numbers: Mapping[int, int]) -> None:
     """Puts new indices in the place of those an op names."""
-    calls = op.trait(Calls) if isinstance(op, Operator) else None
+    calls = trait_of(op, Calls)
     for attribute in calls.attributes if calls is not None else ():
         index = op.attributes.get(attribute.key)
         if isinstance(index, int):

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Final, Literal
 
-from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types
+from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types, trait_of
 from tflq.dialects.traits.operands import Annotates, Kept, Recurrent
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.registry import family, op_class
@@ -203,7 +203,7 @@ _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
 def kept_reason(op: Op) -> str | None:
     """Why an operator keeps its quantized tensors in the integer form; None if it does not. Those that a target has
     kernels for say so themselves: "kept" in `Op.info`."""
-    kept = op.trait(Kept) if isinstance(op, Operator) else None
+    kept = trait_of(op, Kept)
     return None if kept is None else kept.reason
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.forms import compiled
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.control import Custom, If, While
@@ -90,7 +90,7 @@ def _is_given(value: Value) -> bool:
 
 def _called_functions(op: Op) -> Iterable[tuple[str, int]]:
     """The subgraphs an op calls: attribute name and index."""
-    calls = op.trait(Calls) if isinstance(op, Operator) else None
+    calls = trait_of(op, Calls)
     return () if calls is None else calls.called(op)
 
 

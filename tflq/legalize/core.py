@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tflq.builder import Builder, refined
+from tflq.dialects import math, tensor
 from tflq.dialects.effects import callees, renumber
 from tflq.dialects.forms import TRANSLATED
 from tflq.dialects.func import Call, CallIndirect, Constant
@@ -65,11 +66,11 @@ _LARGE: Final = 2.0**126
 _STORED = frozenset(scalar for scalar in SCALARS.values() if scalar.is_integer)
 """The integers of quantized tensors in files."""
 _REMEDY = "write it in ops that TFLite has, or compute it outside of the model"
-_MISSING = {
-    "math.fma": "TFLite rounds the product and the sum, and math.fma only the sum",
-    "math.copysign": "TFLite has no builtin that reads the sign of 0",
-    "tensor.generate": "TFLite runs no body for each element",
-    "tensor.insert": "TFLite writes no single elements",
+_MISSING: Final[dict[type[Op], str]] = {
+    math.Fma: "TFLite rounds the product and the sum, and math.fma only the sum",
+    math.CopySign: "TFLite has no builtin that reads the sign of 0",
+    tensor.Generate: "TFLite runs no body for each element",
+    tensor.Insert: "TFLite writes no single elements",
 }
 
 
@@ -268,7 +269,7 @@ class Translation:
         elif (function := of_tensors.get(type(op))) is not None:
             answer = function(op, self)
         else:
-            raise Refused(_MISSING.get(op.name, "TFLite has no builtin that computes it exactly"), _REMEDY)
+            raise Refused(_MISSING.get(type(op), "TFLite has no builtin that computes it exactly"), _REMEDY)
         return [answer] if isinstance(answer, Value) else answer
 
     def _folded(self, op: Op, elementwise: bool) -> list[Value] | None:

@@ -18,6 +18,7 @@ from tflq.builder import Emitter
 from tflq.dialects.stablehlo.convolution import ConvNumbers, Convolution, DotGeneral, DotNumbers, Window
 from tflq.dialects.stablehlo.elementwise import UniformDequantize
 from tflq.dialects.stablehlo.rules import integers
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, Conv3D, DepthwiseConv2D
 from tflq.dialects.tfl.movement import Dilate, Pad, Reshape, ReverseV2, Slice, Transpose
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
@@ -446,7 +447,7 @@ class _Floats(Contractions):
             return w
         if getattr(w.type.element, "expressed", None) != f32:
             raise Refused("TFLite dequantizes to f32 only, and has no float16 kernel for it")
-        dequantized = self.b.op("tfl.dequantize", [w], [w.type.with_element(f32)], {})
+        dequantized = self.b.op(Dequantize, [w], [w.type.with_element(f32)], {})
         if self._keep_weights and w.is_constant:
             dequantized.info = {MARK: True}
         return dequantized.result

@@ -12,7 +12,7 @@ from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.stablehlo.conversions import Accumulating, Functions, identity_region, rescale_region
 from tflq.dialects.stablehlo.convolution import Hybrid, is_hybrid
-from tflq.dialects.stablehlo.elementwise import UniformQuantize
+from tflq.dialects.stablehlo.elementwise import UniformDequantize, UniformQuantize
 from tflq.dialects.stablehlo.movement import Reduce, ReduceWindow
 from tflq.dialects.stablehlo.rules import baseline
 from tflq.ir.core import Block, Buffer, Function, Module, Op, Value, walk
@@ -127,10 +127,10 @@ def _narrow(init: Value, source: TensorType) -> Value | None:
     if not init.is_constant:
         return None
     narrow = Value(kind)
-    there = evaluate_op(Op("stablehlo.uniform_quantize", [init], [narrow]), [init.array])
+    there = evaluate_op(UniformQuantize(UniformQuantize.op_name, [init], [narrow]), [init.array])
     if there is None:
         return None
-    back = evaluate_op(Op("stablehlo.uniform_quantize", [narrow], [Value(init.type)]), [there[0]])
+    back = evaluate_op(UniformQuantize(UniformQuantize.op_name, [narrow], [Value(init.type)]), [there[0]])
     if back is None or not np.array_equal(back[0], init.array):
         return None
     return Value(kind, init.name, buffer=Buffer.of(there[0]))
@@ -157,7 +157,7 @@ def _written_out(owner: Function | Block) -> bool:
         if isinstance(op, Operator) and op.has(Hybrid) and is_hybrid(op):
             lhs, rhs, *_ = op.tensors
             real = Value(expressed(rhs.type))
-            ops.append(Op("stablehlo.uniform_dequantize", [rhs], [real], location=op.location))
+            ops.append(UniformDequantize(UniformDequantize.op_name, [rhs], [real], location=op.location))
             op.operands = [lhs, real]
             modified = True
         ops.append(op)

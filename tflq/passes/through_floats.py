@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from tflq import builder as structure
+from tflq.analysis.cast_cost import RealCast
 from tflq.builder import Emitter, expressed
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
@@ -22,10 +23,6 @@ from tflq.ir.types import TensorType
 
 FloatPattern: TypeAlias = Callable[[Emitter, Sequence[Value | None], Sequence[TensorType]], Sequence[Value]]
 """Emits what computes an op in floats: takes the operands and the types of the results, gives the results."""
-
-_CASTS: Final = frozenset(
-    {"tfl.quantize", "tfl.dequantize", "stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"}
-)
 
 
 def through_floats(op: Op, b: Emitter, pattern: FloatPattern, *, rounding: str | None = None) -> list[Value]:
@@ -94,7 +91,7 @@ def _itself(op: Op) -> FloatPattern:
     """The op on floats; of a cast between reals and quantized values, its operand."""
 
     def pattern(b: Emitter, operands: Sequence[Value | None], types: Sequence[TensorType]) -> Sequence[Value]:
-        if op.name in _CASTS and operands[0] is not None and operands[0].type == types[0]:
+        if isinstance(op, RealCast) and operands[0] is not None and operands[0].type == types[0]:
             return [operands[0]]
         return b.op(op.name, operands, types, op.attributes, op.info).results
 

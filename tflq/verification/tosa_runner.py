@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.tosa.movement import Variable, VariableWrite
+from tflq.dialects.tosa.movement import Rescale, Variable, VariableWrite
 from tflq.ir.core import Buffer, Value
 from tflq.ir.types import i8, ui8
 from tflq.tosa.files.read import read_tosa
@@ -197,14 +197,9 @@ class TosaRunner(FileRunner):
 def _behind_sign(value: Value) -> Value:
     """An output of uint8 as what follows reads it: int8, of which the output is another view."""
     op = value.producer
-    if value.type.storage is ui8 and op is not None and op.name == "tosa.rescale":
-        source = op.operands[0]
+    if value.type.storage is ui8 and isinstance(op, Rescale):
+        source = op.input
         attributes = [int(x) for name in _SHIFTED for x in np.atleast_1d(op.attributes[name])]
-        if (
-            attributes == list(_SHIFTED.values())
-            and source is not None
-            and source.producer is not None
-            and source.type.storage is i8
-        ):
+        if attributes == list(_SHIFTED.values()) and source.producer is not None and source.type.storage is i8:
             return source
     return value

@@ -16,57 +16,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-import numpy as np
-
 from tflq.analysis.cast_cost import computes_on_reals, elements
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits.operands import MovesElements, Surrounded
-from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Function, Op, Value, walk
 from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, is_quantized
 from tflq.light import dataclass, field
 from tflq.passes.canonicalize import Fold, gives_back
+from tflq.passes.solver.grids import Rounding, on_grid, same_bits, surrounds
 
 Form: TypeAlias = Literal["real", "quantized", "stored"]
 REAL: Final = "real"
 QUANTIZED: Final = "quantized"
 STORED: Final = "stored"
-
-
-@dataclass(frozen=True, slots=True)
-class Rounding:
-    """How reals become stored integers: the cast, its grid and its attributes."""
-
-    kind: type[Operator]
-    grid: ElementType
-    rounding: str | None = None
-    sum_rounding: str | None = None
-
-    @property
-    def usual(self) -> bool:
-        """Whether it rounds to the nearest, so that what is on the grid stays as it is."""
-        return self.sum_rounding is None and self.rounding != "toward_zero"
-
-    def attributes(self) -> dict[str, object]:
-        both = {"rounding": self.rounding, "sum_rounding": self.sum_rounding}
-        return {key: value for key, value in both.items() if value is not None}
-
-    def of(self, array: np.ndarray, type: TensorType) -> np.ndarray:
-        """Stored integers of reals, as the cast computes them."""
-        attributes = {"rounding": "half_away"} if self.kind is Quantize else self.attributes()
-        op = Op(Qcast.op_name, [Value(type)], [Value(type.with_element(self.grid))], attributes)
-        (stored,) = evaluate_op(op, [array]) or [array]
-        return stored
-
-
-def reals_of(array: np.ndarray, type: TensorType, expressed: ScalarType) -> np.ndarray:
-    """The reals that stored integers of a quantized type stand for."""
-    op = Op(Dcast.op_name, [Value(type)], [Value(type.with_element(expressed))])
-    (reals,) = evaluate_op(op, [array]) or [array]
-    return reals
 
 
 @dataclass(eq=False, slots=True)
@@ -325,7 +290,7 @@ class Contents:
 
     def _move(self, op: Op) -> Moves | None:
         """An op that moves elements; None if it does anything else, or moves what has no one form."""
-        trait = op.trait(MovesElements) if isinstance(op, Operator) else None
+        trait = trait_of(op, MovesElements)
         if trait is None or op.attributes.get("fused_activation_function", "NONE") != "NONE" or op.regions:
             return None
         moved = {i: v for i, v in enumerate(op.operands) if v is not None and trait.moves(i)}
@@ -342,7 +307,7 @@ class Contents:
             return None
         for index, value in moved.items():
             moves.sources[index] = self._source(moves, value)
-        if form == REAL and not (self._surrounds(moves, moves.grid) and self._on_grid(moves)):
+        if form == REAL and not (surrounds(moves.op, moves.grid) and self._on_grid(moves)):
             moves.grid = None
         self._make(moves)
         return moves
@@ -365,11 +330,11 @@ class Contents:
             return len(types) == 1
         if moves.grid is None or len(types) != 1:
             return False
-        surrounded = moves.op.trait(Surrounded) if isinstance(moves.op, Operator) else None
+        surrounded = trait_of(moves.op, Surrounded)
         if surrounded is None:
             return True
         moves.integers = moves.form == STORED
-        return moves.integers or (surrounded.attribute is None and self._surrounds(moves, moves.grid))
+        return moves.integers or (surrounded.attribute is None and surrounds(moves.op, moves.grid))
 
     def _source(self, moves: Moves, value: Value) -> Content:
         """The content of an operand; a constant of stored integers is on the grid of the others."""
@@ -381,18 +346,6 @@ class Contents:
         content.value = value
         return content
 
-    def _surrounds(self, moves: Moves, grid: ElementType | None, rounding: Rounding | None = None) -> bool:
-        """Whether the op can put around stored integers what stands around the reals: on a grid, or rounded to it."""
-        trait = moves.op.trait(Surrounded) if isinstance(moves.op, Operator) else None
-        if trait is None or not isinstance(grid, UniformQuantizedType):
-            return True
-        if trait.attribute is not None:
-            if not grid.expressed.numpy or not grid.storage.signed:
-                return False
-            real = np.asarray(trait.attribute.__get__(moves.op, type(moves.op)), grid.expressed.dtype)
-            return rounding is not None or _same_bits(_back(real, grid), real)
-        return grid.zero_point == 0 or (trait.zero_point and grid.storage_min <= grid.zero_point <= grid.storage_max)
-
     def _on_grid(self, moves: Moves) -> bool:
         """Whether its constant operands of reals are on the grid of the others."""
         grid = moves.grid
@@ -400,7 +353,7 @@ class Contents:
             if content.value is not None and content.value.is_constant and content.made == REAL and grid is not None:
                 if not content.folds or not isinstance(grid, UniformQuantizedType):
                     return False
-                if not _same_bits(_back(content.value.array, grid), content.value.array):
+                if not same_bits(on_grid(content.value.array, grid), content.value.array):
                     return False
         return True
 
@@ -433,7 +386,7 @@ class Contents:
             if step is None:
                 continue
             alike = isinstance(step.grid, UniformQuantizedType) and all(content.folds for content in constants)
-            if not alike or not self._surrounds(moves, step.grid, step):
+            if not alike or not surrounds(moves.op, step.grid, step):
                 return steps[:place]
         return steps
 
@@ -492,16 +445,6 @@ def _common(taken: Iterable[Steps]) -> Steps:
         same = [a == b for a, b in zip(first, steps, strict=False)]
         first = first[: same.index(False) if False in same else len(same)]
     return first
-
-
-def _back(array: np.ndarray, grid: UniformQuantizedType) -> np.ndarray:
-    """Reals, rounded to a grid."""
-    type = TensorType(array.shape, grid.expressed)
-    return reals_of(Rounding(Qcast, grid).of(array, type), type.with_element(grid), grid.expressed)
-
-
-def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    return bool(np.array_equal(a, b) and np.array_equal(np.signbit(a), np.signbit(b)))
 
 
 def _is_float(element: ElementType) -> bool:

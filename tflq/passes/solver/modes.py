@@ -12,7 +12,8 @@ from tflq.dialects.effects import called_functions, is_pure
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.light import dataclass
 from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination
-from tflq.passes.solver.contents import REAL, Contents, Moves, Rounding, steps_of
+from tflq.passes.solver.contents import REAL, Contents, Moves, steps_of
+from tflq.passes.solver.grids import Rounding
 from tflq.passes.solver.rewriting import Rewriting
 from tflq.passes.solver.solution import solve
 from tflq.targets.load import load_kernels

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.analysis.cast_cost import Cast, cost_of_op, elements
-from tflq.dialects.declare import Operator
+from tflq.analysis.cast_cost import RealCast, cost_of_op, elements
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.quant.casts import Qcast, Scast
 from tflq.dialects.tfl.movement import Pad, PadV2
 from tflq.dialects.traits.operands import Surrounded
@@ -28,9 +28,8 @@ from tflq.passes.solver.contents import (
     Contents,
     Form,
     Moves,
-    Rounding,
-    reals_of,
 )
+from tflq.passes.solver.grids import Rounding, reals_of
 
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
 
@@ -181,7 +180,7 @@ class Rewriting:
     def _surrounded(self, moves: Moves, form: Form) -> Mapping[str, Any]:
         """Its attributes, with that which stands around the elements in their form."""
         op = moves.op
-        trait = op.trait(Surrounded) if isinstance(op, Operator) else None
+        trait = trait_of(op, Surrounded)
         if trait is None or trait.attribute is None or (form == moves.form and not moves.roundings):
             return op.attributes
         around: Any = op.attributes[trait.attribute.key]
@@ -253,7 +252,7 @@ class Rewriting:
                 return self._set(content, form, value)
         made = self._new(content, form)
         before = made.producer
-        location = before.location if isinstance(before, Cast | Scast) else None  # no other operator's
+        location = before.location if isinstance(before, RealCast | Scast) else None  # no other operator's
         self.steps.append(_Step(None, kind.op_name, [source], [made], attributes, location))
         return made
 
@@ -281,7 +280,7 @@ class Rewriting:
 
 def _cost(step: _Step) -> int:
     """The elements that an op casts."""
-    if step.op is not None and not isinstance(step.op, Cast):
+    if step.op is not None and not isinstance(step.op, RealCast):
         return cost_of_op(step.op) if step.results == step.op.results else 0
     source = step.operands[0]
     return 0 if source is None or step.name == Scast.op_name else elements(source.type)

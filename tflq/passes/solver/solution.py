@@ -22,7 +22,8 @@ from typing import Final, NamedTuple
 from tflq.analysis.minimum_cut import ONE, ZERO, Cut
 from tflq.dialects.quant.casts import Qcast
 from tflq.light import dataclass
-from tflq.passes.solver.contents import REAL, Content, Contents, Moves, Rounding, Steps
+from tflq.passes.solver.contents import REAL, Content, Contents, Moves, Steps
+from tflq.passes.solver.grids import Rounding
 
 _NEVER: Final = 1 << 62
 _WORK: Final = 20_000

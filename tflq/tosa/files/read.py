@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import callees
 from tflq.dialects.forms import verify_form
 from tflq.dialects.tosa.movement import CondIf, Variable, VariableRead, VariableWrite
@@ -429,7 +429,7 @@ def _verify_calls(module: Module, op: Op) -> None:
     """InvalidModelError if a function that an op runs takes or gives other types than the op."""
     given = [v.type for v in op.reads][1 if isinstance(op, CondIf) else 0 :]
     made = [v.type for v in op.results]
-    calls = op.trait(Calls) if isinstance(op, Operator) else None
+    calls = trait_of(op, Calls)
     for key, number in calls.called(op) if calls else ():
         function = module.functions[number]
         takes, gives = [v.type for v in function.inputs], [v.type for v in function.outputs]
