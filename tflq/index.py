@@ -33,10 +33,11 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             "matrix_set_diag embedding_lookup embedding_lookup_sparse hashtable_lookup lsh_projection "
             "unique bucketize non_max_suppression_v4 non_max_suppression_v5 skip_gram concat_embeddings"
         ),
+        "joining": "concatenation split split_v pack unpack",
         "movement": (
-            "reshape squeeze expand_dims transpose concatenation split split_v pack unpack pad padv2 "
-            "mirror_pad slice strided_slice tile broadcast_to reverse_v2 reverse_sequence "
-            "space_to_depth depth_to_space space_to_batch_nd batch_to_space_nd dilate densify"
+            "reshape squeeze expand_dims transpose pad padv2 mirror_pad slice strided_slice tile "
+            "broadcast_to reverse_v2 reverse_sequence space_to_depth depth_to_space space_to_batch_nd "
+            "batch_to_space_nd dilate densify"
         ),
         "pooling": ("average_pool_2d max_pool_2d l2_pool_2d reduce_window resize_bilinear resize_nearest_neighbor"),
         "recurrent": (

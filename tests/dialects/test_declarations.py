@@ -9,7 +9,7 @@ import pytest
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.tfl.convolution import Conv2D
-from tflq.dialects.tfl.movement import Concatenation
+from tflq.dialects.tfl.joining import Concatenation
 from tflq.dialects.tosa.movement import VariableRead
 from tflq.dialects.traits.quantization import MultiplyAccumulate, SameScale
 from tflq.evaluate.registry import evaluator, running

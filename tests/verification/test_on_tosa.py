@@ -11,10 +11,10 @@ from support.harness import argument, const
 from verification.chains import Step, chain
 
 import tflq
-from tflq import reduction as predicates
 from tflq.cli import main
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
+from tflq.reduction.failing import Conversion
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep
 from tflq.verification.difference import MOST, Tolerance, allowed_ulps, difference
@@ -73,10 +73,10 @@ def test_an_announced_difference_is_no_failure_to_reduce(models: Path, format: L
     model = (models / "mul_per_axis.tflite").read_bytes()
     inputs = tflq.read(model).main.inputs
     x = {v.name: np.full([d or 1 for d in v.type.shape or ()], 100, np.int8) for v in inputs}
-    with predicates.Conversion({"format": format}) as predicate:
+    with Conversion({"format": format}) as predicate:
         assert predicate(model, x) == ""
     other = tflq.convert(misread("tfl.sub"), format=format).data
-    with predicates.Conversion(convert=lambda _: other) as predicate:
+    with Conversion(convert=lambda _: other) as predicate:
         assert predicate(misread(), {"x": np.full((2, 3), 100, np.int8)}) == "differs"
 
 

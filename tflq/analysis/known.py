@@ -19,7 +19,8 @@ from tflq.dialects.effects import callees, entry_functions, is_variable
 from tflq.dialects.inference import constant_array
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import CallOnce, If
-from tflq.dialects.tfl.movement import Concatenation, Pack, Slice
+from tflq.dialects.tfl.joining import Concatenation, Pack
+from tflq.dialects.tfl.movement import Slice
 from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tfl.reduction import Reduction
 from tflq.dialects.tfl.shape import BroadcastArgs, Rank

@@ -14,7 +14,7 @@ from tflq.cli.options import TARGETS, conversion_options, json_option, seeds_opt
 from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
-    from tflq.reduction import Reduction
+    from tflq.reduction.reducing import Reduction
 
 
 @click.command()

@@ -15,24 +15,21 @@ attributes are properties, before the regions, and a location is the name of the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import NO_DATA, Block, Buffer, Function, Location, Metadata, Module, Op, Signature, Value, walk
-from tflq.ir.lexer import BARE_KEY, CAST_OPS, CLOSED_OPS, INLINE_LIMIT, NO_VALUE_OP, PLACEHOLDER_OP, Symbol, pack, quote
-from tflq.ir.print_types import AttributePrinter, TypePrinter, elements_text, float_literal
-from tflq.ir.types import BareType, ScalarType, TensorType, bf16
-from tflq.numerics.signless import bfloat16_values
+from tflq.ir.core import Block, Function, Location, Metadata, Module, Op, Signature, Value, walk
+from tflq.ir.lexer import BARE_KEY, CAST_OPS, CLOSED_OPS, NO_VALUE_OP, PLACEHOLDER_OP, quote
+from tflq.ir.print_constants import ConstantPrinter, inline, is_constant, is_data
+from tflq.ir.print_types import AttributePrinter, TypePrinter
+from tflq.ir.types import BareType, ScalarType
 
 _ELSEWHERE = ("attributes", "declaration", "result_attributes", "visibility")
 """The parts of a function's info that are not printed as `tflq.info`."""
 _OWN = frozenset({"", "ext", "tfl"})
 """Dialects whose ops take `tfl.pseudo_const`, as the return of a function does."""
-SMALL_BLOB = 64
-"""A buffer of up to so many bytes that no constant shows is written in the table itself."""
 _CONSTANTS = {"stablehlo": "stablehlo.constant", "tosa": "tosa.const"}
 
 
@@ -70,23 +67,15 @@ class ModulePrinter:
     def __init__(self, module: Module, elide: bool, *, aliases: bool = True, standard: bool = False) -> None:
         self.module = module
         self.standard = standard
-        self.elide = elide
         self.types = TypePrinter(aliases=aliases)
-        self.resources: dict[str, Buffer] = {}
-        self.shown: set[Buffer] = set()
-        self.also_elsewhere: set[Buffer] = set()
-        self.keys = self._buffer_keys()
+        self.constants = ConstantPrinter(module, self.types, elide)
         self.functions = [FunctionPrinter(self, function) for function in module.functions]
         self.symbols = _symbols(module)
 
     def text(self) -> str:
         body = [*self.body()]
         header = self.header()
-        lines = [*self.types.alias_lines(), f"{header}\n{''.join(body)}}}"]
-        if self.resources:
-            blobs = ((name, buffer.data.tobytes().hex()) for name, buffer in self.resources.items())
-            entries = ",\n".join(f'      {name}: "0x04000000{data}"' for name, data in blobs)
-            lines += ["", "{-#", "  dialect_resources: {", "    builtin: {", entries, "    }", "  }", "#-}"]
+        lines = [*self.types.alias_lines(), f"{header}\n{''.join(body)}}}", *self.constants.section()]
         return "\n".join(lines) + "\n"
 
     def header(self) -> str:
@@ -102,33 +91,6 @@ class ModulePrinter:
         for printer, symbol in zip(self.functions, self.symbols, strict=True):
             yield from printer.pieces(symbol)
 
-    def _buffer_keys(self) -> dict[Buffer, int]:
-        """A number for each buffer of the table, and for others that the line of a constant cannot hold."""
-        keys: dict[Buffer, int] = {}
-        for index, buffer in enumerate(self.module.buffers):
-            keys.setdefault(buffer, index)
-        seen: set[Buffer] = set()
-        following = len(self.module.buffers)
-        for buffer, own_line in self._buffer_uses():
-            if not own_line:
-                self.also_elsewhere.add(buffer)
-            if buffer in keys:
-                continue
-            if buffer in seen or not own_line or buffer.external is not None:
-                keys[buffer] = following
-                following += 1
-            seen.add(buffer)
-        return keys
-
-    def _buffer_uses(self) -> Iterator[tuple[Buffer, bool]]:
-        for function in self.module.functions:
-            arguments = set(function.inputs)
-            for value in dict.fromkeys((*function.values(), *function.tensors)):
-                if value.buffer is not None:
-                    yield value.buffer, value not in arguments and is_data(value)
-        for entry in self.module.metadata or []:
-            yield entry.buffer, False
-
     def _attributes(self) -> dict[str, Any]:
         module = self.module
         signatures, metadata = module.signatures, module.metadata
@@ -143,14 +105,14 @@ class ModulePrinter:
         }
         items: dict[str, Any] = {"tflq.version": module.version}
         items |= {f"tflq.{key}": value for key, value in stated.items() if value is not None}
-        if self.keys:
-            items["tflq.buffers"] = self._buffer_rows()
-            if len(self.keys) != len(module.buffers) or len(set(self.keys.values())) != len(self.keys):
+        if keys := self.constants.keys:
+            items["tflq.buffers"] = self.constants.rows()
+            if len(keys) != len(module.buffers) or len(set(keys.values())) != len(keys):
                 items["tflq.buffer_table"] = len(module.buffers)
         return items | module.info.get("attributes", {})
 
     def _metadata(self, entry: Metadata) -> dict[str, Any]:
-        return {"name": entry.name, "buffer": self.keys[entry.buffer]}
+        return {"name": entry.name, "buffer": self.constants.keys[entry.buffer]}
 
     def _signature(self, signature: Signature) -> dict[str, Any]:
         printer = self.functions[signature.function]
@@ -161,31 +123,6 @@ class ModulePrinter:
         row: dict[str, Any] = {"key": signature.key, "function": signature.function}
         row |= {"inputs": pairs(signature.inputs), "outputs": pairs(signature.outputs)}
         return row | {"info": signature.info} if signature.info else row
-
-    def _buffer_rows(self) -> list[Any]:
-        extra = [buffer for buffer, key in self.keys.items() if key >= len(self.module.buffers)]
-        return [self._row(index, buffer) for index, buffer in enumerate((*self.module.buffers, *extra))]
-
-    def _row(self, index: int, buffer: Buffer) -> Any:
-        if self.keys[buffer] != index:
-            return self.keys[buffer]
-        data: Any = None
-        if buffer not in self.shown or buffer in self.also_elsewhere or buffer.data is NO_DATA:
-            small = buffer.data.size <= SMALL_BLOB
-            data = buffer.data.tobytes() if small else Symbol(self.resource(buffer))
-        extra: dict[str, Any] = {} if buffer.external is None else {"external": buffer.external}
-        if data == b"" and buffer.data is not NO_DATA:
-            extra["empty"] = True
-        return {"data": data, **extra} if extra else data
-
-    def resource(self, buffer: Buffer) -> str:
-        """The name of the resource that holds a buffer's bytes."""
-        if self.elide:
-            return "__elided__"
-        key = self.keys.get(buffer)
-        name = f"c{len(self.resources)}" if key is None else f"b{key}"
-        self.resources[name] = buffer
-        return name
 
 
 def _symbols(module: Module) -> list[str]:
@@ -205,6 +142,7 @@ class FunctionPrinter:
     def __init__(self, parent: ModulePrinter, function: Function) -> None:
         self.parent = parent
         self.types = parent.types
+        self.constants = parent.constants
         self.standard = parent.standard
         self.attributes = AttributePrinter(self.types, self.name, standard=self.standard)
         self.function = function
@@ -212,7 +150,7 @@ class FunctionPrinter:
         self.arguments = set(function.inputs)
         self.names: dict[Value, str] = {value: f"%arg{i}" for i, value in enumerate(function.inputs)}
         self.count = 0
-        self.constants = 0
+        self.constant_count = 0
         self.block_arguments = 0
         self.pending: list[str] = []
         self.no_value_defined = False
@@ -233,8 +171,8 @@ class FunctionPrinter:
             return known
         if value.producer is not None:
             return self._numbered(value)
-        name = self.names[value] = f"%cst{self.constants}"
-        self.constants += 1
+        name = self.names[value] = f"%cst{self.constant_count}"
+        self.constant_count += 1
         self.pending.append(self._constant_line(name, value))
         return name
 
@@ -380,7 +318,7 @@ class FunctionPrinter:
         """The regions of an op that reads nothing from outside: constants that it shares with other ops are defined in
         it again."""
         names, homes, no_value_defined = self.names, self.homes, self.no_value_defined
-        self.names = {value: name for value, name in names.items() if not _is_constant(value)}
+        self.names = {value: name for value, name in names.items() if not is_constant(value)}
         self.homes = {}
         for block in (block for region in op.regions for block in region.blocks):
             self.homes |= _homes(block.ops, (*path, block))
@@ -392,7 +330,7 @@ class FunctionPrinter:
         """The constants that several regions of an op use."""
         for inner in walk(block_op for region in op.regions for block in region.blocks for block_op in block.ops):
             for value in inner.operands:
-                if (value is None or _is_constant(value)) and self.homes.get(value, ()) == path:
+                if (value is None or is_constant(value)) and self.homes.get(value, ()) == path:
                     self.user = inner
                     yield value
 
@@ -462,7 +400,7 @@ class FunctionPrinter:
         index = self.index.get(value)
         if index is not None:
             items["index"] = index
-        key = None if value.buffer is None else self.parent.keys.get(value.buffer)
+        key = None if value.buffer is None else self.constants.keys.get(value.buffer)
         if key is not None:
             items["buffer"] = key
         if value.info:
@@ -478,7 +416,8 @@ class FunctionPrinter:
             return f'{name} = "{PLACEHOLDER_OP}"(){shown} : () -> {type_text}'
         op = self._constant_op(value)
         bare = op == "arith.constant" and isinstance(value.type, BareType)
-        elements = self._literal(value) if bare else self._elements(value, signless=op == "stablehlo.constant")
+        signless = op == "stablehlo.constant"
+        elements = self.constants.literal(value) if bare else self.constants.elements(value, signless=signless)
         if op == "arith.constant" and not attributes:
             return f"{name} = {op} {elements}"
         comma = ", " if attributes else ""
@@ -493,35 +432,9 @@ class FunctionPrinter:
         element = value.type.element
         plain = isinstance(element, ScalarType) and element.kind in ("int", "bool", "float", "index")
         others = dialect not in _OWN or isinstance(value.type, BareType)
-        if plain and others and _inline(value) is not None:
+        if plain and others and inline(value) is not None:
             return "arith.constant"
         return "tfl.pseudo_const"
-
-    def _literal(self, value: Value) -> str:
-        """A scalar's value and type: `2.0 : f32`"""
-        buffer, storage = value.buffer, value.type.storage
-        assert buffer is not None
-        self.parent.shown.add(buffer)
-        if storage.kind == "bool":
-            return "true" if value.array else "false"
-        number = _values(value).reshape(()).item()
-        shown = float_literal(number, storage) if storage.is_float else str(number)
-        return f"{shown} : {storage.name}"
-
-    def _elements(self, value: Value, *, signless: bool = False) -> str:
-        """`dense<...> : type`. signless: print quantized unsigned storage as bits, as MLIR does."""
-        buffer, stored = value.buffer, value.type.stripped()
-        if signless and value.type.quantized and value.type.storage.bits >= 8:
-            stored = value.type.stored()
-            value = Value(stored, buffer=buffer)
-        assert buffer is not None
-        plain = TensorType(stored.shape, stored.element) if isinstance(stored, BareType) else stored
-        self.parent.shown.add(buffer)
-        elements = _inline(value)
-        if elements is not None:
-            return f"dense<{elements}> : {self.types.text(plain)}"
-        name = self.parent.resource(buffer)
-        return f"dense_resource<{name}> : {self.types.text(plain)}"
 
 
 def _homes(ops: Sequence[Op], within: tuple[Block, ...] = ()) -> dict[Value | None, tuple[Block, ...]]:
@@ -532,7 +445,7 @@ def _homes(ops: Sequence[Op], within: tuple[Block, ...] = ()) -> dict[Value | No
     def visit(ops: Sequence[Op], path: tuple[Block, ...]) -> None:
         for op in ops:
             for value in (*op.operands, *op.intermediates):
-                if value is None or _is_constant(value):
+                if value is None or is_constant(value):
                     known = homes.get(value, path)
                     same = [a for a, b in zip(known, path, strict=False) if a is b]
                     homes[value] = tuple(same)
@@ -545,45 +458,10 @@ def _homes(ops: Sequence[Op], within: tuple[Block, ...] = ()) -> dict[Value | No
     return homes
 
 
-def _is_constant(value: Value) -> bool:
-    return value.producer is None and value.buffer is not None
-
-
 def _is_structured(op: Op) -> bool:
     """Whether the custom form of linalg.generic can express an op."""
     sizes = op.attributes.get("operandSegmentSizes")
     return len(op.regions) == 1 and isinstance(sizes, np.ndarray) and sizes.size == 2 and not op.intermediates
-
-
-def _values(value: Value) -> np.ndarray:
-    """The elements of a constant, bf16 as float32."""
-    if value.type.storage is not bf16:
-        return value.array
-    assert value.buffer is not None
-    return bfloat16_values(value.buffer.data.view(np.uint16)).reshape([d or 0 for d in value.type.shape or ()])
-
-
-def is_data(value: Value) -> bool:
-    """Whether a value is printed with its data: a constant, or a value whose data does not fit its type."""
-    return value.producer is None and value.buffer is not None and (value.buffer.data.size > 0 or value.is_constant)
-
-
-def _inline(value: Value) -> str | None:
-    """The elements of a constant, if they are few and reading them gives the same bytes."""
-    buffer, storage, shape = value.buffer, value.type.storage, value.type.shape
-    if buffer is None or shape is None or None in shape or not (storage.numpy or storage is bf16):
-        return None
-    count = math.prod(dim or 0 for dim in shape)
-    if storage is bf16:
-        return elements_text(_values(value)) if buffer.data.size == 2 * count else None
-    if storage.bits < 8:
-        fits = count <= INLINE_LIMIT and buffer.data.size == -(-count // (8 // storage.bits))
-        return elements_text(value.array) if fits and np.array_equal(pack(value.array, storage), buffer.data) else None
-    if buffer.data.size != count * storage.dtype.itemsize:
-        return None
-    if storage.kind == "bool" and (buffer.data > 1).any():
-        return None
-    return elements_text(value.array)
 
 
 def _location(location: Location) -> str:

@@ -30,6 +30,7 @@ from tflq.dialects.tensor import (
     Splat,
     places,
 )
+from tflq.dialects.tfl import joining
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.indexing import Gather, GatherND
 from tflq.dialects.tfl.shape import Shape as TflShape
@@ -167,7 +168,7 @@ def _from_elements(op: FromElements, t: Translation) -> Value:
 def _packed(t: Translation, scalars: Sequence[Value]) -> Value:
     """Scalars as a tensor of one dim."""
     kind = TensorType((len(scalars),), scalars[0].type.element)
-    return t.b.emit(tfl.Pack, list(scalars), kind, values_count=len(scalars), axis=0)
+    return t.b.emit(joining.Pack, list(scalars), kind, values_count=len(scalars), axis=0)
 
 
 @of_tensors(Cast)

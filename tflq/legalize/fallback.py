@@ -25,7 +25,7 @@ from tflq.dialects.tfl.comparison import Bitcast, BitwiseXor, Equal, Less, Right
 from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.convolution import DepthwiseConv2D, FullyConnected
 from tflq.dialects.tfl.indexing import EmbeddingLookup
-from tflq.dialects.tfl.movement import Concatenation
+from tflq.dialects.tfl.joining import Concatenation
 from tflq.dialects.tfl.reduction import ReduceProd
 from tflq.dialects.traits.quantization import FloatKernel, HybridKernel, Interpolates, Unbounded
 from tflq.dialects.traits.types import SameElementType

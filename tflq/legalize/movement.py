@@ -19,16 +19,15 @@ from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.tfl.comparison import Select, SelectV2
 from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.indexing import GatherND
+from tflq.dialects.tfl.joining import Concatenation, Pack, Split, SplitV, Unpack
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,
     BroadcastTo,
-    Concatenation,
     Densify,
     DepthToSpace,
     Dilate,
     ExpandDims,
     MirrorPad,
-    Pack,
     Pad,
     PadV2,
     Reshape,
@@ -37,13 +36,10 @@ from tflq.dialects.tfl.movement import (
     Slice,
     SpaceToBatchND,
     SpaceToDepth,
-    Split,
-    SplitV,
     Squeeze,
     StridedSlice,
     Tile,
     Transpose,
-    Unpack,
 )
 from tflq.dialects.tfl.shape import Fill
 from tflq.dialects.traits.operands import MovesElements

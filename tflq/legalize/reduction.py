@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tflq.dialects.ext import RescaleMean
-from tflq.dialects.tfl.movement import Unpack
+from tflq.dialects.tfl.joining import Unpack
 from tflq.dialects.tfl.reduction import (
     ArgMax,
     ArgMin,

@@ -24,7 +24,8 @@ from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, S
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, SelectV2
 from tflq.dialects.tfl.convolution import BatchMatMul
-from tflq.dialects.tfl.movement import Concatenation, Reshape, StridedSlice, Transpose
+from tflq.dialects.tfl.joining import Concatenation
+from tflq.dialects.tfl.movement import Reshape, StridedSlice, Transpose
 from tflq.dialects.tfl.unary import Abs, Cos, Exp, Floor, Log, Neg, Rsqrt, Sqrt
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.errors import Refused

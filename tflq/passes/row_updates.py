@@ -14,7 +14,8 @@ from tflq.contract import Pass, PassResult
 from tflq.dialects.tfl.arithmetic import Add, Mul
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
-from tflq.dialects.tfl.movement import Concatenation, Reshape, Slice
+from tflq.dialects.tfl.joining import Concatenation
+from tflq.dialects.tfl.movement import Reshape, Slice
 from tflq.dialects.tfl.shape import RFFT2D, ComplexAbs, Imag, Real
 from tflq.dialects.tfl.unary import Sqrt
 from tflq.ir.core import Module, Op, Value, constant

@@ -24,7 +24,8 @@ from tflq.dialects.tfl.comparison import Bitcast, BitwiseXor, Equal, Greater, Gr
 from tflq.dialects.tfl.control import state_version
 from tflq.dialects.tfl.convolution import BatchMatMul
 from tflq.dialects.tfl.indexing import Gather
-from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, StridedSlice, Transpose
+from tflq.dialects.tfl.joining import Concatenation
+from tflq.dialects.tfl.movement import PadV2, Reshape, StridedSlice, Transpose
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i32
 from tflq.registering import Registry

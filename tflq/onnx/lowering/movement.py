@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tflq.dialects.tfl import joining
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tosa import movement as tosa
 from tflq.errors import Refused
@@ -37,17 +38,17 @@ def transpose(op: tosa.Transpose | tfl.Transpose, t: Onnx) -> Held:
     return t.moved(op.input, lambda x: t.transpose(x, [p % rank for p in perms]), op.result)
 
 
-@lowering(tosa.Concat, tfl.Concatenation)
-def concatenate(op: tosa.Concat | tfl.Concatenation, t: Onnx) -> Held:
-    if isinstance(op, tfl.Concatenation) and op.fused_activation_function != "NONE":
+@lowering(tosa.Concat, joining.Concatenation)
+def concatenate(op: tosa.Concat | joining.Concatenation, t: Onnx) -> Held:
+    if isinstance(op, joining.Concatenation) and op.fused_activation_function != "NONE":
         raise Refused(f"the activation {op.fused_activation_function}")
     operands = op.reads
     xs, form = t.common(operands)
     return t.made(t.concat(xs, op.axis), op.result, offset=form.offset)
 
 
-@lowering(tfl.Pack)
-def pack(op: tfl.Pack, t: Onnx) -> Held:
+@lowering(joining.Pack)
+def pack(op: joining.Pack, t: Onnx) -> Held:
     operands = op.reads
     xs, form = t.common(operands)
     shape = op.result.type.shape or ()
@@ -56,8 +57,8 @@ def pack(op: tfl.Pack, t: Onnx) -> Held:
     return t.made(t.concat(rows, axis), op.result, offset=form.offset)
 
 
-@lowering(tfl.Unpack)
-def unpack(op: tfl.Unpack, t: Onnx) -> list[Made]:
+@lowering(joining.Unpack)
+def unpack(op: joining.Unpack, t: Onnx) -> list[Made]:
     axis = op.axis % len(op.input.type.shape or ())
 
     def one(index: int, result: Value) -> Held:
@@ -83,14 +84,14 @@ def slice_(op: tosa.Slice | tfl.Slice, t: Onnx) -> Held:
     return t.moved(op.input, emit, op.result)
 
 
-@lowering(tfl.Split)
-def split(op: tfl.Split, t: Onnx) -> list[Made]:
+@lowering(joining.Split)
+def split(op: joining.Split, t: Onnx) -> list[Made]:
     (axis,) = numbers(op.axis)
     return _split(t, op.input, axis, _sizes(op.results, axis), op.results)
 
 
-@lowering(tfl.SplitV)
-def split_v(op: tfl.SplitV, t: Onnx) -> list[Made]:
+@lowering(joining.SplitV)
+def split_v(op: joining.SplitV, t: Onnx) -> list[Made]:
     (axis,) = numbers(op.axis)
     return _split(t, op.input, axis, _sizes(op.results, axis), op.results)
 

@@ -1,0 +1,1 @@
+"""Reduction: the smallest part of a model that still fails."""
