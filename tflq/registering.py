@@ -23,6 +23,8 @@ from types import UnionType
 from typing import Final, Generic, TypeVar, get_args
 
 from tflq.dialects.declare import Operator, Trait
+from tflq.dialects.tfl.control import Custom
+from tflq.errors import Refused
 from tflq.index import ANY, DIALECTS, ROOMS
 from tflq.ir.core import Op
 from tflq.ir.registry import dialect, dialects, op_class
@@ -121,3 +123,14 @@ class Registry(Generic[F]):
         """The function of an op by its name; None if it has none."""
         kind = op_class(name)
         return None if kind is None else self.get(kind)
+
+
+def form_of(functions: Registry[F], op: Op, format: str) -> F:
+    """The function of an op in a stage that lowers to a format, such as "TOSA". Refused if the op has no form there."""
+    function = functions.get(type(op))
+    if function is not None:
+        return function
+    if isinstance(op, Custom):
+        remedy = "convert the part before it (--cut-before-custom), or give a rule for it (--rules FILE.py)"
+        raise Refused(f"{format} has no form of the custom operator '{op.code}'", remedy)
+    raise Refused(f"{format} has no form of {op.name} yet")

@@ -10,7 +10,6 @@ rank. An op inside of another, or in a function that is called, is counted as if
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -20,7 +19,6 @@ from tflq.dialects.stablehlo.elementwise import UniformDequantize, UniformQuanti
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits.operands import MovesElements
 from tflq.ir.core import Module, Op, Value, walk
-from tflq.ir.types import TensorType
 
 RealCast: TypeAlias = Qcast | Dcast | Quantize | Dequantize | UniformQuantize | UniformDequantize
 """Ops between reals and quantized values, and between quantized values of different parameters."""
@@ -34,15 +32,10 @@ def cast_cost(module: Module) -> int:
 def cost_of_op(op: Op) -> int:
     """The elements that an op casts, itself or by what it stands for."""
     if isinstance(op, RealCast):
-        return elements(op.input.type)
+        return op.input.type.size
     if not any(value.type.quantized for value in op.tensors) or not computes_on_reals(op):
         return 0
-    return sum(elements(value.type) for value in dict.fromkeys(op.tensors) if value.type.quantized)
-
-
-def elements(type: TensorType) -> int:
-    """How many elements a tensor has, an open dim counted as 1."""
-    return math.prod(1 if dim is None else dim for dim in type.shape or ())
+    return sum(value.type.size for value in dict.fromkeys(op.tensors) if value.type.quantized)
 
 
 def computes_on_reals(op: Op) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, cached_property
+from math import prod
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 import numpy as np
@@ -451,6 +452,11 @@ class TensorType:
     def is_static(self) -> bool:
         """Whether the rank and every dim are known."""
         return self.shape is not None and None not in self.shape
+
+    @property
+    def size(self) -> int:
+        """How many elements it has, where an open dim and an unknown rank count as 1."""
+        return prod(1 if dim is None else dim for dim in self.shape or ())
 
     def __str__(self) -> str:
         """As messages have it: `?x49x10x1xi8`; `qi8` for any quantized type stored in i8."""

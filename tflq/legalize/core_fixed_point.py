@@ -13,7 +13,6 @@ on integers of them.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Final
 
 import numpy as np
@@ -34,6 +33,7 @@ from tflq.dialects.fxpmath import (
     SaturatingAdd,
     SaturatingRoundingDoublingHighMul,
 )
+from tflq.dialects.inference import product
 from tflq.dialects.tfl.activation import Logistic, Tanh
 from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Sub
 from tflq.dialects.tfl.comparison import Equal, Greater, Less, NotEqual
@@ -139,13 +139,9 @@ def _matrix_product(op: Matmul, t: Translation) -> Value:
     lhs, rhs, dims = t.whole(op.lhs), t.whole(op.rhs), op.result.type.shape
     if dims is None or lhs.type.shape is None:
         raise Refused("the rank of its operands is not known", "state their shapes")
-    rows = lhs if len(lhs.type.shape) == 2 else t.b.reshape(lhs, (_count(lhs.type.shape[:-1]), lhs.type.shape[-1]))
+    rows = lhs if len(lhs.type.shape) == 2 else t.b.reshape(lhs, (product(lhs.type.shape[:-1]), lhs.type.shape[-1]))
     sums = t.b.emit(MatMul, [rows, rhs], i32, a_zp=int(op.lhs_zero_point), b_zp=int(op.rhs_zero_point))
     return sums if len(dims) == 2 else t.b.reshape(sums, dims)
-
-
-def _count(dims: tuple[int | None, ...]) -> int | None:
-    return None if None in dims else prod(dim or 0 for dim in dims)
 
 
 # Real ops on floats, as the builtins that compute them.

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from itertools import chain, count
-from math import prod
 from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -109,8 +108,8 @@ class Memory:
         shape, storage = result.type.shape, result.type.storage
         if operand.is_constant or is_variable(operand) or operand in self._function.inputs or shape is None:
             return False
-        size, own = (prod(1 if d is None else d for d in v.type.shape or ()) for v in (result, operand))
-        if size != own or size * storage.bits // 8 <= _LEAST_BYTES:
+        size = result.type.size
+        if size != operand.type.size or size * storage.bits // 8 <= _LEAST_BYTES:
             return False
         return self._readers.get(operand, 0) == 1 and self._readers.get(self._root(operand), 0) <= 1
 

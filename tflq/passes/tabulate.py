@@ -9,7 +9,6 @@ sources of what follows them. The entries are the evaluator's. Equal tables are 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -136,7 +135,7 @@ class _Tabulation:
         if not storage.is_integer or (len(sources) == 2 and storage.bits != 8) or all(v.is_constant for v in sources):
             return None
         cone = self._cone(op, sources)
-        gain = self.asked.worth(cone, len(sources)) * _elements(op.result)
+        gain = self.asked.worth(cone, len(sources)) * op.result.type.size
         if gain <= 0 or (len(sources) == 2 and not self._has_room(gain)):
             return None
         env: dict[Value, np.ndarray] = {}
@@ -170,11 +169,6 @@ class _Tabulation:
             assert table.buffer is not None
             table.buffer = self.buffers.setdefault(key, table.buffer)
         return self.tables[key]
-
-
-def _elements(value: Value) -> int:
-    """So many elements; an open dim is 1."""
-    return math.prod(1 if dim is None else dim for dim in value.type.shape or ())
 
 
 def _is_per_channel(op: Op) -> bool:

@@ -150,7 +150,7 @@ class _Strips:
         """In how many strips a result is computed; 1: whole."""
         needed = sum(_intermediate(op) for op in cone.ops if _is_windowed(op))
         if len(cone.ops) > 1:
-            needed += _ELEMENTWISE * _elements(cone.root)
+            needed += _ELEMENTWISE * cone.root.type.size
         joined = _bytes(cone.root)  # the strips are there until they are put together
         room = max(self._share * largest - cone.around - joined, largest / 8, self._least)
         if needed <= room:
@@ -191,17 +191,13 @@ def _read(op: Op) -> Iterator[Value]:
         yield from op.reads
 
 
-def _elements(value: Value) -> int:
-    return math.prod(1 if dim is None else dim for dim in value.type.shape or ())
-
-
 def _bytes(value: Value) -> int:
-    return _elements(value) * max(8, value.type.storage.bits) // 8
+    return value.type.size * max(8, value.type.storage.bits) // 8
 
 
 def _intermediate(op: Op) -> int:
     """About how many bytes a windowed op takes in addition to its image and the result of its cone."""
-    made = _elements(op.result)
+    made = op.result.type.size
     if isinstance(op, DepthwiseConv2D):
         return _DEPTHWISE * made
     if not isinstance(op, Conv2D):

@@ -19,14 +19,13 @@ import numpy as np
 from tflq.analysis.known import Ranges
 from tflq.caches import ProofCache
 from tflq.dialects.quant.casts import Scast
-from tflq.dialects.tfl.control import Custom
 from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 from tflq.onnx.lowering.builder import OnnxBuilder
 from tflq.onnx.lowering.held import EXACT, Form, Held, cheapest
-from tflq.registering import Registry
+from tflq.registering import Registry, form_of
 
 HELD: Final = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
 """The element types that tensors may have."""
@@ -257,13 +256,7 @@ def same(op: Scast | Identity, t: Onnx) -> Held:
 
 def lowered(op: Op, t: Onnx) -> Made | Sequence[Made]:
     """What an op becomes. Refused if it has no form in ONNX."""
-    function = lowering.get(type(op))
-    if function is None:
-        if isinstance(op, Custom):
-            remedy = "convert the part before it (--cut-before-custom), or give a rule for it (--rules FILE.py)"
-            raise Refused(f"ONNX has no form of the custom operator '{op.code}'", remedy)
-        raise Refused(f"ONNX has no form of {op.name} yet")
-    return function(op, t)
+    return form_of(lowering, op, "ONNX")(op, t)
 
 
 def static(shape: Shape) -> tuple[int, ...]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tflq.analysis.known import is_handle
+from tflq.builder import needed, stand_in
 from tflq.caches import ProofCache
 from tflq.contract import Pass, PassResult
-from tflq.dialects.effects import is_pure
 from tflq.dialects.forms import Form
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
@@ -23,9 +23,6 @@ from tflq.ir.types import TensorType, is_quantized
 from tflq.onnx.lowering.context import HELD, Made, Onnx, lowered
 from tflq.onnx.lowering.held import Form as HeldAs
 from tflq.onnx.lowering.held import Held
-
-_REFUSED = "refused"
-"""Stands for an operator that has no form, until it is known whether something needs it."""
 
 
 @dataclass(frozen=True)
@@ -115,22 +112,13 @@ class _Function:
     def _stand_in(self, op: Op, reason: Reason) -> list[Value]:
         """Results of an op that has no form."""
         operands = [v for o in op.reads for v in self.t.found(o)]
-        made = self.t.op(_REFUSED, operands, [v.type.stripped() for v in op.results])
-        made.info = {"reason": reason, "pure": is_pure(op)}
-        return made.results
+        return stand_in(self.t, op, operands, [v.type.stripped() for v in op.results], reason)
 
     def _needed(self, outputs: Sequence[Value]) -> list[Op]:
         """The ops that results follow from. Those without a form are reported."""
-        live = set(outputs)
-        needed: list[Op] = []
-        for op in reversed(self.t.ops):
-            if (op.name != _REFUSED or op.info["pure"]) and live.isdisjoint(op.results):
-                continue
-            live.update(op.reads)
-            needed.append(op)
-        needed.reverse()
-        self.refused.update((op.info["reason"], None) for op in needed if op.name == _REFUSED)
-        return needed
+        ops, refused = needed(self.t.ops, outputs)
+        self.refused.update(dict.fromkeys(refused))
+        return ops
 
     def _input(self, value: Value) -> Value:
         """The argument, of its storage type."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from tflq.analysis.cast_cost import computes_on_reals, elements
+from tflq.analysis.cast_cost import computes_on_reals
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
@@ -57,10 +57,6 @@ class Content:
     readers: list[Reader] = field(default_factory=list)
 
     @property
-    def size(self) -> int:
-        return elements(self.type)
-
-    @property
     def folds(self) -> bool:
         """Whether its casts are computed here and now: it is a constant, and not too large to be expressed."""
         if self.rounded_from is not None:
@@ -68,7 +64,7 @@ class Content:
         value = self.value
         if value is None or not value.is_constant or not value.type.is_static or value.type.storage.bits < 8:
             return False
-        size = self.size * self.type.storage.bits // 8
+        size = self.type.size * self.type.storage.bits // 8
         return bool(self.type.storage.numpy) and (self.made == REAL or size <= Fold.limit)
 
     def stays(self, rounding: Rounding) -> bool:

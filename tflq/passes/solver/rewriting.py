@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.analysis.cast_cost import RealCast, cost_of_op, elements
+from tflq.analysis.cast_cost import RealCast, cost_of_op
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.quant.casts import Qcast, Scast
 from tflq.dialects.tfl.movement import Pad, PadV2
@@ -283,7 +283,7 @@ def _cost(step: _Step) -> int:
     if step.op is not None and not isinstance(step.op, RealCast):
         return cost_of_op(step.op) if step.results == step.op.results else 0
     source = step.operands[0]
-    return 0 if source is None or step.name == Scast.op_name else elements(source.type)
+    return 0 if source is None or step.name == Scast.op_name else source.type.size
 
 
 def _constant(array: np.ndarray, type: TensorType, like: Sequence[Value] = ()) -> Value:

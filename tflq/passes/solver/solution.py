@@ -131,15 +131,15 @@ class _Try:
         cut = Cut()
         self.behind = behind
         self.levels = {op: self._levels(cut, op) for op in part.moves}
-        unit = 1 + sum(content.size for op in part.moves for content in op.results)
+        unit = 1 + sum(content.type.size for op in part.moves for content in op.results)
         for op, at in self.levels.items():
             for level in range(1, len(at.variables) + 1, 2):
-                cut.cost(at.least(level), at.least(level + 1), sum(content.size for content in op.results))
+                cut.cost(at.least(level), at.least(level + 1), sum(content.type.size for content in op.results))
         for content in part.contents:
             made = self.levels[content.moves] if content.moves is not None else _INTEGERS
             made = _REALS if content.moves is None and content.made == REAL else made
             if not content.folds:
-                _Casts(cut, self.levels, made, unit * content.size).state(content, [], 0)
+                _Casts(cut, self.levels, made, unit * content.type.size).state(content, [], 0)
         self.solved = cut.solve()
         self.cost = cut.least
 

@@ -16,16 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.analysis.known import Accesses, Ranges, accesses
 from tflq.builder import Builder, Kind
-from tflq.dialects.inference import broadcast
+from tflq.dialects.inference import broadcast, product
 from tflq.dialects.quant.casts import Scast
-from tflq.dialects.tfl.control import Custom
 from tflq.dialects.tosa.elementwise import Clamp, LogicalNot
 from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
 from tflq.dialects.traits.types import Broadcasts
@@ -33,7 +31,7 @@ from tflq.errors import Refused
 from tflq.ir.core import Location, Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.numerics.fixed_point import Multiplier
-from tflq.registering import Registry
+from tflq.registering import Registry, form_of
 from tflq.tosa.operands import Target
 from tflq.tosa.rules import default_rules
 
@@ -117,7 +115,7 @@ class TosaBuilder(Builder):
         """table[index] for an i32 index of any shape: GATHER from a constant of any type, whose buffer it shares."""
         shape = index.type.shape
         values = self.reshape(table, (1, *(table.type.shape or ()), 1))
-        count = None if shape is None or None in shape else prod(d or 0 for d in shape)
+        count = None if shape is None else product(shape)
         return self.reshape(self.gather(values, self.reshape(index, (1, count))), shape or ())
 
     def spread(self, x: Value, shape: Sequence[int]) -> Value:
@@ -309,13 +307,7 @@ def same(op: Scast | Identity, t: Tosa) -> Value:
 
 def lowered(op: Op, t: Tosa) -> Value | Sequence[Value]:
     """What an op becomes. Refused if it has no form in TOSA."""
-    function = lowering.get(type(op))
-    if function is None:
-        if isinstance(op, Custom):
-            remedy = "convert the part before it (--cut-before-custom), or give a rule for it (--rules FILE.py)"
-            raise Refused(f"TOSA has no form of the custom operator '{op.code}'", remedy)
-        raise Refused(f"TOSA has no form of {op.name} yet")
-    return function(op, t)
+    return form_of(lowering, op, "TOSA")(op, t)
 
 
 def lowered_value(op: Op, t: Tosa) -> Value:

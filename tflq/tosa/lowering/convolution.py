@@ -22,6 +22,7 @@ from math import prod
 import numpy as np
 
 from tflq.analysis.known import known_elements
+from tflq.dialects.inference import product
 from tflq.dialects.tfl.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tfl.joining import Concatenation
 from tflq.dialects.tosa.convolution import Conv2D as TosaConv2D
@@ -35,7 +36,7 @@ from tflq.ir.types import ScalarType, f32, i4, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds, exact_end, window
 from tflq.tosa.lowering.context import ONE, Tosa, lowered_value, lowering
 from tflq.tosa.lowering.floats import factor, float_activation, need_float, real
-from tflq.tosa.lowering.shaping import part, product
+from tflq.tosa.lowering.shaping import part
 
 _BIAS_INPUTS = 3
 """Constant inputs of -32768 by which the i16 product makes a bias of 32 bits."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from tflq.analysis.known import Accesses, is_handle
+from tflq.builder import needed, stand_in
 from tflq.contract import Pass, PassResult
-from tflq.dialects.effects import is_pure
 from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Variable
 from tflq.errors import Reason, Refused, UnsupportedError
@@ -24,9 +24,6 @@ from tflq.ir.types import TensorType, element_storage, i1, i8, i32, i64, is_quan
 from tflq.tosa.lowering.context import NO_STATE, ONE, Note, Notes, Scope, Tosa, lowered
 from tflq.tosa.lowering.shaping import narrow
 from tflq.tosa.operands import Target
-
-_REFUSED = "refused"
-"""Stands for an operator that has no form, until it is known whether something needs it."""
 
 
 @dataclass(frozen=True)
@@ -177,23 +174,13 @@ class _Function:
     def _stand_in(self, op: Op, reason: Reason) -> list[Value]:
         """Results of an op that has no form."""
         operands = [found for v in op.reads if (found := self.t.found(v)) is not None]
-        made = self.t.op(_REFUSED, operands, [self.t.type(v) for v in op.results])
-        made.info = {"reason": reason, "pure": is_pure(op)}
-        return made.results
+        return stand_in(self.t, op, operands, [self.t.type(v) for v in op.results], reason)
 
     def _needed(self, outputs: Sequence[Value]) -> list[Op]:
         """The ops that results or variables follow from. Those without a form are reported."""
-        live = set(outputs)
-        needed: list[Op] = []
-        for op in reversed(self.t.ops):
-            pure = op.info["pure"] if op.name == _REFUSED else is_pure(op)
-            if pure and live.isdisjoint(op.results):
-                continue
-            live.update(op.reads)
-            needed.append(op)
-        needed.reverse()
-        self.parent.refused.update((op.info["reason"], None) for op in needed if op.name == _REFUSED)
-        return needed
+        ops, refused = needed(self.t.ops, outputs)
+        self.parent.refused.update(dict.fromkeys(refused))
+        return ops
 
     def _input(self, value: Value) -> Value:
         """The argument, of its storage type or a signed one; the ops read a signed one."""

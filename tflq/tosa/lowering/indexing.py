@@ -24,6 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.dialects.ext import Table2D, Table16Bit
+from tflq.dialects.inference import product
 from tflq.dialects.tfl.indexing import (
     DynamicUpdateSlice,
     EmbeddingLookup,
@@ -51,7 +52,6 @@ from tflq.tosa.lowering.shaping import (
     narrow,
     numbers_of,
     part,
-    product,
     reshaped,
 )
 

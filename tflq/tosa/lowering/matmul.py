@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tflq.dialects.inference import product
 from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tfl.pooling import AveragePool2D, L2Pool2D
 from tflq.dialects.tfl.pooling import MaxPool2D as TflMaxPool2D
@@ -37,7 +38,6 @@ from tflq.tosa.lowering.convolution import (
     static_shape,
 )
 from tflq.tosa.lowering.floats import factor, float_activation, need_float, real, reciprocal
-from tflq.tosa.lowering.shaping import product
 
 _Pool = AvgPool2D | MaxPool2D
 

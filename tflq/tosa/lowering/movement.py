@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.dialects.inference import product
 from tflq.dialects.tfl.joining import Concatenation, Pack, Split, SplitV, Unpack
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,
@@ -57,7 +58,6 @@ from tflq.tosa.lowering.shaping import (
     narrow,
     numbers_of,
     part,
-    product,
     reshaped,
 )
 

@@ -15,6 +15,7 @@ from typing import Final, Literal
 import numpy as np
 
 from tflq.dialects.declare import Operator
+from tflq.dialects.inference import product
 from tflq.dialects.tfl.reduction import ArgMax as TflArgMax
 from tflq.dialects.tfl.reduction import ArgMin, Cumsum, Mean, ReduceProd, Sum, TopKV2
 from tflq.dialects.tfl.reduction import ReduceAll as TflReduceAll
@@ -48,7 +49,6 @@ from tflq.tosa.lowering.shaping import (
     narrow,
     numbers_of,
     part,
-    product,
     reshaped,
 )
 

@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tflq.dialects.ext import RescaleI64, RescaleMean
+from tflq.dialects.inference import product
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D, MatMul
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalOr
 from tflq.dialects.tosa.movement import Rescale
@@ -37,7 +38,7 @@ from tflq.ir.types import ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.context import Tosa, lowered_value, lowering
-from tflq.tosa.lowering.shaping import narrow, product, product_by, widened_product
+from tflq.tosa.lowering.shaping import narrow, product_by, widened_product
 
 _I31, _I47 = 1 << 31, 1 << 47
 _STORAGES = (i8, ui8, i16, i32, i64)

@@ -13,12 +13,12 @@ cannot leave it. A product that can is left to the RESCALE that reads it (`widen
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from tflq.analysis.known import LIMIT, Known, Range, constant_elements, elements_of
+from tflq.dialects.inference import product
 from tflq.dialects.tfl.shape import Fill, Rank
 from tflq.dialects.tfl.shape import Range as TflRange
 from tflq.dialects.tfl.shape import Shape as TflShape
@@ -90,11 +90,6 @@ def dims_of(value: Value) -> tuple[int | None, ...]:
         name = f" of '{value.name}'" if value.name else ""
         raise Refused(f"the rank{name} is not known, and TOSA 1.0 has no run-time shapes")
     return shape
-
-
-def product(dims: Sequence[int | None]) -> int | None:
-    """The number of elements; None if a dim is not known."""
-    return None if None in dims else math.prod(d or 0 for d in dims)
 
 
 def reshaped(t: Tosa, x: Value, shape: Shape) -> Value:
