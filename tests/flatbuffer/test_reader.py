@@ -15,14 +15,7 @@ from tflq.errors import InvalidModelError
 from tflq.flatbuffer.codec import decode, encode
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
-from tflq.ir.types import (
-    TensorType,
-    UniformQuantizedSubChannelType,
-    UniformQuantizedType,
-    f32,
-    i4,
-    i8,
-)
+from tflq.ir.types import TensorType, UniformQuantizedSubChannelType, UniformQuantizedType, f32, i4, i8
 
 
 def test_shape_with_an_unknown_dim() -> None:

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.fixed_point import quantize_multipliers, rescale
-from tflq.numerics.float_falling import (
-    ClippedRequantization,
-    FallingRequantization,
-    fit_clipped,
-    fit_falling,
-)
+from tflq.numerics.float_falling import ClippedRequantization, FallingRequantization, fit_clipped, fit_falling
 from tflq.numerics.staircase import rescale_thresholds
 
 

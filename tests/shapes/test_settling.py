@@ -11,16 +11,7 @@ from support.harness import argument, const
 import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import (
-    SCALARS,
-    Shape,
-    TensorType,
-    UniformQuantizedPerAxisType,
-    UniformQuantizedType,
-    f32,
-    i8,
-    i32,
-)
+from tflq.ir.types import SCALARS, Shape, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32
 from tflq.shapes.settling import settle
 
 Q = UniformQuantizedType.of(i8, 0.5, 3)

@@ -8,10 +8,7 @@ import numpy as np
 
 from tflq.flatbuffer.codec import encode
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.types import (
-    TensorType,
-    f32,
-)
+from tflq.ir.types import TensorType, f32
 
 Fields = dict[str, Any]
 SCALE: Fields = {"scale": (0.5,), "zero_point": (3,)}

@@ -29,15 +29,7 @@ from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize import recurrent
 from tflq.legalize.calls import misread
-from tflq.legalize.fallback import (
-    beyond_floats,
-    disregarded,
-    fall_back,
-    inexact,
-    remedies,
-    settled,
-    without_kernel,
-)
+from tflq.legalize.fallback import beyond_floats, disregarded, fall_back, inexact, remedies, settled, without_kernel
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.light import dataclass
 from tflq.targets.target import Target

@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.exact_sums import EXACT
-from tflq.numerics.float_lines import Steps, Tight, level_bounds
+from tflq.numerics.float_lines import Steps, Tight, blocks, level_bounds, proven
 from tflq.numerics.float_thresholds import float_steps, from_steps
 from tflq.numerics.multiply_add import SumRounding, multiply_add
 
@@ -38,7 +38,6 @@ _FURTHER: Final = 7  # how far h is from the one before
 _LEFT: Final = (0.8, 0.25)  # the share of channels that is too many after the first waves, if more than a few
 _FEW: Final = 12
 _ROOM: Final = 0.9  # how much of a level h may use up
-_BLOCK: Final = 128  # channels whose thresholds stay in the cache
 _FARTHEST: Final = EXACT << 4  # where x is not exact, but x - h may be
 _MARGIN: Final = 0.25  # units in the last place of c
 
@@ -190,7 +189,7 @@ def _search(task: _Task, result: FallingRequantization, channels: np.ndarray) ->
             break
         fit, hits = _tried(task.of(left), tight, np.arange(order, order + tried)[:, None])
         hits = np.nonzero(hits)[0]
-        hits = hits[_proven(task.of(left[hits]), fit.of(hits))]
+        hits = hits[proven(task.of(left[hits]), fit.of(hits))]
         _keep(result, left[hits], fit.of(hits))
         rest = np.delete(np.arange(left.size), hits)
         left, tight, order = left[rest], tight.columns(rest), order + tried
@@ -203,8 +202,8 @@ def _first(task: _Task, result: FallingRequantization, channels: np.ndarray) -> 
     """Fills `result` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
     channels and their tightest thresholds; None if a channel has no line, as where thresholds jump at zero."""
     lost, tight = [np.zeros(0, np.int64)], []
-    for at in range(0, channels.size, _BLOCK):
-        some = task.of(channels[at : at + _BLOCK])
+    for block in blocks(channels.size):
+        some = task.of(channels[block])
         steps, m = some.steps, some.slope.astype(np.float32)
         slope = m.astype(np.float64)
         least, most = (reduce(v, 0) for reduce, v in zip((np.max, np.min), steps.room(slope), strict=True))
@@ -213,11 +212,11 @@ def _first(task: _Task, result: FallingRequantization, channels: np.ndarray) -> 
         most = np.minimum(most, steps.level[-1] + 1 - some.top * slope)
         c = ((least + most) / 2 + some.top * slope).astype(np.float32)
         fit = FallingRequantization(some.top.astype(np.float32), m, c)
-        proven = some.proves(fit, steps)
-        _keep(result, channels[at : at + _BLOCK][proven], fit.of(proven))
-        rest = np.nonzero(~proven)[0]
+        good = some.proves(fit, steps)
+        _keep(result, channels[block][good], fit.of(good))
+        rest = np.nonzero(~good)[0]
         if rest.size:
-            lost.append(channels[at : at + _BLOCK][rest])
+            lost.append(channels[block][rest])
             tight.append(Tight.of(steps.of_channels(rest), some.slope[rest], odd=False))
     return np.concatenate(lost), Tight.joined(tight) if tight else None
 
@@ -240,13 +239,3 @@ def _tried(task: _Task, tight: Tight, order: np.ndarray) -> tuple[FallingRequant
     columns = np.arange(task.slope.size)
     fit = FallingRequantization(h[lines.best, columns].astype(np.float32), m[lines.best, columns], lines.c)
     return fit, lines.any
-
-
-def _proven(task: _Task, fit: FallingRequantization) -> np.ndarray:
-    """Whether f is proven, bool [C]."""
-    proven = np.zeros(task.slope.size, bool)
-    for at in range(0, proven.size, _BLOCK):
-        channels = np.arange(at, min(at + _BLOCK, proven.size))
-        some = task.of(channels)
-        proven[channels] = some.proves(fit.of(channels), some.steps)
-    return proven

@@ -16,7 +16,8 @@ is, and rounded.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,7 @@ _TIGHT = 24  # of the thresholds of each side
 _STEEPER = 2.0**-26
 _LITTLE = 2.0**-47  # less than any difference of sums and bounds
 _COLUMNS = 1024  # lines whose thresholds stay in the cache
+_BLOCK = 128  # channels whose thresholds stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,3 +233,20 @@ def _products(x: np.ndarray, a: np.ndarray, m: np.ndarray, *, fused: bool) -> np
 
 def _before(x: np.ndarray) -> np.ndarray:
     return np.nextafter(x.astype(np.float32), np.float32(-np.inf))
+
+
+# Some channels at a time.
+
+
+def blocks(channels: int) -> Iterator[np.ndarray]:
+    """The indices of channels, of so many at a time that their thresholds stay in the cache."""
+    return (np.arange(at, min(at + _BLOCK, channels)) for at in range(0, channels, _BLOCK))
+
+
+def proven(task: Any, fit: Any) -> np.ndarray:
+    """Whether a formula with the constants `fit` does what a task asks, bool [C]; `of` gives channels of both."""
+    result = np.zeros(task.slope.size, bool)
+    for channels in blocks(result.size):
+        some = task.of(channels)
+        result[channels] = some.proves(fit.of(channels), some.steps)
+    return result

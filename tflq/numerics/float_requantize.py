@@ -35,7 +35,7 @@ import numpy as np
 
 from tflq.light import dataclass
 from tflq.numerics.exact_sums import EXACT
-from tflq.numerics.float_lines import Lines, Steps, Tight, level_bounds
+from tflq.numerics.float_lines import Lines, Steps, Tight, blocks, level_bounds, proven
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
 _FIRST: Final = 16  # gains whose nearest one is tried on all thresholds
@@ -50,7 +50,6 @@ _HOPELESS: Final = 1 << 14  # channels times tries: fewer may be left the more t
 _NONE: Final = 0.9  # the share of channels that is too many after the first tries, if more than a few
 _FEW: Final = 16
 _LAST: Final = 4  # so many channels or fewer are tried on all thresholds
-_BLOCK: Final = 128  # channels whose thresholds stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,7 @@ def fit_float_requantization(
     if left.size:
         task = _Task(thresholds, below, low, high, slope, origins[0], clamp)
         task = task.of(left) if rest.size else task
-        odd = task.of(np.arange(min(left.size, _BLOCK))).is_odd
+        odd = task.of(next(blocks(left.size))).is_odd
         lines = _search(task, [a[left] for a in origins], odd=odd)
         if lines is None:
             return None
@@ -280,7 +279,7 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequan
         count = min(max(tried, _LINES // left.size), _GAINS - 1)
         fit, hits = _tried(some, tight, wave, count)
         hits = np.nonzero(hits)[0]
-        hits = hits[_proven(some.of(hits), fit.of(hits))]
+        hits = hits[proven(some.of(hits), fit.of(hits))]
         _keep(result, left[hits], fit.of(hits))
         rest = np.delete(np.arange(left.size), hits)
         left, tight, tries = left[rest], tight.columns(rest), tries + tried
@@ -295,8 +294,7 @@ def _first(task: _Task, result: FloatRequantization, *, odd: bool) -> tuple[np.n
     and their tightest thresholds."""
     lost, tight = [], []
     gain, _ = _wave(task.clamp, task.thresholds.shape[0], 0)
-    for at in range(0, task.slope.size, _BLOCK):
-        channels = np.arange(at, min(at + _BLOCK, task.slope.size))
+    for channels in blocks(task.slope.size):
         some = task.of(channels)
         steps = some.steps
         room = steps.split(*steps.room(some.slope), odd=odd)
@@ -305,11 +303,11 @@ def _first(task: _Task, result: FloatRequantization, *, odd: bool) -> tuple[np.n
         ends = ((v[:, None] + some.a * some.slope) / own for v in (room[0].max(0), room[1].min(0)))
         lines = Lines.widest(next(ends), next(ends), some.slope / own)
         fit = FloatRequantization(task.clamp, own, m[0], lines.c, lines.e, some.a.astype(np.float32))
-        proven = lines.any & some.proves(fit, steps)
-        _keep(result, channels[proven], fit.of(proven))
-        if not proven.all():
-            lost.append(channels[~proven])
-            tight.append(Tight.of(steps.of_channels(np.nonzero(~proven)[0]), some.slope[~proven], odd=odd))
+        good = lines.any & some.proves(fit, steps)
+        _keep(result, channels[good], fit.of(good))
+        if not good.all():
+            lost.append(channels[~good])
+            tight.append(Tight.of(steps.of_channels(np.nonzero(~good)[0]), some.slope[~good], odd=odd))
     return (np.concatenate(lost), Tight.joined(tight)) if lost else (np.zeros(0, np.int64), None)
 
 
@@ -336,16 +334,6 @@ def _nearest(slope: np.ndarray, gain: np.ndarray, count: int) -> tuple[np.ndarra
     error = np.abs(m * factor - slope)
     index = error.argmin(0)[None] if count == 1 else np.argpartition(error, count, axis=0)[:count]
     return index, np.take_along_axis(m, index, 0)
-
-
-def _proven(task: _Task, fit: FloatRequantization) -> np.ndarray:
-    """Whether f meets every threshold, bool [C]."""
-    proven = np.zeros(task.slope.size, bool)
-    for at in range(0, proven.size, _BLOCK):
-        channels = np.arange(at, min(at + _BLOCK, proven.size))
-        some = task.of(channels)
-        proven[channels] = some.proves(fit.of(channels), some.steps)
-    return proven
 
 
 def _keep(result: FloatRequantization, channels: np.ndarray, fit: FloatRequantization) -> None:

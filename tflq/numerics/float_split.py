@@ -25,10 +25,9 @@ import numpy as np
 
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_falling import fit_clipped
-from tflq.numerics.float_lines import Steps
+from tflq.numerics.float_lines import Steps, blocks
 from tflq.numerics.multiply_add import multiply_add
 
-_BLOCK: Final = 128  # channels whose thresholds stay in the cache
 _FEWEST: Final = 4  # accumulators to a level
 _SHARES: Final = (0.25, 0.0625, 0.015625, 0.5)
 _ROUNDED: Final = 2.0**-22  # of a number: more than two roundings are
@@ -99,8 +98,8 @@ def fit_split(
     task = _Task(thresholds, beneath, first, last, slope, np.rint(run * unit) / unit, bottom)
     for share in _SHARES:
         left = np.nonzero(wide & (fit.p == 0))[0]
-        for at in range(0, left.size, _BLOCK):
-            _fill(fit, left[at : at + _BLOCK], task.of(left[at : at + _BLOCK]), share)
+        for block in blocks(left.size):
+            _fill(fit, left[block], task.of(left[block]), share)
     rest = np.nonzero(fit.p == 0)[0]
     if rest.size:
         some = thresholds.take(rest, 1), slope[rest], low[rest], high[rest], bottom

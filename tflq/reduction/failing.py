@@ -12,10 +12,7 @@ from typing import Any, Protocol, Self, TypeAlias
 import numpy as np
 
 import tflq
-from tflq.errors import (
-    InvalidModelError,
-    UnsupportedError,
-)
+from tflq.errors import InvalidModelError, UnsupportedError
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.processes import Died, call

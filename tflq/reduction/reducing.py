@@ -17,14 +17,7 @@ import numpy as np
 
 from tflq.backends import of_target
 from tflq.dialects.effects import callees
-from tflq.errors import (
-    OptionError,
-    Reason,
-    TflqError,
-    check_flags,
-    check_numbers,
-    check_path,
-)
+from tflq.errors import OptionError, Reason, TflqError, check_flags, check_numbers, check_path
 from tflq.files import check_outputs, replace_files
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA

@@ -6,20 +6,8 @@ from tflq.dialects import inference as sizes
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, plus
 from tflq.dialects.tfl import Needs
-from tflq.dialects.traits.operands import (
-    Axes,
-    Axis,
-    ComputedEarly,
-    Counts,
-    MovesElements,
-    SizedBy,
-)
-from tflq.dialects.traits.quantization import (
-    AsksSameScale,
-    Misreads,
-    QuantizedTogether,
-    SameScale,
-)
+from tflq.dialects.traits.operands import Axes, Axis, ComputedEarly, Counts, MovesElements, SizedBy
+from tflq.dialects.traits.quantization import AsksSameScale, Misreads, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i1, i8, i16, i32, ui8, ui32

@@ -22,13 +22,7 @@ from tflq.dialects.traits.operands import (
     Undescribed,
     View,
 )
-from tflq.dialects.traits.quantization import (
-    AsksSameScale,
-    LacksKernel,
-    Misreads,
-    ParametersUnread,
-    SameScale,
-)
+from tflq.dialects.traits.quantization import AsksSameScale, LacksKernel, Misreads, ParametersUnread, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i4, i8, i16, i32, i64, ui8, ui32

@@ -6,12 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.ir.types import (
-    ElementType,
-    UniformQuantizedPerAxisType,
-    UniformQuantizedType,
-    element_storage,
-)
+from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, element_storage
 
 _LARGEST: Final = {32: (2**31 - 1) // 2, 64: 2**34}
 """Of a stored bias, by its bits: half of what an accumulator holds; and of int64 what leaves less than 4 steps of a

@@ -13,22 +13,9 @@ from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.traits.quantization import SameScale
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value
-from tflq.ir.types import (
-    AnyQuantizedType,
-    CalibratedQuantizedType,
-    ElementType,
-    UniformQuantizedType,
-    is_quantized,
-)
-from tflq.passes.regions.lookup import (
-    is_real,
-)
-from tflq.passes.regions.ranges import (
-    Range,
-    is_statement,
-    parameters,
-    range_of,
-)
+from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, ElementType, UniformQuantizedType, is_quantized
+from tflq.passes.regions.lookup import is_real
+from tflq.passes.regions.ranges import Range, is_statement, parameters, range_of
 
 _ACTIVATIONS: Final = {Relu: "RELU", Relu6: "RELU6", ReluN1To1: "RELU_N1_TO_1"}
 

@@ -17,12 +17,7 @@ from tflq.dialects.quant.regions import Region, Rescale, Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import replace_values
-from tflq.ir.types import (
-    CalibratedQuantizedType,
-    ElementType,
-    is_narrowed,
-    is_quantized,
-)
+from tflq.ir.types import CalibratedQuantizedType, ElementType, is_narrowed, is_quantized
 from tflq.logs import WARNING, log
 from tflq.passes.regions.inside import inner_types, joined, without_statistics
 from tflq.passes.regions.lookup import (
@@ -36,14 +31,7 @@ from tflq.passes.regions.lookup import (
     real_constant,
     report,
 )
-from tflq.passes.regions.ranges import (
-    POINTS,
-    is_dequantizing,
-    is_quantizing,
-    is_statement,
-    same_value,
-    source_of,
-)
+from tflq.passes.regions.ranges import POINTS, is_dequantizing, is_quantizing, is_statement, same_value, source_of
 from tflq.targets.load import Kernels, load_kernels
 
 

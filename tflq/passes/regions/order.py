@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from tflq.dialects.quant.regions import Region
 from tflq.ir.core import Function, Op
-from tflq.passes.regions.lookup import (
-    regions_of,
-)
+from tflq.passes.regions.lookup import regions_of
 
 
 def topological(function: Function) -> Sequence[Region]:

@@ -12,9 +12,7 @@ from tflq.dialects.declare import Operator
 from tflq.files import resource
 from tflq.ir.core import Op, Value
 from tflq.passes.regions.batch_norm import is_foldable
-from tflq.passes.regions.ranges import (
-    same_value,
-)
+from tflq.passes.regions.ranges import same_value
 from tflq.targets.target import RulesFile
 
 Follower = Callable[[Op], tuple[Op, list[Op]] | None]

@@ -20,15 +20,7 @@ from tflq.ir.core import Buffer, Function, Location, Module, Op, Value, walk
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import TensorType, UniformQuantizedType
 from tflq.light import dataclass
-from tflq.passes.solver.contents import (
-    QUANTIZED,
-    REAL,
-    STORED,
-    Content,
-    Contents,
-    Form,
-    Moves,
-)
+from tflq.passes.solver.contents import QUANTIZED, REAL, STORED, Content, Contents, Form, Moves
 from tflq.passes.solver.grids import Rounding, reals_of
 
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
