@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def script() -> Any:
-    spec = spec_from_file_location("make_costs", ROOT / "scripts" / "make_costs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    from scripts import make_costs
+
+    return make_costs
 
 
 def test_medians_and_the_worst() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,9 @@ MEASURED_WITH = re.compile(r"ai-edge-litert \d+\.\d+\.\d+, the reference")
 def made() -> Any:
     """The script, as a module."""
     pytest.importorskip("ai_edge_litert", reason="docs/exceptions.md is not checked: pip install '.[verify]'")
-    spec = spec_from_file_location("make_exceptions", ROOT / "scripts" / "make_exceptions.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    from scripts import make_exceptions
+
+    return make_exceptions
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="docs/exceptions.md was measured on x86-64")

@@ -3,48 +3,37 @@
 from __future__ import annotations
 
 import re
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from scripts import make_readme
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def script() -> Any:
-    spec = spec_from_file_location("make_readme", ROOT / "scripts" / "make_readme.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to run in, with the project's models."""
-    script().prepare(tmp_path)
+    make_readme.prepare(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-@pytest.mark.parametrize("page", script().PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", make_readme.PAGES, ids=lambda page: page.stem)
 @pytest.mark.usefixtures("folder")
 def test_commands_print_what_it_shows(page: Path) -> None:
     """All but times and versions of other packages. `python scripts/make_readme.py` writes it anew."""
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
-    readme = script()
-    for block in readme.blocks(page.read_text(encoding="utf-8")):
-        made = readme.printed(block)
-        assert readme.same(block, made), made
+    for block in make_readme.blocks(page.read_text(encoding="utf-8")):
+        made = make_readme.printed(block)
+        assert make_readme.same(block, made), made
 
 
 def test_pages_have_commands() -> None:
-    readme = script()
-    assert {page.stem for page in readme.PAGES if readme.blocks(page.read_text(encoding="utf-8"))} >= {
+    assert {page.stem for page in make_readme.PAGES if make_readme.blocks(page.read_text(encoding="utf-8"))} >= {
         "README",
         "deploy",
     }
@@ -55,9 +44,8 @@ def test_it_can_be_read_as_text() -> None:
 
 
 def test_what_may_differ() -> None:
-    readme = script()
-    assert readme.same("in 0.39 s, ai-edge-litert 2.3.0,", "in 12 s, ai-edge-litert 2.1.6,")
-    assert not readme.same("12.2 KiB", "12.3 KiB")
+    assert make_readme.same("in 0.39 s, ai-edge-litert 2.3.0,", "in 12 s, ai-edge-litert 2.1.6,")
+    assert not make_readme.same("12.2 KiB", "12.3 KiB")
 
 
 @pytest.mark.usefixtures("folder")

@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +13,7 @@ import pytest
 from support.harness import argument, const, convert_and_compare
 
 import tflq
+from scripts import stated_shapes as drawing
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, Shape, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
@@ -158,18 +156,7 @@ def test_a_kernel_that_an_open_shape_keeps_from_its_rule_is_warned_of() -> None:
     assert not tflq.convert(file, semantics="real").report.warnings
 
 
-@pytest.fixture(scope="module")
-def drawing() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tflq_stated_shapes", ROOT / "scripts" / "stated_shapes.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_mutants_end_well_or_say_why_not(drawing: ModuleType) -> None:
+def test_mutants_end_well_or_say_why_not() -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     outcomes = list(drawing.run(5, range(COUNT), "i8", tuple(drawing.WAYS)))
     assert len(outcomes) == COUNT
@@ -178,7 +165,7 @@ def test_mutants_end_well_or_say_why_not(drawing: ModuleType) -> None:
     assert sum(f[-1] == "equal" for f in found) > COUNT // 2
 
 
-def test_a_mutant_is_the_same_every_time(drawing: ModuleType) -> None:
+def test_a_mutant_is_the_same_every_time() -> None:
     loads = list(drawing.seeds("i8").items())
     first, again = ([drawing.draw(loads, 3, number)[2] for number in range(20)] for _ in range(2))
     assert first == again

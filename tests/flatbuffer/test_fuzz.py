@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from scripts import fuzz
+
 ROOT = Path(__file__).resolve().parents[2]
 COUNT = 600
-
-
-@pytest.fixture(scope="module")
-def fuzz() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tflq_fuzz", ROOT / "scripts" / "fuzz.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def seeds() -> list[Path]:
     return sorted((ROOT / "models").glob("*.tflite"))[:10]
 
 
-def test_mutants_are_modules_or_one_clear_error(fuzz: ModuleType) -> None:
+def test_mutants_are_modules_or_one_clear_error() -> None:
     outcome = fuzz.run(seeds(), 7, range(COUNT))
     assert outcome.failures == []
     assert sum(outcome.counts.values()) == COUNT
     assert min(outcome.counts["accepted"], outcome.counts["refused"]) > COUNT // 20
 
 
-def test_a_mutant_is_the_same_every_time(fuzz: ModuleType) -> None:
+def test_a_mutant_is_the_same_every_time() -> None:
     models = [path.read_bytes() for path in seeds()]
     first, again = ([fuzz.mutant(models, 3, number) for number in range(30)] for _ in range(2))
     assert first == again
     assert len(set(first)) > 20
 
 
-def test_a_finding_is_reported_and_the_run_goes_on(fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finding_is_reported_and_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception that is not the reader's, and a hang: both are said with their number, and the rest still runs."""
     reports: list[dict[str, object]] = []
 
@@ -61,7 +49,7 @@ def test_a_finding_is_reported_and_the_run_goes_on(fuzz: ModuleType, monkeypatch
     assert [result.split(":")[0] for result in results] == ["refused", "KeyError", "TimeoutError", "refused"]
 
 
-def test_a_dead_worker_is_replaced(fuzz: ModuleType, tmp_path: Path) -> None:
+def test_a_dead_worker_is_replaced(tmp_path: Path) -> None:
     outcome = fuzz.run([tmp_path / "missing.tflite"], 7, range(2))
     assert outcome.counts["died"] == 2
     assert all("FileNotFoundError" in what for _, what in outcome.failures)

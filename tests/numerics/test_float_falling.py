@@ -23,6 +23,15 @@ def fitted(
     return fit_falling(thresholds, mantissa / 2.0**shift, low, high), mantissa, shift
 
 
+def drawn(seed: int, bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scales, and the ends of accumulators of about so many bits; of two channels these are of one sign."""
+    rng, bound = np.random.default_rng(seed), np.full(8, 1 << bits)
+    scales = 2.0 ** rng.uniform(-bits - 1, min(8 - bits, 3), 8)
+    low, high = -bound - rng.integers(0, 9, 8), bound + rng.integers(0, 9, 8)
+    low[0], high[1] = min(5, high[0]), max(-5, low[1])  # of one sign
+    return scales, low, high
+
+
 @given(
     seed=st.integers(0, 2**32 - 1),
     least=st.sampled_from([0, 0, 0, -3, -128]),
@@ -31,10 +40,7 @@ def fitted(
 )
 @settings(max_examples=80, deadline=None)
 def test_every_accumulator(seed: int, least: int, levels: int, bits: int) -> None:
-    rng, bound = np.random.default_rng(seed), np.full(8, 1 << bits)
-    scales = 2.0 ** rng.uniform(-bits - 1, min(8 - bits, 3), 8)
-    low, high = -bound - rng.integers(0, 9, 8), bound + rng.integers(0, 9, 8)
-    low[0], high[1] = min(5, high[0]), max(-5, low[1])  # of one sign
+    scales, low, high = drawn(seed, bits)
     fit, mantissa, shift = fitted(scales, least, least + levels, low, high)
     if fit is None:
         return  # no proof, another form is used
@@ -84,10 +90,7 @@ def clipped(
 )
 @settings(max_examples=60, deadline=None)
 def test_every_accumulator_of_either_rounding(seed: int, least: int, levels: int, bits: int) -> None:
-    rng, bound = np.random.default_rng(seed), np.full(8, 1 << bits)
-    scales = 2.0 ** rng.uniform(-bits - 1, min(8 - bits, 3), 8)
-    low, high = -bound - rng.integers(0, 9, 8), bound + rng.integers(0, 9, 8)
-    low[0], high[1] = min(5, high[0]), max(-5, low[1])  # of one sign
+    scales, low, high = drawn(seed, bits)
     fit, mantissa, shift = clipped(scales, least, least + levels, low, high)
     if fit is None:
         return  # no proof, another form is used

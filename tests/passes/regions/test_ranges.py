@@ -258,22 +258,6 @@ def test_a_range_has_a_least_width(target: Path) -> None:
 # Ranges along an axis, and of constants.
 
 
-WEIGHTED = """
-func.func @f(%a: tensor<1x4x4x2xf32>) -> tensor<1x4x4x3xf32> {{
-  %w = "tfl.pseudo_const"() {{value = dense<[[[[0.5, -1.0]]], [[[2.0, 0.25]]], [[[-4.0, 3.0]]]]> : tensor<3x1x1x2xf32>}}
-      : () -> tensor<3x1x1x2xf32>
-  %c = "tfl.pseudo_const"() {{value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>}} : () -> tensor<3xf32>
-  {x}
-  {w}
-  %1 = "tfl.conv_2d"(%x, %v, %c) {{padding = "SAME", stride_h = 1 : i32, stride_w = 1 : i32,
-      dilation_h_factor = 1 : i32, dilation_w_factor = 1 : i32, fused_activation_function = "NONE"}}
-      : (tensor<1x4x4x2xf32>, tensor<3x1x1x2xf32>, tensor<3xf32>) -> tensor<1x4x4x3xf32>
-  {y}
-  return %y : tensor<1x4x4x3xf32>
-}}
-"""
-
-
 def stats(given: str, result: str, low: float, high: float, axis: str = "") -> str:
     real = f"tensor<{SHAPES[result]}xf32>"
     layer = f"layerStats = dense<[{low}, {high}]> : tensor<2xf32>"
@@ -300,7 +284,7 @@ OF_WEIGHTS = {
 def test_weights_get_parameters_along_the_axis_that_the_kernel_asks_for(stated: str, scheme: str) -> None:
     w, reach, origin = OF_WEIGHTS[stated]
     ends = {"x": stats("a", "x", -1.0, 1.0), "y": stats("1", "y", -8.0, 8.0)}
-    text = WEIGHTED.format(w=w, **ends) if w else WEIGHTED.format(w=w, **ends).replace("%v", "%w")
+    text = CONV.format(w=w, **ends) if w else CONV.format(w=w, **ends).replace("%v", "%w")
     passes = f"kernel-fusion{{target={scheme}}},quant-propagate{{target={scheme}}}"
     (region,) = (op for op in run(passes, text).main.ops if isinstance(op, Region))
     kind = region.input_specs[1]
@@ -367,7 +351,7 @@ def test_a_constant_does_not_decide_for_others(target: Path) -> None:
 def test_a_fallback_is_in_the_report_and_warned_of(target: Path, caplog: pytest.LogCaptureFixture) -> None:
     asymmetric = "!quant.uniform<i8:f32:0, {0.1:1, 0.2:2, 0.3}>"
     parts = {"x": pair("a", "x", X, "quant"), "w": pair("w", "v", asymmetric, "quant"), "y": pair("1", "y", Y, "quant")}
-    text = WEIGHTED.format(**parts)
+    text = CONV.format(**parts)
     passes = f"kernel-fusion{{target={target}}},quant-propagate{{target={target}}}"
     module = run(passes, text)
     rows = report(module, load_kernels(target))
@@ -383,7 +367,7 @@ def test_a_fallback_is_in_the_report_and_warned_of(target: Path, caplog: pytest.
 
 
 def test_what_has_no_parameters_is_in_the_report(target: Path) -> None:
-    text = WEIGHTED.format(x=stats("a", "x", -1.0, 1.0), w="", y="").replace("%v", "%w").replace("%y", "%1")
+    text = CONV.format(x=stats("a", "x", -1.0, 1.0), w="", y="").replace("%v", "%w").replace("%y", "%1")
     module = run(f"kernel-fusion{{target={target}}},quant-propagate{{target={target}}}", text)
     rows = report(module, load_kernels(target))
     assert [(row.port, row.lacks) for row in rows if row.lacks] == [

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
-import pytest
 from support.one_op import CASES
 
+from scripts import fuzz
 from tflq.tosa.files.write import tosa_bytes
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -17,18 +14,7 @@ COUNT = 600
 SEEDS = ("conv2d i8", "rescale unsigned", "slice", "while_loop", "variable", "clamp f32", "constants", "conv2d i4")
 
 
-@pytest.fixture(scope="module")
-def fuzz() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tflq_fuzz_tosa", ROOT / "scripts" / "fuzz.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_mutants_are_modules_or_one_clear_error(fuzz: ModuleType, tmp_path: Path) -> None:
+def test_mutants_are_modules_or_one_clear_error(tmp_path: Path) -> None:
     seeds = []
     for name in SEEDS:
         seeds.append(tmp_path / f"{name.replace(' ', '_')}.tosa")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from scripts import make_schema as script
 from tflq.files import resource
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.registry import op_names
@@ -15,24 +14,14 @@ from tflq.ir.registry import op_names
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_schema", ROOT / "scripts" / "make_schema.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_schema_file_is_what_the_script_makes(script: ModuleType) -> None:
+def test_schema_file_is_what_the_script_makes() -> None:
     text = script.generate_tosa()
     if text is None:
         pytest.skip("needs tosa-tools: pip install '.[tosa]'")
     assert Path(resource("schema/tosa_flatbuffer.toml")).read_text() == text
 
 
-def test_declarations_of_the_schema_language(script: ModuleType) -> None:
+def test_declarations_of_the_schema_language() -> None:
     schema = """
     enum Kind:uint32 { NONE = 0, ONE, FIVE = 5, SIX }  // a comment
     union Any { Leaf, Tree, }
