@@ -110,6 +110,19 @@ def test_no_rule_is_tried_after_a_refusal() -> None:
     assert (reason.what, reason.remedy, reason.opcode) == ("it has no form", "leave it out", "CUSTOM")
 
 
+def test_operands_that_do_not_fit_are_a_fault_of_the_rule() -> None:
+    """Of a rule of the user's, with its file and line; not a refusal of the operator."""
+
+    def rule(op: Op, b: RuleBuilder) -> Value:
+        return b.add(b.value(op.operand(0)), b.constant(np.zeros(4), i8))
+
+    with pytest.raises(
+        tflq.OptionError, match=r"raises Misfit: its operands \[2, 3\] and \[4\] do not broadcast"
+    ) as caught:
+        tflq.convert(model("Other"), rules=[Extension(rules={"Other": [rule]})])
+    assert caught.value.reason.path == __file__
+
+
 def test_an_error_of_a_rule_names_it() -> None:
     def broken(op: Op, b: RuleBuilder) -> Value:
         raise ZeroDivisionError

@@ -16,7 +16,6 @@ import numpy as np
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_pure
 from tflq.dialects.ext import Table16Bit, Truncate
-from tflq.dialects.inference import STATED, Misfit, NotInferred
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import (
@@ -103,12 +102,7 @@ _ELEMENTS: Final = _Elements()
 
 def _inferred(op: Operator) -> Shape:
     """The shape of an op's result; None if not even its rank is known."""
-    try:
-        shape = op.infer(STATED)
-    except Misfit:
-        raise
-    except NotInferred:
-        return None
+    shape = op.follows()
     assert not isinstance(shape, list)
     return shape
 

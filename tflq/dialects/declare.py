@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
-from tflq.dialects.inference import NotInferred, Stated
+from tflq.dialects.inference import STATED, NotInferred, Stated
 from tflq.ir.attributes import TypedFloat, TypedInt
 from tflq.ir.core import Op, Value
 from tflq.ir.record import Notes
@@ -396,6 +396,14 @@ class Operator(Op):
         if self.shape_trait is None:
             raise NotInferred(f"nothing says the shape that {self.name} makes")
         return self.shape_trait.infer(self, site)
+
+    def follows(self) -> Shape | list[Shape]:
+        """What `infer` gives for the types that are stated; None if no shape follows from them. Misfit if the operands
+        do not fit."""
+        try:
+            return self.infer(STATED)
+        except NotInferred:
+            return None
 
     @property
     def missing(self) -> Slot | None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 from tflq.dialects.declare import FLOAT, INT, QUANTIZED, Kind, OneOf, Operator, Types, attribute, operand, words
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
-from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, Stated, agree
+from tflq.dialects.inference import Dims, Misfit, Stated, agree
 from tflq.dialects.inference import text as shape_text
 from tflq.dialects.stablehlo.rules import agree as shapes_agree
 from tflq.dialects.traits.types import Broadcasts, SameShape
@@ -35,11 +35,9 @@ _BOUND: Final = Kind("a float that is a number", lambda value: isinstance(value,
 def _inferred(op: Any) -> str | None:
     """The shape of the result must be the one that follows from the operands."""
     try:
-        shape = op.infer(STATED)
+        shape = op.follows()
     except Misfit as misfit:
         return str(misfit)
-    except NotInferred:
-        return None
     assert not isinstance(shape, list)
     stated = op.result.type.shape
     if shapes_agree(shape, stated):

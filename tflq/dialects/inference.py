@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 from tflq.numerics.convolution import window
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 Dims: TypeAlias = tuple[int | None, ...]
 
 
-class NotInferred(ValueError):  # noqa: N818 - an answer of a rule
-    """Result shapes do not follow from the operands; the message is a clause that says why."""
+class NotInferred(Refused):
+    """Result shapes do not follow from the operands; the reason is a clause that says why."""
 
 
-class Misfit(NotInferred):
+class Misfit(Refused):
     """No interpreter runs the operator on operands of these shapes."""
 
 

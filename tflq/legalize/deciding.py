@@ -20,6 +20,7 @@ from tflq.builder import refined
 from tflq.contract import Decision
 from tflq.dialects.effects import is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
+from tflq.dialects.inference import Misfit
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.control import Custom
@@ -131,6 +132,8 @@ class Decider:
             except NotApplicable:
                 del self.b.ops[start:]
                 continue
+            except Misfit as error:
+                raise fault_of_rule(error, rule, op.location, op.name) from error
             except Refused:
                 raise
             except Exception as error:

@@ -25,7 +25,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tflq.dialects.declare import trait_of
-from tflq.dialects.inference import broadcast
+from tflq.dialects.inference import Misfit, broadcast
 from tflq.dialects.tfl.arithmetic import Mul
 from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tfl.movement import ExpandDims, Squeeze
@@ -295,7 +295,7 @@ def sizes_of(op: BatchMatMul) -> tuple[tuple[int | None, ...], int | None]:
         raise NotApplicable(f"rows of {depth} do not meet columns of {depths}")
     try:
         outer = broadcast(x[:-2], y[:-2]) or ()
-    except ValueError as error:
+    except Misfit as error:
         raise NotApplicable(str(error)) from error
     return (*outer, rows, columns), depths if depth is None else depth
 

@@ -17,7 +17,7 @@ import numpy as np
 from tflq.contract import LargeTables, Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.ext import RescaleF64, Table2D
-from tflq.dialects.inference import broadcast
+from tflq.dialects.inference import Misfit, broadcast
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.dialects.traits.operands import Tabulable
 from tflq.evaluate.registry import evaluate_op
@@ -208,5 +208,5 @@ def _spans(sources: tuple[Value, ...], result: Value) -> bool:
     """Whether the sources broadcast to the result's shape by themselves."""
     try:
         return broadcast(*(v.type.shape for v in sources)) == result.type.shape
-    except ValueError:
+    except Misfit:
         return False

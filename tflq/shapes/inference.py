@@ -118,7 +118,7 @@ class Inference:
         try:
             found = self._infer(op, site)
             elements = site.results or elements_of(op, *site.given(op.operands)) or ()
-        except NotInferred as reason:
+        except (NotInferred, Misfit) as reason:
             self.reasons[op] = str(reason)
             if isinstance(reason, Misfit):
                 self.misfits[op] = str(reason)

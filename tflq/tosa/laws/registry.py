@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, text
+from tflq.dialects.inference import Dims, Misfit, text
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.registering import Registry
@@ -42,12 +42,10 @@ def violations(op: Op, context: Context) -> Violations:
     expected = None
     if isinstance(op, Operator):
         try:
-            expected = op.infer(STATED)
+            expected = op.follows()
         except Misfit as misfit:
             yield str(misfit)
             return
-        except NotInferred:
-            pass
     if isinstance(expected, tuple):
         stated = dims(op.result)
         if stated != expected and (len(stated) != len(expected) or not all(map(same, stated, expected))):
