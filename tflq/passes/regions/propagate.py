@@ -34,18 +34,9 @@ from tflq.passes.regions.bias import fitted
 from tflq.passes.regions.calls import inline_calls
 from tflq.passes.regions.coupling import COUPLED, Coupling, common
 from tflq.passes.regions.edges import Edges
-from tflq.passes.regions.lookup import (
-    CONSTANT,
-    Match,
-    Port,
-    admits,
-    is_quantizable,
-    lookup,
-    ports,
-    stored_as,
-    topological,
-)
+from tflq.passes.regions.lookup import CONSTANT, Match, Port, admits, is_quantizable, lookup, ports, stored_as
 from tflq.passes.regions.one_scale import OneRange
+from tflq.passes.regions.order import topological
 from tflq.passes.regions.ranges import (
     ACCUMULATED,
     POINTS,
