@@ -202,6 +202,15 @@ CASES: dict[str, list[Case]] = {
         Case("GATHER, rows", "tfl.gather", [q8((4, 2), 0.1, 3), of((3,), i32)], [q8((3, 2), 0.1, 3)]),
         Case("ARG_MAX, int8", "tfl.arg_max", [q8((2, 8), 0.1, 3), ints(1)], [of((2,), i32)]),
     ],
+    "joining": [
+        Case(
+            "CONCATENATION, int8, two scales",
+            "tfl.concatenation",
+            [u8((1, 4), 0.1), u8((1, 4), 0.05, 3, "y")],
+            [u8((1, 8), 0.1)],
+            {"axis": 1},
+        ),
+    ],
     "matmul": [
         Case(
             "FULLY_CONNECTED, int8",
@@ -217,13 +226,6 @@ CASES: dict[str, list[Case]] = {
         ),
     ],
     "movement": [
-        Case(
-            "CONCATENATION, int8, two scales",
-            "tfl.concatenation",
-            [u8((1, 4), 0.1), u8((1, 4), 0.05, 3, "y")],
-            [u8((1, 8), 0.1)],
-            {"axis": 1},
-        ),
         Case("RESHAPE", "tfl.reshape", [q8((2, 4), 0.1, 3), ints(8)], [q8((8,), 0.1, 3)]),
         Case(
             "PAD, int8: the zero point",
