@@ -178,10 +178,14 @@ def _pieces(statistics: Statistics) -> Iterator[bytes]:
 
 
 def read_statistics(path: str | os.PathLike[str]) -> Statistics:
-    """Reads a file of statistics. FileError if it cannot be read, or is none of a known version; OptionError names the
-    point whose statistics have faults."""
+    """Reads a file of statistics, or of ai-edge-quantizer's (`calibration_result`). FileError if it cannot be read, or
+    is none of a known version; OptionError names the point whose statistics have faults."""
+    from tflq.analysis.calibration_result import is_calibration_result, of_calibration_result
+
     name = os.fspath(path)
     document = read_json(path)
+    if is_calibration_result(document):
+        return of_calibration_result(document, name)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileError(name, "not a file of statistics")
     version: Any = document.get("version")

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from tflq.analysis.calibration_result import Form, check_form, write_in_form
 from tflq.analysis.digests import digests
 from tflq.analysis.statistics import Statistics, keys_of, merge_statistics, read_statistics, write_statistics
 from tflq.calibration.collecting import Job, Seen, Watched, observe, statistics_of
@@ -71,6 +72,8 @@ def calibrate(
     images: Images | None = None,
     workers: int = 1,
     resume: bool = False,
+    format: Form = "tflq",
+    range: str = "minmax",
     force: bool = False,
     observer: Observer | None = None,
 ) -> Calibration:
@@ -91,6 +94,9 @@ def calibrate(
         workers: Processes that run the model. The statistics do not depend on it.
         resume: Goes on with a run that was interrupted, from the file DESTINATION.part, and takes what still holds of
             DESTINATION.
+        format: What the file is: "tflq", with all that was seen, or "ai-edge-quantizer", as its
+            `save_calibration_result` writes it: a range of each tensor. `tflq.quantize` takes both.
+        range: Which range goes into that: "minmax", "ema", "percentile:99.9" or "mse".
         force: Replaces the destination if it is there.
         observer: Is told how many samples are done.
 
@@ -116,6 +122,7 @@ def calibrate(
     check_flags(histogram=histogram, ignore_nonfinite=ignore_nonfinite, resume=resume, force=force)
     check_number("samples", samples, 1, whole=True, optional=True)
     check_number("workers", workers, 1, whole=True)
+    check_form(format, range)
     if destination is not None:
         check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
@@ -131,7 +138,7 @@ def calibrate(
                 run.resume(read_statistics(earlier))
         statistics = run.all(given, workers)
     if destination is not None and part is not None:
-        write_statistics(destination, statistics, force=True)
+        write_in_form(destination, statistics, format, range, force=True)
         part.unlink(missing_ok=True)
     return Calibration(statistics, tuple(run.before.points))
 
