@@ -5,8 +5,8 @@
 64 samples to calibrate with, 100 others to judge. One file of statistics goes to tflq and to ai-edge-quantizer;
 TensorFlow calibrates itself. A row per network, scheme and peer:
 
-    equal    tensors that both quantize, whose scales are within one unit in the last place, and whose zero points and
-             stored weights are equal; the others are listed below the table, of weights and of activations
+    equal    weights, activations and biases that both quantize, whose scales are within one unit in the last place, and
+             whose zero points and stored numbers are equal, of how many; others are listed below the row
     QUANTIZE how many such operators each file has
     dB       10 log10(Σf² / Σ(f-q)²) over all outputs of the 100 inputs
 
@@ -33,6 +33,7 @@ from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Module, Value
 from tflq.ir.types import is_quantized
 from tflq.quantization.fidelity import shown, signal_to_noise
+from tflq.verification.runner import RunError
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPES = {
@@ -84,7 +85,7 @@ class _Network:
     def decibels(self, path: Path) -> float | None:
         try:
             return signal_to_noise(self.path, path, self.judging, signature=self.key)
-        except tflq.TflqError as error:
+        except (tflq.TflqError, RunError) as error:
             print(f"    {path.name} does not run: {str(error)[:160]}")
             return None
 
@@ -120,17 +121,21 @@ def compared(network: _Network, scheme: str, method: str) -> float | None:
         try:
             with _silence():
                 theirs.write_bytes(make(network, scheme, method))
+            modules = tflq.read(ours), tflq.read(theirs)
         except Exception as error:  # noqa: BLE001: whatever a peer raises is its outcome
             print(f"{network.name} | {scheme} | {method} | {name} fails: {str(error)[:200]}")
             continue
         decibels = network.decibels(theirs)
         best = max((d for d in (best, decibels) if d is not None), default=None)
-        modules = tflq.read(ours), tflq.read(theirs)
         found = list(_differences(*modules))
-        differ = [text for text in found if text]
+        differ = [text for _, text in found if text]
         counts = " / ".join(str(sum(isinstance(op, Quantize) for op in module.ops())) for module in modules)
+        equal = ", ".join(
+            f"{sum(k == kind and not text for k, text in found)} of {sum(k == kind for k, _ in found)} {kind}"
+            for kind in ("weights", "activations", "biases")
+        )
         print(
-            f"{network.name} | {scheme} | {method} | {name} | equal {len(found) - len(differ)} of {len(found)} | QUANTIZE {counts} "
+            f"{network.name} | {scheme} | {method} | {name} | equal {equal} | QUANTIZE {counts} "
             f"| {shown_exactly(mine)} / {shown_exactly(decibels)}",
             flush=True,
         )
@@ -197,6 +202,8 @@ def _tensors(module: Module) -> dict[str, _Tensor]:
             continue
         made = op.results[0].name if op.results else ""
         for place, value in enumerate(op.operands):
+            if value is not None and isinstance(value.producer, Dequantize):
+                value = value.producer.input
             if value is not None and value.is_constant and is_quantized(value.type.element):
                 found[f"{made} [{place}]"] = _tensor(value)
         for value in op.results:
@@ -211,12 +218,13 @@ def _tensor(value: Value) -> _Tensor:
     return _Tensor(str(kind.storage), scales.astype(np.float32), zeros, value.array if value.is_constant else None)
 
 
-def _differences(ours: Module, theirs: Module) -> Iterator[str]:
-    """Of each tensor that both quantize how it differs; empty if it does not."""
+def _differences(ours: Module, theirs: Module) -> Iterator[tuple[str, str]]:
+    """Of each tensor that both quantize what it is, and how it differs; empty if it does not."""
     others = _tensors(theirs)
     for name, mine in _tensors(ours).items():
         if name in others:
-            yield _difference(name, mine, others[name])
+            kind = "activations" if mine.stored is None else "biases" if mine.storage in ("i32", "i64") else "weights"
+            yield kind, _difference(name, mine, others[name])
 
 
 def _difference(name: str, mine: _Tensor, other: _Tensor) -> str:

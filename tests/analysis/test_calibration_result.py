@@ -45,7 +45,7 @@ def test_what_is_written_is_the_range(tmp_path: Path, range: str) -> None:
     write_in_form(path, SEEN, "ai-edge-quantizer", range)
     low, high = RANGES[range]
     document = json.loads(path.read_text())
-    assert document["model_qsvs"]["never"] == {}
+    assert list(document["model_qsvs"]) == ["conv;bias"]
     assert document["metadata"]["num_samples_calibrated"] == 2
     point = read_statistics(path).points["conv;bias"]
     assert (point.minimum, point.maximum) == pytest.approx((low, high), abs=1e-12)

@@ -3,7 +3,8 @@
     {"model_qsvs": {"conv_1": {"min": [-1.5], "max": [2.5]}}, "metadata": {"num_samples_calibrated": 64}}
 
 Files of earlier versions are what "model_qsvs" has. Each end is an array of one element, of any rank. A tensor can have
-further fields, which are not read, or none if it was not seen. A range is what the quantizer takes as it is: by which
+further fields, which are not read, or none if it was not seen; such a one is left out when a file is written, since the
+quantizer refuses it. A range is what the quantizer takes as it is: by which
 method it follows from samples is decided when the file is written. Source: `calibrator.py` and
 `utils/calibration_utils.py` of ai-edge-quantizer 0.10.
 """
@@ -41,9 +42,7 @@ def write_in_form(
         return
     method = Method.of(range)
     ends = {key: observed_range(point, method, key) for key, point in statistics.points.items()}
-    points = {
-        key: {} if pair is None else dict(zip(_ENDS, ([v] for v in pair), strict=True)) for key, pair in ends.items()
-    }
+    points = {key: {"min": [pair[0]], "max": [pair[1]]} for key, pair in ends.items() if pair is not None}
     document = {_POINTS: points, "metadata": {"num_samples_calibrated": len(statistics.samples)}}
     replace_file(path, [json.dumps(document, allow_nan=False).encode()], force=force)
 
