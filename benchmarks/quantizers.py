@@ -126,7 +126,8 @@ def compared(network: _Network, scheme: str, method: str) -> float | None:
             print(f"{network.name} | {scheme} | {method} | {name} fails: {str(error)[:200]}")
             continue
         decibels = network.decibels(theirs)
-        best = max((d for d in (best, decibels) if d is not None), default=None)
+        if decibels is not None and not np.isinf(decibels):  # a file that equals the network has nothing quantized
+            best = decibels if best is None else max(best, decibels)
         found = list(_differences(*modules))
         differ = [text for _, text in found if text]
         counts = " / ".join(str(sum(isinstance(op, Quantize) for op in module.ops())) for module in modules)
