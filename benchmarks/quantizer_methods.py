@@ -5,8 +5,9 @@
 Digits: scikit-learn's 1,797 images of 8 by 8, 1,400 to train and to calibrate with, 397 to test; a CNN with depthwise
 layers, trained once for each of SEEDS seeds (5; 0: none). The mean accuracy over the seeds.
 
-Products: FULLY_CONNECTED 256 → 128 → 16 with weights of 4 bits, 512 samples to calibrate with, 200 to judge: inputs that
-are made of 32 factors, and uncorrelated ones. Decibels above `minmax`, tflq's and ai-edge-quantizer's.
+Products: FULLY_CONNECTED 256 → 128 → 16 with weights of 4 bits, 512 samples to calibrate with, 200 to judge: inputs
+that are made of 32 factors, and uncorrelated ones. Decibels, and how many above `minmax`, of tflq and of
+ai-edge-quantizer.
 
 Needs the packages of `pip install '.[verify]' ai-edge-quantizer==0.10 tensorflow-cpu==2.21 scikit-learn`.
 """
@@ -32,6 +33,12 @@ EPOCHS = 30
 STATIC = ("int8", "int16x8")
 RANGES = ("minmax", "ema", "percentile:99.9", "mse")
 WEIGHT_RANGES = ("minmax", "mse", "octav")
+RECIPES = {
+    "weight-only": "weight_only_wi4_afp32",
+    "dynamic": "dynamic_wi4_afp32",
+    "dynamic blocks": "dynamic_wi4b32_afp32",
+}
+"""ai-edge-quantizer's names of schemes."""
 
 
 def options(blocks: int) -> dict[str, dict[str, Any]]:
@@ -129,21 +136,17 @@ def products(folder: Path) -> None:
         drawn = rng.normal(size=(712, 32)) @ factors if kind == "32 factors" else rng.normal(size=(712, 256))
         samples = [row[None].astype(np.float32) for row in drawn]
         judge = _outputs(model, samples[512:])
-        for scheme, recipe in (("weight-only", "weight_only_wi4_afp32"), ("dynamic", "dynamic_wi4_afp32")):
-            bases: list[float | None] = [None, None]
+        for scheme in ("weight-only", "dynamic"):
+            bases = [0.0, 0.0]
             for method in (*WEIGHT_RANGES, "gptq"):
                 shown = []
                 for place, make in enumerate((_ours, _theirs)):
                     path = folder / f"products_{place}.tflite"
-                    value = make(path, model, scheme, recipe, method, samples[:512])
-                    if value:
-                        others = _outputs(path, samples[512:])
-                        ratio = decibels(([f], [q]) for f, q in zip(judge, others, strict=True))
-                        bases[place] = ratio if method == "minmax" else bases[place]
-                        base = bases[place]
-                        shown.append(f"{ratio:.2f} dB" + (f" ({ratio - base:+.2f})" if base is not None else ""))
-                    else:
-                        shown.append("-")
+                    make(path, model, scheme, method, samples[:512])
+                    others = _outputs(path, samples[512:])
+                    ratio = decibels(([f], [q]) for f, q in zip(judge, others, strict=True))
+                    bases[place] = ratio if method == "minmax" else bases[place]
+                    shown.append(f"{ratio:.2f} dB ({ratio - bases[place]:+.2f})")
                 print(f"| {scheme} | {kind} | {method} | {shown[0]} | {shown[1]} |", flush=True)
         _blocks(folder, model, samples[512:], judge, kind)
 
@@ -152,33 +155,30 @@ def _blocks(folder: Path, model: Path, samples: list[np.ndarray], judge: list[np
     shown = []
     for place, make in enumerate((_ours, _theirs)):
         path = folder / f"blocks_{place}.tflite"
-        make(path, model, "dynamic blocks", "dynamic_wi4b32_afp32", "minmax", [])
+        make(path, model, "dynamic blocks", "minmax", [])
         others = _outputs(path, samples)
         shown.append(f"{decibels(([f], [q]) for f, q in zip(judge, others, strict=True)):.2f} dB")
     print(f"| dynamic, blocks of 32 | {kind} | minmax | {shown[0]} | {shown[1]} |", flush=True)
 
 
-def _ours(path: Path, model: Path, scheme: str, recipe: str, method: str, samples: list[np.ndarray]) -> bool:
-    if method not in WEIGHT_RANGES:
-        return False
-    blocks = {"blocks": 32} if scheme.endswith("blocks") else {}
-    tflq.quantize(model, path, scheme=scheme.split()[0], weights="int4", weight_range=method, force=True, **blocks)
-    return True
+def _ours(path: Path, model: Path, scheme: str, method: str, samples: list[np.ndarray]) -> None:
+    more: dict[str, Any] = {"blocks": 32} if scheme.endswith("blocks") else {}
+    more |= {"calibration": samples} if method == "gptq" else {}
+    tflq.quantize(model, path, scheme=scheme.split()[0], weights="int4", weight_range=method, force=True, **more)
 
 
-def _theirs(path: Path, model: Path, scheme: str, recipe: str, method: str, samples: list[np.ndarray]) -> bool:
+def _theirs(path: Path, model: Path, scheme: str, method: str, samples: list[np.ndarray]) -> None:
     from ai_edge_quantizer import quantizer
     from ai_edge_quantizer import recipe as recipes
 
     names = {"minmax": "MIN_MAX_UNIFORM_QUANT", "mse": "MSE", "octav": "OCTAV", "gptq": "GPTQ"}
     algorithm = getattr(quantizer.AlgorithmName, names[method])
     peer = quantizer.Quantizer(str(model))
-    peer.load_quantization_recipe(getattr(recipes, recipe)(algorithm_key=algorithm))
+    peer.load_quantization_recipe(getattr(recipes, RECIPES[scheme])(algorithm_key=algorithm))
     with contextlib.redirect_stdout(io.StringIO()):
         data = {"serving_default": [{"x": sample} for sample in samples]}
         seen = peer.calibrate(data) if peer.need_calibration else None
         path.write_bytes(bytes(peer.quantize(seen).quantized_model))
-    return True
 
 
 def _products(rng: np.random.Generator) -> bytes:

@@ -95,7 +95,9 @@ def _with_signature(module: Module, path: Path) -> Path:
     from tflq.ir.core import Signature
 
     main = module.main
-    module.signatures = [Signature("serving_default", 0, *([(v.name, v) for v in side] for side in (main.inputs, main.outputs)))]
+    module.signatures = [
+        Signature("serving_default", 0, *([(v.name, v) for v in side] for side in (main.inputs, main.outputs)))
+    ]
     tflq.write(module, path)
     return path
 
@@ -104,7 +106,9 @@ def compared(network: _Network, scheme: str, method: str) -> float | None:
     """Prints the rows of a network and scheme. Returns by how many decibels tflq is above the better of its peers."""
     ours = network.file(scheme, method)
     static = scheme in STORED
-    options: dict[str, Any] = {"statistics": network.statistics, "range": method, "io": STORED[scheme]} if static else {}
+    options: dict[str, Any] = (
+        {"statistics": network.statistics, "range": method, "io": STORED[scheme]} if static else {}
+    )
     weights = {"weights": "int4"} if scheme.endswith("int4") else {}
     try:
         result = tflq.quantize(network.path, ours, scheme=scheme.split()[0], force=True, **options, **weights)
@@ -122,7 +126,7 @@ def compared(network: _Network, scheme: str, method: str) -> float | None:
             with _silence():
                 theirs.write_bytes(make(network, scheme, method))
             modules = tflq.read(ours), tflq.read(theirs)
-        except Exception as error:  # noqa: BLE001: whatever a peer raises is its outcome
+        except Exception as error:  # noqa: BLE001 - whatever a peer raises is its outcome
             print(f"{network.name} | {scheme} | {method} | {name} fails: {str(error)[:200]}")
             continue
         decibels = network.decibels(theirs)
@@ -169,7 +173,7 @@ def _edge_quantizer(network: _Network, scheme: str, method: str) -> bytes:
     return bytes(peer.quantize(load_calibration_results(str(result))[0]).quantized_model)
 
 
-def _tensorflow(network: _Network, scheme: str, method: str) -> bytes:
+def _tensorflow(network: _Network, *_: str) -> bytes:
     """What the converter does after it has made a float file: calibrate this, then quantize it."""
     import tensorflow as tf
     from tensorflow.lite.python.convert import mlir_quantize
@@ -215,7 +219,10 @@ def _tensors(module: Module) -> dict[str, _Tensor]:
 
 def _tensor(value: Value) -> _Tensor:
     kind: Any = value.type.element
-    scales, zeros = (np.atleast_1d(getattr(kind, many, getattr(kind, one, None))) for many, one in (("scales", "scale"), ("zero_points", "zero_point")))
+    scales, zeros = (
+        np.atleast_1d(getattr(kind, many, getattr(kind, one, None)))
+        for many, one in (("scales", "scale"), ("zero_points", "zero_point"))
+    )
     return _Tensor(str(kind.storage), scales.astype(np.float32), zeros, value.array if value.is_constant else None)
 
 
@@ -235,7 +242,9 @@ def _difference(name: str, mine: _Tensor, other: _Tensor) -> str:
     parts = []
     if (apart > 1).any():
         at = int(apart.argmax())
-        parts.append(f"{(apart > 1).sum()} of {apart.size} scales, {mine.scales.flat[at]:.9g} and {other.scales.flat[at]:.9g}")
+        parts.append(
+            f"{(apart > 1).sum()} of {apart.size} scales, {mine.scales.flat[at]:.9g} and {other.scales.flat[at]:.9g}"
+        )
     if (mine.zero_points != other.zero_points).any():
         parts.append(f"zero point {mine.zero_points.flat[0]} and {other.zero_points.flat[0]}")
     if mine.stored is not None and other.stored is not None:
@@ -247,14 +256,20 @@ def _difference(name: str, mine: _Tensor, other: _Tensor) -> str:
 
 def _floats(ours: Module, theirs: Module) -> Iterator[str]:
     """The operators that one of the two leaves in float."""
-    mine, other = ({op.results[0].name: op.short_name for op in m.ops() if _computes_floats(op)} for m in (ours, theirs))
+    mine, other = (
+        {op.results[0].name: op.short_name for op in m.ops() if _computes_floats(op)} for m in (ours, theirs)
+    )
     for one, two, whose in ((mine, other, "tflq's"), (other, mine, "theirs")):
         if only := sorted(two_name for name, two_name in one.items() if name not in two):
             yield f"float only in {whose}: {', '.join(only)}"
 
 
 def _computes_floats(op: Any) -> bool:
-    return bool(op.results) and not isinstance(op, (Quantize, Dequantize)) and getattr(op.results[0].type.element, "is_float", False)
+    return (
+        bool(op.results)
+        and not isinstance(op, (Quantize, Dequantize))
+        and getattr(op.results[0].type.element, "is_float", False)
+    )
 
 
 def _short(name: str) -> str:

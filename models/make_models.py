@@ -1,4 +1,4 @@
-"""Makes the models that TensorFlow's converter can make: networks with fixed weights, quantized after training or floats.
+"""Makes the models that TensorFlow's converter can make: networks with fixed weights, quantized or of floats.
 
     python models/make_models.py [FOLDER]        (needs tensorflow 2.20; the result is the same on every run)
 

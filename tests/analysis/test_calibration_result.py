@@ -21,7 +21,7 @@ SEEN = Statistics(
     ("a", "b"),
 )
 RANGES = {"minmax": (-1.5, 2.5), "ema": (-1.45, 0.6)}
-RECORDED = {
+RECORDED: dict[str, Any] = {
     "model_qsvs": {
         "serving_default_image:0": {"min": [[[[-3.8102478981018066]]]], "max": [[[[3.0711550712585450]]]]},
         "dense": {"min": [0.0], "max": [2.3200307], "hessian": [[1.0]], "num_samples": 3},
