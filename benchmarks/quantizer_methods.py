@@ -48,7 +48,7 @@ def options(blocks: int) -> dict[str, dict[str, Any]]:
     }
     for scheme in ("dynamic", "weight-only"):
         for bits in ("int8", "int4"):
-            for method in WEIGHT_RANGES:
+            for method in (*WEIGHT_RANGES, "gptq"):
                 found[f"{scheme} {bits} {method}"] = {"scheme": scheme, "weights": bits, "weight_range": method}
     for method in WEIGHT_RANGES:
         text = f"dynamic int4 {method}, blocks of {blocks}"
@@ -71,8 +71,9 @@ def digits(folder: Path, seeds: int) -> None:
         found.setdefault("float", []).append(_accuracy(model, images[test], labels[test]))
         for name, asked in options(32).items():
             made = folder / f"digits_{seed}_quantized.tflite"
-            static = {"statistics": statistics} if asked["scheme"] in STATIC else {}
-            tflq.quantize(model, made, force=True, **asked, **static)
+            more: dict[str, Any] = {"statistics": statistics} if asked["scheme"] in STATIC else {}
+            more |= {"calibration": list(images[train][:, None])} if asked.get("weight_range") == "gptq" else {}
+            tflq.quantize(model, made, force=True, **asked, **more)
             found.setdefault(name, []).append(_accuracy(made, images[test], labels[test]))
     print(f"| digits, {seeds} seeds | mean | against float | worst seed |\n|---|---|---|---|")
     for name, each in found.items():
