@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any, Final, Generic, NoReturn, TypeVar
 
 Job = TypeVar("Job")
@@ -161,7 +162,8 @@ class _Worker(Generic[Job, Answer]):
         context = multiprocessing.get_context("spawn")  # a fork would copy the threads of a progress display
         self.pipe, end = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(work, end), daemon=True)
-        self.process.start()
+        with _no_main():
+            self.process.start()
         end.close()
         self.number = -1
 
@@ -183,6 +185,18 @@ class _Worker(Generic[Job, Answer]):
         self.process.terminate()
         self.process.join()
         self.pipe.close()
+
+
+@contextmanager
+def _no_main() -> Iterator[None]:
+    """Processes that are spawned meanwhile do not run the program's main module again: a script that calls us needs no
+    guard by `__name__`, and no process waits for imports that it does not need."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _serve(work: Callable[[Any], Any], pipe: Connection) -> None:

@@ -16,7 +16,14 @@ import numpy as np
 
 from tflq.analysis.calibration_result import Form, check_form, write_in_form
 from tflq.analysis.digests import digests
-from tflq.analysis.statistics import Statistics, keys_of, merge_statistics, read_statistics, write_statistics
+from tflq.analysis.statistics import (
+    Joining,
+    Statistics,
+    keys_of,
+    merge_statistics,
+    read_statistics,
+    write_statistics,
+)
 from tflq.calibration.collecting import Job, Seen, Watched, observe, statistics_of
 from tflq.calibration.data import Images, Input, Sample, Samples, drawn, inputs_of, samples_of
 from tflq.calibration.instrumented import as_file
@@ -196,7 +203,6 @@ class _Run:
         self.ignore_nonfinite = ignore_nonfinite
         self.observer = observer
         self.before = Statistics({})
-        self.parts: list[Statistics] = []
         self.saved = time.monotonic()
 
     def resume(self, earlier: Statistics) -> None:
@@ -212,20 +218,19 @@ class _Run:
         count = len(self.before.samples)
         earlier = islice(_Hashed(self.model.inputs, arrays), count)
         stale = [key for key in self.model.digests if key not in self.before.points]
-        seen = list(self._seen(self._unchanged(earlier, skip=not stale), stale, workers, samples.count))
+        measured = merge_statistics(self._seen(self._unchanged(earlier, skip=not stale), stale, workers, samples.count))
+        joining = Joining()
         if count:
-            measured = merge_statistics(seen).points if seen else {}
-            points = {key: self.before.points.get(key) or measured[key] for key in self.model.digests}
-            self.parts = [Statistics(points, self.before.samples)]
+            points = {key: self.before.points.get(key) or measured.points[key] for key in self.model.digests}
+            joining.add(Statistics(points, self.before.samples))
         for part in self._seen(_Hashed(self.model.inputs, arrays), list(self.model.digests), workers, samples.count):
-            self.parts.append(part)
+            joining.add(part)
             if self.part is not None and time.monotonic() - self.saved > SAVED_EVERY:
-                self.parts = [merge_statistics(self.parts)]
-                write_statistics(self.part, self.parts[0], force=True)
+                write_statistics(self.part, joining.result(), force=True)
                 self.saved = time.monotonic()
-        if not self.parts:
+        if not joining:
             raise OptionError(Reason("there are no samples to calibrate with", remedy="give at least one"))
-        return merge_statistics(self.parts)
+        return joining.result()
 
     def _unchanged(self, samples: Iterator[_Numbered], *, skip: bool) -> Iterator[_Numbered]:
         """The first samples, which are those of the earlier statistics. skip: none of them needs to run again."""

@@ -146,7 +146,7 @@ def quantize(
     elif metric is not None:
         raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
     else:
-        made = work.made(rules, lambda: _statistics(source, statistics, calibration, images), moments)
+        made = work.made(rules, lambda bins: _statistics(source, statistics, calibration, images, bins), moments)
         if calibration is not None and not isinstance(calibration, Iterator):
             decibels = _measured(source, made.data, calibration, images)
     if destination is not None:
@@ -172,14 +172,14 @@ class _Work:
     io: Edges
     stated: bool
 
-    def made(self, rules: Sequence[Rule], statistics: Callable[[], Statistics | None], moments: Placed) -> _Made:
-        """The network by some rules. statistics: is called where ranges of activations are needed. moments: of what
-        weights are multiplied with, by the function and the tensor."""
+    def made(self, rules: Sequence[Rule], statistics: Callable[[bool], Statistics | None], moments: Placed) -> _Made:
+        """The network by some rules. statistics: is called where ranges of activations are needed, and told
+        whether these need histograms. moments: of what weights are multiplied with, by the function and the tensor."""
         module = read(self.source)
         chosen = Choices(module, rules, self.default)
         of_weights = {module.functions[at].tensors[tensor]: each for (at, tensor), each in moments.items()}
         if any(map(chosen.uses, STATIC)):
-            seen = statistics()
+            seen = statistics(chosen.needs_bins)
             if seen is not None:
                 _state_ranges(module, seen, chosen)
             rows = _static(module, self.target, chosen, self.io, of_weights)
@@ -197,18 +197,19 @@ def _near(
     work: _Work, rules: tuple[Rule, ...], statistics: Any, samples: list[Any], least: float, metric: Metric | None
 ) -> tuple[_Made, Search]:
     """The network whose outputs are near enough, and how it was found."""
-    static = any(map(Choices(read(work.source), rules, work.default).uses, STATIC))
+    chosen = Choices(read(work.source), rules, work.default)
+    static = any(map(chosen.uses, STATIC))
     rounds = rounds_by_products(rules, work.default)
     split = math.ceil(len(samples) * CALIBRATED) if rounds or (static and statistics is None) else 0
     if len(samples) <= split:
         what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
     given = samples[:split] if statistics is None else None
-    seen = _statistics(work.source, statistics, given or None, None) if static else None
+    seen = _statistics(work.source, statistics, given or None, None, chosen.needs_bins) if static else None
     moments = _moments(work.source, samples[:split]) if rounds else {}
 
     def made(kept: Sequence[Rule]) -> _Made:
-        return work.made((*kept, *rules), lambda: seen, moments)
+        return work.made((*kept, *rules), lambda _: seen, moments)
 
     def measure(kept: Sequence[Rule]) -> float:
         return _measured(work.source, made(kept).data, samples[split:], None, metric)
@@ -255,14 +256,14 @@ def _forget(module: Module) -> None:
     module.buffers, module.operator_codes = [], []
 
 
-def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None) -> Statistics | None:
+def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None, bins: bool) -> Statistics | None:
     if statistics is not None and calibration is not None:
         what = "ranges come either from statistics or from samples to calibrate with"
         raise OptionError(Reason(what, remedy="give one of them"))
     if statistics is None and calibration is None:
         return None
     if calibration is not None:
-        return calibrate(source, calibration, images=images).statistics
+        return calibrate(source, calibration, images=images, histogram=bins).statistics
     return statistics if isinstance(statistics, Statistics) else read_statistics(statistics)
 
 

@@ -198,6 +198,11 @@ class Choices:
         """Whether an operator is asked to have fewer bits in its weights alone."""
         return any(map(self.uses, WEIGHT_SCHEMES))
 
+    @property
+    def needs_bins(self) -> bool:
+        """Whether a range is asked for that needs a histogram."""
+        return any(Method.of(settings.range).needs_bins for settings in (self.default, *self._settings))
+
     def uses(self, scheme: str) -> bool:
         """Whether an operator is asked to have a scheme."""
         return any(settings.scheme == scheme for settings in (self.default, *self._settings))
