@@ -124,32 +124,32 @@ def limited(seconds: float, kill: Callable[[], None]) -> Iterator[threading.Even
 
 def in_processes(work: Callable[[Job], Answer], jobs: Iterable[Job], count: int) -> Iterator[tuple[int, Answer | Died]]:
     """Has `count` processes do jobs; yields the number and the answer of each when it is done. work: a function of a
-    module. If a process dies, only its job is lost."""
+    module. One job more than there are processes is taken ahead. If a process dies, only its job is lost."""
     workers: dict[Connection, _Worker[Job, Answer]] = {}
     waiting = iter(enumerate(jobs))
+    following = next(waiting, None)
 
-    def start() -> None:
-        if (following := next(waiting, None)) is not None:
-            worker: _Worker[Job, Answer] = _Worker(work)
+    def give(worker: _Worker[Job, Answer] | None) -> None:
+        """Gives the following job to a process, or to a new one."""
+        nonlocal following
+        if following is not None:
+            worker = worker or _Worker(work)
             workers[worker.pipe] = worker
             worker.give(*following)
+            following = next(waiting, None)  # made while it works
 
     try:
         for _ in range(count):
-            start()
+            give(None)
         while workers:
             for pipe in wait(list(workers)):
                 assert isinstance(pipe, Connection)
-                worker = workers[pipe]
-                answer = worker.answer()
-                yield worker.number, answer
-                following = None if isinstance(answer, Died) else next(waiting, None)
-                if following is None:
-                    workers.pop(pipe).stop()
-                    if isinstance(answer, Died):
-                        start()
-                else:
-                    worker.give(*following)
+                worker = workers.pop(pipe)
+                number, answer = worker.number, worker.answer()
+                if following is None or isinstance(answer, Died):
+                    worker.stop()
+                give(None if isinstance(answer, Died) else worker)
+                yield number, answer
     finally:
         for worker in workers.values():
             worker.stop()
