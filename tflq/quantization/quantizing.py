@@ -22,7 +22,7 @@ from tflq.errors import OptionError, Reason, check_choice, check_flags, check_nu
 from tflq.files import check_outputs, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Module, Op, Value
-from tflq.ir.rewriting import put_behind
+from tflq.ir.rewriting import forget_constants, put_behind
 from tflq.ir.types import f32
 from tflq.legalize.annotations import drop_annotations
 from tflq.passes.canonicalize import Fold
@@ -189,7 +189,8 @@ class _Work:
                 remedy = "leave out statistics, target and io, or take int8"
                 raise OptionError(Reason(what, value=self.default.scheme, remedy=remedy))
             rows = quantize_weights(module, chosen, of_weights)
-        _forget(module)
+        forget_constants(module)
+        module.buffers, module.operator_codes = [], []  # the writer makes these tables anew
         return _Made(module, tuple(rows), write(module))
 
 
@@ -246,14 +247,6 @@ def _measured(
             return decibels(outputs)
         floats, others = zip(*outputs, strict=True)
         return float(metric(list(floats), list(others)))
-
-
-def _forget(module: Module) -> None:
-    """Drops what a writer would keep of the source and nothing uses any more."""
-    for function in module.functions:
-        used = set(function.values())
-        function.tensors = [value for value in function.tensors if value in used or not value.is_constant]
-    module.buffers, module.operator_codes = [], []
 
 
 def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None, bins: bool) -> Statistics | None:
