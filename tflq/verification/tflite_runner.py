@@ -161,15 +161,17 @@ class Fetcher:
 class TfliteRunner:
     """One model. `entries` is what the interpreter says of its inputs and outputs."""
 
-    def __init__(self, path: str, resolver: Resolver, timeout: float) -> None:
-        """Opens a model by its path. RunError if the interpreter refuses it; TflqError without an interpreter."""
+    def __init__(self, path: str, resolver: Resolver, timeout: float, beside: TfliteRunner | None = None) -> None:
+        """Opens a model by its path. beside: another one, in whose process it runs, and which is closed after it.
+        RunError if the interpreter refuses it; TflqError without an interpreter."""
         self.path = os.path.abspath(path)
         self._resolver = resolver
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._divisions: dict[str, Division] = {}
         self._parts: dict[str, Opened] = {}
         self._whole: Opened | None = None
-        self._child = Child("the interpreter", timeout)
+        self._child = Child("the interpreter", timeout) if beside is None else beside._child
+        self._is_guest = beside is not None
         self._missing: set[int] = set()
         try:
             self._open()
@@ -344,7 +346,8 @@ class TfliteRunner:
         self._parts, self._whole = {}, None
 
     def close(self) -> None:
-        self._child.close()
+        if not self._is_guest:
+            self._child.close()
         self._folder.cleanup()
 
     def _opened_parts(self, key: str, division: Division, kept: Collection[int], outputs: Sequence[int]) -> Opened:
