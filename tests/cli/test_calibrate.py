@@ -69,3 +69,4 @@ def test_ranges_for_another_quantizer_quantize_to_the_same_bytes(model: Path, tm
         assert main.run(["quantize", str(model), str(result), "--statistics", str(statistics), "--range", method]) == 0
     assert theirs.with_suffix(".tflite").read_bytes() == ours.with_suffix(".tflite").read_bytes()
     assert run(model, data(tmp_path, 5), "-o", tmp_path / "s.json", "--range", "ema") == 2
+    assert run(model, data(tmp_path, 5), "-o", tmp_path / "s.json", *asked[:2], "--range", "mse", "--no-histogram") == 2

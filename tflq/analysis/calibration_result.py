@@ -4,9 +4,8 @@
 
 Files of earlier versions are what "model_qsvs" has. Each end is an array of one element, of any rank. A tensor can have
 further fields, which are not read, or none if it was not seen; such a one is left out when a file is written, since the
-quantizer refuses it. A range is what the quantizer takes as it is: by which
-method it follows from samples is decided when the file is written. Source: `calibrator.py` and
-`utils/calibration_utils.py` of ai-edge-quantizer 0.10.
+quantizer refuses it. The quantizer takes a range as it is, so by which method it follows from samples is decided when
+the file is written. Source: `calibrator.py` and `utils/calibration_utils.py` of ai-edge-quantizer 0.10.
 """
 
 from __future__ import annotations
@@ -47,10 +46,14 @@ def write_in_form(
     replace_file(path, [json.dumps(document, allow_nan=False).encode()], force=force)
 
 
-def check_form(form: Form, range: str) -> None:
-    """OptionError for a form or a range that is not known, or a range that the form does not need."""
+def check_form(form: Form, range: str, *, histogram: bool = True) -> None:
+    """OptionError for a form or a range that is not known, a range that the form does not need, or one that needs a
+    histogram where there will be none."""
     check_choice("format", form, FORMS)
-    Method.of(range)
+    if Method.of(range).name in ("percentile", "mse") and not histogram:
+        raise OptionError(
+            Reason(f"range '{range}' needs a histogram", value=range, remedy="calibrate with --histogram")
+        )
     if form == "tflq" and range != "minmax":
         what = "a file of tflq has what all ranges need, and which one is taken is said when it is used"
         remedy = "give the range to tflq quantize, or write format ai-edge-quantizer"

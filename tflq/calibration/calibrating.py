@@ -129,7 +129,7 @@ def calibrate(
     check_flags(histogram=histogram, ignore_nonfinite=ignore_nonfinite, resume=resume, force=force)
     check_number("samples", samples, 1, whole=True, optional=True)
     check_number("workers", workers, 1, whole=True)
-    check_form(format, range)
+    check_form(format, range, histogram=histogram)
     if destination is not None:
         check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
