@@ -159,7 +159,11 @@ class Fetcher:
 
 
 class TfliteRunner:
-    """One model. `entries` is what the interpreter says of its inputs and outputs."""
+    """One model. `entries` is what the interpreter says of its inputs and outputs. `untimed`: why it is not timed;
+    `resizes`: whether it runs at other shapes than the file states."""
+
+    untimed: str = ""
+    resizes: bool = True
 
     def __init__(self, path: str, resolver: Resolver, timeout: float) -> None:
         """Opens a model by its path. RunError if the interpreter refuses it; TflqError without an interpreter."""
