@@ -54,7 +54,7 @@ def test_names() -> None:
         load_target("tosa")
     with pytest.raises(
         OptionError,
-        match=r"'kernel' is not known; did you mean 'kernels'\? known are integer, kernels, portable, int8, "
+        match=r"'kernel' is not known; did you mean 'kernels'\? known are integer, kernels, portable, tflm, int8, "
         "int16x8, uint8, and files",
     ):
         load_target("kernel")

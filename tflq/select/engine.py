@@ -83,7 +83,7 @@ def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, ta
         from tflq.select.portable import portable
 
         restricted, mac = portable, "float32"
-    k = Kernels(function, mac, proofs, target.sums)
+    k = Kernels(function, mac, proofs, target.sums, restricted=restricted is not None)
     for op in function.ops:
         if op in k.fused:
             continue

@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.verification.model_file import Graph, ModelCopy, ModelFile, Tensor, entry_of
 from tflq.verification.runner import Opened, Resolver, RunError
-from tflq.verification.tflite_runner import Division, Fed, Fetcher, TfliteRunner
+from tflq.verification.tflite_runner import Division, Fed, Fetcher, Held, TfliteRunner, index_of
 from tflq.verification.worker import Side
 
 _WIDEST: Final = 8
@@ -92,14 +92,13 @@ class MicroRunner(TfliteRunner):
     def sizes(self, key: str, names: Sequence[str]) -> list[int]:
         """As the file states shapes."""
         _, graph = entry_of(self.file, key)
-        return [_size(graph.tensor(graph.named[name])) for name in names]
+        return [_size(graph.tensor(index_of(self._tensor(key, name)))) for name in names]
 
     @contextmanager
     def fetching(self, key: str, names: Sequence[str]) -> Iterator[Fetcher]:
         """The model, with memory for each of its tensors."""
-        _, graph = entry_of(self.file, key)
         opened = self._opened_graph(key, keep=True)
-        yield _Fetcher(self, opened, key, {name: graph.named[name] for name in names})
+        yield _Fetcher(self, opened, key, {name: self._tensor(key, name) for name in names})
         opened.close()
 
     def release(self) -> None:
@@ -111,7 +110,7 @@ class MicroRunner(TfliteRunner):
 class _Fetcher(Fetcher):
     """A model that is open so that inner tensors can be fetched after a run."""
 
-    def __init__(self, runner: MicroRunner, opened: Opened, key: str, tensors: Mapping[str, int]) -> None:
+    def __init__(self, runner: MicroRunner, opened: Opened, key: str, tensors: Mapping[str, int | Held]) -> None:
         super().__init__(opened, key, 0, tensors)
         self._runner = runner
 

@@ -337,6 +337,10 @@ class FileRunner:
         """Tensors that can be fetched after a run."""
         return {}
 
+    def held(self, _: str) -> Mapping[str, object]:
+        """Further tensors that can be fetched, which the file has in another form."""
+        return {}
+
     def sizes(self, _: str, names: Sequence[str]) -> list[int]:
         """Bytes of tensors, by name."""
         values = self._values()
