@@ -7,9 +7,9 @@ Models of one builtin and of some in a row (target_trials.py, target_chains.py) 
 reference kernels, and in the runtime, in a process that may die. A signature is listed if every trial of it gives the
 same numbers. The runtime is in an environment of its own, which is made with the versions that target_tools.toml pins;
 a runtime that cannot be installed is skipped, with a message and exit code 2. With --check nothing is written, and a
-difference from the file is exit code 1. Of a tool with `kernels` quantized kernels are measured, too (target_kernels.py).
-`targets` writes what the measured tables say into targets: [builtins] of rules/portable.toml, what they have in common,
-and [builtins] and [kernels] of rules/tflm.toml, which are those of one.
+difference from the file is exit code 1. Of a tool with `kernels` quantized kernels are measured, too
+(target_kernels.py). `targets` writes what the measured tables say into targets: [builtins] of rules/portable.toml, what
+they have in common, and [builtins] and [kernels] of rules/tflm.toml, which are those of one.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ def judge(want: list[np.ndarray] | str, got: list[np.ndarray] | str) -> str:
 # --- the table
 
 
-KERNELS = """# Quantized kernels: of the lines of rules/kernels.toml those, and under such constraints, on which all models
-# that were tried are exact."""
+KERNELS = """# Quantized kernels on up to 8 bits: of the lines of rules/kernels.toml those on which all models that were
+# tried are exact, with further constraints where others are not."""
 
 
 @dataclass(frozen=True, order=True)
@@ -192,9 +192,7 @@ class Kernel:
         return f"{self.name}: {self.signature}{fused}"
 
 
-def table(
-    tool: str, judged: Sequence[tuple[Trial, str]], refused: Sequence[str], every: Sequence[Kind] = ()
-) -> str:
+def table(tool: str, judged: Sequence[tuple[Trial, str]], refused: Sequence[str], every: Sequence[Kind] = ()) -> str:
     """The file's text: what is exact, as rules; chains and edges; and what is not exact, as comments."""
     right: dict[Kernel, bool] = {}
     for trial, verdict in judged:

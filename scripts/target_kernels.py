@@ -1,12 +1,13 @@
-"""Quantized kernels of a runtime that give what the reference kernels give (measure_target.py).
+"""Quantized kernels of a runtime, on up to 8 bits, that give what the reference kernels give (measure_target.py).
 
-Of each line of rules/kernels.toml the models are tried that fit it: those of kernel_trials.py, and denser ones. A line is
-listed if the runtime runs all of them, and gives the same numbers; where it does not, with the constraints that leave
-only such ones. Names that stand for several types, and numbers of operands, are tried one by one.
+Of each line of rules/kernels.toml the models are tried that fit it: those of kernel_trials.py, and denser ones. A line
+is listed if the runtime runs all of them, and gives the same numbers; where it does not, with the constraints that
+leave only such ones. Names that stand for several types, and numbers of operands, are tried one by one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
@@ -24,7 +25,17 @@ from tflq.errors import InvalidModelError
 from tflq.files import content
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Buffer, Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32
+from tflq.ir.lexer import pack
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i4,
+    i8,
+    i32,
+)
 from tflq.select.lowering import KernelBuilder
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.pattern import split
@@ -35,8 +46,11 @@ __all__ = ["Kind", "kernel_lines", "kinds", "quantized_trials"]
 COUNT: Final = 24  # models of each generator
 BATCHES: Final = 3  # sets of inputs of each
 ENOUGH: Final = 4  # fewer exact models say nothing of a line
-EXTRA: Final = ("rounds_alike", "indices_from_zero", "rank_at_most 4", "rank_at_most 5")
-NARROW: Final = "rounds_alike"  # is about what kernels on int8 do
+EXTRA: Final = (
+    *("rounds_alike", "indices_from_zero", "rank_at_most 4", "rank_at_most 5"),
+    "fixed_scale 0.0078125 0",  # of TANH
+)
+WIDE: Final = re.compile(r"\bqi(16|32|64)\b")  # too many numbers to try them all
 
 
 @dataclass
@@ -56,10 +70,18 @@ def kinds() -> list[Kind]:
     found = []
     for kernel, said in content("rules/kernels.toml")["kernels"].items():
         for line in [said] if isinstance(said, str) else said:
+            if WIDE.search(" ".join(_activations(line))):
+                continue
             for chosen in product(*(ports for _, ports in split(line).named)):
                 for text in _counted(_with(line, chosen)):
                     found.append(Kind(kernel, line, chosen, parse_signature(text)))  # noqa: PERF401
     return found
+
+
+def _activations(line: str) -> list[str]:
+    """The words of a line that are not names, which may stand for a bias."""
+    parts = split(line)
+    return [word for word in (*parts.operands, *(parts.results or [])) if not word.startswith("qi32")]
 
 
 def _with(line: str, chosen: Sequence[str]) -> str:
@@ -115,8 +137,7 @@ def _models() -> Iterator[tuple[bytes, Sequence[Sequence[np.ndarray]]]]:
 
 def kept_of(op: Operator) -> frozenset[str]:
     """Which of the other constraints an op keeps."""
-    wide = any(v.type.quantized and v.type.storage.bits > 8 for v in (op.operand(0), *op.results))
-    return frozenset(name for name in EXTRA if not (name == NARROW and wide) and _keeps(op, name))
+    return frozenset(name for name in EXTRA if _keeps(op, name))
 
 
 def _keeps(op: Operator, clause: str) -> bool:
@@ -190,6 +211,7 @@ def _entry(kernel: str, lines: Sequence[str]) -> str:
 
 
 _SQUARE: Final = (1, 256, 256, 1)
+_LINE: Final = (1, 1, 1, 256)
 _DRAWS: Final = 12
 
 
@@ -200,10 +222,10 @@ def _dense() -> Iterator[Trial]:
     yield from _joined()
 
 
-def _type(rng: np.random.Generator, shape: Sequence[int], storage: ScalarType = i8) -> TensorType:
-    """Some parameters."""
-    zero = 0 if storage is i16 else int(rng.integers(-128, 128))
-    return TensorType(tuple(shape), UniformQuantizedType.of(storage, float(np.exp2(rng.uniform(-9, 1))), zero))
+def _type(rng: np.random.Generator, shape: Sequence[int]) -> TensorType:
+    """int8 with some parameters."""
+    zero = int(rng.integers(-128, 128))
+    return TensorType(tuple(shape), UniformQuantizedType.of(i8, float(np.exp2(rng.uniform(-9, 1))), zero))
 
 
 def _trial(name: str, kind: type[Operator], types: Sequence[TensorType], result: TensorType, **options: Any) -> Trial:
@@ -232,69 +254,100 @@ def _numbers() -> Iterator[Trial]:
     alphas: dict[str, dict[str, Any]] = {"leaky_relu": {"alpha": 0.3}}
     for kind in (
         *(activation.Relu, activation.Relu6, activation.ReluN1To1, activation.Logistic, activation.Tanh),
-        *(activation.HardSwish, activation.LeakyRelu, activation.Elu),
+        *(activation.HardSwish, activation.LeakyRelu),
     ):
         name = kind.op_name.removeprefix("tfl.")
-        for storage in (i8, i16):
-            rng = np.random.default_rng(len(name))
-            shape = (1, 1, 1, 256) if storage is i8 else _SQUARE
-            values = np.arange(storage.minimum, storage.maximum + 1).astype(storage.dtype).reshape(shape)
-            for draw in range(_DRAWS):
-                source, result = (_type(rng, shape, storage) for _ in range(2))
-                if name in fixed and storage is i8:
-                    result = TensorType(shape, UniformQuantizedType.of(i8, *fixed[name]))
-                elif name in fixed:
-                    result = TensorType(shape, UniformQuantizedType.of(i16, 2.0**-15, 0))
-                trial = _trial(f"{name} {storage} {draw}", kind, [source], result, **alphas.get(name, {}))
-                yield replace(trial, inputs=(values,))
+        rng = np.random.default_rng(len(name))
+        values = np.arange(-128, 128).astype(np.int8).reshape(_LINE)
+        for draw in range(_DRAWS):
+            source, result = (_type(rng, _LINE) for _ in range(2))
+            if name in fixed:
+                result = TensorType(_LINE, UniformQuantizedType.of(i8, *fixed[name]))
+            trial = _trial(f"{name} {draw}", kind, [source], result, **alphas.get(name, {}))
+            yield replace(trial, inputs=(values,))
     for draw in range(_DRAWS):
-        rng = np.random.default_rng(draw)
-        result = TensorType((64, 40), UniformQuantizedType.of(i8, 2.0**-8, -128))
-        yield _trial(f"softmax {draw}", activation.Softmax, [_type(rng, (64, 40))], result, beta=1.0)
+        source = _type(np.random.default_rng(draw), (64, 40))
+        for kind, scale, zero, options in (
+            (activation.Softmax, 2.0**-8, -128, {"beta": 1.0}),
+            (activation.LogSoftmax, 2.0**-4, 127, {}),
+            (activation.L2Normalization, 2.0**-7, 0, {"fused_activation_function": "NONE"}),
+        ):
+            result = TensorType((64, 40), UniformQuantizedType.of(i8, scale, zero))
+            yield _trial(f"{kind.op_name} {draw}", kind, [source], result, **options)
+
+
+_SUMMED: Final[dict[type[Operator], tuple[Sequence[int], int]]] = {
+    convolution.Conv2D: ((24, 3, 3, 32), 0),
+    convolution.DepthwiseConv2D: ((1, 3, 3, 32), 3),
+    convolution.FullyConnected: ((24, 32), 0),
+}
+"""The shape of the weights, and the axis of their channels."""
 
 
 def _windows() -> Iterator[Trial]:
-    """Sums of products and averages."""
+    """Sums of products, with weights of 8 and of 4 bits, and averages."""
     none: dict[str, Any] = {"fused_activation_function": "NONE"}
     options = {"padding": "SAME", **none} | PLAIN
-    image = (1, 12, 11, 32)
+    depthwise, rows = options | {"depth_multiplier": 1}, none | {"keep_num_dims": True}
+    own = {convolution.DepthwiseConv2D: depthwise, convolution.FullyConnected: rows}
     for draw in range(_DRAWS):
         rng = np.random.default_rng(draw)
-        x = _type(rng, image)
-        assert isinstance(x.element, UniformQuantizedType)
-        for kind, shape, axis, more in (
-            (convolution.Conv2D, (24, 3, 3, 32), 0, options),
-            (convolution.DepthwiseConv2D, (1, 3, 3, 32), 3, options | {"depth_multiplier": 1}),
-            (convolution.FullyConnected, (24, 32), 0, none | {"keep_num_dims": True}),
-        ):
-            weights, bias = _weights(rng, shape, axis, x.element.scale)
-            result = _type(rng, (*image[:3], shape[axis]))
-            scale = float(x.element.scale * np.sqrt(np.prod(shape)) * 0.7 / 40)
-            result = TensorType(result.shape, UniformQuantizedType.of(i8, scale, int(rng.integers(-128, 128))))
-            yield made(
-                "",
-                f"{kind.op_name} {draw}",
-                lambda k, v, c=kind, w=weights, b=bias, r=result, o=more: k.emit(c, [v, w, b], r, **o),
-                x,
-            )
+        x = _type(rng, (1, 12, 11, 32))
+        for kind, (shape, axis) in _SUMMED.items():
+            for storage in (i8, i4):
+                yield _product(rng, kind, x, shape, axis, storage, own.get(kind, options), draw)
         pool = none | {"padding": "VALID", "stride_w": 1, "stride_h": 1, "filter_width": 7, "filter_height": 5}
         type = TensorType((1, 8, 5, 32), x.element)
         yield _trial(f"average_pool_2d {draw}", pooling.AveragePool2D, [x], type, **pool)
-        yield made("", f"mean {draw}", lambda k, v, r=_type(rng, (1, 32)): _mean(k, v, r), x)
+        whole = _type(rng, (1, 32))
+        yield made("", f"mean {draw}", lambda k, v, r=whole: _mean(k, v, r), x)
+        other, result = _type(rng, (1, 12, 32, 11)), _summed(rng, (1, 12, 11, 11), 0.3 * _scale(x) * 32**0.5)
+        plain = {"adj_x": False, "adj_y": False, "asymmetric_quantize_inputs": False}
+        yield _trial(f"batch_matmul {draw}", convolution.BatchMatMul, [x, other], result, **plain)
 
 
-def _weights(rng: np.random.Generator, shape: Sequence[int], axis: int, scale: float) -> tuple[Value, Value]:
-    """Weights of one scale for each channel, and their bias."""
-    scales = (0.01 * np.exp2(rng.uniform(-2, 2, shape[axis]))).astype(np.float32)
-    array = rng.integers(-127, 128, shape).astype(np.int8)
-    bias = rng.integers(-3000, 3000, shape[axis]).astype(np.int32)
-    types = (
-        UniformQuantizedPerAxisType.of(i8, axis, scales, 0),
-        UniformQuantizedPerAxisType.of(i32, 0, scales * np.float32(scale), 0),
-    )
-    pairs = zip((array, bias), types, strict=True)
-    weights, offset = (Value(TensorType(a.shape, t), buffer=Buffer.of(a)) for a, t in pairs)
-    return weights, offset
+def _product(
+    rng: np.random.Generator,
+    kind: type[Operator],
+    x: TensorType,
+    shape: Sequence[int],
+    axis: int,
+    storage: ScalarType,
+    options: dict[str, Any],
+    draw: int,
+) -> Trial:
+    """A model of sums of products; every other one has weights of one scale, every third no bias where it may."""
+    channels = shape[axis]
+    scales = (0.01 * np.exp2(rng.uniform(-2, 2, channels))).astype(np.float32)
+    array = rng.integers(storage.minimum + 1, storage.maximum + 1, shape).astype(np.int8)
+    bias = rng.integers(-3000, 3000, channels).astype(np.int32)
+    types: list[ElementType] = [
+        UniformQuantizedPerAxisType.of(storage, axis, scales, 0),
+        UniformQuantizedPerAxisType.of(i32, 0, scales * np.float32(_scale(x)), 0),
+    ]
+    if draw % 2:
+        scale = float(scales[0])
+        types = [UniformQuantizedType.of(storage, scale, 0), UniformQuantizedType.of(i32, scale * _scale(x), 0)]
+    stored = pack(array, storage) if storage is i4 else array
+    constants = [
+        Value(TensorType(tuple(shape), types[0]), buffer=Buffer.of(stored)),
+        Value(TensorType(bias.shape, types[1]), buffer=Buffer.of(bias)),
+    ]
+    if draw % 3 == 2 and kind is not convolution.Conv2D:
+        constants.pop()
+    size = np.sqrt(array.size / channels) * storage.maximum * float(scales.mean())
+    result = _summed(rng, (*(x.shape or ())[:3], channels), _scale(x) * size / 2)
+    name = f"{kind.op_name} {storage} {draw}"
+    return made("", name, lambda k, v: k.emit(kind, [v, *constants], result, **options), x)
+
+
+def _scale(x: TensorType) -> float:
+    assert isinstance(x.element, UniformQuantizedType)
+    return x.element.scale
+
+
+def _summed(rng: np.random.Generator, shape: Sequence[int], scale: float) -> TensorType:
+    return TensorType(tuple(shape), UniformQuantizedType.of(i8, float(scale), int(rng.integers(-128, 128))))
 
 
 def _mean(k: KernelBuilder, x: Value, result: TensorType) -> Value:

@@ -1,8 +1,7 @@
 """A TFLite model in TFLite Micro, seen as `tflite_runner.TfliteRunner` shows one in the interpreter.
 
-TFLite Micro runs the first subgraph, at the shapes that the file states. A signature of that subgraph names its inputs
-and outputs; that of another one runs in a copy of the file that begins with it. Inner tensors are read from an
-interpreter that gives each its own memory.
+TFLite Micro runs the first subgraph, at the shapes that the file states; a signature of that subgraph names its inputs
+and outputs. Inner tensors are read from an interpreter that gives each its own memory.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.verification.model_file import Graph, ModelCopy, ModelFile, Tensor, entry_of
+from tflq.verification.model_file import Graph, ModelFile, Tensor, entry_of
 from tflq.verification.runner import Opened, Resolver, RunError
 from tflq.verification.tflite_runner import Division, Fed, Fetcher, Held, TfliteRunner, index_of
 from tflq.verification.worker import Side
@@ -29,6 +28,7 @@ _SPARE: Final = 1 << 22
 class MicroRunner(TfliteRunner):
     """One model. `entries` is what the file says of its inputs and outputs."""
 
+    what = "TFLite Micro"
     untimed = "only models in the TFLite interpreter are timed"
     resizes = False
 
@@ -46,17 +46,16 @@ class MicroRunner(TfliteRunner):
         }
 
     def _entry(self, key: str) -> Opened:
-        """The subgraph of an entry, open."""
+        """The subgraph of an entry, open, for as long as nothing else needs its memory."""
         if key not in self._opened:
             self._opened[key] = self._opened_graph(key, keep=False)
         return self._opened[key]
 
     def _opened_graph(self, key: str, *, keep: bool) -> Opened:
         entry, graph = entry_of(self.file, key)
-        path = self.path
         if entry.graph:
-            path = self._copy(self._made(ModelCopy(self.file).alone, entry.graph), f"graph{entry.graph}")
-        request = {"micro": path, "arena": arena(self.file), "keep": keep, "outputs": len(graph.outputs)}
+            raise RunError(f"TFLite Micro runs the first subgraph only, which signature '{key}' is not of")
+        request = {"micro": self.path, "arena": arena(self.file), "keep": keep, "outputs": len(graph.outputs)}
         try:
             return Opened(self._child, request)
         except RunError as error:

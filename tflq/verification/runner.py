@@ -137,7 +137,9 @@ class Child:
     def printed(self, count: int) -> str:
         """The last lines that the process has printed, so far as they are not progress."""
         lines = last_words(self._log, 1 << 16).split("\n")
-        return "; ".join([line.strip().rstrip(".") for line in lines if line.strip() and not line.startswith("INFO")][-count:])
+        return "; ".join(
+            [line.strip().rstrip(".") for line in lines if line.strip() and not line.startswith("INFO")][-count:]
+        )
 
     def _last_words(self) -> str:
         """How the child ended, and the last line it printed."""

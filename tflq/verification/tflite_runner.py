@@ -192,6 +192,7 @@ class TfliteRunner:
     """One model. `entries` is what the interpreter says of its inputs and outputs. `untimed`: why it is not timed;
     `resizes`: whether it runs at other shapes than the file states."""
 
+    what: str = "the interpreter"
     untimed: str = ""
     resizes: bool = True
 
@@ -203,7 +204,7 @@ class TfliteRunner:
         self._divisions: dict[str, Division] = {}
         self._parts: dict[str, Opened] = {}
         self._whole: Opened | None = None
-        self._child = Child("the interpreter", timeout)
+        self._child = Child(self.what, timeout)
         self._missing: set[int] = set()
         try:
             self._open()

@@ -402,9 +402,7 @@ class MicroModel:
         self.label = f"tflite-micro {version('tflite-micro')}"
         kinds = runtime.InterpreterConfig
         kind = kinds.kPreserveAllTensors if keep else kinds.kAllocationRecording
-        self._open = partial(
-            runtime.Interpreter.from_file, path, arena_size=arena, intrepreter_config=kind
-        )
+        self._open = partial(runtime.Interpreter.from_file, path, arena_size=arena, intrepreter_config=kind)
         self._outputs = outputs
         self._interpreter = self._open()
         self._fresh = True
