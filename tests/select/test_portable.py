@@ -128,6 +128,20 @@ def test_sum(low: bool) -> None:
     assert_portable(emit, [x], [i32])
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_select(known: bool) -> None:
+    """Differences wrap."""
+    x, y = words((3, 401)), words((3, 401), 1)
+
+    def emit(b: Builder, a: Value, *others: Value) -> Value:
+        picked = b.greater(a, b.constant(0))
+        if known:
+            return b.select(picked, b.constant(x, i32), b.constant(y, i32))
+        return b.select(picked, a, others[0])
+
+    assert_portable(emit, [x] if known else [x, y], [i32] * (1 if known else 2))
+
+
 def test_casts() -> None:
     """int32 within 8 bits, and any, which wraps."""
     x = words((5, 401))

@@ -68,8 +68,8 @@ def float_thresholds(levels: np.ndarray, scale: npt.ArrayLike) -> np.ndarray:
 def roundings_agree(
     scale: npt.ArrayLike, twice: npt.ArrayLike, low: np.ndarray, high: np.ndarray, bottom: int, top: int
 ) -> np.ndarray:
-    """Whether sums are rounded alike once, by `scale` in float64, and twice, by the multiplier of `twice`, where both are
-    clamped to the levels from bottom to top: bool [C], for every sum in [low, high], int64 [C].
+    """Whether sums are rounded alike once, by `scale` in float64, and twice, by the multiplier of `twice`, where both
+    are clamped to the levels from bottom to top: bool [C], for every sum in [low, high], int64 [C].
 
     Both functions are monotone, so they are equal if all thresholds are that the sums can tell apart.
     """

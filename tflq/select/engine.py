@@ -174,7 +174,9 @@ def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[Rea
     for op in function.ops:
         if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or kept_reason(op) is not None:
             continue
-        if not any(v.type.quantized for v in op.tensors) or is_hybrid(op) or _restores_weights(op):
+        if not any(v.type.quantized for v in op.tensors):
+            continue
+        if not target.complete and (is_hybrid(op) or _restores_weights(op)):
             continue
         verdict = target.judge(op)
         if not verdict.kept:

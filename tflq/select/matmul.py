@@ -111,8 +111,8 @@ def float_depthwise(
 
 
 def few_rows(k: Kernels, x: Value, geometry: Geometry) -> bool:
-    """Whether a matrix product has so few rows that its time goes into reading weights: int8 ones are read faster, where
-    the target multiplies them."""
+    """Whether a matrix product has so few rows that its time goes into reading weights: int8 ones are read faster,
+    where the target multiplies them."""
     if k.restricted:
         return False
     batch, height, width, _ = x.type.shape or (None,) * 4

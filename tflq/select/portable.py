@@ -26,7 +26,16 @@ from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import Concatenation, Moved, Padding, PadV2, Reshape
 from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import AvgPool2D
-from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Clamp, Clz, LogicalLeftShift, Maximum, Minimum, Mul
+from tflq.dialects.tosa.elementwise import (
+    ArithmeticRightShift,
+    Clamp,
+    Clz,
+    LogicalLeftShift,
+    Maximum,
+    Minimum,
+    Mul,
+    Select,
+)
 from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
 from tflq.ir.core import Op, Value
 from tflq.ir.record import parameters
@@ -45,7 +54,10 @@ BYTES: Final = (i8, ui8)
 
 
 def portable(op: Op, k: Kernels) -> Value | None:
-    """The op's result on a target that restricts plain builtins; None if it has no form here."""
+    """The op's result on a target that restricts plain builtins; None if it has no form here, or is a kernel that the
+    target keeps on quantized tensors."""
+    if op.name.startswith("tfl.") and any(v.type.quantized for v in op.tensors):
+        return None
     if isinstance(op, PadV2):
         return _padded(op, k)
     if isinstance(op, Concatenation) and len(op.operands) > JOINED:
@@ -346,10 +358,10 @@ def _limbs(k: KernelBuilder, x: Value) -> tuple[Value, Value, Value]:
 
 
 def _mul(op: Mul, k: Kernels) -> Value | None:
-    operands = [k.value(v) for v in (op.input1, op.input2)]
-    if not 2 * _LIMB < op.shift <= 3 * _LIMB or any(v.type.storage is not i32 for v in operands):
+    a, b = k.value(op.input1), k.value(op.input2)
+    if not 2 * _LIMB < op.shift <= 3 * _LIMB or any(v.type.storage is not i32 for v in (a, b)):
         return None
-    return _high_product(k, *operands, op.shift)
+    return _high_product(k, a, b, op.shift)
 
 
 def _high_product(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
@@ -388,6 +400,18 @@ def _left_shift(op: LogicalLeftShift, k: Kernels) -> Value | None:
         return None
     powers = np.exp2(np.arange(32)) * np.where(np.arange(32) < 31, 1, -1)
     return elementwise(k, k.mul, x, k.cast(k.gather(k.constant(powers, f32), k.cast(amount, i32)), i32))
+
+
+def _select(op: Select, k: Kernels) -> Value | None:
+    """y + c (x - y) of int32, which wraps."""
+    condition, x, y = (k.value(v) for v in (op.condition, op.on_true, op.on_false))
+    if x.type.storage is not i32:
+        return None
+    if x.is_constant and y.is_constant:
+        apart = k.constant(x.array.astype(np.int32) - y.array.astype(np.int32))
+    else:
+        apart = elementwise(k, k.sub, x, y)
+    return elementwise(k, k.add, elementwise(k, k.mul, k.cast(condition, i32), apart), y)
 
 
 def _clz(op: Clz, k: Kernels) -> Value | None:
@@ -460,6 +484,7 @@ FORMS: Final[dict[type[Op], Portable]] = {
     Rescale: _rescale,
     RescaleF64: _rescale,
     Scast: _scast,
+    Select: _select,
     Table: _table,
     Table16Bit: _table_of_16_bits,
     Table2D: _table_2d,

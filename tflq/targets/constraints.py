@@ -10,6 +10,7 @@
               [BOUND]                point 0
     rounds_alike                     the sums of input and weights, scaled with two roundings, are those scaled in
                                      float64 with one, whatever the input: weights and bias are constants
+    scale_ratio_below BOUND          every operand's scale over the result's is below BOUND
     power_of_two_scale               every scale is a power of two
     rank_at_most N                   no operand or result has more than N dims
     indices_from_zero                constant operands of plain integers have no negative elements
@@ -160,6 +161,17 @@ def _operand_scale_below(op: Op, bound: float) -> str | None:
     return None
 
 
+@constraint("scale_ratio_below", "positive")
+def _scale_ratio_below(op: Op, bound: float) -> str | None:
+    for result in _quantized(op.results):
+        for value in _quantized(op.operands):
+            with np.errstate(all="ignore"):
+                ratio = _scales(value).max(initial=0) / _scales(result).min(initial=np.inf)
+            if not ratio < bound:
+                return f"the scale of '{value.name}' is {ratio:g} times that of '{result.name}', not below {bound:g}"
+    return None
+
+
 @constraint("fixed_scale", "positive", "integer")
 def _fixed_scale(op: Op, scale: float, zero_point: float) -> str | None:
     """Converters write 1/65535 for 1/65536, and kernels take it for that: over 16 bits it is less than one count."""
@@ -243,9 +255,9 @@ def _rounds_alike(op: Op) -> str | None:
         least, most = activation_range(activation, storage.minimum, storage.maximum, result.scale, result.zero_point)
     except ValueError as error:
         return str(error)
-    ends = (end - source.zero_point for end in (source.storage.minimum, source.storage.maximum))
+    start, end = (v - source.zero_point for v in (source.storage.minimum, source.storage.maximum))
     summed = tuple(axis for axis in range(weights.array.ndim) if axis != channel)
-    low, high = (v.reshape(-1) for v in exact_channel_bounds(weights.array, summed, zero, *ends, offset))
+    low, high = (v.reshape(-1) for v in exact_channel_bounds(weights.array, summed, zero, start, end, offset))
     alike = roundings_agree(once, twice, low, high, least - result.zero_point, most - result.zero_point)
     if alike.all():
         return None

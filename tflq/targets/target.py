@@ -58,6 +58,12 @@ class Target:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    @property
+    def complete(self) -> bool:
+        """Whether it lists all that it has, plain builtins and kernels: hybrid operators and weights that are
+        dequantized, too."""
+        return self.builtins is not None and bool(self.kernels)
+
     def judge(self, op: Op) -> Verdict:
         """Whether it runs an op as it is."""
         name = op.short_name

@@ -149,7 +149,7 @@ _HELD: Final = re.compile(r"(.+)/(u?int8)([+-]\d+)", re.DOTALL)
 class Held(NamedTuple):
     """A tensor that another one holds, in float32."""
 
-    index: int
+    place: int
     dtype: str
     offset: int
 
@@ -185,7 +185,7 @@ class Fetcher:
 
 def index_of(tensor: int | Held) -> int:
     """Of the tensor that is read."""
-    return tensor if isinstance(tensor, int) else tensor.index
+    return tensor if isinstance(tensor, int) else tensor.place
 
 
 class TfliteRunner:

@@ -20,10 +20,10 @@ a number, "id", that the request to open it gives.
     {"do": "sizes", "id": N, "places": [[subgraph, index], ...]}        → {"bytes": [N, ...]}, after a run
     {"do": "close", "id": N}                                            → {}
 
-An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names. A TOSA
-file has one; what is fetched of it is an output, by index. `keep`: all tensors keep their data, and can be fetched. `anew`: every run has a new interpreter, for models with
-resource variables and no signature to reset them. `follows`: the run starts with the state that the one before it left;
-others start anew.
+An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names. A TOSA file
+has one; what is fetched of it is an output, by index. `keep`: all tensors keep their data, and can be fetched. `anew`:
+every run has a new interpreter, for models with resource variables and no signature to reset them. `follows`: the run
+starts with the state that the one before it left; others start anew.
 
 Parts are models that each hold some of a graph's operators: {"model": PATH, "resolver": NAME, "inputs": [INDEX, ...],
 "outputs": [...]}. They run in order, and hand each other tensors by index. Tensors that are fed take the place of those
