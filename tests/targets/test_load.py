@@ -11,7 +11,7 @@ from support.harness import argument, const
 import tflq
 from tflq.errors import FileError, OptionError, TflqError
 from tflq.files import resource
-from tflq.ir.core import Op
+from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     ElementType,
     UniformQuantizedPerAxisType,
@@ -152,7 +152,7 @@ def test_signatures(
 @pytest.mark.parametrize(("indices", "kept"), [([1, 0], True), ([-1, 0], False)])
 def test_indices_from_zero(indices: list[int], kept: bool, tmp_path: Path) -> None:
     target = load('[kernels]\ntranspose = "qi8 i32 -> qi8; indices_from_zero"', tmp_path)
-    operands = [argument((2, 3), Q8, "x"), const(np.asarray(indices, np.int32), i32)]
+    operands: list[Value | None] = [argument((2, 3), Q8, "x"), const(np.asarray(indices, np.int32), i32)]
     assert target.judge(Op("tfl.transpose", operands, [argument((3, 2), Q8, "y")], {})).kept == kept
 
 
