@@ -207,7 +207,7 @@ def _word(k: Kernels, x: Value, zero: int) -> Value | None:
 
 
 def _halved(k: KernelBuilder, x: Value, n: np.ndarray) -> Value:
-    """x 2^-n, halves away from zero, for a constant n [1 or C], 0 to 30."""
+    """x 2^-n, halves away from zero, for a constant n [1 or C], 0 to 31."""
     some = np.minimum(n, 1)
     below = k.cast(k.greater(k.constant(0), x), i32)
     twice = _shifted_by(k, k.sub(x, k.mul(below, k.row(some))), n - some)
