@@ -20,7 +20,7 @@ from scripts.kernel_trials import trials as kernel_trials
 from scripts.target_trials import MOST, PLAIN, Trial, made
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_hybrid
-from tflq.dialects.tfl import activation, arithmetic, convolution, movement, pooling, reduction
+from tflq.dialects.tfl import activation, arithmetic, convolution, joining, pooling, reduction
 from tflq.errors import InvalidModelError
 from tflq.files import content
 from tflq.flatbuffer.reader import read
@@ -371,6 +371,6 @@ def _joined() -> Iterator[Trial]:
             whole = TensorType(shape, type.element)
             for draw in range(2):
                 name = f"concatenation of {count} on {axis}, {draw}"
-                yield _trial(name, movement.Concatenation, [type] * count, whole, **options)
+                yield _trial(name, joining.Concatenation, [type] * count, whole, **options)
                 stack = TensorType((count, 2, 3) if not axis else (2, count, 3), type.element)
-                yield _trial(f"pack {name}", movement.Pack, [type] * count, stack, axis=axis, values_count=count)
+                yield _trial(f"pack {name}", joining.Pack, [type] * count, stack, axis=axis, values_count=count)

@@ -23,7 +23,8 @@ from tflq.dialects.tfl import reduction as tfl_reduction
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.indexing import Gather
-from tflq.dialects.tfl.movement import Concatenation, Moved, Padding, PadV2, Reshape
+from tflq.dialects.tfl.joining import Concatenation
+from tflq.dialects.tfl.movement import Moved, Padding, PadV2, Reshape
 from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import (
@@ -61,7 +62,7 @@ def portable(op: Op, k: Kernels) -> Value | None:
     if isinstance(op, PadV2):
         return _padded(op, k)
     if isinstance(op, Concatenation) and len(op.operands) > JOINED:
-        return k.concatenation([k.value(v) for v in op.operands if v is not None], op.axis)
+        return k.concatenation([k.value(v) for v in op.reads], op.axis)
     if isinstance(op, (Moved, Gather)) and not isinstance(op, Padding):
         return _moved(op, k)
     lower = FORMS.get(type(op))

@@ -280,8 +280,8 @@ def _rank_at_most(op: Op, most: float) -> str | None:
 
 @constraint("indices_from_zero")
 def _indices_from_zero(op: Op) -> str | None:
-    for value in op.operands:
-        if value is None or value.type.quantized or value.type.storage.is_float:
+    for value in op.reads:
+        if value.type.quantized or value.type.storage.is_float:
             continue
         if value.is_constant and value.array.size and value.array.min() < 0:
             return f"'{value.name}' has negative elements"
