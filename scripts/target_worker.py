@@ -52,11 +52,13 @@ def tflm() -> Runner:
     from tflite_micro.python.tflite_micro import runtime
 
     def run(path: Path, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        interpreter = runtime.Interpreter.from_bytes(path.read_bytes(), arena_size=1 << 24)
+        model = path.read_bytes()
+        outputs = runtime.schema_fb.Model.GetRootAsModel(model, 0).Subgraphs(0).OutputsLength()
+        interpreter = runtime.Interpreter.from_bytes(model, arena_size=1 << 24)
         for i, array in enumerate(inputs):
             interpreter.set_input(array, i)
         interpreter.invoke()
-        return [interpreter.get_output(0)]
+        return [interpreter.get_output(i) for i in range(outputs)]
 
     return run
 
