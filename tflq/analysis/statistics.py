@@ -187,11 +187,11 @@ class _Sum:
     def result(self) -> PointStatistics:
         count, nan, infinite = self.counts
         axis, lows, highs = self.axis or (None, (), ())
-        ends = self.ends or (None, None)
-        of_samples = map(tuple, self.of_samples)
+        low, high = self.ends or (None, None)
+        minima, maxima = map(tuple, self.of_samples)
         bins = dict(sorted(self.bins.items()))
         return PointStatistics(
-            count, *ends, axis, tuple(lows), tuple(highs), *of_samples, bins, nan, infinite, self.digest
+            count, low, high, axis, tuple(lows), tuple(highs), minima, maxima, bins, nan, infinite, self.digest
         )
 
 

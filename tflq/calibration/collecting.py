@@ -138,15 +138,16 @@ class _Watch:
 def statistics_of(seen: Seen, digests: Sequence[str]) -> Iterator[PointStatistics]:
     """What was seen of each watched tensor, as statistics of its point."""
     empty = np.isnan(seen.least)
-    lows, highs = (np.where(empty, None, side.astype(object)).tolist() for side in (seen.least, seen.largest))
+    lows, highs = (side.astype(object) for side in (seen.least, seen.largest))
+    lows[empty] = highs[empty] = None
     for row, digest in enumerate(digests):
         finite, infinite, nan = (int(kind[row].sum()) for kind in seen.counts)
         yield PointStatistics(
             finite,
             min((v for v in lows[row] if v is not None), default=None),
             max((v for v in highs[row] if v is not None), default=None),
-            sample_minima=tuple(lows[row]),
-            sample_maxima=tuple(highs[row]),
+            sample_minima=tuple(lows[row].tolist()),
+            sample_maxima=tuple(highs[row].tolist()),
             bins=seen.bins[row] if seen.bins else {},
             nan=nan,
             infinite=infinite,

@@ -205,7 +205,7 @@ class TfliteRunner:
         self._divisions: dict[str, Division] = {}
         self._parts: dict[str, Opened] = {}
         self._whole: Opened | None = None
-        self._child = Child(self.what, timeout) if beside is None else beside._child
+        self._child: Child = Child(self.what, timeout) if beside is None else beside._child
         self._is_guest = beside is not None
         self._missing: set[int] = set()
         try:
