@@ -23,7 +23,7 @@ DEFAULT: Final = "tflite"
 """The format of a result where neither a format nor a suffix nor a target names one."""
 
 _GROUP: Final = "tflq.backends"
-_BUILT_IN: Final = {name: f"tflq.backends.{name}" for name in ("tflite", "tosa", "mlir", "onnx")}
+_BUILT_IN: Final = {name: f"tflq.backends.{name}" for name in ("tflite", "tosa", "mlir", "onnx", "qdq")}
 
 
 class Backend:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 from tflq.dialects.onnx.elementwise import BitShift, Div
 from tflq.dialects.onnx.movement import ArgMax, Gather, GatherND, ScatterND, TopK
 from tflq.dialects.onnx.movement import Shape as ShapeOf
+from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import f64, i64, ui32, ui64
 from tflq.light import dataclass
@@ -47,6 +48,8 @@ def runtimes(module: Module) -> Runtimes:
 
 def exact_in(function: Function) -> list[str]:
     """The runtimes that compute the graph exactly, by name."""
+    if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops):
+        return []
     stateful = any("start" in v.info for v in function.inputs)  # OpenVINO takes an input with a value as a constant
     return list(RUNTIMES[:1] if stateful or only_onnxruntime(function) else RUNTIMES)
 

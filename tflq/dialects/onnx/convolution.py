@@ -72,6 +72,21 @@ class MatMul(Operator, name="onnx.mat_mul"):
         return matrix_product(site.dims(self.a), site.dims(self.b))
 
 
+class Gemm(Operator, name="onnx.gemm"):
+    """Rows times a matrix, or with transB its transpose, plus a row."""
+
+    __slots__ = ()
+    a: Value = operand(f32)
+    b: Value = operand(f32)
+    c: Value | None = operand(f32, optional=True)
+    y: Value = result(f32)
+    transposed: int = attribute(INT, default=0, key="transB")
+
+    def infer(self, site: Stated) -> Dims:
+        outputs = site.dims(self.b, 2)[0 if self.transposed else 1]
+        return (site.dims(self.a, 2)[0], outputs)
+
+
 class AveragePool(_Windows, name="onnx.average_pool"):
     """The mean of each window; with count_include_pad zeros around the input count."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.onnx import convolution, elementwise, movement
+from tflq.dialects.onnx.quantization import DequantizeLinear
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64, ui8, ui64
 
@@ -124,7 +125,17 @@ class OnnxBuilder(Emitter):
         """TRANSPOSE; no operator if the dims stay where they are."""
         if tuple(perm) == tuple(range(len(perm))):
             return x
+        made = x.producer
+        if isinstance(made, DequantizeLinear) and made.x.is_constant:
+            return self._moved_before(made, perm)
         return self.emit(movement.Transpose, [x], perm=tuple(int(p) for p in perm))
+
+    def _moved_before(self, cast: DequantizeLinear, perm: Sequence[int]) -> Value:
+        """A constant that is dequantized, with its dims in another order before that."""
+        stored = self.constant(np.ascontiguousarray(cast.x.array.transpose(perm)), cast.x.type.storage)
+        operands = [stored, cast.x_scale, cast.x_zero_point]
+        axis = {"axis": list(perm).index(cast.axis)} if "axis" in cast.attributes else {}
+        return self.emit(DequantizeLinear, operands, f32, **axis)
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
         """RESHAPE to a shape with at most one open dim, or one whose open dims are at their places already."""
