@@ -36,7 +36,7 @@ class Held(NamedTuple):
         """The tensor of the model."""
         if self.first:
             array = np.moveaxis(array, 1, -1)
-        return (array + self.offset if self.offset else array).astype(self.dtype)
+        return (array.astype(np.int64) + self.offset if self.offset else array).astype(self.dtype)
 
 
 class OnnxFetcher:

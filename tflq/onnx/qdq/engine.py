@@ -39,6 +39,7 @@ pattern: Final[Registry[Lowering]] = Registry("tflq.onnx.qdq")
 """What computes an operator between casts, where that is not its lowering on float32."""
 
 _ACTIVATION: Final = "fused_activation_function"
+_SIGN: Final = 128
 
 
 def quantized(op: Operator, t: Onnx) -> list[Made]:
@@ -55,12 +56,13 @@ def _real(op: Operator, t: Onnx) -> Any:
     """The operator on dequantized operands, without its activation."""
     parts = trait_of(op, MultiplyAccumulate)
     bias = None if parts is None else parts.bias.value(op)
+    weights = None if parts is None else parts.weights.value(op)
     operands: list[Value | None] = []
     for value in op.operands:
         if value is not None and value is bias:
             operands.append(_as_real(t, value, _bias(t, op, value)))
         elif value is not None and value.type.quantized:
-            operands.append(_as_real(t, value, dequantized(t, value)))
+            operands.append(_as_real(t, value, dequantized(t, value, weights=value is weights)))
         else:
             operands.append(value)
     results = [Value(_expressed(v.type)) for v in op.results]
@@ -79,18 +81,33 @@ def _as_real(t: Onnx, value: Value, held: Held) -> Value:
     return real
 
 
-def dequantized(t: Onnx, value: Value) -> Held:
+def dequantized(t: Onnx, value: Value, *, weights: bool = False) -> Held:
     """An operand's real numbers, with its dims as they lie."""
     element = value.type.element
     if isinstance(element, UniformQuantizedType):
         held = t.held(value)
         first = held.first and not value.is_constant
-        stored = held.get(t, Form(value.type.storage, 0, first))
-        return t.made(dequantize(t, stored, element.scale, element.zero_point), value, first=first)
+        form = Form(element.storage, 0, first) if weights else _unsigned(element, first=first)
+        stored = _as_unsigned(t, held, form, element) if not value.is_constant else held.get(t, form)
+        return t.made(dequantize(t, stored, element.scale, element.zero_point - form.offset), value, first=first)
     if isinstance(element, UniformQuantizedPerAxisType):
         y = dequantize(t, t.value(value), element.scales, element.zero_points, element.axis)
         return t.made(y, value)
     raise Refused(f"'{value.name}' has scales of blocks, which DEQUANTIZELINEAR has from opset 21 on")
+
+
+def _unsigned(element: UniformQuantizedType, *, first: bool) -> Form:
+    """How a tensor is stored in the file: int8 as uint8, 128 higher."""
+    return Form(ui8, -_SIGN, first) if element.storage == i8 else Form(element.storage, 0, first)
+
+
+def _as_unsigned(t: Onnx, held: Held, form: Form, element: UniformQuantizedType) -> Value:
+    """A tensor as it is stored in the file; one of int8 that is none of the form's, such as an input, by casts."""
+    if form.offset and form not in held.forms:
+        stored = held.get(t, Form(element.storage, 0, form.first))
+        real = dequantize(t, stored, element.scale, element.zero_point)
+        held.forms[form] = quantize(t, real, element.scale, element.zero_point - form.offset, form.element)
+    return held.get(t, form)
 
 
 def _bias(t: Onnx, op: Operator, bias: Value) -> Held:
@@ -143,20 +160,18 @@ def _stored(t: Onnx, made: Made, result: Value, op: Operator) -> Made:
     held = made if isinstance(made, Held) else t.made(made, result)
     form, x = next(iter(held.forms.items()))
     scale, zero_point, storage = element.scale, element.zero_point, element.storage
-    y = quantize(t, x, scale, zero_point, storage)
+    kept = _unsigned(element, first=form.first)
+    stored = scale, zero_point - kept.offset
+    y = quantize(t, x, *stored, kept.element)
     activation = op.attributes.get(_ACTIVATION, "NONE")
     low, high = activation_range(activation, storage.minimum, storage.maximum, scale, zero_point)
     if (low, high) != (storage.minimum, storage.maximum):
         ends = ((np.float32(n - zero_point) * np.float32(scale)) for n in (low, high))
-        clipped = t.clip(dequantize(t, y, scale, zero_point), *map(float, ends))
-        y = quantize(t, clipped, scale, zero_point, storage)
-    return _edge(t, y, result, form.first, (scale, zero_point))
-
-
-def _edge(t: Onnx, y: Value, result: Value, first: bool, parameters: tuple[float, int]) -> Held:
-    """A result; one that the model returns lies as the model has it, by a transpose between casts."""
-    held = t.made(y, result, first=first)
-    if first and result in t.results:
-        turned = t.made(dequantize(t, y, *parameters), result, first=True).get(t, Form(f32))
-        held.forms[Form(y.type.storage)] = quantize(t, turned, *parameters, y.type.storage)
+        clipped = t.clip(dequantize(t, y, *stored), *map(float, ends))
+        y = quantize(t, clipped, *stored, kept.element)
+    held = t.made(y, result, offset=kept.offset, first=kept.first)
+    plain = Form(storage)
+    if result in t.results and plain != kept:  # the model returns it: of its type, and with its dims as they were
+        real = t.made(dequantize(t, y, *stored), result, first=kept.first).get(t, Form(f32))
+        held.forms[plain] = quantize(t, real, scale, zero_point, storage)
     return held
