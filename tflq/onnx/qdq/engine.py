@@ -33,6 +33,7 @@ from tflq.ir.types import (
 from tflq.numerics.elementwise import activation_range
 from tflq.onnx.lowering.context import Lowering, Made, Onnx, lowering
 from tflq.onnx.lowering.held import Form, Held
+from tflq.onnx.qdq.scales import operand_scales
 from tflq.registering import Registry
 
 pattern: Final[Registry[Lowering]] = Registry("tflq.onnx.qdq")
@@ -58,11 +59,11 @@ def _real(op: Operator, t: Onnx) -> Any:
     bias = None if parts is None else parts.bias.value(op)
     weights = None if parts is None else parts.weights.value(op)
     operands: list[Value | None] = []
-    for value in op.operands:
+    for value, scale in zip(op.operands, operand_scales(op), strict=True):
         if value is not None and value is bias:
             operands.append(_as_real(t, value, _bias(t, op, value)))
         elif value is not None and value.type.quantized:
-            operands.append(_as_real(t, value, dequantized(t, value, weights=value is weights)))
+            operands.append(_as_real(t, value, dequantized(t, value, scale, weights=value is weights)))
         else:
             operands.append(value)
     results = [Value(_expressed(v.type)) for v in op.results]
@@ -81,15 +82,16 @@ def _as_real(t: Onnx, value: Value, held: Held) -> Value:
     return real
 
 
-def dequantized(t: Onnx, value: Value, *, weights: bool = False) -> Held:
-    """An operand's real numbers, with its dims as they lie."""
+def dequantized(t: Onnx, value: Value, scale: float | None = None, *, weights: bool = False) -> Held:
+    """An operand's real numbers, with its dims as they lie. scale: another than its own."""
     element = value.type.element
     if isinstance(element, UniformQuantizedType):
         held = t.held(value)
         first = held.first and not value.is_constant
         form = Form(element.storage, 0, first) if weights else _unsigned(element, first=first)
         stored = _as_unsigned(t, held, form, element) if not value.is_constant else held.get(t, form)
-        return t.made(dequantize(t, stored, element.scale, element.zero_point - form.offset), value, first=first)
+        real = dequantize(t, stored, scale or element.scale, element.zero_point - form.offset)
+        return t.made(real, value, first=first)
     if isinstance(element, UniformQuantizedPerAxisType):
         y = dequantize(t, t.value(value), element.scales, element.zero_points, element.axis)
         return t.made(y, value)
