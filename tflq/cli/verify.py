@@ -111,6 +111,10 @@ def print_verification(result: Verification) -> None:
         listed = ", ".join(f"'{name}'" for name in result.cut)
         output.field("cut", f"the second model ends at {listed} of the first: compared with its values there")
     _print_runs(result)
+    if result.inexact and result.outputs:
+        largest = max(result.outputs.values(), key=lambda apart: apart.largest)
+        unit = "counts" if largest.unit == "LSB" else "absolute"
+        output.field("inexact", f"{result.inexact}; on these inputs they are {largest.largest:.4g} {unit} apart at most")
     for share in result.kernels:
         output.field("kernels", str(share))
     for agreement in result.top1:

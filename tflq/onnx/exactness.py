@@ -33,6 +33,8 @@ class Runtimes:
     opset: int
 
     def __str__(self) -> str:
+        if not self.names:
+            return f"ONNX, opset {self.opset}, in the QDQ form: exact in no runtime"
         listed = " and ".join({"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}[name] for name in self.names)
         return f"ONNX, opset {self.opset}: exact in {listed}"
 
@@ -47,7 +49,7 @@ def runtimes(module: Module) -> Runtimes:
 
 
 def exact_in(function: Function) -> list[str]:
-    """The runtimes that compute the graph exactly, by name."""
+    """The runtimes that compute the graph exactly, by name. None does where an operator stands between casts."""
     if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops):
         return []
     stateful = any("start" in v.info for v in function.inputs)  # OpenVINO takes an input with a value as a constant
