@@ -97,7 +97,7 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
         ),
     },
     "onnx": {
-        "convolution": "conv conv_transpose mat_mul gemm average_pool max_pool",
+        "convolution": "conv conv_transpose mat_mul gemm average_pool max_pool resize",
         "elementwise": (
             "add sub mul div max min mod pow abs neg relu clip ceil cos elu erf exp floor hard_swish "
             "leaky_relu log reciprocal round sigmoid sign sin softmax sqrt tanh equal greater "
@@ -397,8 +397,9 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
     },
     "tflq.onnx.qdq": {
         "patterns": (
-            "tfl.dequantize tfl.fully_connected tfl.hard_swish tfl.leaky_relu tfl.mean tfl.prelu "
-            "tfl.quantize tfl.softmax"
+            "tfl.concatenation tfl.dequantize tfl.fully_connected tfl.hard_swish tfl.leaky_relu "
+            "tfl.mean tfl.prelu tfl.quantize tfl.resize_bilinear tfl.resize_nearest_neighbor "
+            "tfl.softmax"
         ),
     },
     "tflq.select": {

@@ -1,8 +1,8 @@
-"""Convolutions, products of matrices, pools. Layouts are NCHW, or with a dim of depth before height."""
+"""Convolutions, products of matrices, pools, resized images. Layouts are NCHW, or with a dim of depth before height."""
 
 from __future__ import annotations
 
-from tflq.dialects.declare import INT, OneOf, Operator, attribute, ints, operand, result
+from tflq.dialects.declare import INT, STRING, OneOf, Operator, attribute, ints, operand, result
 from tflq.dialects.inference import Dims, NotInferred, Stated, convolved, matrix_product, plus
 from tflq.ir.core import Value
 from tflq.ir.types import f32, f64, i8, i32, i64, ui8
@@ -113,3 +113,20 @@ class MaxPool(_Windows, name="onnx.max_pool"):
     def infer(self, site: Stated) -> Dims:
         n, c, *sizes = site.dims(self.x)
         return (n, c, *_placed(tuple(sizes), self.kernel_shape, self))
+
+
+class Resize(Operator, name="onnx.resize"):
+    """Images of other sizes, which are those of all dims. mode: nearest or linear."""
+
+    __slots__ = ()
+    x: Value = operand(f32)
+    roi: Value | None = operand(f32, optional=True)
+    scales: Value | None = operand(f32, optional=True)
+    sizes: Value = operand(i64)
+    y: Value = result(f32)
+    mode: str = attribute(STRING)
+    coordinate_transformation_mode: str = attribute(STRING)
+    nearest_mode: str = attribute(STRING, default="round_prefer_floor")
+
+    def infer(self, site: Stated) -> Dims:
+        return tuple(site.ints(self.sizes))

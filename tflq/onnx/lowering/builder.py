@@ -10,7 +10,7 @@ import numpy as np
 from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.onnx import convolution, elementwise, movement
-from tflq.dialects.onnx.quantization import DequantizeLinear
+from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64, ui8, ui64
 
@@ -125,17 +125,21 @@ class OnnxBuilder(Emitter):
         """TRANSPOSE; no operator if the dims stay where they are."""
         if tuple(perm) == tuple(range(len(perm))):
             return x
-        made = x.producer
-        if isinstance(made, DequantizeLinear) and made.x.is_constant:
-            return self._moved_before(made, perm)
-        return self.emit(movement.Transpose, [x], perm=tuple(int(p) for p in perm))
+        cast = x.producer
+        if isinstance(cast, DequantizeLinear) and cast.x.is_constant:  # moved before, so that a cast is of a constant
+            stored = self.constant(np.ascontiguousarray(cast.x.array.transpose(perm)), cast.x.type.storage)
+            axis = {"axis": list(perm).index(cast.axis)} if "axis" in cast.attributes else {}
+            return self.emit(DequantizeLinear, [stored, *cast.operands[1:]], f32, **axis)
+        return self._stored(self.emit(movement.Transpose, [x], perm=tuple(int(p) for p in perm)), x)
 
-    def _moved_before(self, cast: DequantizeLinear, perm: Sequence[int]) -> Value:
-        """A constant that is dequantized, with its dims in another order before that."""
-        stored = self.constant(np.ascontiguousarray(cast.x.array.transpose(perm)), cast.x.type.storage)
-        operands = [stored, cast.x_scale, cast.x_zero_point]
-        axis = {"axis": list(perm).index(cast.axis)} if "axis" in cast.attributes else {}
-        return self.emit(DequantizeLinear, operands, f32, **axis)
+    def _stored(self, y: Value, x: Value) -> Value:
+        """What was moved; a dequantized tensor is stored after it, too, so that it stands between casts."""
+        cast = x.producer
+        if not isinstance(cast, DequantizeLinear) or "axis" in cast.attributes or cast.x.is_constant:
+            return y
+        parameters = cast.operands[1:]
+        stored = self.emit(QuantizeLinear, [y, *parameters], cast.x.type.storage)
+        return self.emit(DequantizeLinear, [stored, *parameters], f32)
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
         """RESHAPE to a shape with at most one open dim, or one whose open dims are at their places already."""
@@ -144,12 +148,13 @@ class OnnxBuilder(Emitter):
             return x
         if x.is_constant and None not in wanted and x.type.storage.bits >= 8:
             return Value(TensorType(wanted, x.type.element), buffer=x.buffer)
-        return self.emit(
+        y = self.emit(
             movement.Reshape,
             [x, self.vector(_codes(x.type.shape, wanted))],
             TensorType(wanted, x.type.element),
             **({"allowzero": 1} if 0 in wanted else {}),
         )
+        return self._stored(y, x)
 
     def slice(
         self,

@@ -143,7 +143,11 @@ def quantize(t: Onnx, x: Value, scale: Any, zero_point: Any, storage: ScalarType
     if storage not in (i8, ui8):
         raise Refused(f"a result of {storage}, which QUANTIZELINEAR has from opset 21 on", "leave it out of the target")
     scales, zeros = _row(scale, zero_point)
-    return t.emit(QuantizeLinear, [x, t.constant(scales, f32), t.constant(zeros, storage)], storage)
+    operands = [x, t.constant(scales, f32), t.constant(zeros, storage)]
+    cast = x.producer
+    if isinstance(cast, DequantizeLinear) and cast.operands[1:] == operands[1:]:  # it is stored so already
+        return cast.x
+    return t.emit(QuantizeLinear, operands, storage)
 
 
 def _row(scale: Any, zero_point: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from math import prod
 
 from tflq.dialects.onnx import elementwise as onnx
-from tflq.dialects.onnx.convolution import Gemm
+from tflq.dialects.onnx.convolution import Gemm, Resize
 from tflq.dialects.onnx.movement import ReduceMean
 from tflq.dialects.tfl import activation as tfl
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import FullyConnected
+from tflq.dialects.tfl.movement import Concatenation
+from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tfl.reduction import Mean
 from tflq.errors import Refused
+from tflq.ir.types import f32
 from tflq.onnx.lowering.context import Onnx, static
-from tflq.onnx.lowering.held import Held
+from tflq.onnx.lowering.held import Form, Held
 from tflq.onnx.lowering.movement import numbers
 from tflq.onnx.qdq.engine import pattern
 
@@ -27,21 +30,39 @@ def cast(op: Quantize | Dequantize, t: Onnx) -> Held:
 @pattern(FullyConnected)
 def fully_connected(op: FullyConnected, t: Onnx) -> Held:
     """GEMM of rows and of the weights as they are stored."""
-    shape, depth = op.output.type.shape, static((op.weights.type.shape or ())[1:])
+    shape, (depth,) = op.output.type.shape, static((op.weights.type.shape or ())[1:])
     if shape is None or op.weights_format != "DEFAULT":
         raise Refused("a FULLY_CONNECTED with shuffled weights, or whose rank is not known")
-    rows = t.reshape(t.value(op.input), (None, *depth) if None in shape else (prod(static(shape[:-1])), *depth))
+    rows = t.value(op.input)
+    if len(rows.type.shape or ()) != 2 or rows.type.shape[-1:] != (depth,):  # type: ignore[index]
+        rows = t.reshape(rows, (None if None in shape else prod(static(shape[:-1])), depth))
     bias = [] if op.bias is None else [t.value(op.bias)]
     y = t.emit(Gemm, [rows, t.value(op.weights), *bias], transB=1)
-    return t.made(t.reshape(y, shape), op.output)
+    return t.made(y if len(shape) == 2 else t.reshape(y, shape), op.output)
 
 
 @pattern(Mean)
 def mean(op: Mean, t: Onnx) -> Held:
-    """REDUCEMEAN."""
+    """REDUCEMEAN; of whole images with channels first, if they lie so."""
     rank = len(op.input.type.shape or ())
     axes = sorted({a % rank for a in numbers(op.axes)})
+    held = t.held(op.input)
+    if held.first and axes == [*range(1, rank - 1)]:
+        x, axes = held.get(t, Form(f32, first=True)), [*range(2, rank)]
+        return t.made(t.reduce(ReduceMean, x, axes, keep=op.keep_dims), op.output, first=op.keep_dims)
     return t.made(t.reduce(ReduceMean, t.value(op.input), axes, keep=op.keep_dims), op.output)
+
+
+@pattern(Concatenation)
+def concatenate(op: Concatenation, t: Onnx) -> Held:
+    """CONCAT; with channels first, if all operands lie so."""
+    helds = [t.held(v) for v in op.operands if v is not None]
+    rank = len(op.output.type.shape or ())
+    axis, first = op.axis % rank, rank > 2 and all(held.first for held in helds)
+    if first:
+        axis = {0: 0, rank - 1: 1}.get(axis, axis + 1)
+    xs = [held.get(t, Form(f32, first=first)) for held in helds]
+    return t.made(t.concat(xs, axis), op.output, first=first)
 
 
 @pattern(tfl.Softmax)
@@ -64,3 +85,18 @@ def prelu(op: tfl.Prelu, t: Onnx) -> Held:
 @pattern(tfl.HardSwish)
 def hard_swish(op: tfl.HardSwish, t: Onnx) -> Held:
     return t.elementwise(lambda x: t.emit(onnx.HardSwish, [x]), [op.input], op.result)
+
+
+@pattern(ResizeBilinear, ResizeNearestNeighbor)
+def resize(op: ResizeBilinear | ResizeNearestNeighbor, t: Onnx) -> Held:
+    """RESIZE. TFLite rounds the place of a nearest element up from the middle, or down where no flag is set."""
+    place = "align_corners" if op.align_corners else "half_pixel" if op.half_pixel_centers else "asymmetric"
+    if isinstance(op, ResizeBilinear):
+        how = {"mode": "linear"}
+    else:
+        how = {"mode": "nearest", "nearest_mode": "floor" if place == "asymmetric" else "round_prefer_ceil"}
+    batch, height, width, channels = static(op.output.type.shape)
+    sizes = t.vector([batch, channels, height, width])
+    x = t.held(op.input).get(t, Form(f32, first=True))
+    y = t.emit(Resize, [x, None, None, sizes], coordinate_transformation_mode=place, **how)
+    return t.made(y, op.output, first=True)
