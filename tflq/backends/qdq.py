@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from tflq.backends.onnx import Onnx
 from tflq.files import resource
+from tflq.ir.core import Module
 
 
 class _Qdq(Onnx):
@@ -22,6 +24,11 @@ class _Qdq(Onnx):
         from tflq.targets.load import load_target
 
         return load_target(resource("rules/qdq.toml") if asked in (None, "qdq") else asked)
+
+    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.onnx.exactness import qdq_form
+
+        return qdq_form(module)
 
 
 BACKEND = _Qdq()

@@ -61,8 +61,8 @@ class _Convert(SectionedCommand):
     "--form",
     "format",
     type=FORMAT,
-    help="The output format when OUT is `-`, or another one with the suffix of OUT: qdq is ONNX with quantized operators "
-    "between casts. Otherwise the suffix says it. By default tflite.",
+    help="The output format when OUT is `-`, or another one with OUT's suffix: qdq is ONNX with quantized operators "
+    "between casts, for compilers. Otherwise the suffix says it. By default tflite.",
 )
 @conversion_options()
 @click.option(

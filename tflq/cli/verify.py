@@ -113,8 +113,8 @@ def print_verification(result: Verification) -> None:
     _print_runs(result)
     if result.inexact and result.outputs:
         largest = max(result.outputs.values(), key=lambda apart: apart.largest)
-        unit = "counts" if largest.unit == "LSB" else "absolute"
-        output.field("inexact", f"{result.inexact}; on these inputs they are {largest.largest:.4g} {unit} apart at most")
+        far = f"{largest.largest:.4g} {'counts' if largest.unit == 'LSB' else largest.unit}"
+        output.field("inexact", f"{result.inexact}; the largest difference on these inputs is {far}")
     for share in result.kernels:
         output.field("kernels", str(share))
     for agreement in result.top1:

@@ -1,9 +1,9 @@
 """Scales with which a sum of dequantized bytes rounds as XNNPACK's kernels round sums of bytes.
 
-XNNPACK takes (a - za) sa/sc + (b - zb) sb/sc with multipliers of 21 bits, and rounds half up: one result for each of the
-65536 pairs of bytes. ONNX Runtime computes it in float32, with scales in the place of multipliers, and rounds half to
-even. Both differ for few pairs, but a pair that differs can be a frequent one. Scales a few millionths away differ for
-none, or for fewer: those that keep all sums farthest from where the result changes, as far as scales of float32 do.
+XNNPACK takes (a - za) sa/sc + (b - zb) sb/sc with multipliers of 21 bits, and rounds half up: one result for each of
+the 65536 pairs of bytes. ONNX Runtime computes it in float32, with scales in the place of multipliers, and rounds half
+to even. Both differ for few pairs, but a pair that differs can be a frequent one. Scales a few millionths away differ
+for none, or for fewer: those that keep all sums farthest from where the result changes.
 
 Sources: XNNPACK, xnn_init_qs8_add_minmax_scalar_params and the kernels qs8-vadd; ONNX Runtime, MLAS, qladd.cpp.
 """
@@ -74,7 +74,11 @@ def rounded_sums(a: Byte, b: Byte, out: Byte, *, subtract: bool = False) -> tupl
     fused = np.rint(fixed + (first * x.astype(f) + second * y.astype(f)))
     real = (x - a.zero_point).astype(f) * f(a.scale) + sign * ((y - b.zero_point).astype(f) * f(b.scale))
     apart = np.rint(real / f(out.scale)) + f(out.zero_point)
-    return tuple(np.clip(v, 0, 255).astype(np.int64).reshape(256, 256) for v in (fused, apart))  # type: ignore[return-value]
+    return _bytes_of(fused), _bytes_of(apart)
+
+
+def _bytes_of(numbers: np.ndarray) -> np.ndarray:
+    return np.clip(numbers, 0, 255).astype(np.int64).reshape(256, 256)
 
 
 def _bytes() -> tuple[np.ndarray, np.ndarray]:
@@ -100,13 +104,12 @@ def _saturated(result: np.ndarray, out: Byte) -> np.ndarray:
     return np.clip(result, -out.zero_point, 255 - out.zero_point)
 
 
-def _differing(
-    scales: tuple[float, float], pairs: _Pairs, a: Byte, b: Byte, out: Byte, *, subtract: bool
-) -> int:
+def _differing(scales: tuple[float, float], pairs: _Pairs, a: Byte, b: Byte, out: Byte, *, subtract: bool) -> int:
     """How many pairs differ, in either way of ONNX Runtime."""
     wanted = _saturated(pairs.result, out).reshape(256, 256) + out.zero_point
-    taken = (Byte(scale, v.zero_point) for scale, v in zip(scales, (a, b), strict=True))
-    return sum(int(np.count_nonzero(made != wanted)) for made in rounded_sums(*taken, out, subtract=subtract))
+    first, second = Byte(scales[0], a.zero_point), Byte(scales[1], b.zero_point)
+    made = rounded_sums(first, second, out, subtract=subtract)
+    return sum(int(np.count_nonzero(each != wanted)) for each in made)
 
 
 def _candidates(pairs: _Pairs, out: Byte) -> list[tuple[float, float]]:

@@ -91,12 +91,11 @@ def hard_swish(op: tfl.HardSwish, t: Onnx) -> Held:
 def resize(op: ResizeBilinear | ResizeNearestNeighbor, t: Onnx) -> Held:
     """RESIZE. TFLite rounds the place of a nearest element up from the middle, or down where no flag is set."""
     place = "align_corners" if op.align_corners else "half_pixel" if op.half_pixel_centers else "asymmetric"
-    if isinstance(op, ResizeBilinear):
-        how = {"mode": "linear"}
-    else:
-        how = {"mode": "nearest", "nearest_mode": "floor" if place == "asymmetric" else "round_prefer_ceil"}
+    mode = "linear" if isinstance(op, ResizeBilinear) else "nearest"
+    nearest = "floor" if place == "asymmetric" else "round_prefer_ceil"
     batch, height, width, channels = static(op.output.type.shape)
     sizes = t.vector([batch, channels, height, width])
     x = t.held(op.input).get(t, Form(f32, first=True))
-    y = t.emit(Resize, [x, None, None, sizes], coordinate_transformation_mode=place, **how)
+    operands = [x, None, None, sizes]
+    y = t.emit(Resize, operands, mode=mode, coordinate_transformation_mode=place, nearest_mode=nearest)
     return t.made(y, op.output, first=True)
