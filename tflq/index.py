@@ -398,8 +398,8 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
     "tflq.onnx.qdq": {
         "patterns": (
             "tfl.concatenation tfl.dequantize tfl.fully_connected tfl.hard_swish tfl.leaky_relu "
-            "tfl.mean tfl.prelu tfl.quantize tfl.resize_bilinear tfl.resize_nearest_neighbor "
-            "tfl.softmax"
+            "tfl.mean tfl.prelu tfl.quantize tfl.relu tfl.relu6 tfl.relu_0_to_1 tfl.relu_n1_to_1 "
+            "tfl.resize_bilinear tfl.resize_nearest_neighbor tfl.softmax"
         ),
     },
     "tflq.select": {

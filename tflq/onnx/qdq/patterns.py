@@ -15,6 +15,8 @@ from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tfl.reduction import Mean
 from tflq.errors import Refused
 from tflq.ir.types import f32
+from tflq.numerics.elementwise import BOUNDS
+from tflq.onnx.lowering.activation import CLAMPS
 from tflq.onnx.lowering.context import Onnx, static
 from tflq.onnx.lowering.held import Form, Held
 from tflq.onnx.lowering.movement import numbers
@@ -70,6 +72,15 @@ def softmax(op: tfl.Softmax, t: Onnx) -> Held:
     x = t.value(op.input)
     x = x if op.beta == 1 else t.mul(x, t.like(op.beta, x))
     return t.made(t.emit(onnx.Softmax, [x], axis=-1), op.result)
+
+
+@pattern(*CLAMPS)
+def clamp(op: tfl.ScaledActivation, t: Onnx) -> Held:
+    """RELU or CLIP."""
+    low, high = BOUNDS[CLAMPS[type(op)]]
+    if low is None or high is None:
+        return t.elementwise(t.relu, [op.operand(0)], op.result)
+    return t.elementwise(lambda x: t.clip(x, low, high), [op.operand(0)], op.result)
 
 
 @pattern(tfl.LeakyRelu)
