@@ -11,8 +11,8 @@ from tflq.numerics.quantized_sums import Byte, fitted_scales, mean_scale, rounde
 def drawn(seed: int) -> tuple[Byte, Byte, Byte]:
     """Scales within a factor of ten, and any zero points."""
     rng = np.random.default_rng(seed)
-    scales = np.float32(rng.uniform(0.01, 0.1, 3)).tolist()
-    a, b, out = (Byte(scale, int(zero)) for scale, zero in zip(scales, rng.integers(0, 256, 3), strict=True))
+    scales, zeros = rng.uniform(0.01, 0.1, 3).astype(np.float32).tolist(), rng.integers(0, 256, 3).tolist()
+    a, b, out = (Byte(*pair) for pair in zip(scales, zeros, strict=True))
     return a, b, out
 
 
