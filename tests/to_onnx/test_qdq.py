@@ -14,8 +14,19 @@ from support.harness import argument, const, one_op
 from support.on_onnx import need_onnx, run_file
 
 import tflq
-from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, ui8
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.types import (
+    ElementType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i4,
+    i8,
+    i16,
+    i32,
+    ui8,
+)
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 NONE: Final = {"fused_activation_function": "NONE"}
@@ -143,6 +154,22 @@ def test_a_clamp_that_the_range_does_not_imply_follows_between_casts() -> None:
     implied = argument((1, 6, 5, 4), UniformQuantizedType.of(i8, 6 / 255, -128), "y")
     _, loaded = qdq(file_of([x], [implied], [convolution(x, implied, 4, "RELU6")]))
     assert "Clip" not in {node.op_type for node in loaded.graph.node}
+
+
+@pytest.mark.parametrize("per_axis", [False, True])
+def test_weights_of_4_bits_are_stored_as_int8(*, per_axis: bool) -> None:
+    need_onnx()
+    need_interpreter()
+    scales = RNG.uniform(0.02, 0.04, 4).astype(np.float32)
+    element = UniformQuantizedPerAxisType.of(i4, 0, scales) if per_axis else UniformQuantizedType.of(i4, 0.03, 0)
+    numbers = RNG.integers(-7, 8, 24).astype(np.uint8) & 15
+    packed = Buffer.of(numbers[::2] | numbers[1::2] << 4)
+    operands = [argument((2, 6), X), Value(TensorType((4, 6), element), "w", buffer=packed), None]
+    attributes = {"weights_format": "DEFAULT", "keep_num_dims": False, **NONE}
+    model = one_op("tfl.fully_connected", operands, [argument((2, 4), Y, "y")], attributes, version=10)
+    conversion, loaded = qdq(model)
+    assert [a.dtype for a in arrays(loaded).values() if a.shape == (4, 6)] == [np.int8]
+    assert tflq.verify(model, conversion.data, max_lsb=1).passed
 
 
 def test_what_moves_is_stored_again() -> None:

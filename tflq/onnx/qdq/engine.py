@@ -88,14 +88,20 @@ def dequantized(t: Onnx, value: Value, scale: float | None = None, *, weights: b
     if isinstance(element, UniformQuantizedType):
         held = t.held(value)
         first = held.first and not value.is_constant
-        form = Form(element.storage, 0, first) if weights else _unsigned(element, first=first)
+        form = Form(_bytes(element.storage), 0, first) if weights else _unsigned(element, first=first)
         stored = _as_unsigned(t, held, form, element) if not value.is_constant else held.get(t, form)
         real = dequantize(t, stored, scale or element.scale, element.zero_point - form.offset)
         return t.made(real, value, first=first)
     if isinstance(element, UniformQuantizedPerAxisType):
-        y = dequantize(t, t.value(value), element.scales, element.zero_points, element.axis)
+        stored = t.held(value).get(t, Form(_bytes(element.storage)))
+        y = dequantize(t, stored, element.scales, element.zero_points, element.axis)
         return t.made(y, value)
     raise Refused(f"'{value.name}' has scales of blocks, which DEQUANTIZELINEAR has from opset 21 on")
+
+
+def _bytes(storage: ScalarType) -> ScalarType:
+    """What weights are stored in: those of 4 bits in int8."""
+    return storage if storage.bits >= i8.bits else i8
 
 
 def _unsigned(element: UniformQuantizedType, *, first: bool) -> Form:
