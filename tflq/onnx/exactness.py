@@ -57,9 +57,8 @@ class QdqForm(Runtimes):
 
     def __str__(self) -> str:
         others = ", ".join(f"{name} x{n}" if n > 1 else name for name, n in Counter(self.exact).most_common())
-        form = f"{self.between} operator{'s' * (self.between != 1)} between casts" + (
-            f", in the exact form {others}" if others else ""
-        )
+        form = f"{self.between} operator{'s' * (self.between != 1)} between casts"
+        form += f", in the exact form {others}" if others else ""
         return f"ONNX, opset {self.opset}, QDQ: {form}; exact in {self._listed}"
 
     def to_json(self) -> dict[str, Any]:

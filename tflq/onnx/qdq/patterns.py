@@ -10,7 +10,7 @@ from tflq.dialects.onnx.movement import ReduceMean
 from tflq.dialects.tfl import activation as tfl
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import FullyConnected
-from tflq.dialects.tfl.movement import Concatenation
+from tflq.dialects.tfl.joining import Concatenation
 from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tfl.reduction import Mean
 from tflq.errors import Refused
