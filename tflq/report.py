@@ -18,9 +18,8 @@ from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChanne
 from tflq.light import dataclass
 
 if TYPE_CHECKING:
-    from tflq.contract import Decision
+    from tflq.contract import Decision, Note
     from tflq.tosa.check import Requirements
-    from tflq.tosa.lowering.context import Note
 
 JSON_VERSION = 2
 PATHS = ("integer", "float", "kept")
