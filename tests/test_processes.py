@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import os
 import signal
+import subprocess
+import sys
 import time
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,3 +80,10 @@ def test_a_signal_without_a_name() -> None:
 def test_the_last_words_of_a_log() -> None:
     assert last_words(io.BytesIO(b"first\nlast\n"), 7) == "t\nlast"
     assert last_words(io.BytesIO(b"")) == ""
+
+
+def test_a_script_without_a_guard_can_start_them(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("from tflq.processes import in_processes\nprint(sorted(in_processes(abs, [-1, -2, -3], 2)))\n")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert done.stdout == "[(0, 1), (1, 2), (2, 3)]\n"

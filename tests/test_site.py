@@ -119,13 +119,29 @@ def members(kind: type) -> Iterator[Callable[..., Any]]:
             yield function
 
 
-def test_the_first_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
-    monkeypatch.chdir(ROOT)
+def notebook_names(name: str) -> dict[str, Any]:
+    """What a notebook has defined after its cells ran, in the current folder."""
     names: dict[str, Any] = {}
-    notebook = json.loads((ROOT / "examples" / "first_steps.ipynb").read_text(encoding="utf-8"))
+    notebook = json.loads((ROOT / "examples" / f"{name}.ipynb").read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             exec(compile("".join(cell["source"]), cell["id"], "exec"), names)  # noqa: S102
+    return names
+
+
+def test_the_first_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    monkeypatch.chdir(ROOT)
+    names = notebook_names("first_steps")
     assert names["result"].verdict == "equal"
     assert names["sizes"]["kernels"] < names["sizes"]["TOSA"] < names["sizes"]["integer"]
+
+
+def test_the_notebook_on_quantizing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    monkeypatch.chdir(tmp_path)
+    names = notebook_names("quantize")
+    assert not names["result"].kept
+    assert names["better"].decibels > names["debugging"].decibels > 35
+    assert names["verification"].verdict == "equal"

@@ -183,3 +183,25 @@ def test_outputs_are_measured_on_samples_by_the_names_of_a_signature(tmp_path: P
     result = quantized(model, calibration=tmp_path / "data.npz")
     assert result.decibels is not None
     assert result.decibels > 30
+
+
+def test_a_target_without_a_kernel_is_said_so(tmp_path: Path) -> None:
+    target = tmp_path / "none.toml"
+    target.write_text('name = "none"\n[kernels]\nrelu6 = []\n')
+    with pytest.raises(OptionError, match=r"no kernel for any operator.*fully_connected: the target lists no kernel"):
+        tflq.quantize(written(tmp_path, net()), calibration=list(samples(4)), target=target)
+
+
+def test_without_a_histogram_only_where_a_range_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, asked = written(tmp_path, net()), []
+    own = tflq.calibrate
+
+    def noted(*given: Any, histogram: bool, **options: Any) -> Any:
+        asked.append(histogram)
+        return own(*given, histogram=histogram, **options)
+
+    monkeypatch.setattr("tflq.quantization.quantizing.calibrate", noted)
+    for range_of in ("minmax", "mse"):
+        tflq.quantize(model, calibration=list(samples(4)), range=range_of)
+    tflq.quantize(model, calibration=list(samples(4)), recipe=[{"name": "second", "range": "percentile:99"}])
+    assert asked == [False, True, True]

@@ -314,6 +314,7 @@ def _static(
     kernels = mixed_target(target, chosen)
     of_weights = {row.tensor: row for row in quantize_weights(module, chosen, moments) if row.tensor}
     rows: list[QuantizedRow] = []
+    has_ranges = any(isinstance(op, Stats) for op in module.ops())
     KernelFusion(kernels, reals=True).run(module)
     mark(module, chosen)
     Pipeline(TflQuantizePipeline(kernels).propagation()).run(module)
@@ -321,9 +322,16 @@ def _static(
     Pipeline([Fold(), PrepareTfl()]).run(module)
     quantize_kernels(module, kernels, propagated=lambda found: rows.extend(rows_of(found, kernels, of_weights)))
     if not any(row.quantized or row.why == ASKED for row in rows):
-        what = "nothing in the network says how its activations are to be quantized"
-        remedy = "give a file of tflq calibrate (statistics), or samples (calibration)"
-        raise OptionError(Reason(what, remedy=remedy))
+        raise _nothing(rows, has_ranges=has_ranges)
     drop_annotations(module)
     store_edges(module, list(dict.fromkeys(entries)), io)
     return rows
+
+
+def _nothing(rows: Sequence[QuantizedRow], *, has_ranges: bool) -> OptionError:
+    """The error where no operator is quantized. has_ranges: whether ranges were stated."""
+    if has_ranges and rows:
+        text = f"the target has no kernel for any operator of the network: {rows[0].operator}: {rows[0].why}"
+        return OptionError(Reason(text, value=rows[0].operator, remedy="list kernels for quantized numbers in it"))
+    what = "nothing in the network says how its activations are to be quantized"
+    return OptionError(Reason(what, remedy="give a file of tflq calibrate (statistics), or samples (calibration)"))
