@@ -2,19 +2,22 @@
 
     PYTHON target_worker.py TOOL FOLDER TIMED FILE ...
 
-Run as a script in the tool's own environment: it imports nothing of tflq. Of each model, N.tflite for example, it reads
-inputs in N.in.npz, "RUN NAME" each, and writes outputs to N.npz, "RUN PLACE" each, or N.txt with the reason why not.
-Runs follow each other: each begins with the state that the one before has left. With TIMED above 0 it runs so many
-times more, and N.npz has "seconds", what the fastest took of the processor. Each tool has one thread.
+Run as a script in the tool's own environment: of tflq it has one file, which imports nothing else. Of each model,
+N.tflite for example, it reads inputs in N.in.npz, "RUN NAME" each, and writes outputs to N.npz, "RUN PLACE" each, or
+N.txt with the reason why not. Runs follow each other: each begins with the state that the one before has left. With
+TIMED above 0 it runs so many times more, and N.npz has "seconds", what the fastest took of the processor. Each tool has
+one thread.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -33,56 +36,46 @@ def by_name(names: Sequence[str], inputs: Inputs) -> dict[str, np.ndarray]:
     return dict(zip(names, inputs.values(), strict=True))
 
 
-def openvino() -> Opener:
-    from openvino import Core
-
-    core = Core()
+def of_onnx(runtime: str) -> Opener:
+    """ONNX Runtime or OpenVINO, as `tflq verify --runtime` runs them. OpenVINO reads .tflite files itself, ONNX Runtime
+    gets what tf2onnx makes of them."""
+    import_module(runtime)  # or the process ends
+    worker = of_verify()
 
     def opened(path: Path) -> Runner:
-        options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
-        compiled = core.compile_model(core.read_model(path), "CPU", options)
-        names = [port.any_name for port in compiled.inputs]
+        made = by_tf2onnx(path) if runtime == "onnxruntime" and path.suffix == ".tflite" else path
+        model = worker.OnnxModel(str(made), runtime)
+        names = [name for name, *_ in model.head()["inputs"]]
+        before = count()
 
         def run(inputs: Inputs) -> Sequence[np.ndarray]:
-            found = compiled(by_name(names, inputs))
-            return [np.array(found[port]) for port in compiled.outputs]
+            found: list[np.ndarray] = model.run("", [*by_name(names, inputs).values()], {}, follows=next(before) > 0)
+            return found
 
         return run
 
     return opened
 
 
-def onnxruntime() -> Opener:
-    import onnxruntime
-
-    def opened(path: Path) -> Runner:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 4
-        data = path.read_bytes() if path.suffix == ".onnx" else by_tf2onnx(path)
-        session = onnxruntime.InferenceSession(data, options, ["CPUExecutionProvider"])
-        state = json.loads(session.get_modelmeta().custom_metadata_map.get("tflq.state", "{}"))
-        names = [port.name for port in session.get_inputs()]
-        results = [port.name for port in session.get_outputs()]
-        kept: dict[str, np.ndarray] = {}
-
-        def run(inputs: Inputs) -> Sequence[np.ndarray]:
-            found = dict(zip(results, session.run(None, by_name(names, inputs) | kept), strict=True))
-            kept.update({state[name]: found.pop(name) for name in state})
-            return list(found.values())
-
-        return run
-
-    return opened
+def of_verify() -> Any:
+    """The module of tflq that opens these runtimes; it imports nothing of tflq."""
+    place = Path(__file__).resolve().parent.parent / "tflq" / "verification" / "worker.py"
+    spec = spec_from_file_location("worker", place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def by_tf2onnx(path: Path) -> bytes:
+def by_tf2onnx(path: Path) -> Path:
     """What tf2onnx makes of a .tflite file."""
     import tf2onnx
 
+    made = path.with_suffix(".made.onnx")
     model, _ = tf2onnx.convert.from_tflite(str(path), opset=18)
-    data: bytes = model.SerializeToString()
-    return data
+    made.write_bytes(model.SerializeToString())
+    return made
 
 
 def tflm() -> Opener:
@@ -160,7 +153,7 @@ def vela(accelerator: str) -> Opener:
     program = Path(sys.executable).with_name("vela")
 
     def opened(path: Path) -> Runner:
-        command = [program, "--accelerator-config", accelerator, "--output-dir", path.parent, path]
+        command = [str(program), "--accelerator-config", accelerator, "--output-dir", str(path.parent), str(path)]
         done = subprocess.run(command, capture_output=True, text=True)
         made = path.with_name(f"{path.stem}_vela.tflite")
         if done.returncode or not made.exists():
@@ -178,8 +171,8 @@ def vela(accelerator: str) -> Opener:
 
 
 TOOLS: dict[str, Callable[[], Opener]] = {
-    "openvino": openvino,
-    "onnxruntime": onnxruntime,
+    "openvino": lambda: of_onnx("openvino"),
+    "onnxruntime": lambda: of_onnx("onnxruntime"),
     "tflm": tflm,
     "xnnpack": lambda: litert("AUTO"),
     "optimized": lambda: litert("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
