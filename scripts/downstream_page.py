@@ -112,7 +112,7 @@ def advice(text: str) -> str:
         if form != SKIPPED:
             seen = _Seen(form, int(accepted), int(exact) if exact else None, float(time.strip("×") or 1))
             found.setdefault(tool, []).append(seen)
-    lines = [*_head(("you have", "take", f"right on {count} networks", "the originals there"))]
+    lines = _head(("you have", "take", f"of {count} networks", "the originals there"))
     for tool, forms in found.items():
         best = max(forms, key=lambda seen: (_right(seen), -seen.time))
         original = next((seen for seen in forms if seen.form == ORIGINAL), None)
