@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 import tflq  # noqa: E402
 from scripts import make_costs  # noqa: E402
-from scripts.downstream_forms import FORMS, NPUS, TOOLS, Form, Row, Tool  # noqa: E402
+from scripts.downstream_forms import FORMS, TOOLS, Form, Row, Tool  # noqa: E402
 from scripts.downstream_page import PAGE, README, advice, page  # noqa: E402
 from scripts.marked import replaced  # noqa: E402
 from scripts.target_running import (  # noqa: E402
@@ -144,7 +144,7 @@ def _row(tool: Tool, form: str, network: Network, data: bytes | str, got: Outcom
     place = tool, form, network.path.stem
     if isinstance(got, str):
         return Row(*place, words(got, WORDS), None, None, size)
-    if tool.runner in NPUS:
+    if tool.compiles:
         return Row(*place, "", None, None, size)
     found = compared(network.want, got, signless=tool.signless)
     if isinstance(found, str):

@@ -20,39 +20,45 @@ class Form(NamedTuple):
 
 ORIGINAL: Final = "the original"
 NPUS: Final = ("ethos-u55", "ethos-u65", "ethos-u85")
-FORMS: Final[Mapping[str, Form]] = {
-    ORIGINAL: Form(None, ".tflite"),
+_TFLITE: Final = {
     "`integer`": Form({}, ".tflite"),
     "`--mac float32`": Form({"mac": "float32"}, ".tflite"),
     "`--target portable`": Form({"target": "portable"}, ".tflite"),
+}
+_ONNX: Final = {
     "`out.onnx`": Form({"format": "onnx"}, ".onnx"),
+}
+FORMS: Final[Mapping[str, Form]] = {
+    ORIGINAL: Form(None, ".tflite"),
+    **_TFLITE,
+    **_ONNX,
     "`out.mlir`": Form({"format": "mlir"}, ".mlir"),
     **{f"`out.tosa --target {npu}`": Form({"format": "tosa", "target": npu}, ".tosa") for npu in NPUS},
 }
 """By their names on the page."""
-_TFLITE: Final = (ORIGINAL, "`integer`", "`--mac float32`", "`--target portable`")
 
 
 class Tool(NamedTuple):
     """A tool: its name on the page, and to target_worker.py; whose environment it is in; the forms that it is given.
-    signless: its integers have no sign, so that uint8 comes back as int8."""
+    signless: its integers have no sign, so that uint8 comes back as int8. compiles: it runs nothing."""
 
     title: str
     runner: str
     environment: str
     forms: Sequence[str]
     signless: bool = False
+    compiles: bool = False
 
 
 TOOLS: Final = (
-    Tool("ONNX Runtime", "onnxruntime", "onnxruntime", (ORIGINAL, "`out.onnx`")),
-    Tool("tf2onnx and ONNX Runtime", "onnxruntime", "onnxruntime", _TFLITE),
-    Tool("OpenVINO", "openvino", "openvino", (*_TFLITE, "`out.onnx`")),
-    Tool("TFLite Micro", "tflm", "tflm", _TFLITE),
-    Tool("TFLite, XNNPACK", "xnnpack", "xnnpack", _TFLITE),
-    Tool("TFLite, optimized kernels", "optimized", "xnnpack", _TFLITE),
+    Tool("ONNX Runtime", "onnxruntime", "onnxruntime", (ORIGINAL, *_ONNX)),
+    Tool("tf2onnx and ONNX Runtime", "onnxruntime", "onnxruntime", (ORIGINAL, *_TFLITE)),
+    Tool("OpenVINO", "openvino", "openvino", (ORIGINAL, *_TFLITE, *_ONNX)),
+    Tool("TFLite Micro", "tflm", "tflm", (ORIGINAL, *_TFLITE)),
+    Tool("TFLite, XNNPACK", "xnnpack", "xnnpack", (ORIGINAL, *_TFLITE)),
+    Tool("TFLite, optimized kernels", "optimized", "xnnpack", (ORIGINAL, *_TFLITE)),
     Tool("IREE", "iree", "iree", ("`out.mlir`",), signless=True),
-    *(Tool(f"Vela, {npu}", npu, "vela", (ORIGINAL, f"`out.tosa --target {npu}`")) for npu in NPUS),
+    *(Tool(f"Vela, {npu}", npu, "vela", (ORIGINAL, f"`out.tosa --target {npu}`"), compiles=True) for npu in NPUS),
 )
 
 

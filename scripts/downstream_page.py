@@ -76,7 +76,7 @@ def _summary(tool: Tool, rows: Sequence[Row]) -> Iterator[str]:
         both = [(row, original) for row, original in pairs if not original.refused]
         times = _ratio((row.seconds or 0, original.seconds or 0) for row, original in both)
         sizes = _ratio((row.size, original.size) for row, original in both)
-        exact = str(sum(row.exact for row in taken)) if run else ""
+        exact = "" if tool.compiles else str(sum(row.exact for row in taken))
         apart = f"{max(found.apart for found in run):g}" if run else ""
         yield _line((tool.title, form, str(len(taken)), exact, apart, times, sizes))
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from scripts import downstream
-from scripts.downstream_forms import FORMS, NPUS, ORIGINAL, TOOLS, Row, Tool
+from scripts.downstream_forms import FORMS, ORIGINAL, TOOLS, Row, Tool
 from scripts.downstream_page import PAGE, README, SKIPPED, advice, cells, page
 from scripts.marked import marked
 from scripts.target_running import Difference, packages
@@ -53,7 +53,7 @@ def test_the_readme_says_what_the_page_says() -> None:
     assert marked(README.read_text(encoding="utf-8"), "downstream") == advice(TEXT)
 
 
-@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.runner not in NPUS], ids=lambda tool: tool.title)
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if not tool.compiles], ids=lambda tool: tool.title)
 def test_it_is_what_tools_make_of_a_network(tool: Tool, models: Path) -> None:
     """But for times."""
     if not installed(tool):
