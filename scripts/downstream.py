@@ -4,8 +4,8 @@ and the summary in README.md.
     python scripts/downstream.py [FOLDER ...] [--environments FOLDER]
 
 The networks are those of models/, and those of the folders; without folders those of the zoo, where it is (in
-`TFLQ_CORPUS`, or in `shared` next to the checkout). A network has at least three operators and integers of 8 bits as
-inputs and outputs, and the interpreter opens it. Each form of each runs in each tool, in the environments of
+`TFLQ_CORPUS`, or in `shared` next to the checkout). A network has at least three operators and quantized inputs and
+outputs of 8 bits, and the interpreter opens it. Each form of each runs in each tool, in the environments of
 measure_target.py, beside the original on the interpreter's reference kernels. A tool that cannot be installed is
 skipped, with a message and exit code 2. What is tried is in downstream_forms.py.
 """
@@ -91,7 +91,7 @@ def inputs_of(path: Path) -> list[Mapping[str, np.ndarray]]:
     except tflq.TflqError:
         return []
     ends = (*graph.inputs, *graph.outputs)
-    if len(graph.ops) < LEAST_OPERATORS or not all(v.type.storage.name in TYPES for v in ends):
+    if len(graph.ops) < LEAST_OPERATORS or not all(v.type.quantized and v.type.storage.name in TYPES for v in ends):
         return []
     side = [(value.name, _described(value)) for value in graph.inputs]
     return [dict(zip([v.name for v in graph.inputs], run, strict=True)) for _, run in made_inputs(side, SEEDS, None)]
