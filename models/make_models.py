@@ -1,4 +1,4 @@
-"""Makes the models that TensorFlow's converter can make: networks with fixed weights, quantized after training.
+"""Makes the models that TensorFlow's converter can make: networks with fixed weights, quantized or of floats.
 
     python models/make_models.py [FOLDER]        (needs tensorflow 2.20; the result is the same on every run)
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +122,83 @@ def two_signatures() -> bytes:
         return quantized(converter, lambda: ((key, {"image": x[None]}) for key in keys for x in samples))
 
 
+# Networks of floats, to quantize.
+
+
+def residual() -> tf.keras.Model:
+    """Depthwise separable blocks, a residual ADD, a concatenation of two branches, and a classifier."""
+    layers = tf.keras.layers
+    inputs = layers.Input(batch_shape=(1, 24, 24, 3), name="image")
+    x = layers.ReLU(6.0)(layers.Conv2D(12, 3, 2, "same")(inputs))
+    deep = layers.ReLU(6.0)(layers.DepthwiseConv2D(3, padding="same")(x))
+    x = layers.Add()([layers.Conv2D(12, 1)(deep), x])
+    wide = layers.Conv2D(12, 1)(layers.LeakyReLU(negative_slope=0.1)(layers.DepthwiseConv2D(5, padding="same")(x)))
+    x = layers.Concatenate()([layers.MaxPooling2D(2)(x), layers.AveragePooling2D(2)(wide)])
+    x = layers.GlobalAveragePooling2D()(layers.ReLU()(layers.Conv2D(24, 3, padding="same")(x)))
+    return drawn(tf.keras.Model(inputs, layers.Dense(CLASSES)(x)), 31)
+
+
+def transformer() -> tf.keras.Model:
+    """A transformer block: attention of three heads, two layer normalizations, GELU between two products."""
+    layers = tf.keras.layers
+    inputs = layers.Input(batch_shape=(1, 12, 24), name="tokens")
+    x = layers.LayerNormalization()(inputs)
+    x = shortcut = layers.Add()([layers.MultiHeadAttention(3, 8)(x, x), inputs])
+    x = layers.Dense(48, activation="gelu")(layers.LayerNormalization()(x))
+    return drawn(tf.keras.Model(inputs, layers.Add()([layers.Dense(24)(x), shortcut])), 32)
+
+
+def unet() -> tf.keras.Model:
+    """A U-Net of two levels, TRANSPOSE_CONV on the way up, and a mask."""
+    layers = tf.keras.layers
+    inputs = layers.Input(batch_shape=(1, 16, 16, 2), name="image")
+    first = layers.Conv2D(6, 3, padding="same", activation="relu")(inputs)
+    second = layers.Conv2D(12, 3, 2, "same", activation="relu")(first)
+    x = layers.Conv2D(16, 3, 2, "same", activation="relu")(second)
+    x = layers.Concatenate()([layers.Conv2DTranspose(12, 2, 2, "same")(x), second])
+    x = layers.Conv2D(12, 3, padding="same", activation="relu")(x)
+    x = layers.Concatenate()([layers.Conv2DTranspose(6, 3, 2, "same", activation="relu")(x), first])
+    return drawn(tf.keras.Model(inputs, layers.Conv2D(1, 1, activation="sigmoid")(x)), 33)
+
+
+def lstm() -> tf.keras.Model:
+    """An LSTM of eight steps, unrolled, and a product."""
+    layers = tf.keras.layers
+    inputs = layers.Input(batch_shape=(1, 8, 10), name="sequence")
+    return drawn(tf.keras.Model(inputs, layers.Dense(4)(layers.LSTM(16, unroll=True)(inputs))), 34)
+
+
+FLOAT_NETWORKS: dict[str, Callable[[], tf.keras.Model]] = {
+    f"{make.__name__}_float": make for make in (residual, transformer, unet, lstm)
+}
+
+
+def drawn(model: tf.keras.Model, seed: int) -> tf.keras.Model:
+    """The network with biases, and scales of normalizations, that are not all alike."""
+    rng = np.random.default_rng(seed)
+    for weights in model.weights:
+        if len(weights.shape) == 1:
+            weights.assign(weights + rng.normal(scale=0.2, size=weights.shape))
+    return model
+
+
+def new_session() -> None:
+    """What follows is the same on every run."""
+    tf.keras.utils.set_random_seed(0)
+    tf.keras.backend.clear_session()
+
+
+def float_network(make: Callable[[], tf.keras.Model]) -> bytes:
+    return bytes(tf.lite.TFLiteConverter.from_keras_model(make()).convert())
+
+
 def main(folder: Path) -> None:
     tf.config.experimental.enable_op_determinism()
-    for make in (cnn_int8, cnn_int16x8, two_signatures):
-        tf.keras.utils.set_random_seed(0)
-        tf.keras.backend.clear_session()
+    makers = {make.__name__: make for make in (cnn_int8, cnn_int16x8, two_signatures)}
+    for name, make in (makers | {name: partial(float_network, net) for name, net in FLOAT_NETWORKS.items()}).items():
+        new_session()
         data = make()
-        path = folder / f"{make.__name__}.tflite"
+        path = folder / f"{name}.tflite"
         path.write_bytes(data)
         print(f"{path}: {len(data)} bytes")
 

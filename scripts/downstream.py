@@ -33,7 +33,7 @@ from scripts.target_running import (  # noqa: E402
     REFERENCE,
     Job,
     Outcome,
-    compared,
+    differing,
     environment,
     outcomes,
     words,
@@ -146,7 +146,7 @@ def _row(tool: Tool, form: str, network: Network, data: bytes | str, got: Outcom
         return Row(*place, words(got, WORDS), None, None, size)
     if tool.compiles:
         return Row(*place, "", None, None, size)
-    found = compared(network.want, got, signless=tool.signless)
+    found = differing(network.want, got, signless=tool.signless)
     if isinstance(found, str):
         return Row(*place, found, None, None, size)
     return Row(*place, "", found, got.seconds, size)

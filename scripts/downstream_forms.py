@@ -25,12 +25,16 @@ _TFLITE: Final = {
     "`--mac float32`": Form({"mac": "float32"}, ".tflite"),
     "`--target portable`": Form({"target": "portable"}, ".tflite"),
 }
+_MICRO: Final = {
+    "`--target tflm`": Form({"target": "tflm"}, ".tflite"),
+}
 _ONNX: Final = {
     "`out.onnx`": Form({"format": "onnx"}, ".onnx"),
 }
 FORMS: Final[Mapping[str, Form]] = {
     ORIGINAL: Form(None, ".tflite"),
     **_TFLITE,
+    **_MICRO,
     **_ONNX,
     "`out.mlir`": Form({"format": "mlir"}, ".mlir"),
     **{f"`out.tosa --target {npu}`": Form({"format": "tosa", "target": npu}, ".tosa") for npu in NPUS},
@@ -54,7 +58,7 @@ TOOLS: Final = (
     Tool("ONNX Runtime", "onnxruntime", "onnxruntime", (ORIGINAL, *_ONNX)),
     Tool("tf2onnx and ONNX Runtime", "onnxruntime", "onnxruntime", (ORIGINAL, *_TFLITE)),
     Tool("OpenVINO", "openvino", "openvino", (ORIGINAL, *_TFLITE, *_ONNX)),
-    Tool("TFLite Micro", "tflm", "tflm", (ORIGINAL, *_TFLITE)),
+    Tool("TFLite Micro", "tflm", "tflm", (ORIGINAL, *_TFLITE, *_MICRO)),
     Tool("TFLite, XNNPACK", "xnnpack", "xnnpack", (ORIGINAL, *_TFLITE)),
     Tool("TFLite, optimized kernels", "optimized", "xnnpack", (ORIGINAL, *_TFLITE)),
     Tool("IREE", "iree", "iree", ("`out.mlir`",), signless=True),

@@ -6,7 +6,8 @@
 one storage of activations, with that of weights and biases, and what TensorFlow Lite's specification of quantization
 asks for beyond the kernels: symmetric int16, weights from -127 on, biases at the scale of input times weights, one
 scale of a TANH's results. Of a kernel's lines those on the scheme's storage are taken. A kernel without one is left
-out, which the file says with its reason.
+out, which the file says with its reason; but RSQRT of int8, which stops at a negative value, is taken on parameters
+that have none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from pathlib import Path
 
@@ -34,7 +35,8 @@ _PORT = re.compile(r"q(?P<storage>[a-z]+\d+)(?P<rest>.*)")
 @dataclass(frozen=True)
 class Scheme:
     """The storage of activations and of weights; for each form of these the ports, the first choice first, and that of
-    the bias. `symmetric`: activations have zero point 0. `fixed`: what results have by the specification, by kernel."""
+    the bias. `symmetric`: activations have zero point 0. `fixed`: what results have by the specification, by kernel.
+    `further`: kernels that compute right only on some parameters, and these."""
 
     name: str
     what: str
@@ -43,6 +45,7 @@ class Scheme:
     weights: Mapping[str, tuple[Sequence[str], str]]
     symmetric: bool
     fixed: Mapping[str, str]
+    further: Mapping[str, str] = field(default_factory=dict)
 
 
 def _axes(storage: str, bias: str) -> dict[str, tuple[Sequence[str], str]]:
@@ -61,6 +64,7 @@ SCHEMES = (
         _axes("i8", "i32"),
         symmetric=False,
         fixed={"tanh": "fixed_scale 0.0078125 0"},
+        further={"rsqrt": "qi8:-128 -> qi8"},
     ),
     Scheme(
         "int16x8",
@@ -94,6 +98,7 @@ def page(scheme: Scheme) -> str:
             listed[kernel] = lines
         else:
             left_out[kernel] = f"it computes right only on {_storages(texts)}"
+    listed |= {kernel: [line] for kernel, line in scheme.further.items()}
     head = [
         f"# The scheme {scheme.name}: {scheme.what}.",
         "# Made of rules/kernels.toml by scripts/make_schemes.py: do not edit.",
@@ -105,7 +110,7 @@ def page(scheme: Scheme) -> str:
         "",
         "[kernels]",
     ]
-    return "\n".join([*head, *(_entry(kernel, lines) for kernel, lines in listed.items())]) + "\n"
+    return "\n".join([*head, *(_entry(kernel, lines) for kernel, lines in sorted(listed.items()))]) + "\n"
 
 
 def _entry(kernel: str, lines: Sequence[str]) -> str:

@@ -118,7 +118,7 @@ def _outcome(folder: Path, number: int) -> Outcome | str:
     return Outcome(list(runs.values()), seconds)
 
 
-def compared(want: Outcome, got: Outcome, *, signless: bool = False) -> Difference | str:
+def differing(want: Outcome, got: Outcome, *, signless: bool = False) -> Difference | str:
     """Results beside those of the reference kernels, or how they cannot be compared. signless: the tool's integers have
     no sign, so that uint8 comes back as int8."""
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
@@ -128,7 +128,8 @@ def compared(want: Outcome, got: Outcome, *, signless: bool = False) -> Differen
         pairs += [(w, g.view(w.dtype) if signless else g) for w, g in zip(wanted, found, strict=True)]
     wrong = sum(int((w != g).sum()) for w, g in pairs)
     with np.errstate(invalid="ignore"):
-        apart = max((float(np.abs(np.float64(w) - np.float64(g)).max(initial=0)) for w, g in pairs), default=0.0)
+        gaps = [np.abs(w.astype(np.float64) - g.astype(np.float64)) for w, g in pairs]
+    apart = max((float(gap.max(initial=0)) for gap in gaps), default=0.0)
     return Difference(wrong, sum(w.size for w, _ in pairs), apart)
 
 

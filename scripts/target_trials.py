@@ -29,13 +29,16 @@ from tflq.dialects.tfl import (
     reduction,
     unary,
 )
-from tflq.dialects.tfl.control import state_version
-from tflq.ir.core import Function, Module, Value
+from tflq.dialects.tfl.control import CallOnce, state_version
+from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
+from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8, ui32
 from tflq.select.lowering import KernelBuilder
 
 SHAPE: Final = (1, 6, 5, 12)
 MOVED: Final = (f32, i32, i8, ui8, i16, i64)
+MOST: Final = 10
+"""So many operands are tried where there may be any number, and one more."""
 ACTIVATIONS: Final = ("RELU", "RELU6", "RELU_N1_TO_1")
 Make = Callable[..., Value]
 """Makes the output of a model with a builder, of the model's inputs."""
@@ -56,7 +59,7 @@ class Trial:
 
 def trials() -> list[Trial]:
     """All of them, in order."""
-    return [*_elementwise(), *_unary(), *_casts(), *_moved(), *_reduced(), *_windows()]
+    return [*_elementwise(), *_unary(), *_casts(), *_moved(), *_reduced(), *_windows(), *_variables()]
 
 
 def made(kernel: str, form: str, make: Make, *types: TensorType, small: int = 0, activation: str = "NONE") -> Trial:
@@ -91,7 +94,8 @@ def _row(kernel: str, values: Sequence[Value | None]) -> str:
     several = kernel in ("concatenation", "split") and len(values) > 1 and len(set(types)) == 1
     if kernel == "split" and values[0] is not None and values[0].is_constant:
         several = False
-    return f"{types[0]}*" if several else " ".join(types)
+    counted = MOST if kernel == "concatenation" and len(values) <= MOST else ""
+    return f"{types[0]}*{counted}" if several else " ".join(types)
 
 
 def _drawn(rng: np.random.Generator, type: TensorType, small: int) -> np.ndarray:
@@ -211,6 +215,8 @@ def _moved() -> Iterator[Trial]:
         yield made("transpose", "2 dims", lambda k, a: k.transpose(a, (1, 0)), plain(e, (7, 33)))
         yield made("concatenation", "", lambda k, a, b: k.concatenation([a, b], 3), x, x)
         yield made("concatenation", "first", lambda k, a, b: k.concatenation([a, b], 0), x, x)
+        for count in (MOST, MOST + 1):
+            yield made("concatenation", f"of {count}", lambda k, *xs: k.concatenation(xs, 3), *[x] * count)
         yield made("squeeze", "", lambda k, a: k.emit(movement.Squeeze, [a], squeeze_dims=np.asarray([0])), x)
         yield made("tile", "", lambda k, a: k.emit(movement.Tile, [a, k.constant([1, 2, 1, 3])]), x)
         yield made(
@@ -337,3 +343,30 @@ def _upward(k: KernelBuilder, x: Value) -> Value:
 
 def _fully_connected(k: KernelBuilder, x: Value) -> Value:
     return k.emit(convolution.FullyConnected, [x, whole(k, 9, 64), whole(k, 9)], plain(f32, (3, 9)))
+
+
+def _variables() -> Iterator[Trial]:
+    """What CALL_ONCE assigns is read, and what is assigned then."""
+    for element in (i8, ui8, i16, i32, i64, i1):
+        x = Value(plain(element), "in0")
+        start = Value(x.type, "start", buffer=Buffer.of(_drawn(np.random.default_rng(0), x.type, 99)))
+        handles = [Value(TensorType((1,), i32), f"handle{i}") for i in range(2)]
+        before, after = Value(x.type, "out0"), Value(x.type, "out1")
+        named = {"container": "", "shared_name": "state"}
+        assigned = [Op(VarHandle.op_name, [], [handle], named) for handle in handles]
+        ops = [
+            Op(CallOnce.op_name, [], [], {"init_subgraph_index": 1}),
+            assigned[0],
+            Op(ReadVariable.op_name, [handles[0]], [before], {}),
+            Op(AssignVariable.op_name, [handles[0], x], [], {}),
+            Op(ReadVariable.op_name, [handles[0]], [after], {}),
+        ]
+        first = [assigned[1], Op(AssignVariable.op_name, [handles[1], start], [], {})]
+        functions = Function("main", [x], [before, after], ops), Function("first", [], [], first)
+        model = bytes(tflq.write(Module(list(functions))))
+        inputs = (_drawn(np.random.default_rng(1), x.type, 99),)
+        kernels = {"assign_variable": f"i32 {element} ->", "read_variable": f"i32 -> {element}"}
+        if element is i8:
+            kernels |= {"call_once": "->", "var_handle": "-> i32"}
+        for kernel, signature in kernels.items():
+            yield Trial(f"{kernel}: {signature}, of {element}", kernel, signature, "NONE", model, inputs)

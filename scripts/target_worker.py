@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
@@ -83,17 +82,14 @@ def tflm() -> Opener:
 
     def opened(path: Path) -> Runner:
         data = path.read_bytes()
+        outputs = runtime.schema_fb.Model.GetRootAsModel(data, 0).Subgraphs(0).OutputsLength()
         interpreter = runtime.Interpreter.from_bytes(data, arena_size=max(1 << 24, 16 * len(data)))
 
         def run(inputs: Inputs) -> Sequence[np.ndarray]:
             for i, array in enumerate(inputs.values()):
                 interpreter.set_input(array, i)
             interpreter.invoke()
-            found: list[np.ndarray] = []
-            with suppress(IndexError):  # it does not say how many there are
-                while True:
-                    found.append(np.array(interpreter.get_output(len(found))))
-            return found
+            return [np.array(interpreter.get_output(i)) for i in range(outputs)]
 
         return run
 

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from tflq.report import short_type
 
 FOLDER = Path(__file__).resolve().parents[1] / "models"
 NETWORKS = ["cnn_int8", "cnn_uint8", "cnn_int16x8", "two_signatures"]
+FLOATS = {"residual_float": 40, "transformer_float": 30, "unet_float": 45, "lstm_float": 33}
+"""Networks to quantize, and how many decibels from them their int8 is at least."""
 OPERATORS = ["log_softmax", "l2_normalization", "pad", "split", "arg_min"]
 PER_AXIS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "add_per_axis": np.add,
@@ -38,7 +41,7 @@ def handmade() -> ModuleType:
 
 def test_every_model_is_here_and_small() -> None:
     files = {path.stem: path.stat().st_size for path in FOLDER.glob("*.tflite")}
-    assert set(files) == {*NETWORKS, *OPERATORS, *PER_AXIS, IN_FLOAT}
+    assert set(files) == {*NETWORKS, *FLOATS, *OPERATORS, *PER_AXIS, IN_FLOAT}
     assert max(files.values()) < 100_000
     text = (FOLDER / "README.md").read_text()
     assert all(f"`{name}.tflite`" in text for name in files)
@@ -80,6 +83,23 @@ def test_a_converted_network_is_equal_in_every_layer(name: str, mac: str) -> Non
         assert 0 < result.layers.compared <= result.layers.results
     else:
         assert result.layers.compared == result.layers.results
+
+
+@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
+@pytest.mark.parametrize("name", FLOATS)
+def test_a_float_network_is_quantized_then_converted_exactly(name: str, scheme: str, tmp_path: Path) -> None:
+    """Only NEG, and of int16x8 RSQRT and SQUARED_DIFFERENCE, have no kernel that computes right."""
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    path, made = FOLDER / f"{name}.tflite", tmp_path / "quantized.tflite"
+    shape = [size or 1 for size in tflq.read(path).main.inputs[0].type.shape or ()]
+    samples = list(np.random.default_rng(1).normal(size=(32, *shape)).astype(np.float32))
+    io: Literal["int8", "int16"] = "int8" if scheme == "int8" else "int16"
+    result = tflq.quantize(path, made, scheme=scheme, calibration=samples, io=io)  # type: ignore[arg-type]
+    assert result.decibels is not None
+    assert result.decibels > FLOATS[name]
+    without = {"neg"} if scheme == "int8" else {"neg", "rsqrt", "squared_difference"}
+    assert {row.operator for row in result.kept} == (without if name == "transformer_float" else set())
+    assert tflq.verify(made, tflq.convert(made).data, seeds=2).equal
 
 
 @pytest.mark.parametrize("batch", [1, 4])

@@ -28,6 +28,7 @@ EXTRAS = {
     "onnxruntime",
     "openvino",
     "tensorflow",
+    "tflite_micro",
     "tosa_reference_model",
 }
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any, Final, Generic, NoReturn, TypeVar
 
 Job = TypeVar("Job")
@@ -123,32 +124,32 @@ def limited(seconds: float, kill: Callable[[], None]) -> Iterator[threading.Even
 
 def in_processes(work: Callable[[Job], Answer], jobs: Iterable[Job], count: int) -> Iterator[tuple[int, Answer | Died]]:
     """Has `count` processes do jobs; yields the number and the answer of each when it is done. work: a function of a
-    module. If a process dies, only its job is lost."""
+    module. One job more than there are processes is taken ahead. If a process dies, only its job is lost."""
     workers: dict[Connection, _Worker[Job, Answer]] = {}
     waiting = iter(enumerate(jobs))
+    following = next(waiting, None)
 
-    def start() -> None:
-        if (following := next(waiting, None)) is not None:
-            worker: _Worker[Job, Answer] = _Worker(work)
+    def give(worker: _Worker[Job, Answer] | None) -> None:
+        """Gives the following job to a process, or to a new one."""
+        nonlocal following
+        if following is not None:
+            worker = worker or _Worker(work)
             workers[worker.pipe] = worker
             worker.give(*following)
+            following = next(waiting, None)  # made while it works
 
     try:
         for _ in range(count):
-            start()
+            give(None)
         while workers:
             for pipe in wait(list(workers)):
                 assert isinstance(pipe, Connection)
-                worker = workers[pipe]
-                answer = worker.answer()
-                yield worker.number, answer
-                following = None if isinstance(answer, Died) else next(waiting, None)
-                if following is None:
-                    workers.pop(pipe).stop()
-                    if isinstance(answer, Died):
-                        start()
-                else:
-                    worker.give(*following)
+                worker = workers.pop(pipe)
+                number, answer = worker.number, worker.answer()
+                if following is None or isinstance(answer, Died):
+                    worker.stop()
+                give(None if isinstance(answer, Died) else worker)
+                yield number, answer
     finally:
         for worker in workers.values():
             worker.stop()
@@ -161,7 +162,8 @@ class _Worker(Generic[Job, Answer]):
         context = multiprocessing.get_context("spawn")  # a fork would copy the threads of a progress display
         self.pipe, end = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(work, end), daemon=True)
-        self.process.start()
+        with _no_main():
+            self.process.start()
         end.close()
         self.number = -1
 
@@ -183,6 +185,18 @@ class _Worker(Generic[Job, Answer]):
         self.process.terminate()
         self.process.join()
         self.pipe.close()
+
+
+@contextmanager
+def _no_main() -> Iterator[None]:
+    """Processes that are spawned meanwhile do not run the program's main module again: a script that calls us needs no
+    guard by `__name__`, and no process waits for imports that it does not need."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _serve(work: Callable[[Any], Any], pipe: Connection) -> None:

@@ -55,3 +55,18 @@ def test_runs_are_merged_in_order(model: Path, tmp_path: Path) -> None:
 def test_images_need_both_numbers(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(model, data(tmp_path, 3), "-o", tmp_path / "s.json", "--mean", "127.5") == 2
     assert "state both" in capsys.readouterr().err
+
+
+def test_ranges_for_another_quantizer_quantize_to_the_same_bytes(model: Path, tmp_path: Path) -> None:
+    theirs, ours, again = (tmp_path / f"{name}.json" for name in ("theirs", "ours", "again"))
+    asked = ["--format", "ai-edge-quantizer", "--range", "ema"]
+    assert run(model, data(tmp_path, 5), "-o", theirs, *asked) == 0
+    assert run(model, data(tmp_path, 5), "-o", ours) == 0
+    assert run("merge", ours, "-o", again, *asked) == 0
+    assert again.read_bytes() == theirs.read_bytes()
+    for statistics, method in ((theirs, "minmax"), (ours, "ema")):
+        result = statistics.with_suffix(".tflite")
+        assert main.run(["quantize", str(model), str(result), "--statistics", str(statistics), "--range", method]) == 0
+    assert theirs.with_suffix(".tflite").read_bytes() == ours.with_suffix(".tflite").read_bytes()
+    assert run(model, data(tmp_path, 5), "-o", tmp_path / "s.json", "--range", "ema") == 2
+    assert run(model, data(tmp_path, 5), "-o", tmp_path / "s.json", *asked[:2], "--range", "mse", "--no-histogram") == 2

@@ -11,9 +11,10 @@ from support.float_nets import dense, written
 
 import tflq
 from tflq.errors import OptionError
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.core import Function, Module, Op, Signature, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, i4
 from tflq.quantization.fidelity import signal_to_noise
+from tflq.quantization.products import KEPT, NOT_BETTER, NOT_SEEN, moments_of
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 SIZES = (256, 128, 16)
@@ -107,3 +108,80 @@ def test_choices_that_no_kernel_has(model: Path) -> None:
     ):
         with pytest.raises(OptionError, match=what):
             quantized(model, **options)
+
+
+def uncorrelated(count: int) -> list[np.ndarray]:
+    return list(np.random.default_rng(2).normal(size=(count, 256)).astype(np.float32))
+
+
+@pytest.mark.parametrize("scheme", ["weight-only", "dynamic"])
+def test_weights_rounded_by_products_are_nearer(model: Path, scheme: str) -> None:
+    samples, ratios = factors(500), []
+    for options in ({}, {"weight_range": "gptq", "calibration": samples[:400]}):
+        result = quantized(model, scheme=scheme, **options)
+        ratios.append(signal_to_noise(model, model.with_name("quantized.tflite"), samples[400:]))
+    assert ratios[1] > ratios[0] + 2
+    assert {row.note for row in result.rows} == {KEPT}
+
+
+def test_products_are_kept_only_where_they_are_better_on_samples_held_back(model: Path) -> None:
+    """Of inputs of which nothing follows for others, what few samples show is chance."""
+    result = quantized(model, scheme="weight-only", weight_range="gptq", calibration=uncorrelated(40))
+    assert result.rows[0].note == NOT_BETTER
+    plain = quantized(model, scheme="weight-only")
+    first, second = (weights_of(each.module)[0].array for each in (result, plain))
+    np.testing.assert_array_equal(first, second)
+    assert f"fully_connected: {NOT_BETTER}" in result.summary()
+
+
+def test_a_rule_rounds_by_products_in_a_network_with_static_ranges(model: Path) -> None:
+    rule = {"name": "h", "scheme": "weight-only", "weights": "int4", "weight_range": "gptq"}
+    path = model.with_name("mixed.tflite")
+    result = tflq.quantize(model, path, calibration=factors(400), recipe=[rule])
+    assert [(row.quantized, row.note) for row in result.rows] == [(True, KEPT), (True, "")]
+    assert quantized(model, scheme="weight-only", weight_range="gptq", calibration=factors(2)).rows[0].note
+
+
+def test_a_near_network_is_judged_by_samples_that_weights_were_not_rounded_by(model: Path) -> None:
+    given = {"scheme": "weight-only", "weight_range": "gptq", "calibration": factors(100), "min_snr": 1}
+    search = quantized(model, **given).search
+    assert search is not None
+    assert (search.calibrated, search.judged) == (75, 25)
+
+
+def test_products_need_samples_and_one_scale_per_channel(model: Path) -> None:
+    for options, what in (
+        ({"scheme": "dynamic", "blocks": 32}, "gptq is for weights of one scale per channel"),
+        ({"scheme": "weight-only"}, "rounded by gptq on samples"),
+        ({"scheme": "weight-only", "calibration": factors(1)}, "1 samples are too few"),
+    ):
+        with pytest.raises(OptionError, match=what):
+            quantized(model, weight_range="gptq", **options)
+
+
+def pointwise(stride: int) -> Module:
+    """A 1×1 CONV_2D, and one of 2×2 on the same input."""
+    rng = np.random.default_rng(3)
+    x, y, z = (
+        Value(TensorType(shape, f32), n) for shape, n in (((1, 5, 5, 4), "x"), ((1, 3, 3, 6), "y"), ((1, 4, 4, 6), "z"))
+    )
+    options = {"padding": "VALID", "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
+    options |= {"fused_activation_function": "NONE"}
+    ops: list[Op] = []
+    for size, result, steps in ((1, y, stride), (2, z, 1)):
+        weights = constant(rng.normal(size=(6, size, size, 4)).astype(np.float32), name=f"{result.name}/weights")
+        bias = constant(np.zeros(6, np.float32), name=f"{result.name}/bias")
+        ops.append(Op("tfl.conv_2d", [x, weights, bias], [result], {**options, "stride_w": steps, "stride_h": steps}))
+    return Module([Function("main", [x], [y, z], ops)])
+
+
+def test_moments_are_of_what_is_multiplied(tmp_path: Path) -> None:
+    path = written(tmp_path, pointwise(2))
+    samples = list(np.random.default_rng(4).normal(size=(8, 1, 5, 5, 4)).astype(np.float32))
+    found = moments_of(path, samples)
+    assert [tflq.read(path).functions[at].tensors[tensor].name for at, tensor in found] == ["y/weights"]
+    for made, part in zip(next(iter(found.values())), (samples[:6], samples[6:]), strict=True):
+        rows = np.stack(part)[:, 0, ::2, ::2].reshape(-1, 4).astype(np.float64)
+        np.testing.assert_allclose(made, rows.T @ rows, rtol=1e-12)
+    result = quantized(path, scheme="weight-only", weight_range="gptq", calibration=samples)
+    assert result.rows[1].note == NOT_SEEN

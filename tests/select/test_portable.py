@@ -14,7 +14,7 @@ from support.lowered import RESOLVERS, Emit, draw
 import tflq
 from tflq.builder import Builder
 from tflq.contract import Pipeline
-from tflq.dialects.ext import RescaleF64, Table2D
+from tflq.dialects.ext import RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import Mul
@@ -128,6 +128,20 @@ def test_sum(low: bool) -> None:
     assert_portable(emit, [x], [i32])
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_select(known: bool) -> None:
+    """Differences wrap."""
+    x, y = words((3, 401)), words((3, 401), 1)
+
+    def emit(b: Builder, a: Value, *others: Value) -> Value:
+        picked = b.greater(a, b.constant(0))
+        if known:
+            return b.select(picked, b.constant(x, i32), b.constant(y, i32))
+        return b.select(picked, a, others[0])
+
+    assert_portable(emit, [x] if known else [x, y], [i32] * (1 if known else 2))
+
+
 def test_casts() -> None:
     """int32 within 8 bits, and any, which wraps."""
     x = words((5, 401))
@@ -167,6 +181,43 @@ def test_rescale_of_int8(scale: float) -> None:
 
 
 @pytest.mark.parametrize("channels", [1, 7])
+@pytest.mark.parametrize("to", [i16, i8, ui8, i32], ids=str)
+@pytest.mark.parametrize("log2", [-25, -14, -8, -1, 2])
+def test_rescale_of_words(log2: int, to: ScalarType, channels: int) -> None:
+    """Of sums of any size, to more levels than a line has."""
+    scales = 2.0 ** (log2 + np.random.default_rng(7).random(channels))
+    zero = 0 if to is i32 else {i16: -3, i8: 5, ui8: 120}[to]
+    most = 1 << (31 - max(log2 + 1, 0))
+
+    def emit(b: Builder, x: Value) -> Value:
+        result = b.rescale(b.clamp(x, -most + 1, most - 1), quantize_multipliers(scales), to, output_zp=zero)
+        return b.cast(result, i32) if to is ui8 else result  # uint8 is there as floats
+
+    got = assert_portable(emit, [words((9, 401, 7), bits=31)], [i32])
+    assert log2 < -20 or len(np.unique(got)) > (200 if log2 < 0 else 30)
+
+
+@pytest.mark.parametrize("element", [i8, i16], ids=str)
+def test_rescale_of_fewer_bits_to_words(element: ScalarType) -> None:
+    def emit(b: Builder, x: Value) -> Value:
+        zero = 0 if element is i16 else -3
+        return b.rescale(x, quantize_multipliers(np.asarray([3.7])), i32, input_zp=zero)
+
+    numbers = np.arange(element.minimum, element.maximum + 1).astype(element.dtype)
+    assert_portable(emit, [numbers.reshape(1, -1)], [element])
+
+
+def test_product_of_words_rescaled() -> None:
+    """Numbers of 16 bits, multiplied: more than float32 holds."""
+
+    def emit(b: Builder, x: Value, y: Value) -> Value:
+        product = b.mul(b.cast(x, i32), b.cast(y, i32))
+        return b.rescale(product, quantize_multipliers(np.asarray([2.0**-22 * 1.3])), i8, output_zp=7)
+
+    assert_portable(emit, [draw(i16, (3, 4001), 0), draw(i16, (3, 4001), 1)], [i16, i16])
+
+
+@pytest.mark.parametrize("channels", [1, 7])
 def test_rescale_of_a_real_scale(channels: int) -> None:
     scales = 0.0007 * (1 + np.random.default_rng(7).random(channels))
 
@@ -199,6 +250,19 @@ def test_table(bits: int) -> None:
     dtype = np.int8 if bits == 8 else np.int32
     x = NUMBERS.astype(np.int8).reshape(1, 16, 16)
     assert_portable(lambda b, v: b.table(v, entries.astype(dtype)), [x], [i8])
+
+
+def test_table_of_16_bits() -> None:
+    entries = np.random.default_rng(0).integers(-(1 << 15), 1 << 15, 1 << 16).astype(np.int16)
+    x = np.arange(-(1 << 15), 1 << 15).astype(np.int16).reshape(4, -1)
+    assert_portable(lambda b, v: b.emit(Table16Bit, [v, b.constant(entries, i16)], i16), [x], [i16])
+
+
+@pytest.mark.parametrize("count", [10, 11, 101])
+def test_many_joined(count: int) -> None:
+    """In groups, as all runtimes take them."""
+    arrays = [draw(i8, (2, 3), seed) for seed in range(count)]
+    assert_portable(lambda b, *xs: b.concat(list(xs), 1), arrays, [i8] * count)
 
 
 @pytest.mark.parametrize("second", [(4, 256), (1, 1)])

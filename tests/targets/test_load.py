@@ -11,7 +11,7 @@ from support.harness import argument, const
 import tflq
 from tflq.errors import FileError, OptionError, TflqError
 from tflq.files import resource
-from tflq.ir.core import Op
+from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     ElementType,
     UniformQuantizedPerAxisType,
@@ -54,7 +54,7 @@ def test_names() -> None:
         load_target("tosa")
     with pytest.raises(
         OptionError,
-        match=r"'kernel' is not known; did you mean 'kernels'\? known are integer, kernels, portable, int8, "
+        match=r"'kernel' is not known; did you mean 'kernels'\? known are integer, kernels, portable, tflm, int8, "
         "int16x8, uint8, and files",
     ):
         load_target("kernel")
@@ -129,6 +129,13 @@ def test_all_faults_of_a_file_are_listed(tmp_path: Path) -> None:
         ("mul", "qi8 qi8 -> qi8; multiplier_scale 1", [Q8, Q8], [Q8_OTHER], False),
         ("mul", "qi8/any qi8/any -> qi8; multiplier_scale 2", [AXIS, AXIS], [Q8], True),
         ("mul", "qi8/any qi8/any -> qi8; multiplier_scale", [AXIS, AXIS4], [Q8], False),
+        ("concatenation", "qi8*2 -> qi8", [Q8, Q8], [Q8], True),
+        ("concatenation", "qi8*2 -> qi8", [Q8, Q8, Q8], [Q8], False),
+        ("concatenation", "T*2 -> T; T = qi8 qi16", [Q8, Q8], [Q8], True),
+        ("sub", "qi8 qi8 -> qi8; scale_ratio_below 3", [Q8, Q8_OTHER], [Q8], True),
+        ("sub", "qi8 qi8 -> qi8; scale_ratio_below 0.5", [Q8, Q8], [Q8], False),
+        ("abs", "qi8 -> qi8; rank_at_most 4", [Q8], [Q8], True),
+        ("abs", "qi8 -> qi8; rank_at_most 1", [Q8], [Q8], False),
         ("abs", "qi8 -> qi8; power_of_two_scale", [Q8], [Q8_OTHER], True),
         ("abs", "qi8 -> qi8; power_of_two_scale", [Q8], [ODD], False),
         ("abs", "qi8 -> qi8; lowered", [Q8], [Q8], False),
@@ -140,6 +147,13 @@ def test_signatures(
     target = load(f'[kernels]\n{name} = "{line}"', tmp_path)
     assert target.judge(op(name, operands, results)).kept == kept
     assert not target.judge(op("neg", operands, results)).kept
+
+
+@pytest.mark.parametrize(("indices", "kept"), [([1, 0], True), ([-1, 0], False)])
+def test_indices_from_zero(indices: list[int], kept: bool, tmp_path: Path) -> None:
+    target = load('[kernels]\ntranspose = "qi8 i32 -> qi8; indices_from_zero"', tmp_path)
+    operands: list[Value | None] = [argument((2, 3), Q8, "x"), const(np.asarray(indices, np.int32), i32)]
+    assert target.judge(Op("tfl.transpose", operands, [argument((3, 2), Q8, "y")], {})).kept == kept
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,8 @@ def test_what_is_said_of_results(script: ModuleType, got: Any, words: str) -> No
 def test_results_of_signless_integers_are_those_of_the_wanted_type(script: ModuleType) -> None:
     want = script.Outcome([[np.asarray([0, 200], np.uint8)]], None)
     made = script.Outcome([[np.asarray([0, -56], np.int8)]], None)
-    assert script.compared(want, made, signless=True) == (0, 2, 0.0)
-    assert script.compared(want, made) == (1, 2, 256.0)
+    assert script.differing(want, made, signless=True) == (0, 2, 0.0)
+    assert script.differing(want, made) == (1, 2, 256.0)
 
 
 def test_lines_say_what_was_exact(script: ModuleType) -> None:
@@ -120,8 +120,46 @@ def test_tflite_itself_is_as_measured(script: ModuleType) -> None:
     assert script.measured("xnnpack", Path(sys.executable)) == (ROOT / "rules/runtimes/xnnpack.toml").read_text()
 
 
-def test_portable_is_what_all_tables_have(
+def test_tflite_micro_is_as_measured(script: ModuleType) -> None:
+    """Its builtins on plain tensors; quantized kernels take minutes."""
+    pytest.importorskip("tflite_micro", reason="needs TFLite Micro: pip install '.[tflm]'")
+    (package,) = script.TOOLS["tflm"]["packages"]
+    if package != f"tflite-micro=={version('tflite-micro')}":
+        pytest.skip(f"rules/runtimes/tflm.toml is of {package}")
+    every = [*script.trials(), *script.edges(), *script.chains()]
+    verdicts = script.compared("tflm", Path(sys.executable), every)
+    judged = [(trial, verdict) for trial, verdict in zip(every, verdicts, strict=True) if verdict]
+    refused = [f"{t.kernel}: {t.signature}" for t, verdict in zip(every, verdicts, strict=True) if not verdict]
+    text = script.table("tflm", judged, refused)
+    assert (ROOT / "rules/runtimes/tflm.toml").read_text().startswith(text)
+
+
+def test_a_line_has_the_constraints_that_leave_what_is_exact(script: ModuleType) -> None:
+    kernels = import_module("scripts.target_kernels")
+    every = [kind for kind in kernels.kinds() if kind.kernel in ("sub", "concatenation", "gather", "abs")]
+    bound, exact = "scale_ratio_below 524288", "exact"
+    for kind in every:
+        if kind.kernel == "sub" and "qi8" in kind.line:
+            kind.outcomes = [(frozenset({bound}), exact)] * 5 + [(frozenset(), "refused: it dies")]
+        elif kind.kernel == "concatenation" and "qi8" in kind.line:
+            kind.outcomes = [(frozenset(), exact)] * 4
+            kind.outcomes += [] if "*10" in kind.signature.text else [(frozenset(), "refused: too many")]
+        elif kind.kernel == "gather" and "qi8" in kind.line:
+            kind.outcomes = [(frozenset(), exact if kind.chosen == ("i32",) else "1 of 3 differ")] * 4
+        elif kind.kernel == "abs":
+            kind.outcomes = [(frozenset(), exact)] * 3  # too few
+    lines, wrong = kernels.kernel_lines(every, exact)
+    assert lines == [
+        'concatenation = "qi8*10 -> qi8; no_activation; same_scale"',
+        'gather = "qi8 i32 -> qi8; same_scale"',
+        f'sub = "qi8 qi8 -> qi8; {bound}"',
+    ]
+    assert [text.rpartition(": ")[0].partition(":")[0] for text in wrong] == ["concatenation", "gather", "sub"]
+    assert wrong[1].endswith("other numbers")
+
+
+def test_targets_are_what_tables_have(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["measure_target.py", "portable", "--check"])
+    monkeypatch.setattr(sys, "argv", ["measure_target.py", "targets", "--check"])
     assert script.main() == 0, capsys.readouterr().err

@@ -18,6 +18,11 @@ class Method(NamedTuple):
     name: str = "minmax"
     percent: float = 0.0
 
+    @property
+    def needs_bins(self) -> bool:
+        """Whether it needs a histogram."""
+        return self.name in ("percentile", "mse")
+
     @classmethod
     def of(cls, text: str) -> Method:
         """A method as it is written: minmax, ema, percentile:99.9 or mse. OptionError for anything else."""
@@ -49,7 +54,7 @@ def observed_range(point: PointStatistics, method: Method, key: str, levels: int
         if not lows:
             raise _lacks(key, method, "each sample's least and largest", "calibrate anew")
         return moving_average(lows, highs)
-    if method.name in ("percentile", "mse") and not point.bins:
+    if method.needs_bins and not point.bins:
         raise _lacks(key, method, "a histogram", "calibrate with --histogram")
     if method.name == "percentile":
         return percentile(point.bins, method.percent, low, high)

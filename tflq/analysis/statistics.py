@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
@@ -119,43 +119,88 @@ def _place(function: Function, value: Value) -> str:
     return f"{value.producer.short_name}_{function.ops.index(value.producer)}"
 
 
-def merged(parts: Sequence[PointStatistics], key: str = "") -> PointStatistics:
-    """The statistics of one point after several runs, in order: as if it had been one run. OptionError, naming the
-    point by its key, if they are of different models or of different axes."""
-    for name, values in (("digest", {p.digest for p in parts}), ("axis", {p.axis for p in parts if p.count})):
-        if len(values) > 1:
-            what = f"statistics of '{key}' differ in {name}, so they are of different models"
-            raise OptionError(Reason(what, value=key, remedy="merge statistics of one model"))
-    seen = [part for part in parts if part.count]
-    bins: dict[int, int] = {}
-    for place, count in chain.from_iterable(part.bins.items() for part in parts):
-        bins[place] = bins.get(place, 0) + count
-    return PointStatistics(
-        sum(part.count for part in parts),
-        min((part.minimum for part in seen if part.minimum is not None), default=None),
-        max((part.maximum for part in seen if part.maximum is not None), default=None),
-        seen[0].axis if seen else None,
-        tuple(map(min, *(part.axis_minima for part in seen))) if len(seen) > 1 else seen[0].axis_minima if seen else (),
-        tuple(map(max, *(part.axis_maxima for part in seen))) if len(seen) > 1 else seen[0].axis_maxima if seen else (),
-        tuple(chain.from_iterable(part.sample_minima for part in parts)),
-        tuple(chain.from_iterable(part.sample_maxima for part in parts)),
-        dict(sorted(bins.items())),
-        sum(part.nan for part in parts),
-        sum(part.infinite for part in parts),
-        parts[0].digest,
-    )
+class Joining:
+    """Statistics of several runs of one model, joined in order, as if it had been one run. It holds their sum alone."""
 
+    def __init__(self) -> None:
+        self._points: dict[str, _Sum] | None = None
+        self._samples: list[str] = []
 
-def merge_statistics(parts: Sequence[Statistics]) -> Statistics:
-    """The statistics of several runs of one model, in order, as if it had been one run. OptionError names a point that
-    not all of them have, or that is of different models."""
-    first = parts[0].points
-    for part in parts:
-        for key in chain((k for k in first if k not in part.points), (k for k in part.points if k not in first)):
+    def __bool__(self) -> bool:
+        """Whether anything was added."""
+        return self._points is not None
+
+    def add(self, part: Statistics) -> None:
+        """Adds a run. OptionError names a point that it has and another one has not, or that is of another model."""
+        if self._points is None:
+            self._points = {key: _Sum(key, point.digest) for key, point in part.points.items()}
+        if different := self._points.keys() ^ part.points.keys():
+            key = next(key for key in chain(self._points, part.points) if key in different)
             what = f"not all statistics have the point '{key}'"
             raise OptionError(Reason(what, value=key, remedy="merge statistics of one model"))
-    points = {key: merged([part.points[key] for part in parts], key) for key in first}
-    return Statistics(points, tuple(chain.from_iterable(part.samples for part in parts)))
+        for key, own in self._points.items():
+            own.add(part.points[key])
+        self._samples += part.samples
+
+    def result(self) -> Statistics:
+        points = {key: own.result() for key, own in (self._points or {}).items()}
+        return Statistics(points, tuple(self._samples))
+
+
+class _Sum:
+    """The statistics of one point, added up."""
+
+    def __init__(self, key: str, digest: str) -> None:
+        self.key = key
+        self.digest = digest
+        self.counts = [0, 0, 0]
+        self.ends: tuple[float, float] | None = None
+        self.axis: tuple[int, list[float], list[float]] | None = None
+        self.of_samples: tuple[list[float | None], list[float | None]] = ([], [])
+        self.bins: dict[int, int] = {}
+
+    def add(self, part: PointStatistics) -> None:
+        """Adds a run. OptionError if it is of another model, or along another axis."""
+        if part.digest != self.digest:
+            raise self._differs("digest")
+        self.counts = [a + b for a, b in zip(self.counts, (part.count, part.nan, part.infinite), strict=True)]
+        if part.minimum is not None and part.maximum is not None:
+            self._along_axis(part)
+            low, high = self.ends or (part.minimum, part.maximum)
+            self.ends = min(low, part.minimum), max(high, part.maximum)
+        for known, own in zip(self.of_samples, (part.sample_minima, part.sample_maxima), strict=True):
+            known += own
+        for place, count in part.bins.items():
+            self.bins[place] = self.bins.get(place, 0) + count
+
+    def _along_axis(self, part: PointStatistics) -> None:
+        if self.ends is not None and part.axis != (self.axis and self.axis[0]):
+            raise self._differs("axis")
+        if part.axis is not None:
+            _, lows, highs = self.axis or (0, part.axis_minima, part.axis_maxima)
+            self.axis = part.axis, [*map(min, lows, part.axis_minima)], [*map(max, highs, part.axis_maxima)]
+
+    def _differs(self, what: str) -> OptionError:
+        text = f"statistics of '{self.key}' differ in {what}, so they are of different models"
+        return OptionError(Reason(text, value=self.key, remedy="merge statistics of one model"))
+
+    def result(self) -> PointStatistics:
+        count, nan, infinite = self.counts
+        axis, lows, highs = self.axis or (None, (), ())
+        low, high = self.ends or (None, None)
+        minima, maxima = map(tuple, self.of_samples)
+        bins = dict(sorted(self.bins.items()))
+        return PointStatistics(
+            count, low, high, axis, tuple(lows), tuple(highs), minima, maxima, bins, nan, infinite, self.digest
+        )
+
+
+def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
+    """The statistics of several runs, in order: as `Joining`."""
+    joining = Joining()
+    for part in parts:
+        joining.add(part)
+    return joining.result()
 
 
 def write_statistics(path: str | os.PathLike[str], statistics: Statistics, *, force: bool = False) -> None:
@@ -178,10 +223,14 @@ def _pieces(statistics: Statistics) -> Iterator[bytes]:
 
 
 def read_statistics(path: str | os.PathLike[str]) -> Statistics:
-    """Reads a file of statistics. FileError if it cannot be read, or is none of a known version; OptionError names the
-    point whose statistics have faults."""
+    """Reads a file of statistics, or of ai-edge-quantizer's (`calibration_result`). FileError if it cannot be read, or
+    is none of a known version; OptionError names the point whose statistics have faults."""
+    from tflq.analysis.calibration_result import is_calibration_result, of_calibration_result
+
     name = os.fspath(path)
     document = read_json(path)
+    if is_calibration_result(document):
+        return of_calibration_result(document, name)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileError(name, "not a file of statistics")
     version: Any = document.get("version")

@@ -15,7 +15,7 @@ from tflq.targets.target import INTEGER
 class _Tflite(Backend):
     name = "tflite"
     form = "kernels"
-    targets = ("integer", "kernels", "portable")
+    targets = ("integer", "kernels", "portable", "tflm")
     builtins = True
     interpreted = True
     one_entry = False

@@ -14,8 +14,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from tflq.analysis.calibration_result import Form, check_form, write_in_form
 from tflq.analysis.digests import digests
-from tflq.analysis.statistics import Statistics, keys_of, merge_statistics, read_statistics, write_statistics
+from tflq.analysis.statistics import (
+    Joining,
+    Statistics,
+    keys_of,
+    merge_statistics,
+    read_statistics,
+    write_statistics,
+)
 from tflq.calibration.collecting import Job, Seen, Watched, observe, statistics_of
 from tflq.calibration.data import Images, Input, Sample, Samples, drawn, inputs_of, samples_of
 from tflq.calibration.instrumented import as_file
@@ -71,6 +79,8 @@ def calibrate(
     images: Images | None = None,
     workers: int = 1,
     resume: bool = False,
+    format: Form = "tflq",
+    range: str = "minmax",
     force: bool = False,
     observer: Observer | None = None,
 ) -> Calibration:
@@ -91,6 +101,9 @@ def calibrate(
         workers: Processes that run the model. The statistics do not depend on it.
         resume: Goes on with a run that was interrupted, from the file DESTINATION.part, and takes what still holds of
             DESTINATION.
+        format: What the file is: "tflq", with all that was seen, or "ai-edge-quantizer", as its
+            `save_calibration_result` writes it: a range of each tensor. `tflq.quantize` takes both.
+        range: Which range goes into that: "minmax", "ema", "percentile:99.9" or "mse".
         force: Replaces the destination if it is there.
         observer: Is told how many samples are done.
 
@@ -116,6 +129,7 @@ def calibrate(
     check_flags(histogram=histogram, ignore_nonfinite=ignore_nonfinite, resume=resume, force=force)
     check_number("samples", samples, 1, whole=True, optional=True)
     check_number("workers", workers, 1, whole=True)
+    check_form(format, range, histogram=histogram)
     if destination is not None:
         check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
@@ -131,7 +145,7 @@ def calibrate(
                 run.resume(read_statistics(earlier))
         statistics = run.all(given, workers)
     if destination is not None and part is not None:
-        write_statistics(destination, statistics, force=True)
+        write_in_form(destination, statistics, format, range, force=True)
         part.unlink(missing_ok=True)
     return Calibration(statistics, tuple(run.before.points))
 
@@ -189,7 +203,6 @@ class _Run:
         self.ignore_nonfinite = ignore_nonfinite
         self.observer = observer
         self.before = Statistics({})
-        self.parts: list[Statistics] = []
         self.saved = time.monotonic()
 
     def resume(self, earlier: Statistics) -> None:
@@ -205,20 +218,19 @@ class _Run:
         count = len(self.before.samples)
         earlier = islice(_Hashed(self.model.inputs, arrays), count)
         stale = [key for key in self.model.digests if key not in self.before.points]
-        seen = list(self._seen(self._unchanged(earlier, skip=not stale), stale, workers, samples.count))
+        measured = merge_statistics(self._seen(self._unchanged(earlier, skip=not stale), stale, workers, samples.count))
+        joining = Joining()
         if count:
-            measured = merge_statistics(seen).points if seen else {}
-            points = {key: self.before.points.get(key) or measured[key] for key in self.model.digests}
-            self.parts = [Statistics(points, self.before.samples)]
+            points = {key: self.before.points.get(key) or measured.points[key] for key in self.model.digests}
+            joining.add(Statistics(points, self.before.samples))
         for part in self._seen(_Hashed(self.model.inputs, arrays), list(self.model.digests), workers, samples.count):
-            self.parts.append(part)
+            joining.add(part)
             if self.part is not None and time.monotonic() - self.saved > SAVED_EVERY:
-                self.parts = [merge_statistics(self.parts)]
-                write_statistics(self.part, self.parts[0], force=True)
+                write_statistics(self.part, joining.result(), force=True)
                 self.saved = time.monotonic()
-        if not self.parts:
+        if not joining:
             raise OptionError(Reason("there are no samples to calibrate with", remedy="give at least one"))
-        return merge_statistics(self.parts)
+        return joining.result()
 
     def _unchanged(self, samples: Iterator[_Numbered], *, skip: bool) -> Iterator[_Numbered]:
         """The first samples, which are those of the earlier statistics. skip: none of them needs to run again."""

@@ -11,17 +11,17 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tflq.analysis.statistics import PointStatistics
 from tflq.errors import InvalidModelError, TflqError, to_install
-from tflq.numerics.histogram import finite_bins, histogram
+from tflq.numerics.histogram import add_histogram, finite_bins, histogram
 from tflq.verification.worker import Model
 
 _ENOUGH: Final = 1 << 16
-"""Elements that are put into a histogram at once."""
+"""Fewer elements than these wait for others, and are put into a histogram together."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Job(NamedTuple):
 
 class Seen(NamedTuple):
     """What some samples showed of each watched tensor: of shape [tensors, samples] least and largest finite elements,
-    NaN where there is none, and the numbers of finite, infinite and other elements; and of each tensor its bins."""
+    NaN where there is none, and the numbers of finite, infinite and other elements; and of each tensor its bins, where
+    they are asked for."""
 
     least: np.ndarray
     largest: np.ndarray
@@ -88,7 +89,8 @@ class _Watch:
     def __init__(self, watched: Watched) -> None:
         self.watched = watched
         self.rest: list[list[np.ndarray]] = [[] for _ in watched.places]
-        self.totals: list[np.ndarray | None] = [None for _ in watched.places]
+        self.waiting = [0 for _ in watched.places]
+        self.totals = [histogram(np.zeros(0, np.float32)) for _ in watched.places if watched.bins]
 
     def run(self, model: Model, samples: Sequence[Sequence[np.ndarray]]) -> Seen | TflqError:
         shape = len(self.watched.places), len(samples)
@@ -102,9 +104,9 @@ class _Watch:
             for row, place in enumerate(self.watched.places):
                 for tensor in model.fetch(list(place)):
                     self._note(row, column, tensor, least, largest, counts)
-        for row in range(shape[0]):
+        for row in range(len(self.totals)):
             self._count(row)
-        return Seen(least, largest, counts, [{} if t is None else finite_bins(t) for t in self.totals])
+        return Seen(least, largest, counts, [finite_bins(total) for total in self.totals])
 
     def _note(
         self, row: int, column: int, tensor: np.ndarray, least: np.ndarray, largest: np.ndarray, counts: np.ndarray
@@ -122,34 +124,32 @@ class _Watch:
         least[row, column], largest[row, column] = low, high
         if self.watched.bins:
             self.rest[row].append(finite.reshape(-1))
-            if sum(part.size for part in self.rest[row]) >= _ENOUGH:
+            self.waiting[row] += finite.size
+            if self.waiting[row] >= _ENOUGH:
                 self._count(row)
 
     def _count(self, row: int) -> None:
-        if self.rest[row]:
-            counted = histogram(np.concatenate(self.rest[row]))
-            total = self.totals[row]
-            self.totals[row] = counted if total is None else total + counted
-            self.rest[row] = []
+        parts = self.rest[row]
+        if parts:
+            add_histogram(self.totals[row], parts[0] if len(parts) == 1 else np.concatenate(parts))
+            self.rest[row], self.waiting[row] = [], 0
 
 
 def statistics_of(seen: Seen, digests: Sequence[str]) -> Iterator[PointStatistics]:
     """What was seen of each watched tensor, as statistics of its point."""
+    empty = np.isnan(seen.least)
+    lows, highs = (side.astype(object) for side in (seen.least, seen.largest))
+    lows[empty] = highs[empty] = None
     for row, digest in enumerate(digests):
         finite, infinite, nan = (int(kind[row].sum()) for kind in seen.counts)
-        lows, highs = ([_number(v) for v in side[row]] for side in (seen.least, seen.largest))
         yield PointStatistics(
             finite,
-            min((v for v in lows if v is not None), default=None),
-            max((v for v in highs if v is not None), default=None),
-            sample_minima=tuple(lows),
-            sample_maxima=tuple(highs),
-            bins=seen.bins[row],
+            min((v for v in lows[row] if v is not None), default=None),
+            max((v for v in highs[row] if v is not None), default=None),
+            sample_minima=tuple(lows[row].tolist()),
+            sample_maxima=tuple(highs[row].tolist()),
+            bins=seen.bins[row] if seen.bins else {},
             nan=nan,
             infinite=infinite,
             digest=digest,
         )
-
-
-def _number(value: Any) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,11 +14,31 @@ from tflq.cli.options import json_option
 from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
+    from tflq.analysis.calibration_result import Form
     from tflq.calibration.calibrating import Calibration
     from tflq.calibration.data import Images
 
 WIDEST = 10
 STATISTICS = click.Path(dir_okay=False, path_type=Path)
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def form_options(function: _F) -> _F:
+    """--format and --range: what the file is."""
+    function = click.option(
+        "--range",
+        metavar="METHOD",
+        default="minmax",
+        show_default=True,
+        help="Of ai-edge-quantizer's file, which has no more: minmax, ema, percentile:99.9 or mse.",
+    )(function)
+    return click.option(
+        "--format",
+        type=click.Choice(("tflq", "ai-edge-quantizer")),
+        default="tflq",
+        show_default=True,
+        help="What the file is; `tflq quantize` takes both.",
+    )(function)
 
 
 @click.group(cls=GroupOfRun)
@@ -50,6 +71,7 @@ def command() -> None:
 @click.option(
     "--resume", is_flag=True, help="Go on with a run that was interrupted, or measure again what has changed."
 )
+@form_options
 @click.option("--force", is_flag=True, help="Replace the file; what is read is never replaced.")
 @json_option()
 def run(
@@ -85,17 +107,20 @@ def run(
 @command.command("merge")
 @click.argument("files", metavar="FILE.json...", nargs=-1, required=True, type=FILE)
 @click.option("-o", "--output", "destination", metavar="FILE.json", type=STATISTICS, required=True)
+@form_options
 @click.option("--force", is_flag=True, help="Replace the file; what is read is never replaced.")
 @json_option()
-def merge(files: tuple[Path, ...], destination: Path, *, force: bool, as_json: bool) -> None:
-    """Put the statistics of several runs of one model together, in this order, as if it had been one run."""
-    from tflq.analysis.statistics import merge_statistics, read_statistics, write_statistics
+def merge(files: tuple[Path, ...], destination: Path, *, format: Form, range: str, force: bool, as_json: bool) -> None:
+    """Put the statistics of several runs of one model together, in this order, as if it had been one run. Of one file:
+    write it in another format."""
+    from tflq.analysis.calibration_result import write_in_form
+    from tflq.analysis.statistics import merge_statistics, read_statistics
     from tflq.calibration.calibrating import Calibration
     from tflq.files import check_outputs
 
     check_outputs([("the statistics", destination)], inputs=files, force=force)
     merged = merge_statistics([read_statistics(file) for file in files])
-    write_statistics(destination, merged, force=force)
+    write_in_form(destination, merged, format, range, force=force)
     _print(Calibration(merged), destination, as_json=as_json)
 
 

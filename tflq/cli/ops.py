@@ -25,7 +25,7 @@ COLOURS = {"integer": "green", "table": "green", "float": "yellow", "refused": "
 
 @click.command()
 @target_option(
-    "integer (the default), kernels, portable, tosa, ethos-u55, ethos-u65, ethos-u85, or a target file.",
+    "integer (the default), kernels, portable, tflm, tosa, ethos-u55, ethos-u65, ethos-u85, or a target file.",
     metavar="NAME|PATH.toml",
 )
 @click.option("--operator", metavar="NAME", help="Only operators whose name contains this.")

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Option = Callable[[Any], Any]
 
-TARGETS: Final = "integer (the default), kernels, portable, tosa, or a file."
+TARGETS: Final = "integer (the default), kernels, portable, tflm, tosa, or a file."
 
 
 class _Format(click.Choice[str]):

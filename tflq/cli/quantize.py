@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("int8", "int16x8", "dynamic", "weight-only", "float16")
 WEIGHTS = ("int8", "int4")
-RANGES = ("minmax", "mse", "octav")
+RANGES = ("minmax", "mse", "octav", "gptq")
 EDGES = ("float", "int8", "uint8", "int16")
 
 
@@ -47,7 +47,7 @@ class _Quantize(SectionedCommand):
 )
 @click.option(
     "--weight-range",
-    type=click.Choice(("minmax", "mse", "octav")),
+    type=click.Choice(RANGES),
     default="minmax",
     show_default=True,
     help="Of weights.",

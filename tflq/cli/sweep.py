@@ -66,7 +66,7 @@ class _Run(SectionedCommand):
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("-o", "--output", "folder", metavar="DIR", type=FOLDER, required=True, help="Where results go.")
 @target_option(
-    "integer, kernels, portable, tosa, or a target's file; may be repeated.",
+    "integer, kernels, portable, tflm, tosa, or a target's file; may be repeated.",
     name="targets",
     metavar="NAME|PATH.toml",
     multiple=True,

@@ -54,8 +54,8 @@ SHOWN = 10
 )
 @click.option(
     "--runtime",
-    type=click.Choice(["onnxruntime", "openvino"]),
-    help="What runs B, an ONNX file: ONNX Runtime, which it is without this, or OpenVINO.",
+    type=click.Choice(["onnxruntime", "openvino", "tflm"]),
+    help="What runs B: an ONNX file ONNX Runtime, which it is without this, or OpenVINO; a TFLite file TFLite Micro.",
 )
 @click.option(
     "--interface/--no-interface",

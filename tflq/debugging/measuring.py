@@ -17,7 +17,7 @@ from tflq.calibration.collecting import opened
 from tflq.errors import InvalidModelError, TflqError
 from tflq.evaluate.stablehlo_elementwise import quantized, real
 from tflq.ir.types import TensorType
-from tflq.numerics.histogram import finite_bins, histogram
+from tflq.numerics.histogram import add_histogram, finite_bins, histogram
 from tflq.verification.worker import Model
 
 SIGNAL, NOISE, PRODUCT, POWER, COUNT, CLIPPED = range(6)
@@ -163,7 +163,7 @@ class _Running:
                     if finite.size:
                         least[row, side] = min(least[row, side], finite.min())
                         largest[row, side] = max(largest[row, side], finite.max())
-                        bins[row][side] += histogram(finite)
+                        add_histogram(bins[row][side], finite)
         counters = [[Counter(finite_bins(counts)) for counts in row] for row in bins]
         return Sums(len(samples), own, reached, least, largest, counters)
 

@@ -8,13 +8,13 @@ constants that share a buffer equal only two that do.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from tflq.ir.attributes import TypedArray, TypedFloat, TypedInt, TypedString
-from tflq.ir.core import Block, Buffer, Function, Module, Op, Region, Signature, Value, walk
+from tflq.ir.core import NO_DATA, Block, Buffer, Function, Module, Op, Region, Signature, Value, walk
 
 
 def replace_values(module: Module, function: Function, replacements: Mapping[Value, Value]) -> None:
@@ -101,6 +101,25 @@ def _without(ops: Iterable[Op], dead: set[Op]) -> list[Op]:
             for block in region.blocks:
                 block.ops = _without(block.ops, dead)
     return kept
+
+
+def read_constants(module: Module) -> set[Value]:
+    """The constants that ops read or a function returns."""
+    read = {v for op in walk(list(module.ops())) for v in op.reads}
+    return {value for value in read.union(*(function.outputs for function in module.functions)) if value.is_constant}
+
+
+def forget_constants(module: Module, constants: Set[Value] | None = None) -> None:
+    """Drops constants that nothing reads any more from the tables of a file, with their data. constants: of these
+    alone."""
+    if constants is None:
+        constants = {value for function in module.functions for value in function.tensors if value.is_constant}
+    unread = constants - read_constants(module)
+    for function in module.functions:
+        function.tensors = [value for value in function.tensors if value not in unread]
+    kept = read_constants(module).union(*(function.tensors for function in module.functions))
+    gone = {value.buffer for value in unread} - {value.buffer for value in kept}
+    module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
 
 
 def stand_for(made: Value, original: Value) -> None:

@@ -60,7 +60,7 @@ from tflq.legalize.grid import (
 )
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift
 from tflq.legalize.rescaled import scaled_sum
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, no_parameters, rule
 from tflq.numerics.division_fit import Term, fit_terms
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
 from tflq.numerics.tables import (
@@ -247,10 +247,8 @@ def add_n(op: AddN, b: RuleBuilder) -> Answer:
     bits = min(_FRACTION, 29 - math.frexp(reach)[1]) if math.isfinite(reach) else 0
     if bits < len(sources).bit_length() + 2:
         raise NotApplicable(_FAR)
-    try:
+    with no_parameters:
         multipliers = [quantize_multiplier(e.scale / output.scale * 2.0**bits) for e in sources]
-    except ValueError as error:
-        raise NotApplicable(str(error)) from error
     parts = [b.rescale(x, multiplier) for x, multiplier in zip(plain, multipliers, strict=True)]
     return Rewritten([stored(b, rounding_shift(b, _sum(b, parts), bits), output)], note=NOTE)
 

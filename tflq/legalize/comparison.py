@@ -39,7 +39,7 @@ from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 from tflq.legalize.grid import centred_by, entry_of, grid_of
 from tflq.legalize.movement import kept, move
 from tflq.legalize.probing import centred, kernel_name, per_layer, zero_point_of
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Refusing, Rewritten, RuleBuilder, rule
 from tflq.numerics.elementwise import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
 from tflq.numerics.signless import comparing_factors
 
@@ -73,15 +73,13 @@ def compare(op: Comparison, b: RuleBuilder) -> Answer:
         if elements[0] == elements[1]:
             return _raw(op, b)
         raise NotApplicable("the kernel rounds the operands before it compares them")
-    try:
+    with Refusing("the kernel has no answer: "):
         if elements[0] == elements[1] and _distinct(elements[0]):
             return _raw(op, b)
         if not b.probing and any(unsettled(e.scale, e.storage.bits) for e in elements):
             undefined = "the kernel's result is undefined in C++"
             raise NotApplicable(undefined, unsettled="" if _agrees(op, elements) else _SIGN)
         ready = [_scaled(b, value, element) for value, element in zip((first, second), elements, strict=True)]
-    except ValueError as error:
-        raise NotApplicable(f"the kernel has no answer: {error}") from error
     if max(e.scale for e in elements) > 1:
         b.note_undefined(_SIGN)
     return Rewritten([outcome(op, b, *ready)])

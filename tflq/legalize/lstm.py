@@ -36,7 +36,7 @@ from tflq.legalize.rescaled import (
     viewed,
     weight_zero_point,
 )
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, no_parameters, rule
 from tflq.light import dataclass, replace
 from tflq.numerics.convolution import GATE_SCALE, clip_bound, hidden_scale, peephole_scale, power_of_two
 from tflq.numerics.elementwise import float_ratio
@@ -470,12 +470,10 @@ def lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Answer:
     steps, batch = ([1, *outer] if len(outer) == 1 else outer) if time_major else outer[::-1]
     if steps > _MOST_STEPS:
         raise NotApplicable(f"{steps} steps would be written out, more than {_MOST_STEPS}; shorten the sequence")
-    try:
+    with no_parameters:
         step = _Step(b, parts, batch, time_major, op.cell_clip, op.proj_clip)
         inputs = step.from_input(b.reshape(b.value(x), (steps * batch, 1, 1, depth)))
         rows = _all_steps(step, inputs, steps)
-    except ValueError as error:
-        raise NotApplicable(str(error)) from error
     whole = b.concat(rows, 0 if time_major else 1) if steps > 1 else rows[0]
     result = b.reshape(whole, (*outer, parts.outputs))
     note = f"{steps} step{'s'[: steps > 1]} written out; its state is variables"

@@ -31,7 +31,7 @@ from tflq.dialects.tfl.shape import Range as TflRange
 from tflq.dialects.tfl.shape import Shape
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i16, i32, i64
-from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder, no_parameters
 from tflq.light import dataclass
 from tflq.numerics.convolution import exact_channel_bounds
 from tflq.numerics.elementwise import activation_range
@@ -392,10 +392,8 @@ def _squeezed(values: np.ndarray) -> np.ndarray:
 
 
 def _range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
-    try:
+    with no_parameters:
         return activation_range(activation, to.storage.minimum, to.storage.maximum, to.scale, to.zero_point)
-    except ValueError as error:
-        raise NotApplicable(str(error)) from error
 
 
 # Numbers that a model computes when the interpreter allocates: sizes of tensors, and lines of such a length.

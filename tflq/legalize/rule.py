@@ -147,21 +147,25 @@ class NotApplicable(Refused):
         self.unsettled = unsettled
 
 
-class _KernelParameters:
-    """`with kernel_parameters:` a ValueError of what is computed from an operator's parameters is the reference
-    kernel's refusal: NotApplicable."""
+class Refusing:
+    """`with Refusing(words):` a ValueError of what is computed from an operator's parameters means that the rule is
+    NotApplicable; the words stand before what it says."""
 
-    __slots__ = ()
+    __slots__ = ("_words",)
+
+    def __init__(self, words: str = "") -> None:
+        self._words = words
 
     def __enter__(self) -> None:
         """Nothing is opened."""
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, ValueError):
-            raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
+            raise NotApplicable(f"{self._words}{error}") from error
 
 
-kernel_parameters: Final = _KernelParameters()
+kernel_parameters: Final = Refusing("the kernel refuses these parameters: ")
+no_parameters: Final = Refusing()
 
 
 @dataclass(frozen=True, slots=True)

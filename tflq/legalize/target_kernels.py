@@ -74,7 +74,7 @@ class TargetKernels:
     def hybrid(self, op: Op) -> str:
         """Why an op in float on quantized constants must take float constants instead, by the target's list."""
         verdict = self.target.judge(op)
-        return verdict.reason if verdict.listed and not verdict.kept else ""
+        return verdict.reason if (verdict.listed or self.target.complete) and not verdict.kept else ""
 
     def _changes(self, op: Op) -> Iterator[tuple[Change, str]]:
         name = op.name.removeprefix("tfl.")

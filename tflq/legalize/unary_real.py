@@ -30,7 +30,7 @@ from tflq.ir.types import i8, i16, i32, ui8
 from tflq.legalize.arithmetic_real import NOTE
 from tflq.legalize.grid import Grid, centred_by, finished, grid_of, grids_of, looked_up_by, requantized_by
 from tflq.legalize.probing import kernel_name
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, no_parameters, rule
 from tflq.numerics.elementwise import BOUNDS
 from tflq.numerics.fake_quant import fake_quant
 from tflq.numerics.tables import FloatFunction
@@ -69,10 +69,8 @@ _Operator: TypeAlias = Activation | Unary | FakeQuant
 def real_function(op: _Operator, b: RuleBuilder) -> Answer:
     """Tables of the real function, or what is linear, scaled."""
     source, target = grids_of(*op.tensors)
-    try:
+    with no_parameters:
         function = _function(op)
-    except ValueError as error:
-        raise NotApplicable(str(error)) from error
     try:
         result = looked_up_by(b, op.input, source, target, function)
     except NotApplicable:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tflq.light import dataclass
+from tflq.numerics.fixed_point import quantize_multipliers
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+_MOST_LEFT = 29
+"""Bits to the left up to which RESCALE has a shift for a multiplier."""
 NEVER = 1 << 48
 """A threshold that no accumulator reaches; all have passed -NEVER."""
 
@@ -60,6 +63,27 @@ def float_thresholds(levels: np.ndarray, scale: npt.ArrayLike) -> np.ndarray:
     for step in (1, 0, -1):
         first = np.where(reached(guess + step), guess + step, first)
     return np.clip(first, -NEVER, NEVER).astype(np.int64)
+
+
+def roundings_agree(
+    scale: npt.ArrayLike, twice: npt.ArrayLike, low: np.ndarray, high: np.ndarray, bottom: int, top: int
+) -> np.ndarray:
+    """Whether sums are rounded alike once, by `scale` in float64, and twice, by the multiplier of `twice`, where both
+    are clamped to the levels from bottom to top: bool [C], for every sum in [low, high], int64 [C].
+
+    Both functions are monotone, so they are equal if all thresholds are that the sums can tell apart.
+    """
+    reals = np.broadcast_to(np.asarray(scale, np.float64), low.shape)
+    mantissa, left = (np.broadcast_to(v, low.shape) for v in quantize_multipliers(twice))
+    reach = np.maximum(np.maximum(-low, high), 1).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        held = (mantissa > 0) & (left <= _MOST_LEFT) & (reals > 0) & (reach * np.maximum(reals, 1) < 2.0**30)
+    held &= (low <= high) & (reach * np.exp2(np.maximum(left, 0)) < 2.0**31)
+    levels = np.arange(bottom + 1, top + 1)
+    once = float_thresholds(levels, np.where(held, reals, 1.0))
+    again = rescale_thresholds(levels, np.where(held, mantissa, 1), np.where(held, 31 - left, 31))
+    seen = [np.clip(t, low, high + 1) for t in (once, again)]
+    return held & (seen[0] == seen[1]).all(axis=0)
 
 
 def _of_channels(levels: np.ndarray) -> np.ndarray:

@@ -16,6 +16,9 @@ from typing import Final
 import numpy as np
 
 WEIGHT_RANGES: Final = ("minmax", "mse", "octav")
+GPTQ: Final = "gptq"
+"""The range of minmax, and weights rounded by what they are multiplied with (`second_order`)."""
+WEIGHT_METHODS: Final = (*WEIGHT_RANGES, GPTQ)
 _FRACTIONS: Final = np.arange(100, 0, -1) / 100
 _STEPS: Final = 100
 """Iterations of octav at most; it settles in about ten."""
@@ -25,7 +28,7 @@ _LEAST: Final = 1e-9
 
 def clips(weights: np.ndarray, axes: tuple[int, ...], bits: int, method: str) -> np.ndarray:
     """The magnitude that the largest stored number stands for, of all weights along some axes: float64, with dims of 1
-    in their places. bits: what weights are stored in, 4 or 8."""
+    in their places. bits: what weights are stored in, 4 or 8. method: of `WEIGHT_METHODS`."""
     magnitudes = np.abs(weights.astype(np.float64))
     largest = magnitudes.max(axis=axes, keepdims=True)
     if method == "mse":

@@ -18,9 +18,11 @@ STORAGES: Final = {"int8": i8, "uint8": ui8, "int16": i16}
 
 def store_edges(module: Module, functions: Sequence[Function], edges: Edges) -> None:
     """Gives the float inputs and outputs of functions the parameters of the casts behind and before them, and drops
-    these. Of the other sign than the network's numbers, they have a cast between the two signs.
+    these. Of the other sign than the network's numbers, they have a cast between the two signs. An input that float
+    operators read, too, is dequantized for them.
 
-    OptionError names an input or output that a float operator uses, or whose numbers have another width.
+    OptionError names an input of which nothing is quantized, an output that a float operator makes, or one whose
+    numbers have another width.
     """
     for function in functions if edges != "float" else ():
         for value in list(function.inputs):
@@ -41,13 +43,26 @@ def _store_input(module: Module, function: Function, value: Value, storage: Scal
     kinds = {op.result.type.element for op in users if isinstance(op, Quantize)}
     if not users:
         return
-    if len(kinds) != 1 or not all(isinstance(op, Quantize) for op in users) or value in function.outputs:
-        raise _stays("input", value, "float operators read it, or it has several parameters")
+    if value in function.outputs:
+        raise _stays("input", value, "it is an output, too")
+    if len(kinds) != 1:
+        raise _stays("input", value, "it has several parameters" if kinds else "only float operators read it")
     kind = _on(kinds.pop(), storage, "input", value)
+    if not all(isinstance(op, Quantize) for op in users):
+        _dequantize(function, value)
     value.type = value.type.with_element(kind)
     made = {op.result: value for op in users if op.result.type.element == kind}
     function.ops = [op for op in function.ops if not made.keys() & set(op.results)]
     replace_values(module, function, made)
+
+
+def _dequantize(function: Function, value: Value) -> None:
+    """Puts a DEQUANTIZE behind an input for the operators that read floats."""
+    real = Value(value.type)
+    for op in function.ops:
+        if not isinstance(op, Quantize):
+            op.operands = [real if operand is value else operand for operand in op.operands]
+    function.ops.insert(0, Op(Dequantize.op_name, [value], [real]))
 
 
 def _store_output(module: Module, function: Function, place: int, storage: ScalarType) -> None:

@@ -64,7 +64,7 @@ def outputs_of(
     inputs = inputs_of(module, function, names)
     with (
         closing(TfliteRunner(os.fspath(original), "default", _TIMEOUT)) as before,
-        closing(TfliteRunner(os.fspath(result), "default", _TIMEOUT)) as after,
+        closing(TfliteRunner(os.fspath(result), "default", _TIMEOUT, beside=before)) as after,
     ):
         sides = [runner.entries[key]["inputs"] for runner in (before, after)]
         for sample in islice(samples_of(data, inputs, images).arrays, MOST):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -22,7 +22,7 @@ from tflq.errors import OptionError, Reason, check_choice, check_flags, check_nu
 from tflq.files import check_outputs, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Module, Op, Value
-from tflq.ir.rewriting import put_behind
+from tflq.ir.rewriting import forget_constants, put_behind
 from tflq.ir.types import f32
 from tflq.legalize.annotations import drop_annotations
 from tflq.passes.canonicalize import Fold
@@ -33,12 +33,23 @@ from tflq.passes.simulated import PrepareTfl
 from tflq.quantization.edges import STORAGES, Edges, store_edges
 from tflq.quantization.giving_back import CALIBRATED, MOST, Search, give_back, rules_of
 from tflq.quantization.mixing import mark, mixed_target
-from tflq.quantization.recipe import SCHEMES, STATIC, Choices, Recipe, Rule, Scheme, Settings, read_recipe
+from tflq.quantization.recipe import (
+    SCHEMES,
+    STATIC,
+    Choices,
+    Recipe,
+    Rule,
+    Scheme,
+    Settings,
+    read_recipe,
+    rounds_by_products,
+)
 from tflq.quantization.report import ASKED, Quantization, QuantizedRow, rows_of
 from tflq.quantization.weights import quantize_weights
 
 if TYPE_CHECKING:
     from tflq.quantization.fidelity import Metric
+    from tflq.quantization.products import Moments, Placed
 
 EDGES: Final = ("float", *STORAGES)
 
@@ -58,7 +69,7 @@ def quantize(
     recipe: Recipe | None = None,
     weights: Literal["int8", "int4"] = "int8",
     blocks: int = 0,
-    weight_range: Literal["minmax", "mse", "octav"] = "minmax",
+    weight_range: Literal["minmax", "mse", "octav", "gptq"] = "minmax",
     min_snr: float | None = None,
     metric: Metric | None = None,
     force: bool = False,
@@ -85,7 +96,9 @@ def quantize(
         weights: What weights become, for "dynamic" and "weight-only": "int8" or "int4".
         blocks: How many weights of FULLY_CONNECTED in a row have one scale: 32, 64, 128 or 256, for "dynamic" of
             "int4". 0: a channel has one.
-        weight_range: Which range weights have then: "minmax", "mse" or "octav".
+        weight_range: Which range weights have then: "minmax", "mse" or "octav"; or "gptq": the range of "minmax", and
+            weights of FULLY_CONNECTED and 1×1 CONV_2D are rounded so that products are near on `calibration`, where
+            that is better on the last quarter of its samples.
         min_snr: Operators are given back to float, worst first, until the outputs' signal-to-noise ratio is so many
             decibels on samples that nothing was calibrated with: the last quarter of `calibration`, or all of it where
             ranges are from `statistics`, or the scheme is of weights alone.
@@ -122,13 +135,18 @@ def quantize(
     rules = read_recipe(recipe, keep_float, default)
     work = _Work(source, default, target, io, stated=statistics is not None)
     search, decibels = None, None
+    moments: Placed = {}
+    if rounds_by_products(rules, default):
+        calibration, images = _samples(source, calibration, images, "weights are rounded by gptq on samples"), None
+        moments = _moments(source, calibration) if min_snr is None else {}
     if min_snr is not None:
-        made, search = _near(work, rules, statistics, _samples(source, calibration, images), min_snr, metric)
+        samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
+        made, search = _near(work, rules, statistics, samples, min_snr, metric)
         decibels = search.after if metric is None else None
     elif metric is not None:
         raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
     else:
-        made = work.made(rules, lambda: _statistics(source, statistics, calibration, images))
+        made = work.made(rules, lambda bins: _statistics(source, statistics, calibration, images, bins), moments)
         if calibration is not None and not isinstance(calibration, Iterator):
             decibels = _measured(source, made.data, calibration, images)
     if destination is not None:
@@ -154,22 +172,25 @@ class _Work:
     io: Edges
     stated: bool
 
-    def made(self, rules: Sequence[Rule], statistics: Callable[[], Statistics | None]) -> _Made:
-        """The network by some rules. statistics: is called where ranges of activations are needed."""
+    def made(self, rules: Sequence[Rule], statistics: Callable[[bool], Statistics | None], moments: Placed) -> _Made:
+        """The network by some rules. statistics: is called where ranges of activations are needed, and told
+        whether these need histograms. moments: of what weights are multiplied with, by the function and the tensor."""
         module = read(self.source)
         chosen = Choices(module, rules, self.default)
+        of_weights = {module.functions[at].tensors[tensor]: each for (at, tensor), each in moments.items()}
         if any(map(chosen.uses, STATIC)):
-            seen = statistics()
+            seen = statistics(chosen.needs_bins)
             if seen is not None:
                 _state_ranges(module, seen, chosen)
-            rows = _static(module, self.target, chosen, self.io)
+            rows = _static(module, self.target, chosen, self.io, of_weights)
         else:
             if self.stated or self.target is not None or self.io != "float":
                 what = f"scheme '{self.default.scheme}' is of weights alone"
                 remedy = "leave out statistics, target and io, or take int8"
                 raise OptionError(Reason(what, value=self.default.scheme, remedy=remedy))
-            rows = quantize_weights(module, chosen)
-        _forget(module)
+            rows = quantize_weights(module, chosen, of_weights)
+        forget_constants(module)
+        module.buffers, module.operator_codes = [], []  # the writer makes these tables anew
         return _Made(module, tuple(rows), write(module))
 
 
@@ -177,27 +198,33 @@ def _near(
     work: _Work, rules: tuple[Rule, ...], statistics: Any, samples: list[Any], least: float, metric: Metric | None
 ) -> tuple[_Made, Search]:
     """The network whose outputs are near enough, and how it was found."""
-    static = any(map(Choices(read(work.source), rules, work.default).uses, STATIC))
-    split = math.ceil(len(samples) * CALIBRATED) if static and statistics is None else 0
+    chosen = Choices(read(work.source), rules, work.default)
+    static = any(map(chosen.uses, STATIC))
+    rounds = rounds_by_products(rules, work.default)
+    split = math.ceil(len(samples) * CALIBRATED) if rounds or (static and statistics is None) else 0
     if len(samples) <= split:
         what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
-    seen = _statistics(work.source, statistics, samples[:split] or None, None) if static else None
+    given = samples[:split] if statistics is None else None
+    seen = _statistics(work.source, statistics, given or None, None, chosen.needs_bins) if static else None
+    moments = _moments(work.source, samples[:split]) if rounds else {}
+
+    def made(kept: Sequence[Rule]) -> _Made:
+        return work.made((*kept, *rules), lambda _: seen, moments)
 
     def measure(kept: Sequence[Rule]) -> float:
-        return _measured(work.source, work.made((*kept, *rules), lambda: seen).data, samples[split:], None, metric)
+        return _measured(work.source, made(kept).data, samples[split:], None, metric)
 
     named = "decibels" if metric is None else getattr(metric, "__name__", "metric")
     judged = len(samples[split:][:MOST])
-    rows = work.made(rules, lambda: seen).rows
-    search = give_back(rows, measure, least, {"metric": named, "calibrated": split, "judged": judged})
-    return work.made((*rules_of(search), *rules), lambda: seen), search
+    search = give_back(made(()).rows, measure, least, {"metric": named, "calibrated": split, "judged": judged})
+    return made(rules_of(search)), search
 
 
-def _samples(source: str | os.PathLike[str], data: Any, images: Images | None) -> list[Any]:
-    """All samples, in the order of the inputs; of one input the arrays. OptionError if none are given."""
+def _samples(source: str | os.PathLike[str], data: Any, images: Images | None, what: str) -> list[Any]:
+    """All samples, in the order of the inputs; of one input the arrays. OptionError, which says what they are for, if
+    none are given."""
     if data is None:
-        what = "how near the outputs are is measured on samples"
         raise OptionError(Reason(what, remedy="give samples (calibration)"))
     module = read(source)
     _, function, names = entry_of(module, None)
@@ -222,22 +249,14 @@ def _measured(
         return float(metric(list(floats), list(others)))
 
 
-def _forget(module: Module) -> None:
-    """Drops what a writer would keep of the source and nothing uses any more."""
-    for function in module.functions:
-        used = set(function.values())
-        function.tensors = [value for value in function.tensors if value in used or not value.is_constant]
-    module.buffers, module.operator_codes = [], []
-
-
-def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None) -> Statistics | None:
+def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None, bins: bool) -> Statistics | None:
     if statistics is not None and calibration is not None:
         what = "ranges come either from statistics or from samples to calibrate with"
         raise OptionError(Reason(what, remedy="give one of them"))
     if statistics is None and calibration is None:
         return None
     if calibration is not None:
-        return calibrate(source, calibration, images=images).statistics
+        return calibrate(source, calibration, images=images, histogram=bins).statistics
     return statistics if isinstance(statistics, Statistics) else read_statistics(statistics)
 
 
@@ -273,11 +292,27 @@ def _state_ranges(module: Module, seen: Statistics, chosen: Choices) -> None:
         raise OptionError(Reason("the statistics have none of the model's tensors", remedy=remedy))
 
 
-def _static(module: Module, target: str | os.PathLike[str] | None, chosen: Choices, io: Edges) -> list[QuantizedRow]:
+def _moments(source: str | os.PathLike[str], samples: list[Any]) -> Placed:
+    """What weights are multiplied with. OptionError if no samples could be held back."""
+    from tflq.quantization.products import moments_of
+
+    if len(samples) < 2:
+        what = f"{len(samples)} samples are too few to round weights by some and judge by others"
+        raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
+    return moments_of(source, samples)
+
+
+def _static(
+    module: Module,
+    target: str | os.PathLike[str] | None,
+    chosen: Choices,
+    io: Edges,
+    moments: Mapping[Value, Moments],
+) -> list[QuantizedRow]:
     """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
     entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
     kernels = mixed_target(target, chosen)
-    of_weights = {row.tensor: row for row in quantize_weights(module, chosen) if row.tensor}
+    of_weights = {row.tensor: row for row in quantize_weights(module, chosen, moments) if row.tensor}
     rows: list[QuantizedRow] = []
     KernelFusion(kernels, reals=True).run(module)
     mark(module, chosen)

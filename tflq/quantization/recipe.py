@@ -28,7 +28,7 @@ from tflq.analysis.observed_ranges import Method
 from tflq.dialects.quant.regions import Region
 from tflq.errors import OptionError, Reason, check_choice, choices
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.numerics.weight_ranges import WEIGHT_RANGES
+from tflq.numerics.weight_ranges import GPTQ, WEIGHT_METHODS
 from tflq.passes.regions.name_patterns import matcher, near
 from tflq.targets.target import RulesFile
 
@@ -67,13 +67,16 @@ class Settings:
         check_choice("scheme", self.scheme, (*SCHEMES, FLOAT))
         Method.of(self.range)
         check_choice("weights", self.weights, tuple(BITS))
-        check_choice("weight_range", self.weight_range, WEIGHT_RANGES)
+        check_choice("weight_range", self.weight_range, WEIGHT_METHODS)
         if self.blocks not in (0, *BLOCKS) or isinstance(self.blocks, bool):
             remedy = f"give one of {', '.join(map(str, BLOCKS))}"
             raise OptionError(Reason(f"blocks={self.blocks!r} is not known", value=self.blocks, remedy=remedy))
         if self.blocks and (self.scheme, self.weights) != ("dynamic", "int4"):
             remedy = "take scheme dynamic and weights int4, or leave out blocks"
             raise OptionError(Reason("kernels take blocks only of int4, with scheme dynamic", remedy=remedy))
+        if self.blocks and self.weight_range == GPTQ:
+            remedy = "leave out blocks, or take another weight_range"
+            raise OptionError(Reason("gptq is for weights of one scale per channel", remedy=remedy))
         if (self.weights, self.weight_range) != ("int8", "minmax") and self.scheme not in ("dynamic", "weight-only"):
             remedy = "take scheme dynamic or weight-only, or leave out weights and weight_range"
             raise OptionError(Reason(f"scheme '{self.scheme}' has no choice of weights", remedy=remedy))
@@ -153,6 +156,11 @@ def _settings(what: Mapping[str, Any], default: Settings) -> Settings:
     return replace(own, **what)
 
 
+def rounds_by_products(rules: Iterable[Rule], default: Settings) -> bool:
+    """Whether weights of an operator are to be rounded by what they are multiplied with on samples."""
+    return GPTQ in (default.weight_range, *(dict(rule.what).get("weight_range") for rule in rules))
+
+
 # Which operators a rule is of.
 
 
@@ -189,6 +197,11 @@ class Choices:
     def uses_weights(self) -> bool:
         """Whether an operator is asked to have fewer bits in its weights alone."""
         return any(map(self.uses, WEIGHT_SCHEMES))
+
+    @property
+    def needs_bins(self) -> bool:
+        """Whether a range is asked for that needs a histogram."""
+        return any(Method.of(settings.range).needs_bins for settings in (self.default, *self._settings))
 
     def uses(self, scheme: str) -> bool:
         """Whether an operator is asked to have a scheme."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -19,7 +20,8 @@ from tflq.ir.types import (
     i4,
     i8,
 )
-from tflq.numerics.weight_ranges import block_scales, bounds, clips, stored_weights
+from tflq.numerics.weight_ranges import GPTQ, block_scales, bounds, clips, stored_weights
+from tflq.quantization.products import Moments, rounded
 from tflq.quantization.recipe import STATIC, WEIGHT_SCHEMES, Choices, Settings
 from tflq.quantization.report import ASKED, QuantizedRow
 
@@ -34,13 +36,14 @@ _BLOCKS_NOTE: Final = "of blocks the reference kernel gives zeros; XNNPACK compu
 _LARGEST_HALF: Final = float(np.finfo(np.float16).max)
 
 
-def quantize_weights(module: Module, chosen: Choices) -> list[QuantizedRow]:
-    """Gives constant weights of operators fewer bits, each by its scheme. Returns the rows of the operators whose
-    scheme is of weights alone, or, where that holds for the whole network, of all."""
+def quantize_weights(module: Module, chosen: Choices, moments: Mapping[Value, Moments]) -> list[QuantizedRow]:
+    """Gives constant weights of operators fewer bits, each by its scheme. moments: of what weights are multiplied with,
+    where they are to be rounded by it. Returns the rows of the operators whose scheme is of weights alone, or, where
+    that holds for the whole network, of all."""
     rows: list[QuantizedRow] = []
     alone = not any(map(chosen.uses, STATIC))
     for function in module.functions:
-        work = _Weights()
+        work = _Weights(moments)
         for op in list(function.ops):
             work.ops.append(op)
             settings = chosen.of(op.results)
@@ -60,9 +63,11 @@ def _row(op: Op, why: str = "", types: str = "") -> QuantizedRow:
 class _Weights:
     """The operators of one function, on weights with fewer bits. Constants that several operators read stay shared."""
 
-    def __init__(self) -> None:
+    def __init__(self, moments: Mapping[Value, Moments]) -> None:
+        self.moments = moments
         self.ops: list[Op] = []
         self.stored: dict[tuple[object, ...], Value] = {}
+        self.notes: dict[Value, str] = {}
         self.real: dict[Value, Value] = {}
 
     def quantize(self, op: Op, settings: Settings) -> QuantizedRow:
@@ -93,25 +98,29 @@ class _Weights:
         blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
         if blocks and (bits != 4 or weights.array.shape[-1] % blocks):
             return _row(op, f"its rows of {weights.array.shape[-1]} weights are no blocks of {blocks}")
-        key = weights, axis, bits, blocks, settings.weight_range
-        if key not in self.stored:
-            made = (
-                _blocks(weights, blocks, settings.weight_range)
-                if blocks
-                else _channels(weights, axis, bits, settings.weight_range)
-            )
-            self.stored[key] = made
+        stored = self._stored(weights, axis, bits, blocks, settings.weight_range)
         if settings.scheme == "weight-only":
-            op.operands[place] = self._dequantized(self.stored[key], op)
+            op.operands[place] = self._dequantized(stored, op)
         else:
-            op.operands[place] = self.stored[key]
+            op.operands[place] = stored
             if isinstance(op, FullyConnected):
                 op.attributes = {**op.attributes, "asymmetric_quantize_inputs": not blocks}
         if not blocks:
-            return _row(op, types=f"qi{bits}")
+            return replace(_row(op, types=f"qi{bits}"), note=self.notes.get(stored, ""))
         row = replace(_row(op, types=f"qi4/blocks of {blocks}"), note=_BLOCKS_NOTE)
         self._set_apart(op)
         return row
+
+    def _stored(self, weights: Value, axis: int, bits: int, blocks: int, method: str) -> Value:
+        """Weights with fewer bits, once for all operators that ask for the same."""
+        key = weights, axis, bits, blocks, method
+        if key not in self.stored:
+            if blocks:
+                self.stored[key] = _blocks(weights, blocks, method)
+            else:
+                self.stored[key], note = _channels(weights, axis, bits, method, self.moments.get(weights))
+                self.notes[self.stored[key]] = note
+        return self.stored[key]
 
     def _set_apart(self, op: Op) -> None:
         """Makes the activation of the last operator one of its own: the optimized kernel for blocks drops it."""
@@ -146,13 +155,15 @@ def _half(weights: Value) -> Value:
     return constant(halves, f16, weights.name)
 
 
-def _channels(weights: Value, axis: int, bits: int, method: str) -> Value:
-    """Weights with a scale for each index of an axis."""
+def _channels(weights: Value, axis: int, bits: int, method: str, moments: Moments | None) -> tuple[Value, str]:
+    """Weights with a scale for each index of an axis, and what is to be said of them."""
     others = tuple(place for place in range(weights.array.ndim) if place != axis)
     scales = clips(weights.array, others, bits, method) / bounds(bits)[1]
     kind = UniformQuantizedPerAxisType.of(_STORAGES[bits], axis, scales.reshape(-1))
-    rounded = kind.scales.reshape(scales.shape)
-    return _stored(weights, stored_weights(weights.array, rounded, bits), kind)
+    array, note = stored_weights(weights.array, kind.scales.reshape(scales.shape), bits), ""
+    if method == GPTQ:
+        array, note = rounded(weights.array, kind.scales, array, moments, bits)
+    return _stored(weights, array, kind), note
 
 
 def _blocks(weights: Value, blocks: int, method: str) -> Value:

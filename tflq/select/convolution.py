@@ -46,8 +46,7 @@ def conv2d_of(
         from tflq.select.convolution_float import requantized_convolve
         from tflq.select.matmul import few_rows
 
-        few = k.sums == "separate" and few_rows(x, geometry)
-        result = None if few else requantized_convolve(k, op, x, weights, bias, geometry)
+        result = None if few_rows(k, x, geometry) else requantized_convolve(k, op, x, weights, bias, geometry)
         if result is not None:
             return result
     return convolve(k, op, x, weights, bias, geometry)

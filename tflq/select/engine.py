@@ -83,7 +83,7 @@ def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, ta
         from tflq.select.portable import portable
 
         restricted, mac = portable, "float32"
-    k = Kernels(function, mac, proofs, target.sums)
+    k = Kernels(function, mac, proofs, target.sums, restricted=restricted is not None)
     for op in function.ops:
         if op in k.fused:
             continue
@@ -174,7 +174,9 @@ def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[Rea
     for op in function.ops:
         if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or kept_reason(op) is not None:
             continue
-        if not any(v.type.quantized for v in op.tensors) or is_hybrid(op) or _restores_weights(op):
+        if not any(v.type.quantized for v in op.tensors):
+            continue
+        if not target.complete and (is_hybrid(op) or _restores_weights(op)):
             continue
         verdict = target.judge(op)
         if not verdict.kept:

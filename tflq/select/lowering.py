@@ -238,6 +238,8 @@ def _plus(k: Kernels, x: Value, number: int) -> Value:
 
 
 Mac = Literal["integer", "float32"]
+JOINED: Final = 10
+"""The operands of CONCATENATION that all runtimes take: TFLite Micro's kernels/concatenation.cc, kMaxInputNum."""
 
 T = TypeVar("T", bound=Op)
 R = TypeVar("R")
@@ -245,14 +247,21 @@ R = TypeVar("R")
 
 class Kernels(KernelBuilder):
     """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
-    have become, which ops read them."""
+    have become, which ops read them; `restricted`: the target says which builtins it has."""
 
     def __init__(
-        self, function: Function, mac: Mac, proofs: ProofCache | None = None, sums: SumRounding = "separate"
+        self,
+        function: Function,
+        mac: Mac,
+        proofs: ProofCache | None = None,
+        sums: SumRounding = "separate",
+        *,
+        restricted: bool = False,
     ) -> None:
         super().__init__()
         self.mac = mac
         self.sums = sums
+        self.restricted = restricted
         self._proofs = proofs
         self.source: Final[Sequence[Op]] = function.ops
         self.fused: set[Op] = set()
@@ -263,6 +272,13 @@ class Kernels(KernelBuilder):
         self._selected: dict[Value, Value] = {}
         self.ranges: Final = Ranges()  # of integer tensors of `source`
         self._once: dict[Callable[[Kernels], Any], Any] = {}
+
+    def concatenation(self, xs: Sequence[Value], axis: int) -> Value:
+        """CONCATENATION, in groups where the target may not take all operands at once."""
+        while self.restricted and len(xs) > JOINED:
+            groups = [xs[i : i + JOINED] for i in range(0, len(xs), JOINED)]
+            xs = [super(Kernels, self).concatenation(g, axis) if len(g) > 1 else g[0] for g in groups]
+        return super().concatenation(xs, axis)
 
     def value(self, operand: Value) -> Value:
         """What an operand has become; arguments and constants stay themselves."""
@@ -299,6 +315,9 @@ class Kernels(KernelBuilder):
 
     def claim(self, old: Value, new: Value) -> None:
         """Records what a value has become. A value that has a name or is returned becomes a tensor of its own."""
+        twin = self.twins.get(new)
+        if self.restricted and old.name and twin is not None and not (twin.value.name or twin.value.is_constant):
+            twin.value.name = f"{old.name}/{new.type.storage.dtype.name}{twin.offset:+d}"
         if (old.name or old in self._outputs) and new is not old:
             made = any(new is v for op in self.ops[self._start :] for v in op.results)
             if new.name or not made:

@@ -57,7 +57,7 @@ def float_convolve(
     element: ScalarType,
 ) -> Value | None:
     """CONV_2D with constant weights [O, KH, KW, I], plus bias, in `element`; None where not exact, or slower."""
-    if not weights.is_constant or few_rows(x, geometry):
+    if not weights.is_constant or few_rows(k, x, geometry):
         return None
     filters = weights.array.astype(np.float32) - np.float32(zero_points[1])
     bounds = [
@@ -110,8 +110,11 @@ def float_depthwise(
     return sums.plus(_integers(k, rest, element))
 
 
-def few_rows(x: Value, geometry: Geometry) -> bool:
-    """Whether a matrix product has so few rows that its time goes into reading weights: int8 ones are read faster."""
+def few_rows(k: Kernels, x: Value, geometry: Geometry) -> bool:
+    """Whether a matrix product has so few rows that its time goes into reading weights: int8 ones are read faster,
+    where the target multiplies them."""
+    if k.restricted:
+        return False
     batch, height, width, _ = x.type.shape or (None,) * 4
     return geometry.pointwise and (height, width) == (1, 1) and batch is not None and batch <= _FEW_ROWS
 

@@ -7,6 +7,8 @@ A name is an operator's name and the tensor's role there:
     conv1/accumulator/gather     a tensor on the way there, by its kernel
     conv1/rescaled/mul/rhs       a constant, by the operand of the first kernel that reads it
     conv1/rescaled#2             where the name is taken
+    conv1/int8-5                 the operator's own result as floats, which are more by 5: where a target restricts
+                                 builtins, often all that there is of it; `tflq verify --layers` reads the name
 
 Where TensorFlow's converter joined names, as in "relu;conv/bias;conv", the first stands for all: the whole would be a
 quarter of a small model's file. A tensor that has a name keeps it, unless another tensor of the function has it too; a

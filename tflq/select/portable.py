@@ -16,27 +16,37 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64, Table2D
+from tflq.dialects.ext import RescaleF64, Table2D, Table16Bit
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl import arithmetic as tfl
 from tflq.dialects.tfl import reduction as tfl_reduction
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.joining import Concatenation
 from tflq.dialects.tfl.movement import Moved, Padding, PadV2, Reshape
 from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import AvgPool2D
-from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Clamp, Clz, LogicalLeftShift, Maximum, Minimum, Mul
+from tflq.dialects.tosa.elementwise import (
+    ArithmeticRightShift,
+    Clamp,
+    Clz,
+    LogicalLeftShift,
+    Maximum,
+    Minimum,
+    Mul,
+    Select,
+)
 from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
 from tflq.ir.core import Op, Value
 from tflq.ir.record import parameters
-from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_thresholds import quantize_thresholds
 from tflq.numerics.multiply_add import multiply_add
 from tflq.select.arithmetic import elementwise
 from tflq.select.lines_float import stepped
-from tflq.select.lowering import KernelBuilder, Kernels, Twin, as_int32, centred, integers_of, twin_of
+from tflq.select.lowering import JOINED, KernelBuilder, Kernels, Twin, as_int32, centred, integers_of, twin_of
 from tflq.select.rescale import input_range
 from tflq.select.rescale_float import either_line, float_rescale
 
@@ -45,9 +55,14 @@ BYTES: Final = (i8, ui8)
 
 
 def portable(op: Op, k: Kernels) -> Value | None:
-    """The op's result on a target that restricts plain builtins; None if it has no form here."""
+    """The op's result on a target that restricts plain builtins; None if it has no form here, or is a kernel that the
+    target keeps on quantized tensors."""
+    if op.name.startswith("tfl.") and any(v.type.quantized for v in op.tensors):
+        return None
     if isinstance(op, PadV2):
         return _padded(op, k)
+    if isinstance(op, Concatenation) and len(op.operands) > JOINED:
+        return k.concatenation([k.value(v) for v in op.reads], op.axis)
     if isinstance(op, (Moved, Gather)) and not isinstance(op, Padding):
         return _moved(op, k)
     lower = FORMS.get(type(op))
@@ -149,11 +164,55 @@ def _clamp(op: Clamp, k: Kernels) -> Value | None:
 
 def _rescale(op: Rescale | RescaleF64, k: Kernels) -> Value | None:
     x = _whole(k, op)
+    if x is not None:
+        fit = float_rescale(op, k, *(np.asarray([end]) for end in input_range(op, k)))
+        if fit is not None:
+            return fit.of_whole(k, x)
+    return _multiplied(op, k) if isinstance(op, Rescale) else None
+
+
+def _multiplied(op: Rescale, k: Kernels) -> Value | None:
+    """RESCALE in int32: the product by limbs, and shifts. Results of 16 bits have too many levels for a line, and sums
+    may have more than 24 bits."""
+    multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
+    least, most = input_range(op, k)
+    left = np.maximum(_WORD - shift, 0)
+    held = (max(-least, most, 1) << int(left.max())) < 1 << _WORD
+    rounds = op.rounding_mode == "DOUBLE_ROUND" or (shift <= _WORD).all()
+    if not (op.scale32 and held and rounds and (multiplier >= 0).all()):
+        return None
+    x, to = _word(k, k.value(op.input), op.input_zp), op.output.type.storage
     if x is None:
         return None
-    least, most = input_range(op, k)
-    fit = float_rescale(op, k, np.asarray([least]), np.asarray([most]))
-    return None if fit is None else fit.of_whole(k, x)
+    if left.any():
+        x = k.mul(x, k.row(1 << left))
+    x = _high_product(k, x, k.row(multiplier), _WORD)
+    if (shift > _WORD).any():
+        x = _halved(k, x, np.maximum(shift - _WORD, 0))
+    if to is not i32:
+        ends = (k.constant(v - op.output_zp) for v in (to.minimum, to.maximum))
+        x = k.minimum(k.maximum(x, next(ends)), next(ends))
+    if to in BYTES:
+        return integers_of(k, Twin(k.cast(x, f32), op.output_zp), to)
+    return k.cast(k.add(x, k.constant(op.output_zp)) if op.output_zp else x, to)
+
+
+def _word(k: Kernels, x: Value, zero: int) -> Value | None:
+    """An integer of up to 32 bits less its zero point, in int32."""
+    storage = x.type.storage
+    if storage in BYTES:
+        return k.cast(centred(k, x, zero), i32)
+    if storage not in (i16, i32):
+        return None
+    return k.sub(k.cast(x, i32), k.constant(zero)) if zero else k.cast(x, i32)
+
+
+def _halved(k: KernelBuilder, x: Value, n: np.ndarray) -> Value:
+    """x 2^-n, halves away from zero, for a constant n [1 or C], 0 to 31."""
+    some = np.minimum(n, 1)
+    below = k.cast(k.greater(k.constant(0), x), i32)
+    twice = _shifted_by(k, k.sub(x, k.mul(below, k.row(some))), n - some)
+    return k.sub(twice, k.mul(_by_number(k, twice, 1), k.row(some)))
 
 
 def _whole(k: Kernels, op: Rescale | RescaleF64) -> Value | None:
@@ -213,6 +272,17 @@ def _index(k: Kernels, x: Value) -> Value:
     return k.cast(centred(k, x, x.type.storage.minimum), i32)
 
 
+def _table_of_16_bits(op: Table16Bit, k: Kernels) -> Value | None:
+    """The bytes of the entries are tables of int8: as floats they would take twice the memory."""
+    if op.result.type.storage is not i16 or not op.table.is_constant:
+        return None
+    index = k.add(k.cast(k.value(op.input), i32), k.constant(-i16.minimum))
+    entries = op.table.array.astype(np.int64)
+    parts = entries >> 8, (entries & 255) + i8.minimum
+    high, low = (k.cast(k.gather(k.constant(v, i8), index), i32) for v in parts)
+    return k.cast(k.add(k.add(k.mul(high, k.constant(256)), low), k.constant(-i8.minimum)), i16)
+
+
 def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Value:
     """Integers of a table by index: two tables of floats, where they have more than 24 bits."""
     if storage in BYTES:
@@ -267,6 +337,13 @@ def _by_number(k: KernelBuilder, x: Value, n: int) -> Value:
     return _shifted(k, x, k.constant(2.0**-n, f32), k.constant(2.0 ** (_HALF - n), f32))
 
 
+def _shifted_by(k: KernelBuilder, x: Value, n: np.ndarray) -> Value:
+    """x >> n of int32, for a constant n [1 or C]."""
+    return _shifted(k, x, k.row(np.exp2(-n), f32), k.row(np.exp2(_HALF - n), f32))
+
+
+_WORD: Final = 31
+"""Bits of an int32 but for its sign."""
 _LIMB: Final = 11
 
 
@@ -282,17 +359,21 @@ def _limbs(k: KernelBuilder, x: Value) -> tuple[Value, Value, Value]:
 
 
 def _mul(op: Mul, k: Kernels) -> Value | None:
+    a, b = k.value(op.input1), k.value(op.input2)
+    if not 2 * _LIMB < op.shift <= 3 * _LIMB or any(v.type.storage is not i32 for v in (a, b)):
+        return None
+    return _high_product(k, a, b, op.shift)
+
+
+def _high_product(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
     """(a b + 2^(s - 1)) >> s, for s from 23 to 33: products of limbs have 22 bits, so sums of three and what is carried
     are below 2^24."""
-    operands = [k.value(v) for v in (op.input1, op.input2)]
-    if not 2 * _LIMB < op.shift <= 3 * _LIMB or any(v.type.storage is not i32 for v in operands):
-        return None
-    (a0, a1, a2), (b0, b1, b2) = (_limbs(k, v) for v in operands)
+    (a0, a1, a2), (b0, b1, b2) = (_limbs(k, v) for v in (a, b))
 
     def times(x: Value, y: Value) -> Value:
         return elementwise(k, k.mul, x, y)
 
-    rest = op.shift - 2 * _LIMB
+    rest = shift - 2 * _LIMB
     total = k.add(k.add(times(a0, b1), times(a1, b0)), _quotient(k, times(a0, b0), _LIMB))
     half = k.constant(float(1 << (rest - 1)), f32)
     total = k.add(k.add(times(a1, b1), half), _quotient(k, total, _LIMB))
@@ -320,6 +401,18 @@ def _left_shift(op: LogicalLeftShift, k: Kernels) -> Value | None:
         return None
     powers = np.exp2(np.arange(32)) * np.where(np.arange(32) < 31, 1, -1)
     return elementwise(k, k.mul, x, k.cast(k.gather(k.constant(powers, f32), k.cast(amount, i32)), i32))
+
+
+def _select(op: Select, k: Kernels) -> Value | None:
+    """y + c (x - y) of int32, which wraps."""
+    condition, x, y = (k.value(v) for v in (op.condition, op.on_true, op.on_false))
+    if x.type.storage is not i32:
+        return None
+    if x.is_constant and y.is_constant:
+        apart = k.constant(x.array.astype(np.int32) - y.array.astype(np.int32))
+    else:
+        apart = elementwise(k, k.sub, x, y)
+    return elementwise(k, k.add, elementwise(k, k.mul, k.cast(condition, i32), apart), y)
 
 
 def _clz(op: Clz, k: Kernels) -> Value | None:
@@ -392,7 +485,9 @@ FORMS: Final[dict[type[Op], Portable]] = {
     Rescale: _rescale,
     RescaleF64: _rescale,
     Scast: _scast,
+    Select: _select,
     Table: _table,
+    Table16Bit: _table_of_16_bits,
     Table2D: _table_2d,
     tfl.Maximum: _extreme,
     tfl.Minimum: _extreme,

@@ -8,7 +8,12 @@
                                      (2^31 unless said; 1: shifts to the right only)
     multiplier_accumulator_scale     the same of input and weights, and the bias is stored at input × weights, zero
               [BOUND]                point 0
+    rounds_alike                     the sums of input and weights, scaled with two roundings, are those scaled in
+                                     float64 with one, whatever the input: weights and bias are constants
+    scale_ratio_below BOUND          every operand's scale over the result's is below BOUND
     power_of_two_scale               every scale is a power of two
+    rank_at_most N                   no operand or result has more than N dims
+    indices_from_zero                constant operands of plain integers have no negative elements
     no_activation                    no activation is fused
     lowered                          never kept: what matches this line is lowered
 
@@ -36,6 +41,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from tflq.dialects.declare import Operator, Slot
+from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
@@ -47,6 +53,9 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.light import dataclass
+from tflq.numerics.convolution import double_scales, exact_channel_bounds, legacy_scale
+from tflq.numerics.elementwise import activation_range
+from tflq.numerics.staircase import roundings_agree
 
 _Function: TypeAlias = Callable[..., str | None]
 F = TypeVar("F", bound=_Function)
@@ -152,6 +161,17 @@ def _operand_scale_below(op: Op, bound: float) -> str | None:
     return None
 
 
+@constraint("scale_ratio_below", "positive")
+def _scale_ratio_below(op: Op, bound: float) -> str | None:
+    for result in _quantized(op.results):
+        for value in _quantized(op.operands):
+            with np.errstate(all="ignore"):
+                ratio = _scales(value).max(initial=0) / _scales(result).min(initial=np.inf)
+            if not ratio < bound:
+                return f"the scale of '{value.name}' is {ratio:g} times that of '{result.name}', not below {bound:g}"
+    return None
+
+
 @constraint("fixed_scale", "positive", "integer")
 def _fixed_scale(op: Op, scale: float, zero_point: float) -> str | None:
     """Converters write 1/65535 for 1/65536, and kernels take it for that: over 16 bits it is less than one count."""
@@ -211,11 +231,60 @@ def _parts(op: Op) -> dict[str, Value | None]:
     return {slot.name: op.optional(place) for place, slot in enumerate(op.operand_slots)}
 
 
+@constraint("rounds_alike", accumulates=True)
+def _rounds_alike(op: Op) -> str | None:
+    """FULLY_CONNECTED has one rounding in TFLite, and two in TFLite Micro: kernels/fully_connected_common.cc there."""
+    parts = _parts(op)
+    x, weights, bias = parts["input"], next(parts[name] for name in _WEIGHTS if name in parts), parts["bias"]
+    if x is None or weights is None or not weights.is_constant or not (bias is None or bias.is_constant):
+        return "weights or bias are not constants, so that nothing is known of the sums that are rounded"
+    source, factor, result = x.type.element, weights.type.element, op.result.type.element
+    if not isinstance(source, UniformQuantizedType) or not isinstance(result, UniformQuantizedType):
+        return "input or result has not one scale"
+    channel = weights.array.ndim - 1 if isinstance(op, DepthwiseConv2D) else 0
+    offset = np.zeros(1, np.int64) if bias is None else bias.array.astype(np.int64).reshape(-1)
+    counts = {1, weights.array.shape[channel] if weights.array.ndim else 1}
+    if not weights.type.quantized or not weights.array.size or not {_scales(weights).size, offset.size} <= counts:
+        return f"'{weights.name}' has not one scale and one bias for each channel, or for all"
+    once = twice = double_scales(source.scale, _scales(weights), result.scale)
+    zero = 0
+    if isinstance(factor, UniformQuantizedType):
+        zero, twice = factor.zero_point, np.asarray([legacy_scale(source.scale, factor.scale, result.scale)])
+    storage, activation = result.storage, getattr(op, "fused_activation_function", "NONE")
+    try:
+        least, most = activation_range(activation, storage.minimum, storage.maximum, result.scale, result.zero_point)
+    except ValueError as error:
+        return str(error)
+    start, end = (v - source.zero_point for v in (source.storage.minimum, source.storage.maximum))
+    summed = tuple(axis for axis in range(weights.array.ndim) if axis != channel)
+    low, high = (v.reshape(-1) for v in exact_channel_bounds(weights.array, summed, zero, start, end, offset))
+    alike = roundings_agree(once, twice, low, high, least - result.zero_point, most - result.zero_point)
+    if alike.all():
+        return None
+    return f"two roundings differ from one for some sums of {np.count_nonzero(~alike)} of {alike.size} channels"
+
+
 @constraint("power_of_two_scale")
 def _power_of_two_scale(op: Op) -> str | None:
     for value in _quantized(op.tensors):
         if (np.frexp(_scales(value))[0] != 0.5).any():
             return f"the scale of '{value.name}' is not a power of two"
+    return None
+
+
+@constraint("rank_at_most", "integer")
+def _rank_at_most(op: Op, most: float) -> str | None:
+    value = next((v for v in op.tensors if v.type.rank is None or v.type.rank > most), None)
+    return None if value is None else f"'{value.name}' has more than {most:g} dims"
+
+
+@constraint("indices_from_zero")
+def _indices_from_zero(op: Op) -> str | None:
+    for value in op.reads:
+        if value.type.quantized or value.type.storage.is_float:
+            continue
+        if value.is_constant and value.array.size and value.array.min() < 0:
+            return f"'{value.name}' has negative elements"
     return None
 
 

@@ -39,7 +39,8 @@ _KEYS = {"target": ("name", "base", "sums"), "rescale": ("unsigned", "signed", "
 _SECTIONS = ("target", "kernels", "rescale", "builtins")
 _BASES = ("integer", "kernels")
 _SUMS = ("separate", "either")
-_PORTABLE = "portable"
+RUNTIMES = ("portable", "tflm")
+"""The targets of runtimes that were measured, `rules/<name>.toml`."""
 SCHEMES = ("int8", "int16x8", "uint8")
 """The targets of quantization schemes, `rules/<name>.toml`: the kernels of `rules/kernels.toml` on one storage."""
 JOINED = "+"
@@ -51,7 +52,7 @@ _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
 
 def load_target(target: str | os.PathLike[str] | None = None) -> Target:
-    """ "integer" (the default), "kernels", "portable", one of `SCHEMES`, or a path to a file. OptionError for all
+    """ "integer" (the default), "kernels", one of `RUNTIMES` or `SCHEMES`, or a path to a file. OptionError for all
     else, and for targets of TOSA files; FileError if it cannot be read."""
     if target in (None, "integer"):
         return INTEGER
@@ -59,10 +60,10 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
         return _measured()
     path = _path(target)
     if target == "tosa" or target in DEVICES:
-        remedy = "a .tflite file has 'integer', 'kernels' or 'portable'"
+        remedy = "a .tflite file has 'integer', 'kernels', 'portable' or 'tflm'"
         raise OptionError(Reason(f"target '{target}' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
     if not path.endswith(".toml") and not os.path.exists(path):
-        remedy = f"{choices(path, (*_BASES, _PORTABLE, *SCHEMES))}, and files of kernels (.toml)"
+        remedy = f"{choices(path, (*_BASES, *RUNTIMES, *SCHEMES))}, and files of kernels (.toml)"
         raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
     return _File(path).target()
 
@@ -93,7 +94,7 @@ def is_of_tosa(target: str | os.PathLike[str] | None) -> bool:
 
 def _path(target: str | os.PathLike[str] | None) -> str:
     """The path of a target's file; the name of one that has none."""
-    return resource(f"rules/{target}.toml") if target in (_PORTABLE, *SCHEMES) else str(target)
+    return resource(f"rules/{target}.toml") if target in (*RUNTIMES, *SCHEMES) else str(target)
 
 
 @cache

@@ -3,13 +3,14 @@ quantized kernels (`signature.py`) have in common. What a port takes is theirs t
 
     "operands -> results; NAME = port port ...; clause; clause"
 
-x*   any number of them, last of its side; x? may be left out
+x*   any number of them, last of its side; x*10 up to ten; x? may be left out
 ...  the rest of a side is not specified
 NAME stands for one of some ports, the same wherever it occurs in the signature, unless it is called `any`
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -17,15 +18,18 @@ from tflq.light import dataclass
 
 REST: Final = "..."
 ANY: Final = "any"
+_COUNTED: Final = re.compile(r"\*(\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place of a side: one of `ports`; slots of one name have the same one. `many` is "", "?", "*" or "..."."""
+    """A place of a side: one of `ports`; slots of one name have the same one. `many` is "", "?", "*" or "...";
+    `most`: how many of "*" there may be at most, 0 for any number."""
 
     ports: tuple[Any, ...]
     name: str = ""
     many: str = ""
+    most: int = 0
 
 
 Side: TypeAlias = tuple[Slot, ...]
@@ -54,14 +58,21 @@ def split(text: str) -> Parts:
     )
 
 
+def bare(word: str) -> str:
+    """A word of a side without what says how often it may occur."""
+    return word.rstrip("0123456789").removesuffix("*") if _COUNTED.search(word) else word.rstrip("?*")
+
+
 def slots(words: Sequence[str], named: Mapping[str, tuple[Any, ...]], port: Callable[[str], Any]) -> Side:
     """The slots of a side; `port` reads a word that is not a name. ValueError says what is wrong."""
     side: list[Slot] = []
     for place, word in enumerate(words):
-        many = REST if word == REST else word[-1] if word[-1] in "?*" else ""
-        name = ANY if many == REST else word.removesuffix(many)
+        counted = _COUNTED.search(word)
+        many = REST if word == REST else "*" if counted else word[-1] if word[-1] in "?*" else ""
+        name = ANY if many == REST else bare(word)
         ports = named[name] if name in named else (port(name),)
-        side.append(Slot(ports, name if name in named and name != ANY else "", many))
+        most = int(counted[1]) if counted else 0
+        side.append(Slot(ports, name if name in named and name != ANY else "", many, most))
         if many in ("*", REST) and place < len(words) - 1:
             raise ValueError(f"'{word}' is not the last of its side")
     return tuple(side)
@@ -72,7 +83,10 @@ def spread(side: Side, count: int) -> Side:
     many = side[-1].many if side else ""
     if many == REST:
         return side[:-1]
-    return (*side[:-1], *side[-1:] * (count - len(side) + 1)) if many == "*" else side
+    if many != "*":
+        return side
+    times = count - len(side) + 1
+    return (*side[:-1], *side[-1:] * (min(times, side[-1].most) if side[-1].most else times))
 
 
 def match(

@@ -40,7 +40,7 @@ from tflq.ir.types import (
 )
 from tflq.light import dataclass
 from tflq.targets.constraints import CONSTRAINTS
-from tflq.targets.pattern import REST, Group, Side, Slot, match, slots, split, spread
+from tflq.targets.pattern import REST, Group, Side, Slot, bare, match, slots, split, spread
 
 _KINDS = {
     "": (UniformQuantizedType,),
@@ -252,7 +252,7 @@ def kinds_of(values: Sequence[Value | None]) -> Kinds:
 
 
 def _chosen(side: Side, ports: Mapping[str, Port]) -> Side:
-    return tuple(Slot((ports[slot.name],), "", slot.many) if slot.name else slot for slot in side)
+    return tuple(Slot((ports[slot.name],), "", slot.many, slot.most) if slot.name else slot for slot in side)
 
 
 def _why_not(side: Side, values: Sequence[Value | None]) -> list[str]:
@@ -300,7 +300,7 @@ def parse_signature(text: str) -> Signature:
         named[name] = tuple(map(parse_port, ports))
     constraints = tuple(map(_constraint, parts.clauses))
     words = parts.operands, [REST] if parts.results is None else parts.results
-    if unused := named.keys() - {word.rstrip("?*") for side in words for word in side}:
+    if unused := named.keys() - {bare(word) for side in words for word in side}:
         raise ValueError(f"'{min(unused)}' stands for ports, but is not in the signature")
     operands, results = (slots(side, named, parse_port) for side in words)
     return Signature(text, (operands, results), constraints)

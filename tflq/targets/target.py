@@ -16,7 +16,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.registry import op_class
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.light import dataclass, field
-from tflq.targets.pattern import Side, match, slots, split
+from tflq.targets.pattern import Side, bare, match, slots, split
 
 if TYPE_CHECKING:
     from tflq.numerics.multiply_add import SumRounding
@@ -57,6 +57,12 @@ class Target:
     _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Possible]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    @property
+    def complete(self) -> bool:
+        """Whether it lists all that it has, plain builtins and kernels: hybrid operators and weights that are
+        dequantized, too."""
+        return self.builtins is not None and bool(self.kernels)
 
     def judge(self, op: Op) -> Verdict:
         """Whether it runs an op as it is."""
@@ -164,7 +170,7 @@ class KernelRules:
         wanted = tuple((key, tuple(words)) for key, words in parts.named if key in known)
         named = {variable: tuple(types) for variable, types in parts.named if variable not in known}
         results = parts.results or []
-        words = {word.rstrip("*?") for word in (*parts.operands, *results)} - named.keys()
+        words = {bare(word) for word in (*parts.operands, *results)} - named.keys()
         unknown = words.union(*named.values()) - SCALARS.keys()
         fault = ", ".join(sorted(unknown)) or ("no ->" if parts.results is None else "")
         try:

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from statistics import median
 from time import monotonic
-from typing import Any, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 import numpy as np
 
@@ -48,6 +48,10 @@ from tflq.verification.runner import FileRunner, Resolver, RunError, Runtime
 from tflq.verification.tflite_runner import TfliteRunner
 
 T = TypeVar("T")
+
+
+_FORMATS: Final = {"tflm": "tflite"}
+"""What a runtime runs, where it is not ONNX."""
 
 
 @dataclass(frozen=True)
@@ -164,14 +168,21 @@ class _Comparison:
         options = self._options
         if options.runtime is None:
             return self._open(path)
-        if opening(path).name != "onnx":
-            what = f"runtime '{options.runtime}' runs .onnx files"
+        format = _FORMATS.get(options.runtime, "onnx")
+        if opening(path).name != format:
+            what = f"runtime '{options.runtime}' runs .{format} files"
             raise OptionError(
                 Reason(what, path, value=options.runtime, remedy="convert the model to one, or leave it out")
             )
-        from tflq.verification.onnx_runner import OnnxRunner
+        runner: AnyRunner
+        if format == "tflite":
+            from tflq.verification.micro_runner import MicroRunner
 
-        runner = OnnxRunner(path, options.timeout, options.runtime)
+            runner = MicroRunner(path, options.timeout)
+        else:
+            from tflq.verification.onnx_runner import OnnxRunner
+
+            runner = OnnxRunner(path, options.timeout, options.runtime)
         self._stack.callback(runner.close)
         return runner
 
@@ -431,8 +442,9 @@ SECONDS = 10.0
 def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
     """How long a run of an entry takes in both models on these inputs. A model that the default kernels do
     not run is not an error: `problem` says so."""
-    if not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
-        return RunTime(key, problem=next(v.untimed for v in (a, b) if isinstance(v, FileRunner)))
+    problem = a.untimed or b.untimed
+    if problem or not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
+        return RunTime(key, problem=problem)
     turns: list[tuple[float, float]] = []
     end = monotonic() + SECONDS
     try:
@@ -492,7 +504,8 @@ def verify(
         resolver: Which kernels to run: "reference", "optimized" (no delegate) or "default" (with delegates). Operators
             without a reference kernel, or with one known to be wrong, run on the optimized ones in both models; the
             result lists them (`apart`).
-        runtime: What runs `b`, an ONNX file: "onnxruntime", which it is without this, or "openvino".
+        runtime: What runs `b`: an ONNX file "onnxruntime", which it is without this, or "openvino"; a TFLite file
+            "tflm", TFLite Micro, at the shapes that the file states. The original runs on the kernels of `resolver`.
         interface: Also compare names, shapes, types, quantization, signatures and metadata. Without it, inputs and
             outputs are matched by position: a model that came back from TOSA has neither signatures nor quantization
             parameters.
@@ -513,7 +526,7 @@ def verify(
         Every difference. The result is true only if the models are equal.
 
     Raises:
-        TflqError: No interpreter is installed, or for a TOSA or ONNX file, not what runs it.
+        TflqError: No interpreter is installed, or not what runs a TOSA or ONNX file, or the `runtime`.
         FileError: A file is missing or cannot be read.
         OptionError: An option makes no sense, or the inputs do not fit.
 

@@ -26,6 +26,10 @@ _NOT_REPRODUCED: Final = frozenset({"broken", "inexact", "unsettled"})
 
 _SUM: Final = "the reference kernel of SUM reads {type} as uint8; the optimized kernel computes in float32"
 
+_BLOCKS: Final = "the reference kernel ignores the scales per block of '{}'; the optimized one drops a fused activation"
+_BLOCKWISE: Final = 2
+"""The kind of quantization details that says so: BlockwiseQuantization."""
+
 _SEVERAL: Final = "the kernel finds no scale in '{}', which has several"
 
 _ONE_SCALE: Final = frozenset(
@@ -42,8 +46,8 @@ _HYBRID: Final = frozenset(
 
 @dataclass(frozen=True)
 class Expectation:
-    """Why an operator's result may differ. within: by how many counts at most; None: by any number. apart: it runs on
-    other kernels, because its reference kernel is wrong."""
+    """Why an operator's result may differ. within: by how many counts at most; None: by any number; 0: it may not.
+    apart: it runs on other kernels, because its reference kernel is wrong."""
 
     reason: str
     within: float | None = None
@@ -64,6 +68,10 @@ def _wrong(graph: Graph, index: int) -> Iterator[Expectation]:
     operand = graph.tensor(op.inputs[0]) if op.inputs and op.inputs[0] >= 0 else None
     if op.opcode == "SUM" and operand is not None and operand.type in ("int8", "int16") and operand.scales.size:
         yield Expectation(_SUM.format(type=operand.type), within=1, apart=True)
+    if op.opcode == "FULLY_CONNECTED" and operand is not None and operand.type == "float32":
+        weights = graph.tensor(op.inputs[1])
+        if weights.details == _BLOCKWISE:
+            yield Expectation(_BLOCKS.format(weights.name), within=0, apart=True)
 
 
 def rounding(graph: Graph) -> list[int]:

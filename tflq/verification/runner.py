@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Literal, Protocol
+from typing import IO, Any, Final, Literal, Protocol
 
 import numpy as np
 
@@ -25,8 +25,13 @@ from tflq.verification import worker
 from tflq.verification.worker import RESOLVERS, Entries, Side, load
 
 Resolver = Literal["reference", "optimized", "default"]
-Runtime = Literal["onnxruntime", "openvino"]
-"""What runs ONNX files."""
+Runtime = Literal["onnxruntime", "openvino", "tflm"]
+"""What runs ONNX files, and TFLite Micro."""
+
+
+_PACKAGES: Final = {"tflm": ("tflite-micro", "--pre tflite-micro")}
+"""By runtime: the package that has it, and what pip installs, where they are not its name. TFLite Micro has nothing but
+pre-releases."""
 
 
 class RunError(Exception):
@@ -114,8 +119,9 @@ class Child:
         if head.get("error") == worker.NO_REFERENCE_MODEL:
             raise TflqError(Reason("the TOSA reference model is not installed", remedy=to_install("tosa")))
         if str(head.get("error", "")).startswith(worker.NO_RUNTIME):
-            package = head["error"].removeprefix(worker.NO_RUNTIME)
-            raise TflqError(Reason(f"{package} is not installed", remedy=f"pip install {package}"))
+            runtime = head["error"].removeprefix(worker.NO_RUNTIME)
+            package, requirement = _PACKAGES.get(runtime, (runtime, runtime))
+            raise TflqError(Reason(f"{package} is not installed", remedy=f"pip install {requirement}"))
         if "error" in head:
             raise RunError(head["error"].strip())
         return head, arrays
@@ -128,12 +134,18 @@ class Child:
         worker.send(self._child.stdin, request, inputs)
         return worker.receive(self._child.stdout)
 
+    def printed(self, count: int) -> str:
+        """The last lines that the process has printed, so far as they are not progress."""
+        lines = last_words(self._log, 1 << 16).split("\n")
+        return "; ".join(
+            [line.strip().rstrip(".") for line in lines if line.strip() and not line.startswith("INFO")][-count:]
+        )
+
     def _last_words(self) -> str:
         """How the child ended, and the last line it printed."""
         code = self._child.wait()
-        lines = last_words(self._log, 1 << 16).split("\n")
-        last = next((line for line in reversed(lines) if line.strip() and not line.startswith("INFO")), "")
-        said = f": {last.strip()}" if last else ""
+        last = self.printed(1)
+        said = f": {last}" if last else ""
         how = f"aborted ({how_ended(code)})" if code < 0 else f"ended with exit code {code}"
         return f"{self._what}'s process {how}{said}"
 
@@ -325,6 +337,10 @@ class FileRunner:
 
     def names(self, _: str) -> dict[str, int]:
         """Tensors that can be fetched after a run."""
+        return {}
+
+    def held(self, _: str) -> Mapping[str, object]:
+        """Further tensors that can be fetched, which the file has in another form."""
         return {}
 
     def sizes(self, _: str, names: Sequence[str]) -> list[int]:

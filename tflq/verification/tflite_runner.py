@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -141,35 +142,71 @@ class Division:
         return bool(self.apart or self.cuts)
 
 
+_HELD: Final = re.compile(r"(.+)/(u?int8)([+-]\d+)", re.DOTALL)
+"""The name of a tensor that a conversion holds in float32: its own, its type, and what is added to the floats."""
+
+
+class Held(NamedTuple):
+    """A tensor that another one holds, in float32."""
+
+    place: int
+    dtype: str
+    offset: int
+
+    def tensor(self, array: np.ndarray) -> np.ndarray:
+        return (array + self.offset).astype(self.dtype)
+
+
+def held_in(graph: Graph) -> dict[str, Held]:
+    """The tensors of a graph that are only there as floats, by name."""
+    found = ((_HELD.fullmatch(name), index) for name, index in graph.named.items())
+    held = {match[1]: Held(index, match[2], int(match[3])) for match, index in found if match}
+    return {name: one for name, one in held.items() if name not in graph.named}
+
+
 class Fetcher:
     """A model that is open so that inner tensors can be fetched after a run."""
 
-    def __init__(self, opened: Opened, key: str, graph: int, tensors: Mapping[str, int]) -> None:
+    def __init__(self, opened: Opened, key: str, graph: int, tensors: Mapping[str, int | Held]) -> None:
         self._opened = opened
         self._key = key
         self._graph = graph
         self._tensors = tensors
 
     def run(self, inputs: Sequence[np.ndarray], fed: Fed) -> None:
-        self._opened.run(self._key, inputs, {self._tensors[name]: value for name, value in fed.items()})
+        self._opened.run(self._key, inputs, {index_of(self._tensors[name]): value for name, value in fed.items()})
 
     def fetch(self, name: str) -> np.ndarray | None:
         """A tensor; None if it has no data."""
-        return self._opened.fetch((self._graph, self._tensors[name]))
+        tensor = self._tensors[name]
+        array = self._opened.fetch((self._graph, index_of(tensor)))
+        return array if array is None or isinstance(tensor, int) else tensor.tensor(array)
+
+
+def index_of(tensor: int | Held) -> int:
+    """Of the tensor that is read."""
+    return tensor if isinstance(tensor, int) else tensor.place
 
 
 class TfliteRunner:
-    """One model. `entries` is what the interpreter says of its inputs and outputs."""
+    """One model. `entries` is what the interpreter says of its inputs and outputs. `untimed`: why it is not timed;
+    `resizes`: whether it runs at other shapes than the file states."""
 
-    def __init__(self, path: str, resolver: Resolver, timeout: float) -> None:
-        """Opens a model by its path. RunError if the interpreter refuses it; TflqError without an interpreter."""
+    what: str = "the interpreter"
+    untimed: str = ""
+    resizes: bool = True
+
+    def __init__(self, path: str, resolver: Resolver, timeout: float, beside: TfliteRunner | None = None) -> None:
+        """Opens a model by its path. beside: another one, in whose process it runs, and which is closed after it.
+        RunError if the interpreter refuses it; TflqError without an interpreter."""
         self.path = os.path.abspath(path)
         self._resolver = resolver
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._divisions: dict[str, Division] = {}
         self._parts: dict[str, Opened] = {}
         self._whole: Opened | None = None
-        self._child = Child("the interpreter", timeout)
+        self._child: Child = Child(self.what, timeout) if beside is None else beside._child
+        self._is_guest = beside is not None
         self._missing: set[int] = set()
         try:
             self._open()
@@ -301,6 +338,16 @@ class TfliteRunner:
         _, graph = entry_of(self.file, key)
         return graph.named
 
+    def held(self, key: str) -> dict[str, Held]:
+        """The tensors of an entry that can be fetched, but are there as floats only."""
+        _, graph = entry_of(self.file, key)
+        return held_in(graph)
+
+    def _tensor(self, key: str, name: str) -> int | Held:
+        """A tensor that can be fetched, by name."""
+        named = self.names(key)
+        return named[name] if name in named else self.held(key)[name]
+
     def type_of(self, key: str, name: str) -> str:
         """The type of a tensor, by name."""
         _, graph = entry_of(self.file, key)
@@ -308,21 +355,22 @@ class TfliteRunner:
 
     def sizes(self, key: str, names: Sequence[str]) -> list[int]:
         """Bytes of tensors after a run, by name."""
-        entry, graph = entry_of(self.file, key)
+        entry, _ = entry_of(self.file, key)
         opened = self._parts.get(key) or self._whole
         assert opened is not None, "a run comes first"
-        return opened.sizes([(entry.graph, graph.named[name]) for name in names])
+        return opened.sizes([(entry.graph, index_of(self._tensor(key, name))) for name in names])
 
     @contextmanager
     def fetching(self, key: str, names: Sequence[str]) -> Iterator[Fetcher]:
         """A copy of the model whose outputs are these tensors of an entry. RunError if it cannot be made."""
-        entry, graph = entry_of(self.file, key)
-        tensors = {name: graph.named[name] for name in names}
+        entry, _ = entry_of(self.file, key)
+        tensors = {name: self._tensor(key, name) for name in names}
+        indices = list(map(index_of, tensors.values()))
         division = self._divisions.get(key)
         if division is not None and not division.whole:
-            opened = self._opened_parts(key, division, list(tensors.values()), ())
+            opened = self._opened_parts(key, division, indices, ())
         else:
-            copy = self._made(ModelCopy(self.file).outputs, entry.graph, list(tensors.values()))
+            copy = self._made(ModelCopy(self.file).outputs, entry.graph, indices)
             path = self._copy(copy, "inner")
             opened = self._opened_whole(self._kernels(division), path, inner=True)
         every = tensors | (division.cuts if division else {})
@@ -344,7 +392,8 @@ class TfliteRunner:
         self._parts, self._whole = {}, None
 
     def close(self) -> None:
-        self._child.close()
+        if not self._is_guest:
+            self._child.close()
         self._folder.cleanup()
 
     def _opened_parts(self, key: str, division: Division, kept: Collection[int], outputs: Sequence[int]) -> Opened:

@@ -13,16 +13,17 @@ a number, "id", that the request to open it gives.
     {"do": "open", "id": N, "onnx": PATH, "runtime": NAME, "outputs": N or nothing}
                              → {"interpreter": ..., "inputs": [[NAME, DTYPE, SHAPE], ...], "outputs": [...],
                                 "state": [NAME, ...], "metadata": {KEY: TEXT}}
+    {"do": "open", "id": N, "micro": PATH, "arena": BYTES, "keep": BOOL, "outputs": N} → {"interpreter": ...}
     {"do": "run", "id": N, "entry": KEY, "fed": [INDEX, ...], "follows": BOOL} + inputs + fed → {} + outputs
     {"do": "time", "id": N, "entry": KEY} + inputs                      → {"seconds": N}, the mean of runs in a row
     {"do": "fetch", "id": N, "place": [subgraph, index]}                → {} + the tensor, if it has data
     {"do": "sizes", "id": N, "places": [[subgraph, index], ...]}        → {"bytes": [N, ...]}, after a run
     {"do": "close", "id": N}                                            → {}
 
-An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names. A TOSA
-file has one; what is fetched of it is an output, by index. `anew`: every run has a new interpreter, for models with
-resource variables and no signature to reset them. `follows`: the run starts with the state that the one before it left;
-others start anew.
+An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names. A TOSA file
+has one; what is fetched of it is an output, by index. `keep`: all tensors keep their data, and can be fetched. `anew`:
+every run has a new interpreter, for models with resource variables and no signature to reset them. `follows`: the run
+starts with the state that the one before it left; others start anew.
 
 Parts are models that each hold some of a graph's operators: {"model": PATH, "resolver": NAME, "inputs": [INDEX, ...],
 "outputs": [...]}. They run in order, and hand each other tensors by index. Tensors that are fed take the place of those
@@ -50,7 +51,7 @@ Entries = dict[str, dict[str, Side]]
 NO_INTERPRETER = "no interpreter"
 NO_REFERENCE_MODEL = "no reference model"
 NO_RUNTIME = "no runtime "
-"""Begins the error that names a runtime that is not installed."""
+"""Begins the error that names a runtime that is not installed, as --runtime does."""
 RESET = "tflq_reset"
 """The signature that a conversion adds to reset state; it does not count as an entry of the model."""
 ENOUGH = 0.01
@@ -409,6 +410,41 @@ class OnnxModel:
         return [0 for _ in places]
 
 
+class MicroModel:
+    """The first subgraph of one TFLite file in TFLite Micro. outputs: how many it returns; keep: every tensor has
+    memory of its own, so that inner ones can be fetched."""
+
+    def __init__(self, path: str, arena: int, outputs: int, *, keep: bool) -> None:
+        try:
+            from tflite_micro.python.tflite_micro import runtime
+        except ImportError:
+            raise LookupError(NO_RUNTIME + "tflm") from None
+        self.label = f"tflite-micro {version('tflite-micro')}"
+        kinds = runtime.InterpreterConfig
+        kind = kinds.kPreserveAllTensors if keep else kinds.kAllocationRecording
+        self._open = partial(runtime.Interpreter.from_file, path, arena_size=arena, intrepreter_config=kind)
+        self._outputs = outputs
+        self._interpreter = self._open()
+        self._fresh = True
+
+    def run(self, _: str, inputs: list[np.ndarray], __: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
+        """Outputs, in the file's order; a run that does not follow another has an interpreter of its own."""
+        if not (follows or self._fresh):
+            self._interpreter = None  # before the next one takes its memory
+            self._interpreter = self._open()
+        self._fresh = False
+        for place, array in enumerate(inputs):
+            self._interpreter.set_input(array, place)
+        self._interpreter.invoke()
+        return [np.asarray(self._interpreter.get_output(place)) for place in range(self._outputs)]
+
+    def fetch(self, place: list[int]) -> list[np.ndarray]:
+        return [np.asarray(self._interpreter.GetTensor(place[1], place[0])["tensor_data"])]
+
+    def sizes(self, places: list[list[int]]) -> list[int]:
+        return [0 for _ in places]
+
+
 def _told(call: Any, *arguments: Any) -> Any:
     """What a call answers. Runtimes have errors of classes of their own: RuntimeError stands for these."""
     try:
@@ -419,7 +455,7 @@ def _told(call: Any, *arguments: Any) -> Any:
         raise RuntimeError(str(error)) from error
 
 
-Opened = Model | Parts | TosaModel | OnnxModel
+Opened = Model | Parts | TosaModel | OnnxModel | MicroModel
 Response = tuple[dict[str, Any], list[np.ndarray]]
 
 
@@ -450,6 +486,9 @@ def opened(request: dict[str, Any]) -> tuple[Opened, dict[str, Any]]:
     if "onnx" in request:
         onnx = OnnxModel(request["onnx"], request["runtime"], request.get("outputs"))
         return onnx, onnx.head()
+    if "micro" in request:
+        micro = MicroModel(request["micro"], request["arena"], request["outputs"], keep=request["keep"])
+        return micro, {"interpreter": micro.label}
     if "parts" in request:
         parts = Parts(request)
         return parts, {"interpreter": parts.label}

@@ -46,7 +46,8 @@ def names(module: Module) -> list[str]:
 def test_names_of_a_file_are_kept(path: Path, pipeline: str) -> None:
     before = tflq.read(path)
     outputs = [[value.name for value in function.outputs] for function in before.functions]
-    wanted = {name for name in names(before) if name}
+    needed = {value for function in before.functions for value in (*function.users(), *function.outputs)}
+    wanted = {value.name for op in before.ops() for value in op.results if value.name and value in needed}
     after = parse_module(print_module(parse_pipeline(pipeline).run(before).module))
     assert [[value.name for value in function.outputs] for function in after.functions] == outputs
     assert wanted <= set(names(after))

@@ -114,7 +114,7 @@ def test_a_constant_bias_fits_its_storage(bias: float, made: list[str], target: 
         '%w = "tfl.pseudo_const"() {value = dense<1.0e-8> : tensor<4xf32>} : () -> tensor<4xf32>',
         f'%c = "tfl.pseudo_const"() {{value = dense<{bias}> : tensor<4xf32>}} : () -> tensor<4xf32>',
     )
-    seen = "!quant.calibrated<f32<-1.28e-08:1.27e-08>>"
+    seen = "!quant.calibrated<f32<-1.27e-08:1.27e-08>>"
     op = region("%r", "fully_connected", "%a, %w, %c", f"{A}, {seen}, f32", B)
     (found,) = regions(propagated(module(*constants, op), target))
     assert specs(found)[1:3] == made

@@ -166,7 +166,7 @@ def test_a_network_of_int8_becomes_one_of_int16_by_its_ranges(tmp_path: Path) ->
     verify(made)
     first, second = (op for op in made.main.ops if op.name == "tfl.fully_connected")
     assert first.result is second.operand(0)
-    assert shown(first.result.type.element) == shown(UniformQuantizedType.of(i16, 32 / 32768))
+    assert shown(first.result.type.element) == shown(UniformQuantizedType.of(i16, 32 / 32767))
     assert first.operand(1).array.tolist() == weights.array.tolist()
     assert second.operand(2).type.storage.name == "i64"
     real = biases[1].array * 0.03125

@@ -117,9 +117,8 @@ def _takes(kind: Kind, spec: ElementType) -> bool:
         and not kind.low <= spec.storage_min < spec.storage_max <= kind.high
     ):
         return False
-    zeros = getattr(spec, "zero_points", None)
-    zeros = [spec.zero_point] if zeros is None else zeros.reshape(-1).tolist()  # type: ignore[union-attr]
-    return kind.zero_point is None or all(zero == kind.zero_point for zero in zeros)
+    zeros = spec.zero_point if isinstance(spec, UniformQuantizedType) else spec.zero_points
+    return kind.zero_point is None or bool(np.all(zeros == kind.zero_point))
 
 
 def stored_as(kind: Kind, spec: ElementType) -> AnyQuantizedType | None:

@@ -15,22 +15,28 @@ def topological(function: Function) -> Sequence[Region]:
     needs are last, ordered by their descriptions."""
     order: list[Region] = []
     seen: set[Op] = set()
-    starts = [value.producer for value in function.outputs]
-    unneeded = sorted(regions_of(function.ops), key=_descriptions(function).__getitem__)
-    for start in (*starts, *unneeded):
-        stack: list[tuple[Op | None, bool]] = [(start, False)]
-        while stack:
-            op, finished = stack.pop()
-            if op is None or (op in seen and not finished):
-                continue
-            if finished:
-                if isinstance(op, Region):
-                    order.append(op)
-                continue
-            seen.add(op)
-            stack.append((op, True))
-            stack += [(value.producer, False) for value in reversed(op.operands) if value is not None]
+    for value in function.outputs:
+        _visit(value.producer, seen, order)
+    if unneeded := [region for region in regions_of(function.ops) if region not in seen]:
+        for region in sorted(unneeded, key=_descriptions(function).__getitem__):
+            _visit(region, seen, order)
     return order
+
+
+def _visit(start: Op | None, seen: set[Op], order: list[Region]) -> None:
+    """Adds an op's regions to an order, if it is one, behind those that it needs. seen: the ops that were visited."""
+    stack: list[tuple[Op | None, bool]] = [(start, False)]
+    while stack:
+        op, finished = stack.pop()
+        if op is None or (op in seen and not finished):
+            continue
+        if finished:
+            if isinstance(op, Region):
+                order.append(op)
+            continue
+        seen.add(op)
+        stack.append((op, True))
+        stack += [(value.producer, False) for value in reversed(op.operands) if value is not None]
 
 
 def _descriptions(function: Function) -> dict[Op, tuple[str, str]]:

@@ -13,8 +13,8 @@ from typing import ClassVar, Final
 from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.quant.regions import Region, Rescale
-from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Value, walk
-from tflq.ir.rewriting import remove_ops, remove_unneeded, replace_values
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import forget_constants, read_constants, remove_ops, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.coupling import COUPLED
@@ -66,7 +66,7 @@ def quantize_kernels(
 ) -> bool:
     """Quantizes kernels as `TflQuantize` says. propagated: is called when all that is known of the ports of regions is
     known, before they become operators. Returns whether anything changed."""
-    before, kernels = _constants(module), load_kernels(target)
+    before, kernels = read_constants(module), load_kernels(target)
     fusion, propagation = KernelFusion(target, reals=True), QuantPropagate(target, annotations)
     modified = Pipeline([fusion, propagation]).run(module).modified
     if propagated is not None:
@@ -82,23 +82,8 @@ def quantize_kernels(
         modified |= _cancel(module, function)
     modified |= of_tflite(module)
     modified |= remove_unneeded(module, lambda op: is_statement(op) and not isinstance(op, POINTS))
-    _forget(module, before - _constants(module))
+    forget_constants(module, before)
     return modified
-
-
-def _constants(module: Module) -> set[Value]:
-    """The constants that ops read or a function returns."""
-    read = {v for op in walk(list(module.ops())) for v in op.reads}
-    return {value for value in read.union(*(function.outputs for function in module.functions)) if value.is_constant}
-
-
-def _forget(module: Module, constants: set[Value]) -> None:
-    """Drops constants that nothing reads any more from the tables of a file, with their data."""
-    for function in module.functions:
-        function.tensors = [value for value in function.tensors if value not in constants]
-    kept = _constants(module).union(*(function.tensors for function in module.functions))
-    gone = {value.buffer for value in constants} - {value.buffer for value in kept}
-    module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
 
 
 def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
@@ -288,9 +273,9 @@ class TflQuantizePipeline(Pass):
         return [Fold(), PrepareTfl(), TflQuantize(self.target, self.annotations)]
 
     def run(self, module: Module) -> PassResult:
-        before = _constants(module)
+        before = read_constants(module)
         modified = Pipeline(self.propagation()).run(module).modified
         modified |= of_tflite(module)  # folding leaves these casts, and what they say of constants
         modified |= Pipeline(self.quantization()).run(module).modified
-        _forget(module, before - _constants(module))
+        forget_constants(module, before)
         return PassResult(module, modified)

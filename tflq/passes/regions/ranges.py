@@ -352,7 +352,8 @@ def parameters(seen: Range, stored: AnyQuantizedType, zero_point: int | None) ->
     The range is widened to contain 0, and to `LEAST_WIDTH`; one that is exact only if there is nothing but 0, since
     weights of a channel may well be small. scale = (max - min) / (qmax - qmin) in f64, rounded to the expressed type;
     zero point = round half even(qmin - min / scale), clamped. Where the zero point is given, the scale is the least
-    that reaches both ends. No scale is below the smallest normal float32.
+    that reaches both ends; of zero point 0 with as many steps below 0 as above, as TensorFlow Lite's converter counts
+    them: max|x| / qmax. No scale is below the smallest normal float32.
     """
     low, high = np.minimum(seen.low, 0.0), np.maximum(seen.high, 0.0)
     wide = widened(low, high)
@@ -361,7 +362,8 @@ def parameters(seen: Range, stored: AnyQuantizedType, zero_point: int | None) ->
     if zero_point is None:
         scale = (high - low) / (qmax - qmin)
     else:
-        reach = [abs(end / (q - zero_point)) for end, q in ((low, qmin), (high, qmax)) if q != zero_point]
+        least = max(qmin, -qmax) if zero_point == 0 else qmin
+        reach = [abs(end / (q - zero_point)) for end, q in ((low, least), (high, qmax)) if q != zero_point]
         scale = np.maximum.reduce(reach)
     scale = np.maximum(scale, np.finfo(np.float32).tiny)
     made = _uniform(stored, seen, scale, zero_point or 0)

@@ -1,0 +1,280 @@
+"""What `tflq quantize` makes of float networks, beside what ai-edge-quantizer and TensorFlow make of them.
+
+    python benchmarks/quantizers.py FOLDER [MODEL.tflite ...]     by default the float networks in models/
+
+64 samples to calibrate with, 100 others to judge. One file of statistics goes to tflq and to ai-edge-quantizer;
+TensorFlow calibrates itself. A row per network, scheme and peer:
+
+    equal    weights, activations and biases that both quantize, whose scales are within one unit in the last place, and
+             whose zero points and stored numbers are equal, of how many; others are listed below the row
+    QUANTIZE how many such operators each file has
+    dB       10 log10(Σf² / Σ(f-q)²) over all outputs of the 100 inputs
+
+FOLDER keeps the files. Needs the packages of `pip install '.[verify]' ai-edge-quantizer==0.10 tensorflow-cpu==2.21`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import tflq
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.ir.core import Module, Value
+from tflq.ir.types import is_quantized
+from tflq.quantization.fidelity import shown, signal_to_noise
+from tflq.verification.runner import RunError
+
+ROOT = Path(__file__).resolve().parent.parent
+RECIPES = {
+    "int8": "static_wi8_ai8",
+    "int16x8": "static_wi8_ai16",
+    "weight-only": "weight_only_wi8_afp32",
+    "weight-only int4": "weight_only_wi4_afp32",
+    "dynamic": "dynamic_wi8_afp32",
+}
+STORED = {"int8": "int8", "int16x8": "int16"}
+LISTED = 12
+
+
+def main(folder: Path, models: list[Path]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    below: dict[str, list[float]] = {}
+    for model in models or sorted((ROOT / "models").glob("*_float.tflite")):
+        network = _Network(folder, model)
+        for scheme in RECIPES:
+            for method in ("minmax", "ema") if scheme in STORED else ("minmax",):
+                worst = compared(network, scheme, method)
+                if worst is not None and method == "minmax":
+                    below.setdefault(scheme, []).append(worst)
+    for scheme, found in below.items():
+        print(f"{scheme}: against the better one {min(found):+.2f} dB at least, {median(found):+.2f} in the median")
+
+
+class _Network:
+    """A network with a signature, and its samples."""
+
+    def __init__(self, folder: Path, model: Path) -> None:
+        self.folder, self.name = folder, model.stem.removesuffix("_float")
+        module = tflq.read(model)
+        self.path = model if module.signatures else _with_signature(module, folder / model.name)
+        signature = (tflq.read(self.path).signatures or [])[0]
+        self.key, self.inputs = signature.key or "", list(signature.inputs or [])
+        self.calibrating, self.judging = self._samples(64, 1), self._samples(100, 2)
+        calibrated = tflq.calibrate(self.path, self.calibrating, signature=self.key)
+        self.statistics = calibrated.statistics
+
+    def _samples(self, count: int, seed: int) -> list[dict[str, np.ndarray]]:
+        rng = np.random.default_rng(seed)
+        shapes = {name or "": [dim or 1 for dim in value.type.shape or ()] for name, value in self.inputs}
+        return [{n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()} for _ in range(count)]
+
+    def file(self, *parts: str) -> Path:
+        return self.folder / f"{'_'.join((self.name, *parts)).replace(' ', '_')}.tflite"
+
+    def decibels(self, path: Path) -> float | None:
+        try:
+            return signal_to_noise(self.path, path, self.judging, signature=self.key)
+        except (tflq.TflqError, RunError) as error:
+            print(f"    {path.name} does not run: {str(error)[:160]}")
+            return None
+
+
+def _with_signature(module: Module, path: Path) -> Path:
+    """ai-edge-quantizer demands a signature."""
+    from tflq.ir.core import Signature
+
+    main = module.main
+    module.signatures = [
+        Signature("serving_default", 0, *([(v.name, v) for v in side] for side in (main.inputs, main.outputs)))
+    ]
+    tflq.write(module, path)
+    return path
+
+
+def compared(network: _Network, scheme: str, method: str) -> float | None:
+    """Prints the rows of a network and scheme. Returns by how many decibels tflq is above the better of its peers."""
+    ours = network.file(scheme, method)
+    static = scheme in STORED
+    options: dict[str, Any] = (
+        {"statistics": network.statistics, "range": method, "io": STORED[scheme]} if static else {}
+    )
+    weights = {"weights": "int4"} if scheme.endswith("int4") else {}
+    try:
+        result = tflq.quantize(network.path, ours, scheme=scheme.split()[0], force=True, **options, **weights)
+    except tflq.TflqError as error:
+        print(f"{network.name} | {scheme} | {method} | tflq: {error}")
+        return None
+    mine = network.decibels(ours)
+    peers = {"ai-edge-quantizer": _edge_quantizer, **({"TensorFlow": _tensorflow} if scheme == "int8" else {})}
+    best: float | None = None
+    for name, make in peers.items():
+        theirs = network.file(scheme, method, name)
+        if name == "TensorFlow" and method != "minmax":
+            continue
+        try:
+            with _silence():
+                theirs.write_bytes(make(network, scheme, method))
+            modules = tflq.read(ours), tflq.read(theirs)
+        except Exception as error:  # noqa: BLE001 - whatever a peer raises is its outcome
+            print(f"{network.name} | {scheme} | {method} | {name} fails: {str(error)[:200]}")
+            continue
+        decibels = network.decibels(theirs)
+        if decibels is not None and not np.isinf(decibels):  # a file that equals the network has nothing quantized
+            best = decibels if best is None else max(best, decibels)
+        found = list(_differences(*modules))
+        differ = [text for _, text in found if text]
+        counts = " / ".join(str(sum(isinstance(op, Quantize) for op in module.ops())) for module in modules)
+        equal = ", ".join(
+            f"{sum(k == kind and not text for k, text in found)} of {sum(k == kind for k, _ in found)} {kind}"
+            for kind in ("weights", "activations", "biases")
+        )
+        print(
+            f"{network.name} | {scheme} | {method} | {name} | equal {equal} | QUANTIZE {counts} "
+            f"| {shown_exactly(mine)} / {shown_exactly(decibels)}",
+            flush=True,
+        )
+        for text in differ[:LISTED]:
+            print(f"    {text}")
+        for text in _floats(*modules):
+            print(f"    {text}")
+    kept = "; ".join(f"{row.operator}: {row.why}" for row in result.kept) if static else ""
+    if kept:
+        print(f"    float in tflq's: {kept[:300]}")
+    return None if best is None or mine is None else mine - best
+
+
+def shown_exactly(decibels: float | None) -> str:
+    return shown(decibels) if decibels is None or np.isinf(decibels) else f"{decibels:.2f} dB"
+
+
+def _edge_quantizer(network: _Network, scheme: str, method: str) -> bytes:
+    from ai_edge_quantizer import quantizer, recipe
+    from ai_edge_quantizer.utils.calibration_utils import load_calibration_results
+
+    from tflq.analysis.calibration_result import write_in_form
+
+    peer = quantizer.Quantizer(str(network.path))
+    peer.load_quantization_recipe(getattr(recipe, RECIPES[scheme])())
+    if scheme not in STORED:
+        return bytes(peer.quantize().quantized_model)
+    result = network.folder / f"{network.name}_{method}.json"
+    write_in_form(result, network.statistics, "ai-edge-quantizer", method, force=True)
+    return bytes(peer.quantize(load_calibration_results(str(result))[0]).quantized_model)
+
+
+def _tensorflow(network: _Network, *_: str) -> bytes:
+    """What the converter does after it has made a float file: calibrate this, then quantize it."""
+    import tensorflow as tf
+    from tensorflow.lite.python.convert import mlir_quantize
+    from tensorflow.lite.python.optimize.calibrator import Calibrator
+
+    calibrator = Calibrator(network.path.read_bytes())
+    calibrated = calibrator.calibrate(lambda: ((network.key, sample) for sample in network.calibrating))
+    return bytes(mlir_quantize(calibrated, input_data_type=tf.int8, output_data_type=tf.int8))
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Peers report at length."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield
+
+
+class _Tensor(NamedTuple):
+    storage: str
+    scales: np.ndarray
+    zero_points: np.ndarray
+    stored: np.ndarray | None
+
+
+def _tensors(module: Module) -> dict[str, _Tensor]:
+    """The quantized tensors: activations by name, constants by the operator that takes them. Of casts between
+    parameters the result is left out: names of these are the quantizer's own."""
+    found: dict[str, _Tensor] = {}
+    for op in module.ops():
+        if isinstance(op, (Quantize, Dequantize)):
+            continue
+        made = op.results[0].name if op.results else ""
+        for place, value in enumerate(op.operands):
+            if value is not None and isinstance(value.producer, Dequantize):
+                value = value.producer.input
+            if value is not None and value.is_constant and is_quantized(value.type.element):
+                found[f"{made} [{place}]"] = _tensor(value)
+        for value in op.results:
+            if is_quantized(value.type.element):
+                found[value.name] = _tensor(value)
+    return found
+
+
+def _tensor(value: Value) -> _Tensor:
+    kind: Any = value.type.element
+    scales, zeros = (
+        np.atleast_1d(getattr(kind, many, getattr(kind, one, None)))
+        for many, one in (("scales", "scale"), ("zero_points", "zero_point"))
+    )
+    return _Tensor(str(kind.storage), scales.astype(np.float32), zeros, value.array if value.is_constant else None)
+
+
+def _differences(ours: Module, theirs: Module) -> Iterator[tuple[str, str]]:
+    """Of each tensor that both quantize what it is, and how it differs; empty if it does not."""
+    others = _tensors(theirs)
+    for name, mine in _tensors(ours).items():
+        if name in others:
+            kind = "activations" if mine.stored is None else "biases" if mine.storage in ("i32", "i64") else "weights"
+            yield kind, _difference(name, mine, others[name])
+
+
+def _difference(name: str, mine: _Tensor, other: _Tensor) -> str:
+    if (mine.storage, mine.scales.shape) != (other.storage, other.scales.shape):
+        return f"{_short(name)}: {mine.storage} of {mine.scales.size} scales, {other.storage} of {other.scales.size}"
+    apart = np.abs(mine.scales.view(np.int32).astype(np.int64) - other.scales.view(np.int32).astype(np.int64))
+    parts = []
+    if (apart > 1).any():
+        at = int(apart.argmax())
+        parts.append(
+            f"{(apart > 1).sum()} of {apart.size} scales, {mine.scales.flat[at]:.9g} and {other.scales.flat[at]:.9g}"
+        )
+    if (mine.zero_points != other.zero_points).any():
+        parts.append(f"zero point {mine.zero_points.flat[0]} and {other.zero_points.flat[0]}")
+    if mine.stored is not None and other.stored is not None:
+        steps = np.abs(mine.stored.reshape(-1).astype(np.int64) - other.stored.reshape(-1).astype(np.int64))
+        if steps.any():
+            parts.append(f"{(steps > 0).sum()} of {steps.size} stored, by {steps.max()} at most")
+    return f"{_short(name)}: {'; '.join(parts)}" if parts else ""
+
+
+def _floats(ours: Module, theirs: Module) -> Iterator[str]:
+    """The operators that one of the two leaves in float."""
+    mine, other = (
+        {op.results[0].name: op.short_name for op in m.ops() if _computes_floats(op)} for m in (ours, theirs)
+    )
+    for one, two, whose in ((mine, other, "tflq's"), (other, mine, "theirs")):
+        if only := sorted(two_name for name, two_name in one.items() if name not in two):
+            yield f"float only in {whose}: {', '.join(only)}"
+
+
+def _computes_floats(op: Any) -> bool:
+    return (
+        bool(op.results)
+        and not isinstance(op, (Quantize, Dequantize))
+        and getattr(op.results[0].type.element, "is_float", False)
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 60 else f"{name[:24]}...{name[-33:]}"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), [Path(path) for path in sys.argv[2:]])

@@ -1,0 +1,89 @@
+"""Weights that are rounded by what they are multiplied with on samples, where that is better on samples held back."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tflq.calibration.calibrating import entry_of
+from tflq.calibration.data import inputs_of
+from tflq.calibration.moments import Factor, second_moments
+from tflq.dialects.tfl.convolution import Conv2D, FullyConnected
+from tflq.formats import read
+from tflq.ir.core import Op
+from tflq.numerics.second_order import compensated_weights, error_of_products
+from tflq.quantization.giving_back import CALIBRATED
+
+KEPT: Final = "rounded by gptq, which is better on samples held back"
+NOT_BETTER: Final = "rounded to nearest: gptq is not better on samples held back"
+NOT_SEEN: Final = "rounded to nearest: gptq is for FULLY_CONNECTED and 1×1 CONV_2D that run on the samples"
+
+
+class Moments(NamedTuple):
+    """Σ x xᵀ of what weights are multiplied with: on the samples that they are rounded by, and on those held back."""
+
+    fitted: np.ndarray
+    held_back: np.ndarray
+
+
+Placed = dict[tuple[int, int], Moments]
+"""The moments of weights, by the function and the place of the weights among its tensors."""
+
+
+def moments_of(source: str | os.PathLike[str], samples: Sequence[Any]) -> Placed:
+    """The moments of all constant weights of FULLY_CONNECTED and 1×1 CONV_2D in the function that the samples are of.
+    Of weights that several operators have these are added. samples: two at least; the first `CALIBRATED` of them are
+    rounded by."""
+    module = read(source)
+    entry, function, names = entry_of(module, None)
+    called = module.functions[function]
+    place = {value: index for index, value in enumerate(called.tensors)}
+    found = [
+        (op.operand(1), factor)
+        for op in called.ops
+        if op.operands and op.operands[0] in place and (factor := _factor(op, (function, place[op.operand(0)])))
+    ]
+    inputs = inputs_of(module, function, names)
+    order = sorted(range(len(inputs)), key=lambda at: inputs[at].name) if entry else range(len(inputs))
+    arrays = [[sample[at] for at in order] if len(inputs) > 1 else [sample] for sample in samples]
+    split = min(math.ceil(len(arrays) * CALIBRATED), len(arrays) - 1)
+    factors = list(dict.fromkeys(factor for _, factor in found))
+    sides = [second_moments(source, entry, factors, part) for part in (arrays[:split], arrays[split:])]
+    of_factor = dict(zip(factors, map(Moments, *sides), strict=True))
+    moments: Placed = {}
+    for weights, factor in found:
+        at, each = (function, place[weights]), of_factor[factor]
+        moments[at] = Moments(*map(np.add, moments[at], each)) if at in moments else each
+    return moments
+
+
+def _factor(op: Op, place: tuple[int, int]) -> Factor | None:
+    """What the constant weights of an operator are multiplied with; None if it is no product of matrices."""
+    if not isinstance(op, (Conv2D, FullyConnected)) or not op.operand(1).is_constant:
+        return None
+    shape = op.operand(1).array.shape
+    if isinstance(op, FullyConnected):
+        return Factor(place, shape[-1])
+    if shape[1:] != (1, 1, (op.input.type.shape or (None,))[-1]):
+        return None
+    return Factor(place, shape[-1], (op.stride_h, op.stride_w))
+
+
+def rounded(
+    weights: np.ndarray, scales: np.ndarray, nearest: np.ndarray, moments: Moments | None, bits: int
+) -> tuple[np.ndarray, str]:
+    """Stored weights whose products are nearer on the samples held back, or `nearest`, and which of them they are.
+    weights: channels along the first axis, of the scales [channels]."""
+    if moments is None:
+        return nearest, NOT_SEEN
+    rows, column = weights.reshape(len(weights), -1), scales.reshape(-1, 1)
+    made = compensated_weights(rows, column, moments.fitted, bits)
+    plain, better = (
+        error_of_products(rows - column.astype(np.float64) * stored, moments.held_back)
+        for stored in (nearest.reshape(rows.shape), made)
+    )
+    return (made.reshape(nearest.shape), KEPT) if better < plain else (nearest, NOT_BETTER)
