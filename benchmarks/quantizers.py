@@ -30,7 +30,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import tflq
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Module, Value
+from tflq.ir.core import Module, Signature, Value
 from tflq.ir.types import is_quantized
 from tflq.quantization.fidelity import shown, signal_to_noise
 from tflq.verification.runner import RunError
@@ -92,8 +92,6 @@ class _Network:
 
 def _with_signature(module: Module, path: Path) -> Path:
     """ai-edge-quantizer demands a signature."""
-    from tflq.ir.core import Signature
-
     main = module.main
     module.signatures = [
         Signature("serving_default", 0, *([(v.name, v) for v in side] for side in (main.inputs, main.outputs)))
@@ -104,54 +102,48 @@ def _with_signature(module: Module, path: Path) -> Path:
 
 def compared(network: _Network, scheme: str, method: str) -> float | None:
     """Prints the rows of a network and scheme. Returns by how many decibels tflq is above the better of its peers."""
-    ours = network.file(scheme, method)
-    static = scheme in STORED
-    options: dict[str, Any] = (
-        {"statistics": network.statistics, "range": method, "io": STORED[scheme]} if static else {}
-    )
-    weights = {"weights": "int4"} if scheme.endswith("int4") else {}
-    try:
-        result = tflq.quantize(network.path, ours, scheme=scheme.split()[0], force=True, **options, **weights)
-    except tflq.TflqError as error:
-        print(f"{network.name} | {scheme} | {method} | tflq: {error}")
-        return None
+    ours, static = network.file(scheme, method), scheme in STORED
+    options: dict[str, Any] = {"weights": "int4"} if scheme.endswith("int4") else {}
+    if static:
+        options = {"statistics": network.statistics, "range": method, "io": STORED[scheme]}
+    result = tflq.quantize(network.path, ours, scheme=scheme.split()[0], force=True, **options)
     mine = network.decibels(ours)
-    peers = {"ai-edge-quantizer": _edge_quantizer, **({"TensorFlow": _tensorflow} if scheme == "int8" else {})}
-    best: float | None = None
+    peers = {"ai-edge-quantizer": _edge_quantizer}
+    if (scheme, method) == ("int8", "minmax"):
+        peers["TensorFlow"] = _tensorflow
+    found = []
     for name, make in peers.items():
-        theirs = network.file(scheme, method, name)
-        if name == "TensorFlow" and method != "minmax":
-            continue
+        row, theirs = f"{network.name} | {scheme} | {method} | {name}", network.file(scheme, method, name)
         try:
             with _silence():
                 theirs.write_bytes(make(network, scheme, method))
             modules = tflq.read(ours), tflq.read(theirs)
         except Exception as error:  # noqa: BLE001 - whatever a peer raises is its outcome
-            print(f"{network.name} | {scheme} | {method} | {name} fails: {str(error)[:200]}")
+            print(f"{row} fails: {str(error)[:200]}")
             continue
         decibels = network.decibels(theirs)
+        _print_row(row, *modules, f"{shown_exactly(mine)} / {shown_exactly(decibels)}")
         if decibels is not None and not np.isinf(decibels):  # a file that equals the network has nothing quantized
-            best = decibels if best is None else max(best, decibels)
-        found = list(_differences(*modules))
-        differ = [text for _, text in found if text]
-        counts = " / ".join(str(sum(isinstance(op, Quantize) for op in module.ops())) for module in modules)
-        equal = ", ".join(
-            f"{sum(k == kind and not text for k, text in found)} of {sum(k == kind for k, _ in found)} {kind}"
-            for kind in ("weights", "activations", "biases")
-        )
-        print(
-            f"{network.name} | {scheme} | {method} | {name} | equal {equal} | QUANTIZE {counts} "
-            f"| {shown_exactly(mine)} / {shown_exactly(decibels)}",
-            flush=True,
-        )
-        for text in differ[:LISTED]:
-            print(f"    {text}")
-        for text in _floats(*modules):
-            print(f"    {text}")
+            found.append(decibels)
     kept = "; ".join(f"{row.operator}: {row.why}" for row in result.kept) if static else ""
     if kept:
         print(f"    float in tflq's: {kept[:300]}")
-    return None if best is None or mine is None else mine - best
+    return mine - max(found) if found and mine is not None else None
+
+
+def _print_row(row: str, ours: Module, theirs: Module, decibels: str) -> None:
+    """Prints what is equal in two files, and below it what is not."""
+    found = list(_differences(ours, theirs))
+    equal = ", ".join(
+        f"{sum(k == kind and not text for k, text in found)} of {sum(k == kind for k, _ in found)} {kind}"
+        for kind in ("weights", "activations", "biases")
+    )
+    counts = " / ".join(str(sum(isinstance(op, Quantize) for op in module.ops())) for module in (ours, theirs))
+    print(f"{row} | equal {equal} | QUANTIZE {counts} | {decibels}", flush=True)
+    for text in [text for _, text in found if text][:LISTED]:
+        print(f"    {text}")
+    for text in _floats(ours, theirs):
+        print(f"    {text}")
 
 
 def shown_exactly(decibels: float | None) -> str:

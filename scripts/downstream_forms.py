@@ -30,6 +30,7 @@ _MICRO: Final = {
 }
 _ONNX: Final = {
     "`out.onnx`": Form({"format": "onnx"}, ".onnx"),
+    "`out.onnx --form qdq`": Form({"format": "qdq"}, ".onnx"),
 }
 FORMS: Final[Mapping[str, Form]] = {
     ORIGINAL: Form(None, ".tflite"),

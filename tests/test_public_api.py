@@ -48,8 +48,8 @@ KEYWORDS = {
         *("signature", "cut", "cut_before_custom", "rules", "cache", "force"),
     ],
     "calibrate": [
-        *("signature", "samples", "seed", "histogram", "ignore_nonfinite", "images", "workers", "resume", "force"),
-        "observer",
+        *("signature", "samples", "seed", "histogram", "ignore_nonfinite", "images", "workers", "resume", "format"),
+        *("range", "force", "observer"),
     ],
     "debug": [
         *("signature", "samples", "seed", "images", "workers", "csv", "html", "force", "observer"),

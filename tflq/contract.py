@@ -19,7 +19,7 @@ from typing import ClassVar, Final, Literal, NamedTuple
 from tflq.dialects.forms import Form, verify_form
 from tflq.errors import FileError, OptionError, Reason, TflqError, VerificationError, fault_of_pass
 from tflq.files import Place, check_outputs, file_errors, replace_file
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.verifier import verify
 from tflq.light import dataclass, field
 from tflq.logs import DEBUG, stage
@@ -210,6 +210,16 @@ class Decisions:
         """The decisions noted on a module; empty if there are none."""
         noted = module.record.find(Decisions)
         return () if noted is None else noted.rows
+
+
+class Note(NamedTuple):
+    """What a lowering tells the report of the operator at a location: a sentence, or a warning if `exception` names one
+    of `tflq.legalize.fallback`; then `remedy` is what the user can do."""
+
+    location: Location | None
+    text: str
+    exception: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,12 +227,14 @@ def convert(
     Args:
         source: The model: a path, bytes or a binary file object.
         destination: Where to write the result. Without it, the result is only returned.
-        format: "tflite", "tosa" (flatbuffer), "mlir" (text of the tosa dialect) or "onnx". By default the suffix of the
-            destination decides, or "tflite" without one. A suffix that says otherwise is an error.
+        format: "tflite", "tosa" (flatbuffer), "mlir" (text of the tosa dialect), "onnx", or "qdq" (ONNX with each
+            quantized operator between DequantizeLinear and QuantizeLinear, which is not exact). By default the suffix
+            of the destination decides, or "tflite" without one. A suffix that says otherwise is an error.
         target: What the result may contain. For TFLite: "integer" (builtins on plain integer tensors), "kernels" (also
             the quantized kernels that the interpreter computes correctly: rules/kernels.toml), or the path of a file of
             kernels like rules/npu_example.toml. For TOSA: "tosa" (1.0 with both profiles: rules/tosa.toml), or the path
-            of a file like that one with other profiles, extensions or another level.
+            of a file like that one with other profiles, extensions or another level. For "qdq": "qdq" (the operators
+            that rules/qdq.toml lists stand between casts), or the path of a file of kernels that lists others.
         mac: How to multiply and accumulate: as int8 BATCH_MATMUL ("integer"), or as float convolutions on integer
             values, proven exact ("float32"). For TFLite.
         prefer: Which of several exact forms to take: the fastest ("speed"), the one with the smallest file ("size":

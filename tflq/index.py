@@ -97,17 +97,18 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
         ),
     },
     "onnx": {
-        "convolution": "conv conv_transpose mat_mul average_pool max_pool",
+        "convolution": "conv conv_transpose mat_mul gemm average_pool max_pool resize",
         "elementwise": (
-            "add sub mul div max min mod pow abs neg relu clip ceil cos elu erf exp floor log "
-            "reciprocal round sigmoid sign sin sqrt tanh equal greater greater_or_equal less "
-            "less_or_equal is_nan where and or xor not bitwise_and bitwise_or bitwise_xor bitwise_not "
-            "bit_shift cast"
+            "add sub mul div max min mod pow abs neg relu clip ceil cos elu erf exp floor hard_swish "
+            "leaky_relu log reciprocal round sigmoid sign sin softmax sqrt tanh equal greater "
+            "greater_or_equal less less_or_equal p_relu is_nan where and or xor not bitwise_and "
+            "bitwise_or bitwise_xor bitwise_not bit_shift cast"
         ),
         "movement": (
             "identity reshape transpose slice pad tile expand concat cum_sum gather gather_nd "
-            "scatter_nd top_k arg_max reduce_sum reduce_max reduce_min reduce_prod shape"
+            "scatter_nd top_k arg_max reduce_sum reduce_max reduce_min reduce_mean reduce_prod shape"
         ),
+        "quantization": "dequantize_linear quantize_linear",
     },
     "stablehlo": {
         "convolution": "convolution dot_general",
@@ -394,6 +395,13 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tosa.log tosa.pow tosa.reciprocal tosa.rsqrt tosa.sigmoid tosa.sin tosa.tanh"
         ),
     },
+    "tflq.onnx.qdq": {
+        "patterns": (
+            "tfl.concatenation tfl.dequantize tfl.fully_connected tfl.hard_swish tfl.leaky_relu "
+            "tfl.mean tfl.prelu tfl.quantize tfl.relu tfl.relu6 tfl.relu_0_to_1 tfl.relu_n1_to_1 "
+            "tfl.resize_bilinear tfl.resize_nearest_neighbor tfl.softmax"
+        ),
+    },
     "tflq.select": {
         "arithmetic": (
             "tosa.abs tosa.add tosa.arithmetic_right_shift tosa.bitwise_and tosa.bitwise_not "
@@ -429,10 +437,10 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "fxpmath.real_sub_ew fxpmath.saturating_add fxpmath.saturating_rounding_doubling_high_mul "
             "onnx.add onnx.and onnx.bit_shift onnx.bitwise_and onnx.bitwise_or onnx.bitwise_xor "
             "onnx.div onnx.equal onnx.greater onnx.greater_or_equal onnx.less onnx.less_or_equal "
-            "onnx.max onnx.min onnx.mod onnx.mul onnx.or onnx.pow onnx.sub onnx.where onnx.xor tfl.add "
-            "tfl.atan2 tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div tfl.floor_mod tfl.greater "
-            "tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and tfl.logical_or tfl.maximum "
-            "tfl.minimum tfl.mul tfl.not_equal tfl.pow tfl.right_shift tfl.select_v2 "
+            "onnx.max onnx.min onnx.mod onnx.mul onnx.or onnx.p_relu onnx.pow onnx.sub onnx.where "
+            "onnx.xor tfl.add tfl.atan2 tfl.bitwise_xor tfl.div tfl.equal tfl.floor_div tfl.floor_mod "
+            "tfl.greater tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and tfl.logical_or "
+            "tfl.maximum tfl.minimum tfl.mul tfl.not_equal tfl.pow tfl.right_shift tfl.select_v2 "
             "tfl.squared_difference tfl.sub tosa.add tosa.arithmetic_right_shift tosa.bitwise_and "
             "tosa.bitwise_or tosa.bitwise_xor tosa.clamp tosa.equal tosa.greater tosa.greater_equal "
             "tosa.intdiv tosa.logical_and tosa.logical_left_shift tosa.logical_or "

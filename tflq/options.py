@@ -100,8 +100,8 @@ def asked(
     chosen.check_options(mac=mac, prefer=prefer, state=state, reset_signature=reset_signature, cache=cache)
     return Options(
         backend=chosen,
-        kernels=allowed if chosen.builtins else INTEGER,
-        target=None if chosen.builtins else allowed,
+        kernels=allowed if isinstance(allowed, Kernels) else INTEGER,
+        target=None if isinstance(allowed, Kernels) else allowed,
         mac=mac,
         prefer=prefer,
         most_tables=0 if prefer == "size" else None,

@@ -18,9 +18,8 @@ from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChanne
 from tflq.light import dataclass
 
 if TYPE_CHECKING:
-    from tflq.contract import Decision
+    from tflq.contract import Decision, Note
     from tflq.tosa.check import Requirements
-    from tflq.tosa.lowering.context import Note
 
 JSON_VERSION = 2
 PATHS = ("integer", "float", "kept")
@@ -198,13 +197,20 @@ class Report:
         }
 
 
+def _gravest(exceptions: Sequence[str]) -> str:
+    """The first exception whose result is not the interpreter's; the first one if there is none."""
+    from tflq.legalize.fallback import EXCEPTIONS
+
+    return next((name for name in exceptions if not EXCEPTIONS[name].reproduced), next(iter(exceptions), ""))
+
+
 def _row(decision: Decision, made: Counter[Location | None], noted: Sequence[Note]) -> Row:
     op = decision.op
     location = op.location or Location("", 0, 0, op.name, "")
     integer = decision.path == "integer"
     notes = [note.text for note in noted if not note.exception]
     warned = [note for note in noted if note.exception]
-    exceptions = (decision.exception, *(note.exception for note in warned))
+    exceptions = [name for name in (decision.exception, *(note.exception for note in warned)) if name]
     return Row(
         location.function,
         location.operator,
@@ -217,7 +223,7 @@ def _row(decision: Decision, made: Counter[Location | None], noted: Sequence[Not
         "; ".join((decision.reason, *notes) if integer and decision.reason else notes),
         _joined(decision.warning, *(note.text for note in warned)),
         made[op.location],
-        next(filter(None, exceptions), ""),
+        _gravest(exceptions) if len(exceptions) > 1 else "".join(exceptions),
         op.code if isinstance(op, Custom) else "",
         decision.not_kernel,
         _joined(decision.remedy, *(note.remedy for note in warned)),

@@ -116,7 +116,7 @@ def test_the_page_is_current() -> None:
     ("words", "found"),
     [
         ("tflq in", ["inspect"]),
-        ("tflq convert --fo", ["--format", "--force"]),
+        ("tflq convert --fo", ["--format", "--form", "--force"]),
         ("tflq convert --mac f", ["float32"]),
         ("tflq convert --target k", ["kernels"]),
         ("tflq opt -p dce,canon", ["dce,canonicalize"]),

@@ -162,6 +162,17 @@ def test_convert_to_a_format_that_is_not_there(cli: Cli, model: Path, tmp_path: 
     assert ".tflite, .tosa, .mlir" in err
 
 
+def test_a_form_is_a_format_with_the_suffix_of_another(cli: Cli, model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnx.checker", reason="needs ONNX: pip install '.[onnx]'")
+    code, out, _ = cli("convert", model, tmp_path / "out.onnx", "--form", "qdq")
+    assert code == 0
+    assert "QDQ: 1 operator between casts; exact in no runtime" in out
+    assert (tmp_path / "out.onnx").read_bytes() == tflq.convert(model, format="qdq").data
+    code, _, err = cli("convert", model, tmp_path / "out.tosa", "--form", "qdq")
+    assert code == 2
+    assert "the suffix says another format than qdq" in err
+
+
 @pytest.mark.parametrize("suffix", [".tosa", ".mlir"])
 def test_convert_to_tosa(cli: Cli, model: Path, tmp_path: Path, suffix: str) -> None:
     code, out, _ = cli("convert", model, tmp_path / f"out{suffix}")

@@ -23,7 +23,7 @@ DEFAULT: Final = "tflite"
 """The format of a result where neither a format nor a suffix nor a target names one."""
 
 _GROUP: Final = "tflq.backends"
-_BUILT_IN: Final = {name: f"tflq.backends.{name}" for name in ("tflite", "tosa", "mlir", "onnx")}
+_BUILT_IN: Final = {name: f"tflq.backends.{name}" for name in ("tflite", "tosa", "mlir", "onnx", "qdq")}
 
 
 class Backend:
@@ -71,13 +71,14 @@ class Backend:
         usual = {"mac": "integer", "prefer": "speed", "reset_signature": False, "cache": None}
         if self.builtins:
             return
+        file = f"a .{self.suffixes[0]} file"
         for name, value in asked.items():
             if name in usual and value != usual[name]:
                 shown = f"{name} '{value}'" if isinstance(value, str) else name
-                what = f"{shown} is for TFLite files; a .{self.name} file has no use for it"
+                what = f"{shown} is for TFLite files; {file} has no use for it"
                 raise OptionError(Reason(what, value=value if isinstance(value, (bool, str)) else str(value)))
         if asked["state"] == "kept":
-            raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{self.name} file state is variables"))
+            raise OptionError(Reason(f"state 'kept' is for TFLite files; in {file} state is variables"))
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
         """The passes from the integer form to the result, and its check. form: that of the source."""

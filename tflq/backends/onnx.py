@@ -10,7 +10,9 @@ from tflq.contract import Pass
 from tflq.ir.core import Module
 
 
-class _Onnx(Backend):
+class Onnx(Backend):
+    """ONNX in the exact form, and what other forms share with it."""
+
     name = "onnx"
     form = "onnx"
     targets = ("onnx",)
@@ -45,4 +47,4 @@ class _Onnx(Backend):
         return OnnxRunner(path, timeout)
 
 
-BACKEND = _Onnx()
+BACKEND = Onnx()

@@ -58,8 +58,11 @@ class _Convert(SectionedCommand):
 )
 @click.option(
     "--format",
+    "--form",
+    "format",
     type=FORMAT,
-    help="The output format when OUT is `-`; otherwise its suffix says it. By default tflite.",
+    help="The output format when OUT is `-`, or another one with OUT's suffix: qdq is ONNX with quantized operators "
+    "between casts, for compilers. Otherwise the suffix says it. By default tflite.",
 )
 @conversion_options()
 @click.option(

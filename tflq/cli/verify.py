@@ -111,6 +111,10 @@ def print_verification(result: Verification) -> None:
         listed = ", ".join(f"'{name}'" for name in result.cut)
         output.field("cut", f"the second model ends at {listed} of the first: compared with its values there")
     _print_runs(result)
+    if result.inexact and result.outputs:
+        largest = max(result.outputs.values(), key=lambda apart: apart.largest)
+        far = f"{largest.largest:.4g} {'counts' if largest.unit == 'LSB' else largest.unit}"
+        output.field("inexact", f"{result.inexact}; the largest difference on these inputs is {far}")
     for share in result.kernels:
         output.field("kernels", str(share))
     for agreement in result.top1:

@@ -6,11 +6,15 @@ these. docs/numerics.md has the table.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, ClassVar, Final
 
+from tflq.contract import Decisions, Note
+from tflq.dialects.forms import OF_TARGET
 from tflq.dialects.onnx.elementwise import BitShift, Div
 from tflq.dialects.onnx.movement import ArgMax, Gather, GatherND, ScatterND, TopK
 from tflq.dialects.onnx.movement import Shape as ShapeOf
+from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import f64, i64, ui32, ui64
 from tflq.light import dataclass
@@ -32,11 +36,49 @@ class Runtimes:
     opset: int
 
     def __str__(self) -> str:
-        listed = " and ".join({"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}[name] for name in self.names)
-        return f"ONNX, opset {self.opset}: exact in {listed}"
+        return f"ONNX, opset {self.opset}: exact in {self._listed}"
+
+    @property
+    def _listed(self) -> str:
+        titles = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+        return " and ".join(titles[name] for name in self.names) or "no runtime"
 
     def to_json(self) -> dict[str, Any]:
         return {"opset": self.opset, "exact_in": list(self.names)}
+
+
+@dataclass(frozen=True, slots=True)
+class QdqForm(Runtimes):
+    """The same of a file in the QDQ form. between: how many operators of the source stand between casts; exact: those
+    that have the exact form."""
+
+    between: int
+    exact: tuple[str, ...]
+
+    def __str__(self) -> str:
+        others = ", ".join(f"{name} x{n}" if n > 1 else name for name, n in Counter(self.exact).most_common())
+        form = f"{self.between} operator{'s' * (self.between != 1)} between casts"
+        form += f", in the exact form {others}" if others else ""
+        return f"ONNX, opset {self.opset}, QDQ: {form}; exact in {self._listed}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**Runtimes.to_json(self), "between_casts": self.between, "exact_form": list(self.exact)}
+
+
+_BETWEEN: Final = "between DequantizeLinear and QuantizeLinear"
+_EXACT: Final = "in the exact form: "
+_NO_PATTERN: Final = "the target has no pattern of it on these types"
+
+
+def qdq_form(module: Module) -> tuple[list[Note], QdqForm]:
+    """What became of each operator of a module in the QDQ form, and of all together."""
+    decisions = Decisions.of(module)
+    between = [d for d in decisions if d.reason.startswith(OF_TARGET)]
+    exact = [d for d in decisions if d.path == "integer"]
+    notes = [Note(d.op.location, _BETWEEN) for d in between]
+    notes += [Note(d.op.location, _EXACT + (d.not_kernel or _NO_PATTERN)) for d in exact]
+    found = runtimes(module)
+    return notes, QdqForm(found.names, found.opset, len(between), tuple(d.op.short_name.upper() for d in exact))
 
 
 def runtimes(module: Module) -> Runtimes:
@@ -46,7 +88,9 @@ def runtimes(module: Module) -> Runtimes:
 
 
 def exact_in(function: Function) -> list[str]:
-    """The runtimes that compute the graph exactly, by name."""
+    """The runtimes that compute the graph exactly, by name. None does where an operator stands between casts."""
+    if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops):
+        return []
     stateful = any("start" in v.info for v in function.inputs)  # OpenVINO takes an input with a value as a constant
     return list(RUNTIMES[:1] if stateful or only_onnxruntime(function) else RUNTIMES)
 

@@ -121,6 +121,7 @@ class _Comparison:
         if a is None or b is None:
             return
         self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
+        self.result.inexact = b.inexact if isinstance(b, FileRunner) else ""
         self._settle_tolerance(a, b)
         if self._cut is not None:
             reports = self._cut.reports(reports)

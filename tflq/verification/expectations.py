@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tflq.errors import FileError, OptionError, Reason, not_expected
 from tflq.files import read_json
-from tflq.verification.model_file import Graph, Operator
+from tflq.verification.model_file import Graph, Operator, Tensor
 
 if TYPE_CHECKING:
     from tflq.report import Report
@@ -84,7 +84,11 @@ def _rounds(graph: Graph, op: Operator) -> bool:
     if op.opcode not in _HYBRID or min(op.inputs[:2], default=-1) < 0:
         return False
     x, weights = (graph.tensor(t) for t in op.inputs[:2])
-    return x.type == "float32" and weights.type.endswith(("int8", "int4", "int2")) and weights.scales.size > 0
+    return x.type == "float32" and weights.type.endswith(("int8", "int4", "int2")) and _has_scales(weights)
+
+
+def _has_scales(weights: Tensor) -> bool:
+    return weights.scales.size > 0 or weights.details == _BLOCKWISE
 
 
 def _several_scales(graph: Graph, op: Operator) -> Iterator[str]:

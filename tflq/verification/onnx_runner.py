@@ -36,7 +36,7 @@ class Held(NamedTuple):
         """The tensor of the model."""
         if self.first:
             array = np.moveaxis(array, 1, -1)
-        return (array + self.offset if self.offset else array).astype(self.dtype)
+        return (array.astype(np.int64) + self.offset if self.offset else array).astype(self.dtype)
 
 
 class OnnxFetcher:
@@ -79,6 +79,8 @@ class OnnxRunner(FileRunner):
         self.interpreter = head["interpreter"]
         self.has_state = bool(head["state"])
         tensors = json.loads(head["metadata"].get("tflq.tensors", "{}"))
+        if json.loads(head["metadata"].get("tflq.exact_in", "null")) == []:
+            self.inexact = "the second model is in the QDQ form, which is exact in no runtime"
         self._held = {name: Held(*said) for name, said in tensors.items()}
 
     def run(

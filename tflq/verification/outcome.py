@@ -254,6 +254,7 @@ class Verification:
             kernels.
         top1: With your own inputs: on how many of them the class with the highest score is the same, for each output.
         time: How long a run of each entry takes in both models. None if not asked for.
+        inexact: Why the other model can differ on other inputs, where it says so itself. Then it is never `equal`.
 
     Example:
         ```python
@@ -279,14 +280,15 @@ class Verification:
     kernels: list[KernelShare] = field(default_factory=list)
     top1: list[Agreement] = field(default_factory=list)
     time: list[RunTime] | None = None
+    inexact: str = ""
 
     def __bool__(self) -> bool:
         return self.equal
 
     @property
     def verdict(self) -> Verdict:
-        """The result in a word: `equal`; `accepted` (there are differences, but none beyond the tolerance or what is
-        expected of an operator); `differs`; or `failed` (something could not run).
+        """The result in a word: `equal`; `accepted` (there are differences, or on other inputs there can be, but none
+        beyond the tolerance or what is expected of an operator); `differs`; or `failed` (something could not run).
         """
         ran = any(not run.skipped for run in self.runs)
         if self.failures or not (ran or self.interface):
@@ -296,7 +298,7 @@ class Verification:
         if self.interface or not all(d.accepted for d in differences) or not all(e.accepted for e in self.expected):
             return "differs"
         differences += [e.difference for e in self.expected]
-        return "equal" if all(d.equal for d in differences) else "accepted"
+        return "equal" if not self.inexact and all(d.equal for d in differences) else "accepted"
 
     @property
     def equal(self) -> bool:
@@ -329,6 +331,7 @@ class Verification:
             "resolver": self.resolver,
             "verdict": self.verdict,
             "tolerance": self._tolerance,
+            "inexact": self.inexact,
             "failures": self.failures,
             "interface": self.interface,
             "outputs": outputs,

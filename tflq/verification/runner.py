@@ -267,12 +267,14 @@ Names = Sequence[tuple[str, str]]
 
 class FileRunner:
     """One file, and the module that says its interface. `interpreter`: what runs it. `untimed`: why it is not timed.
+    `inexact`: why it need not equal the model that it was made from, if it says so.
 
     A backend must add `compute`; the rest, if tensors can also be fetched or given other values.
     """
 
     interpreter: str = ""
     untimed: str = "what runs these files says nothing of the time on a device"
+    inexact: str = ""
     has_state: Any = False
     keeps_state: Any = True
 

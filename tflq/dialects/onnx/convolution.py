@@ -1,8 +1,8 @@
-"""Convolutions, products of matrices, pools. Layouts are NCHW, or with a dim of depth before height."""
+"""Convolutions, products of matrices, pools, resized images. Layouts are NCHW, or with a dim of depth before height."""
 
 from __future__ import annotations
 
-from tflq.dialects.declare import INT, OneOf, Operator, attribute, ints, operand, result
+from tflq.dialects.declare import INT, STRING, OneOf, Operator, attribute, ints, operand, result
 from tflq.dialects.inference import Dims, NotInferred, Stated, convolved, matrix_product, plus
 from tflq.ir.core import Value
 from tflq.ir.types import f32, f64, i8, i32, i64, ui8
@@ -72,6 +72,21 @@ class MatMul(Operator, name="onnx.mat_mul"):
         return matrix_product(site.dims(self.a), site.dims(self.b))
 
 
+class Gemm(Operator, name="onnx.gemm"):
+    """Rows times a matrix, or with transB its transpose, plus a row."""
+
+    __slots__ = ()
+    a: Value = operand(f32)
+    b: Value = operand(f32)
+    c: Value | None = operand(f32, optional=True)
+    y: Value = result(f32)
+    transposed: int = attribute(INT, default=0, key="transB")
+
+    def infer(self, site: Stated) -> Dims:
+        outputs = site.dims(self.b, 2)[0 if self.transposed else 1]
+        return (site.dims(self.a, 2)[0], outputs)
+
+
 class AveragePool(_Windows, name="onnx.average_pool"):
     """The mean of each window; with count_include_pad zeros around the input count."""
 
@@ -98,3 +113,20 @@ class MaxPool(_Windows, name="onnx.max_pool"):
     def infer(self, site: Stated) -> Dims:
         n, c, *sizes = site.dims(self.x)
         return (n, c, *_placed(tuple(sizes), self.kernel_shape, self))
+
+
+class Resize(Operator, name="onnx.resize"):
+    """Images of other sizes, which are those of all dims. mode: nearest or linear."""
+
+    __slots__ = ()
+    x: Value = operand(f32)
+    roi: Value | None = operand(f32, optional=True)
+    scales: Value | None = operand(f32, optional=True)
+    sizes: Value = operand(i64)
+    y: Value = result(f32)
+    mode: str = attribute(STRING)
+    coordinate_transformation_mode: str = attribute(STRING)
+    nearest_mode: str = attribute(STRING, default="round_prefer_floor")
+
+    def infer(self, site: Stated) -> Dims:
+        return tuple(site.ints(self.sizes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.dialects.declare import INT, STRING, OneOf, Operator, attribute, operand, result
+from tflq.dialects.declare import INT, NUMBER, STRING, OneOf, Operator, attribute, operand, result
 from tflq.dialects.traits.types import Broadcasts, Elementwise
 from tflq.ir.core import Value
 from tflq.ir.types import f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
@@ -159,6 +159,19 @@ class Floor(_OfFloat, name="onnx.floor"):
     __slots__ = ()
 
 
+class HardSwish(_OfFloat, name="onnx.hard_swish"):
+    """x * max(0, min(1, x / 6 + 0.5))."""
+
+    __slots__ = ()
+
+
+class LeakyRelu(_OfFloat, name="onnx.leaky_relu"):
+    """x, or alpha * x below 0."""
+
+    __slots__ = ()
+    alpha: float = attribute(NUMBER, default=0.01)
+
+
 class Log(_OfFloat, name="onnx.log"):
     """The natural logarithm."""
 
@@ -193,6 +206,13 @@ class Sin(_OfFloat, name="onnx.sin"):
     """The sine."""
 
     __slots__ = ()
+
+
+class Softmax(_OfFloat, name="onnx.softmax"):
+    """Powers of e, divided by their sum along an axis."""
+
+    __slots__ = ()
+    axis: int = attribute(INT, default=-1)
 
 
 class Sqrt(_OfFloat, name="onnx.sqrt"):
@@ -249,6 +269,17 @@ class LessOrEqual(_Comparison, name="onnx.less_or_equal"):
     """a ≤ b."""
 
     __slots__ = ()
+
+
+class PRelu(Operator, name="onnx.p_relu"):
+    """x, or slope * x below 0; the slope broadcasts to x."""
+
+    __slots__ = ()
+    T = OneOf(f32, f64)
+    x: Value = operand(T)
+    slope: Value = operand(T)
+    y: Value = result(T)
+    traits = (Broadcasts(x, slope, y),)
 
 
 class IsNaN(Operator, name="onnx.is_nan"):

@@ -252,6 +252,12 @@ class ReduceMin(_Reduction, name="onnx.reduce_min"):
     __slots__ = ()
 
 
+class ReduceMean(_Reduction, name="onnx.reduce_mean"):
+    """The mean."""
+
+    __slots__ = ()
+
+
 class ReduceProd(_Reduction, name="onnx.reduce_prod"):
     """The product."""
 

@@ -20,7 +20,7 @@ from tflq.onnx.lowering.arithmetic import activated
 from tflq.onnx.lowering.context import Onnx, lowering
 from tflq.onnx.lowering.held import Held
 
-_CLAMPS: Final[dict[type[Operator], str]] = {
+CLAMPS: Final[dict[type[Operator], str]] = {
     tfl.Relu: "RELU",
     tfl.Relu6: "RELU6",
     tfl.ReluN1To1: "RELU_N1_TO_1",
@@ -28,9 +28,9 @@ _CLAMPS: Final[dict[type[Operator], str]] = {
 }
 
 
-@lowering(*_CLAMPS)
+@lowering(*CLAMPS)
 def clamp(op: tfl.ScaledActivation, t: Onnx) -> Held:
-    return _of_floats(t, op, lambda x: activated(t, x, _CLAMPS[type(op)]))
+    return _of_floats(t, op, lambda x: activated(t, x, CLAMPS[type(op)]))
 
 
 @lowering(tfl.LeakyRelu)

@@ -10,6 +10,7 @@ import numpy as np
 from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.onnx import convolution, elementwise, movement
+from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64, ui8, ui64
 
@@ -124,7 +125,21 @@ class OnnxBuilder(Emitter):
         """TRANSPOSE; no operator if the dims stay where they are."""
         if tuple(perm) == tuple(range(len(perm))):
             return x
-        return self.emit(movement.Transpose, [x], perm=tuple(int(p) for p in perm))
+        cast = x.producer
+        if isinstance(cast, DequantizeLinear) and cast.x.is_constant:  # moved before, so that a cast is of a constant
+            stored = self.constant(np.ascontiguousarray(cast.x.array.transpose(perm)), cast.x.type.storage)
+            axis = {"axis": list(perm).index(cast.axis)} if "axis" in cast.attributes else {}
+            return self.emit(DequantizeLinear, [stored, *cast.operands[1:]], f32, **axis)
+        return self._stored(self.emit(movement.Transpose, [x], perm=tuple(int(p) for p in perm)), x)
+
+    def _stored(self, y: Value, x: Value) -> Value:
+        """What was moved; a dequantized tensor is stored after it, too, so that it stands between casts."""
+        cast = x.producer
+        if not isinstance(cast, DequantizeLinear) or "axis" in cast.attributes or cast.x.is_constant:
+            return y
+        parameters = cast.operands[1:]
+        stored = self.emit(QuantizeLinear, [y, *parameters], cast.x.type.storage)
+        return self.emit(DequantizeLinear, [stored, *parameters], f32)
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
         """RESHAPE to a shape with at most one open dim, or one whose open dims are at their places already."""
@@ -133,12 +148,13 @@ class OnnxBuilder(Emitter):
             return x
         if x.is_constant and None not in wanted and x.type.storage.bits >= 8:
             return Value(TensorType(wanted, x.type.element), buffer=x.buffer)
-        return self.emit(
+        y = self.emit(
             movement.Reshape,
             [x, self.vector(_codes(x.type.shape, wanted))],
             TensorType(wanted, x.type.element),
             **({"allowzero": 1} if 0 in wanted else {}),
         )
+        return self._stored(y, x)
 
     def slice(
         self,

@@ -13,7 +13,7 @@ import numpy as np
 
 from tflq.errors import Refused
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, f32
+from tflq.ir.types import ScalarType, f32, i32
 from tflq.onnx.lowering.builder import OnnxBuilder
 
 EXACT: Final = 1 << 24
@@ -80,8 +80,9 @@ class Held:
         if nearest.element != wanted.element:
             if nearest.element.is_float and not wanted.element.is_float:  # less nothing, so that narrow types hold it
                 x, nearest = _moved(b, x, nearest.offset), nearest._replace(offset=0)
-            elif nearest.offset == 0 and wanted.offset and not wanted.element.is_float and wanted.element.bits < 32:
-                raise Refused(f"{wanted.element} less a zero point")
+            elif nearest.offset != wanted.offset and not wanted.element.is_float and wanted.element.bits < 32:
+                x = _moved(b, b.cast(x, i32), nearest.offset - wanted.offset)
+                nearest = nearest._replace(offset=wanted.offset)
             x = b.cast(x, wanted.element)
             self.forms[Form(wanted.element, nearest.offset, wanted.first)] = x
         return _moved(b, x, nearest.offset - wanted.offset)

@@ -16,19 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tflq.analysis.known import Accesses, Ranges, accesses
 from tflq.builder import Builder, Kind
+from tflq.contract import Note
 from tflq.dialects.inference import broadcast, product
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tosa.elementwise import Clamp, LogicalNot
 from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
 from tflq.dialects.traits.types import Broadcasts
 from tflq.errors import Refused
-from tflq.ir.core import Location, Module, Op, Value, constant
+from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.registering import Registry, form_of
@@ -161,16 +162,6 @@ def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str,
             like = access.value if known is None else known.like
             found[access.name] = Use(like, access.written or (known is not None and known.written))
     return found
-
-
-class Note(NamedTuple):
-    """What a lowering tells the report of the operator at a location: a sentence, or a warning if `exception` names one
-    of `tflq.legalize.fallback`; then `remedy` is what the user can do."""
-
-    location: Location | None
-    text: str
-    exception: str = ""
-    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

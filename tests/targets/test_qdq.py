@@ -1,0 +1,22 @@
+"""rules/qdq.toml: what stands between casts is what the interpreter computes as its parameters say."""
+
+from __future__ import annotations
+
+from tflq.files import resource
+from tflq.onnx.lowering.context import lowering
+from tflq.onnx.qdq.engine import pattern
+from tflq.targets.load import load_target
+
+LISTED = load_target(resource("rules/qdq.toml")).kernels
+
+
+def test_signatures_are_those_of_kernels_that_were_measured() -> None:
+    measured = load_target("kernels").kernels
+    for name, signatures in LISTED.items():
+        known = {signature.text for signature in measured[name]}
+        assert {signature.text for signature in signatures} <= known, name
+
+
+def test_each_operator_has_a_pattern_or_a_form_on_floats() -> None:
+    for name in LISTED:
+        assert pattern.named(f"tfl.{name}") or lowering.named(f"tfl.{name}"), name

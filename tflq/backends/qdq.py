@@ -1,0 +1,34 @@
+"""ONNX in the QDQ form: each quantized operator on real numbers between casts, as compilers for NPUs read it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from tflq.backends.onnx import Onnx
+from tflq.files import resource
+from tflq.ir.core import Module
+
+
+class _Qdq(Onnx):
+    name = "qdq"
+    targets = ("qdq",)
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return ("onnx",)
+
+    def target(self, asked: str | os.PathLike[str] | None) -> Any:
+        """Which operators take the form: by default those for which there is a pattern."""
+        from tflq.targets.load import load_target
+
+        return load_target(resource("rules/qdq.toml") if asked in (None, "qdq") else asked)
+
+    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.onnx.exactness import qdq_form
+
+        return qdq_form(module)
+
+
+BACKEND = _Qdq()

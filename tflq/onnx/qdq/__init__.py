@@ -1,0 +1,1 @@
+"""The QDQ form: each quantized operator on real numbers, between DEQUANTIZELINEAR and QUANTIZELINEAR."""

@@ -1,0 +1,189 @@
+"""Quantized operators that the target keeps: DEQUANTIZELINEAR, the operator on real numbers, QUANTIZELINEAR.
+
+What computes the operator is its pattern (`patterns.py`), or the lowering that it has on float32. Parameters are the
+model's own, but a bias is taken at the scale of input times weights, as kernels read it, whatever is written of it.
+Constants are moved before they are dequantized, so that a compiler finds them stored behind each DEQUANTIZELINEAR.
+
+A fused activation that the stored range does not imply follows as a CLIP of its own, between casts with the same
+parameters: the operator before it stays one that ONNX Runtime computes on integers, and the CLIP loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
+from tflq.dialects.traits.quantization import MultiplyAccumulate
+from tflq.errors import Refused
+from tflq.ir.core import Op, Value
+from tflq.ir.types import (
+    ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i8,
+    i32,
+    ui8,
+)
+from tflq.numerics.elementwise import activation_range
+from tflq.onnx.lowering.context import Lowering, Made, Onnx, lowering
+from tflq.onnx.lowering.held import Form, Held
+from tflq.onnx.qdq.scales import operand_scales
+from tflq.registering import Registry
+
+pattern: Final[Registry[Lowering]] = Registry("tflq.onnx.qdq")
+"""What computes an operator between casts, where that is not its lowering on float32."""
+
+_ACTIVATION: Final = "fused_activation_function"
+_SIGN: Final = 128
+
+
+def quantized(op: Operator, t: Onnx) -> list[Made]:
+    """A quantized operator between casts. Refused if nothing computes it on real numbers."""
+    compute = pattern.get(type(op)) or lowering.get(type(op))
+    if compute is None:
+        raise Refused(f"the QDQ form has no pattern of {op.name}", "leave it out of the target")
+    made = compute(_real(op, t), t)
+    computed: Sequence[Made] = [made] if isinstance(made, (Value, Held)) else made
+    return [_stored(t, x, result, op) for x, result in zip(computed, op.results, strict=True)]
+
+
+def _real(op: Operator, t: Onnx) -> Any:
+    """The operator on dequantized operands, without its activation."""
+    parts = trait_of(op, MultiplyAccumulate)
+    bias = None if parts is None else parts.bias.value(op)
+    weights = None if parts is None else parts.weights.value(op)
+    operands: list[Value | None] = []
+    for value, scale in zip(op.operands, operand_scales(op), strict=True):
+        if value is not None and value is bias:
+            operands.append(_as_real(t, value, _bias(t, op, value)))
+        elif value is not None and value.type.quantized:
+            operands.append(_as_real(t, value, dequantized(t, value, scale, weights=value is weights)))
+        else:
+            operands.append(value)
+    results = [Value(_expressed(v.type)) for v in op.results]
+    attributes = {**op.attributes, _ACTIVATION: "NONE"} if _ACTIVATION in op.attributes else op.attributes
+    return Op(op.name, operands, results, attributes, op.location)
+
+
+def _expressed(type: TensorType) -> TensorType:
+    return type.with_element(f32) if type.quantized else type
+
+
+def _as_real(t: Onnx, value: Value, held: Held) -> Value:
+    """A value that stands for an operand's real numbers."""
+    real = Value(_expressed(value.type.with_element(f32)))
+    t.record(real, held)
+    return real
+
+
+def dequantized(t: Onnx, value: Value, scale: float | None = None, *, weights: bool = False) -> Held:
+    """An operand's real numbers, with its dims as they lie. scale: another than its own."""
+    element = value.type.element
+    if isinstance(element, UniformQuantizedType):
+        held = t.held(value)
+        first = held.first and not value.is_constant
+        form = Form(_bytes(element.storage), 0, first) if weights else _unsigned(element, first=first)
+        stored = _as_unsigned(t, held, form, element) if not value.is_constant else held.get(t, form)
+        real = dequantize(t, stored, scale or element.scale, element.zero_point - form.offset)
+        return t.made(real, value, first=first)
+    if isinstance(element, UniformQuantizedPerAxisType):
+        stored = t.held(value).get(t, Form(_bytes(element.storage)))
+        y = dequantize(t, stored, element.scales, element.zero_points, element.axis)
+        return t.made(y, value)
+    raise Refused(f"'{value.name}' has scales of blocks, which DEQUANTIZELINEAR has from opset 21 on")
+
+
+def _bytes(storage: ScalarType) -> ScalarType:
+    """What weights are stored in: those of 4 bits in int8."""
+    return storage if storage.bits >= i8.bits else i8
+
+
+def _unsigned(element: UniformQuantizedType, *, first: bool) -> Form:
+    """How a tensor is stored in the file: int8 as uint8, 128 higher."""
+    return Form(ui8, -_SIGN, first) if element.storage == i8 else Form(element.storage, 0, first)
+
+
+def _as_unsigned(t: Onnx, held: Held, form: Form, element: UniformQuantizedType) -> Value:
+    """A tensor as it is stored in the file; one of int8 that is none of the form's, such as an input, by casts."""
+    if form.offset and form not in held.forms:
+        stored = held.get(t, Form(element.storage, 0, form.first))
+        real = dequantize(t, stored, element.scale, element.zero_point)
+        held.forms[form] = quantize(t, real, element.scale, element.zero_point - form.offset, form.element)
+    return held.get(t, form)
+
+
+def _bias(t: Onnx, op: Operator, bias: Value) -> Held:
+    """A bias at the scale of input times weights."""
+    parts = trait_of(op, MultiplyAccumulate)
+    assert parts is not None
+    x, weights = parts.data.value(op), parts.weights.value(op)
+    assert x is not None
+    assert weights is not None
+    if bias.type.storage != i32:
+        raise Refused(f"a bias of {bias.type.storage}", "leave it out of the target")
+    scales = np.float32(_scale(x)) * np.asarray(_scale(weights), np.float32)
+    return t.made(dequantize(t, t.value(bias), scales, np.zeros(scales.shape, np.int64), 0), bias)
+
+
+def _scale(value: Value) -> Any:
+    element: Any = value.type.element
+    return element.scale if isinstance(element, UniformQuantizedType) else element.scales
+
+
+def dequantize(t: Onnx, x: Value, scale: Any, zero_point: Any, axis: int = 1) -> Value:
+    """DEQUANTIZELINEAR."""
+    scales, zeros = _row(scale, zero_point)
+    attributes = {"axis": axis} if scales.ndim else {}
+    operands = [x, t.constant(scales, f32), t.constant(zeros, x.type.storage)]
+    return t.emit(DequantizeLinear, operands, f32, **attributes)
+
+
+def quantize(t: Onnx, x: Value, scale: Any, zero_point: Any, storage: ScalarType) -> Value:
+    """QUANTIZELINEAR."""
+    if storage not in (i8, ui8):
+        raise Refused(f"a result of {storage}, which QUANTIZELINEAR has from opset 21 on", "leave it out of the target")
+    scales, zeros = _row(scale, zero_point)
+    operands = [x, t.constant(scales, f32), t.constant(zeros, storage)]
+    cast = x.producer
+    if isinstance(cast, DequantizeLinear) and cast.operands[1:] == operands[1:]:  # it is stored so already
+        return cast.x
+    return t.emit(QuantizeLinear, operands, storage)
+
+
+def _row(scale: Any, zero_point: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Parameters, those of an axis as a row if they differ."""
+    scales = np.asarray(scale, np.float32)
+    return scales, np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape)
+
+
+def _stored(t: Onnx, made: Made, result: Value, op: Operator) -> Made:
+    """What was computed, as the result is stored."""
+    if not result.type.quantized:
+        return made
+    element = result.type.element
+    if not isinstance(element, UniformQuantizedType):
+        raise Refused(f"'{result.name}' has a scale for each index of an axis")
+    held = made if isinstance(made, Held) else t.made(made, result)
+    form, x = next(iter(held.forms.items()))
+    scale, zero_point, storage = element.scale, element.zero_point, element.storage
+    kept = _unsigned(element, first=form.first)
+    stored = scale, zero_point - kept.offset
+    y = quantize(t, x, *stored, kept.element)
+    activation = op.attributes.get(_ACTIVATION, "NONE")
+    low, high = activation_range(activation, storage.minimum, storage.maximum, scale, zero_point)
+    if (low, high) != (storage.minimum, storage.maximum):
+        ends = ((np.float32(n - zero_point) * np.float32(scale)) for n in (low, high))
+        clipped = t.clip(dequantize(t, y, *stored), *map(float, ends))
+        y = quantize(t, clipped, *stored, kept.element)
+    held = t.made(y, result, offset=kept.offset, first=kept.first)
+    plain = Form(storage)
+    if result in t.results and plain != kept:  # the model returns it: of its type, and with its dims as they were
+        real = t.made(dequantize(t, y, *stored), result, first=kept.first).get(t, Form(f32))
+        held.forms[plain] = quantize(t, real, scale, zero_point, storage)
+    return held
