@@ -8,7 +8,7 @@ CASES ?= 50
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check quick lint types imports tests new-op index docs golden site matrix drop-ins unreasonable threads bench bench-networks format models clean
+.PHONY: help demo test check quick lint types imports tests new-op index docs golden site matrix drop-ins unreasonable threads bench bench-networks downstream format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
@@ -26,6 +26,7 @@ help:
 	@echo "make threads  200 processes with threads against one thread, and 15 minutes of memory with a plot"
 	@echo "make bench    all claims of benchmarks/ in one table against their aims, on an otherwise idle machine"
 	@echo "make bench-networks  the networks of Keras that it measures (needs tensorflow: TENSORFLOW=python)"
+	@echo "make downstream  what tools downstream make of quantized networks, measured: docs/downstream.md (NETWORKS: a folder of more)"
 	@echo "make format   format the code and mend what the linter can mend"
 	@echo "make models   make the models in models/ again (needs tensorflow: make models PYTHON=...)"
 
@@ -103,6 +104,9 @@ bench: $(VENV)/.bench
 
 bench-networks:
 	$(TENSORFLOW) benchmarks/keras_networks.py
+
+downstream: $(VENV)/.run
+	$(BIN)/python scripts/downstream.py $(NETWORKS)
 
 threads: $(VENV)/.dev
 	@mkdir -p build

@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import tflq  # noqa: E402
+from scripts.marked import replaced  # noqa: E402
 
 README = ROOT / "README.md"
-BEGIN, END = "<!-- costs: begin -->\n", "<!-- costs: end -->\n"
 LEAST_OPERATORS: Final = 5
 FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "`integer`, the default": {},
@@ -115,15 +115,6 @@ def _cell(ratios: Iterable[float | None]) -> str:
     return f"{times(median(known))}, worst {times(max(known))}" if known else "its compiler's"
 
 
-def written(text: str, made: str) -> str:
-    """A text with the table between its marks. ValueError if it lacks them."""
-    before, mark, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not mark or not end:
-        raise ValueError(f"the page has no place for the table: {BEGIN.strip()} and {END.strip()}")
-    return before + BEGIN + made + END + after
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
@@ -138,7 +129,7 @@ def main() -> None:
             cells = (f"{'-' if ratio is None else f'{ratio:.2f}':>8}" for ratio in ratios)
             print(f"{model.name[:48]:48} {name:24} {' '.join(cells)}", flush=True)
     made = block(rows)
-    README.write_text(written(README.read_text(encoding="utf-8"), made), encoding="utf-8")
+    README.write_text(replaced(README.read_text(encoding="utf-8"), "costs", made), encoding="utf-8")
     print(made)
 
 

@@ -15,47 +15,49 @@ they have in common, and [builtins] and [kernels] of rules/tflm.toml, which are 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
-import tempfile
 import tomllib
-import venv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from scripts.target_chains import chains, edges  # noqa: E402
 from scripts.target_kernels import Kind, kept_of, kernel_lines, kinds, quantized_trials  # noqa: E402
+from scripts.target_running import (  # noqa: E402
+    ENVIRONMENTS,
+    REFERENCE,
+    TOOLS,
+    Job,
+    Outcome,
+    differing,
+    environment,
+    outcomes,
+    words,
+)
 from scripts.target_trials import ACTIVATIONS, MOST, Trial, trials  # noqa: E402
 
-TOOLS: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "target_tools.toml").read_text())
-WORKER = Path(__file__).with_name("target_worker.py")
+MEASURED = [name for name, tool in TOOLS.items() if "says" in tool]
 RUNTIMES = ROOT / "rules" / "runtimes"
 PORTABLE = ROOT / "rules" / "portable.toml"
 MICRO = ROOT / "rules" / "tflm.toml"
-REFERENCE = "reference"
 EXACT = "exact"
 WORDS = 90  # characters that are kept of a message
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tool", choices=[*TOOLS, "targets"])
+    parser.add_argument("tool", choices=[*MEASURED, "targets"])
     parser.add_argument("--check", action="store_true", help="compare with the file, and do not write it")
-    parser.add_argument("--environments", type=Path, default=ROOT / "build" / "runtimes", help="folder of environments")
+    parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, help="folder of environments")
     a = parser.parse_args()
     if a.tool == "targets":
         found = {PORTABLE: f"[builtins]\n{common()}", MICRO: sections(RUNTIMES / "tflm.toml")}
         return max(settle(path, head_of(path) + text, check=a.check) for path, text in found.items())
     python = environment(a.tool, a.environments)
     if python is None:
-        print(f"SKIPPED {a.tool}: {' '.join(TOOLS[a.tool]['packages'])} cannot be installed here", file=sys.stderr)
         return 2
     return settle(RUNTIMES / f"{a.tool}.toml", measured(a.tool, python), check=a.check)
 
@@ -75,21 +77,6 @@ def head_of(path: Path) -> str:
     """What a target's file says before its first measured section."""
     text = path.read_text()
     return text[: min(text.find(f"\n[{name}]\n") % (len(text) + 1) for name in ("builtins", "kernels")) + 1]
-
-
-def environment(tool: str, folder: Path) -> Path | None:
-    """The Python of a tool's environment, made if it is not there; None if its packages cannot be had."""
-    place = folder / tool
-    python = place / "bin" / "python"
-    stamp, wanted = place / "packages.txt", "\n".join(TOOLS[tool]["packages"])
-    if stamp.exists() and stamp.read_text() == wanted:
-        return python
-    venv.create(place, clear=True, with_pip=True)
-    command = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *TOOLS[tool]["packages"]]
-    if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:
-        return None
-    stamp.write_text(wanted)
-    return python
 
 
 # --- running
@@ -116,60 +103,20 @@ def quantized(tool: str, python: Path) -> list[Kind]:
 
 def compared(tool: str, python: Path, every: Sequence[Trial]) -> list[str]:
     """What the results of a tool are; empty for a model that the reference kernels do not run."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for number, trial in enumerate(every):
-            (folder / f"{number}.tflite").write_bytes(trial.model)
-            np.savez(folder / f"{number}.in.npz", *trial.inputs)
-        want = outcomes(REFERENCE, Path(sys.executable), folder, len(every))
-        got = outcomes(tool, python, folder, len(every))
+    jobs = [Job(t.model, ".tflite", [{f"in{i}": a for i, a in enumerate(t.inputs)}]) for t in every]
+    want = outcomes(REFERENCE, Path(sys.executable), jobs)
+    got = outcomes(tool, python, jobs)
     return ["" if isinstance(w, str) else judge(w, g) for w, g in zip(want, got, strict=True)]
 
 
-def outcomes(tool: str, python: Path, folder: Path, count: int) -> list[list[np.ndarray] | str]:
-    """What a tool makes of each model: outputs, or why there are none. A model that ends its process is the first that
-    left nothing; those after it run in another one."""
-    left = [str(number) for number in range(count)]
-    while left:
-        done = subprocess.run(
-            [str(python), str(WORKER), tool, str(folder), *left], check=False, capture_output=True, text=True
-        )
-        rest = [n for n in left if not any((folder / f"{n}.{kind}").exists() for kind in ("out.npz", "txt"))]
-        if rest and done.returncode == 0:
-            raise RuntimeError(f"{tool} left models out")
-        if rest == left and "import" in done.stderr:
-            raise RuntimeError(f"{tool} does not run: {done.stderr.strip().splitlines()[-1]}")
-        if rest:
-            (folder / f"{rest[0]}.txt").write_text("the process ends")
-        left = rest[1:]
-    return [_outcome(folder, number) for number in range(count)]
-
-
-def _outcome(folder: Path, number: int) -> list[np.ndarray] | str:
-    reason, result = folder / f"{number}.txt", folder / f"{number}.out.npz"
-    if reason.exists():
-        text = reason.read_text().replace(str(folder), "")
-        reason.unlink()
-        return text
-    with np.load(result) as file:
-        found = [file[f"arr_{i}"] for i in range(len(file.files))]
-    result.unlink()
-    return found
-
-
-def judge(want: list[np.ndarray] | str, got: list[np.ndarray] | str) -> str:
+def judge(want: Outcome, got: Outcome | str) -> str:
     """What the results of a tool are beside those of the reference kernels."""
     if isinstance(got, str):
-        words = " ".join("".join(c if " " <= c <= "~" else " " for c in got).split())
-        return f"refused: {words[:WORDS].rstrip()}"
-    assert not isinstance(want, str)
-    if [array.shape for array in got] != [array.shape for array in want][: len(got)]:
-        return f"other shapes: {', '.join(str(array.shape) for array in got)}"
-    pairs = list(zip(want, got, strict=False))
-    wrong = sum(int((w != g).sum()) for w, g in pairs)
-    with np.errstate(invalid="ignore"):
-        apart = max(float(np.abs(w.astype(np.float64) - g.astype(np.float64)).max(initial=0)) for w, g in pairs)
-    return f"{wrong} of {sum(w.size for w in want)} differ, by {apart:.3g} at most" if wrong else EXACT
+        return f"refused: {words(got, WORDS)}"
+    found = differing(want, got)
+    if isinstance(found, str):
+        return found
+    return f"{found.wrong} of {found.elements} differ, by {found.apart:.3g} at most" if found.wrong else EXACT
 
 
 # --- the table

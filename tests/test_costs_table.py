@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from scripts.marked import marked, replaced
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -28,18 +30,17 @@ def test_medians_and_the_worst() -> None:
     assert lines[-1] == f"| {tosa} | its compiler's | ×1.5, worst ×1.5 | its compiler's |"
 
 
-def test_it_goes_between_its_marks() -> None:
-    costs = script()
-    text = f"before\n{costs.BEGIN}old\n{costs.END}after\n"
-    assert costs.written(text, "new\n") == text.replace("old", "new")
+def test_a_table_goes_between_its_marks() -> None:
+    text = "before\n<!-- costs: begin -->\nold\n<!-- costs: end -->\nafter\n"
+    assert marked(text, "costs") == "old\n"
+    assert replaced(text, "costs", "new\n") == text.replace("old", "new")
     with pytest.raises(ValueError, match="no place for the table"):
-        costs.written("before\nafter\n", "new\n")
+        replaced(text, "other", "new\n")
 
 
 def test_the_readme_has_it() -> None:
     costs = script()
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = text.partition(costs.BEGIN)[2].partition(costs.END)[0]
+    table = marked((ROOT / "README.md").read_text(encoding="utf-8"), "costs")
     for form in costs.FORMS:
         (row,) = [line for line in table.splitlines() if line.startswith(f"| {form} |")]
         assert re.findall(r"×[\d.]+, worst ×[\d.]+|its compiler's", row), row

@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,14 +49,24 @@ def test_each_trial_has_a_name_and_the_same_inputs_each_time(script: ModuleType)
 @pytest.mark.parametrize(
     ("got", "words"),
     [
-        ([np.asarray([1.0, 2.0], np.float32)], "exact"),
-        ([np.asarray([1.0, 2.5], np.float32)], "1 of 2 differ, by 0.5 at most"),
-        ([np.asarray([[1.0, 2.0]], np.float32)], "other shapes: (1, 2)"),
+        ([[1.0, 2.0]], "exact"),
+        ([[1.0, 2.5]], "1 of 2 differ, by 0.5 at most"),
+        ([[[1.0, 2.0]]], "other shapes: (1, 2)"),
+        ([[1.0, 2.0], [1.0]], "other shapes: (2,), (1,)"),
         ("no kernel\nat all", "refused: no kernel at all"),
     ],
 )
-def test_what_is_said_of_results(script: ModuleType, got: object, words: str) -> None:
-    assert script.judge([np.asarray([1.0, 2.0], np.float32)], got) == words
+def test_what_is_said_of_results(script: ModuleType, got: Any, words: str) -> None:
+    want = script.Outcome([[np.asarray([1.0, 2.0], np.float32)]], None)
+    made = got if isinstance(got, str) else script.Outcome([[np.asarray(a, np.float32) for a in got]], None)
+    assert script.judge(want, made) == words
+
+
+def test_results_of_signless_integers_are_those_of_the_wanted_type(script: ModuleType) -> None:
+    want = script.Outcome([[np.asarray([0, 200], np.uint8)]], None)
+    made = script.Outcome([[np.asarray([0, -56], np.int8)]], None)
+    assert script.differing(want, made, signless=True) == (0, 2, 0.0)
+    assert script.differing(want, made) == (1, 2, 256.0)
 
 
 def test_lines_say_what_was_exact(script: ModuleType) -> None:
@@ -77,7 +88,7 @@ def test_lines_say_what_was_exact(script: ModuleType) -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
 def test_tables_are_rules_that_name_their_tool(script: ModuleType, table: Path) -> None:
-    assert {path.stem for path in TABLES} == script.TOOLS.keys()
+    assert {path.stem for path in TABLES} == {*script.MEASURED}
     assert all(package in table.read_text() for package in script.TOOLS[table.stem]["packages"])
     load_rules(table)["builtins"].parse()
 
@@ -91,12 +102,13 @@ def test_rules_say_what_attributes_may_be(activation: str, admitted: bool) -> No
 
 
 def test_a_runtime_that_cannot_be_had_is_said(
-    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(script, "environment", lambda *_: None)
-    monkeypatch.setattr(sys, "argv", ["measure_target.py", "openvino"])
+    missing = tmp_path / "nothing.whl"
+    monkeypatch.setitem(script.TOOLS, "openvino", {"packages": [str(missing)]})
+    monkeypatch.setattr(sys, "argv", ["measure_target.py", "openvino", "--environments", str(tmp_path)])
     assert script.main() == 2
-    assert "SKIPPED openvino: openvino==" in capsys.readouterr().err
+    assert f"SKIPPED openvino: {missing} cannot be installed here: " in capsys.readouterr().err
 
 
 def test_tflite_itself_is_as_measured(script: ModuleType) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
+import pytest
 from support.on_onnx import file_of, need_onnx, run_file
 
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, i8, i32
+from tflq.verification.onnx_runner import OnnxRunner
 
 START = np.asarray([1, 2, 3], np.int32)
 
@@ -42,6 +46,21 @@ def test_a_state_can_be_left_out_and_fed_back() -> None:
     was, count = run_file(data, {"x": x, "count": count})
     np.testing.assert_array_equal(was, START + x)
     np.testing.assert_array_equal(count, START + 2 * x)
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
+def test_a_runtime_starts_with_the_first_value_and_goes_on_with_what_a_run_leaves(runtime: str, tmp_path: Path) -> None:
+    need_onnx()
+    pytest.importorskip(runtime)
+    path = tmp_path / "counting.onnx"
+    path.write_bytes(file_of(counting()))
+    x = np.asarray([5, 6, 7], np.int32)
+    with closing(OnnxRunner(str(path), 60, runtime)) as runner:
+        for step, want in enumerate([START, START + x, START + 2 * x]):
+            (was,) = runner.run("", [x], {}, step)
+            np.testing.assert_array_equal(was, want)
+        (was,) = runner.run("", [x], {})
+        np.testing.assert_array_equal(was, START)
 
 
 def test_a_function_that_is_called_is_lowered_in_place() -> None:

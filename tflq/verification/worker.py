@@ -314,7 +314,8 @@ class _OnnxRuntime:
 
 
 class _OpenVino:
-    """The same in OpenVINO on a CPU, in float32, on one thread."""
+    """The same in OpenVINO on a CPU, in float32, on one thread. It takes a state, an input with a first value, as a
+    constant, which is made an input again."""
 
     def __init__(self, path: str) -> None:
         import openvino
@@ -323,25 +324,49 @@ class _OpenVino:
         model = core.read_model(path)
         self.metadata: dict[str, str] = {}
         if model.has_rt_info(["framework"]):
-            framework = model.get_rt_info(["framework"])
-            self.metadata = {key: framework[key].astype(str) for key in framework.astype(dict)}
+            framework = model.get_rt_info(["framework"]).astype(dict)
+            self.metadata = {key: value.astype(str) for key, value in framework.items()}
+        self._first = self._freed(model, set(_state(self.metadata).values()), openvino)
         options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
         self._model = core.compile_model(model, "CPU", options)
         self.label = f"openvino {openvino.__version__.partition('-')[0]}"
         self.inputs = [self._described(v) for v in self._model.inputs]
         self.outputs = [self._described(v) for v in self._model.outputs]
+        self._places = {row[0]: i for i, row in enumerate(self.inputs)}
 
     @staticmethod
-    def _described(value: Any) -> list[Any]:
+    def _freed(model: Any, names: set[str], library: Any) -> dict[str, np.ndarray]:
+        """Makes constants inputs, by name; their values."""
+        first: dict[str, np.ndarray] = {}
+        for constant in model.get_ops():
+            found = constant.get_type_name() == "Constant" and names & constant.output(0).get_names()
+            for name in found or ():
+                first[name] = np.array(constant.data)
+                port = constant.output(0)
+                state = library.opset13.parameter(port.get_shape(), port.get_element_type(), name=name)
+                port.replace(state.output(0))
+                model.add_parameters([state])
+        return first
+
+    def _described(self, value: Any) -> list[Any]:
         dims = [d.get_length() if d.is_static else None for d in value.get_partial_shape()]
-        return [value.get_any_name(), np.dtype(value.get_element_type().to_dtype()).name, dims]
+        name = value.get_node().get_friendly_name().removesuffix("/sink_port_0")  # a value can have several names
+        name = name if name in self._first or name in value.get_names() else value.get_any_name()
+        return [name, np.dtype(value.get_element_type().to_dtype()).name, dims]
 
     def run(self, values: dict[str, np.ndarray]) -> list[np.ndarray]:
-        return list(self._model(values).to_tuple())
+        placed = {self._places[name]: array for name, array in (self._first | values).items() if name in self._places}
+        return list(self._model(placed).to_tuple())
 
 
 RUNTIMES: dict[str, Any] = {"onnxruntime": _OnnxRuntime, "openvino": _OpenVino}
 """What runs ONNX files, by the names of their packages."""
+
+
+def _state(metadata: dict[str, str]) -> dict[str, str]:
+    """By output, the input that its value is for in the next run."""
+    state: dict[str, str] = json.loads(metadata.get("tflq.state", "{}"))
+    return state
 
 
 class OnnxModel:
@@ -354,13 +379,8 @@ class OnnxModel:
         except ImportError:
             raise LookupError(NO_RUNTIME + runtime) from None
         self.label = self._runtime.label
-        self._state: dict[str, str] = json.loads(self._runtime.metadata.get("tflq.state", "{}"))
+        self._state = _state(self._runtime.metadata)
         self._kept: dict[str, np.ndarray] = {}
-        missing = (
-            set(self._state.values()) - {name for name, *_ in self._runtime.inputs} if runtime == "openvino" else set()
-        )
-        if missing:
-            raise RuntimeError(f"OpenVINO takes the state '{min(missing)}', an input with a first value, as a constant")
         self._shown = [name not in self._state for name, *_ in self._runtime.outputs]
         self._count = outputs
         self._results: list[np.ndarray] = []
