@@ -50,18 +50,18 @@ def taken(function, *arguments, **options):
 
 folder, *paths = sys.argv[1:]
 open_batch = any(None in (value.type.shape or ()) for value in tflq.read(paths[0]).main.inputs)
-times = {"tflite": [], "tosa": []}
+times = {"tflite": [], "tosa": [], "peer": []}
 for path in paths:
-    for format, found in times.items():
+    for format in ("tflite", "tosa"):
         static = {"batch": 1} if open_batch and format == "tosa" else {}
-        found.append(taken(tflq.convert, path, f"{folder}/out.{format}", force=True, **static))
+        times[format].append(taken(tflq.convert, path, f"{folder}/out.{format}", force=True, **static))
     if peer is not None:
         try:
             seconds = taken(peer.tflite_flatbuffer_to_tosa_mlir, path, f"{folder}/peer.mlirbc")
         except Exception as error:
             peer = print(f"SKIPPED: the peer, {error}", file=sys.stderr)
         else:
-            times.setdefault("peer", []).append(seconds)
+            times["peer"].append(seconds)
             os.remove(f"{folder}/peer.mlirbc")
 print(json.dumps({name: found[1:] for name, found in times.items()}))
 """
@@ -89,10 +89,9 @@ def variants(model: Path, count: int, folder: Path) -> list[str]:
 
 def beside_peer(name: str, paths: list[str], folder: Path, aims: Mapping[str, float]) -> Iterator[Claim]:
     """Our processor time for each format, times the peer's: medians of alternating runs in a process of its own."""
-    run = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(folder), *paths], check=True, capture_output=True, text=True
-    )
+    run = subprocess.run([sys.executable, "-c", PROGRAM, str(folder), *paths], capture_output=True, text=True)
     print(run.stderr, end="", flush=True)
+    run.check_returncode()
     times = {kind: statistics.median(found) for kind, found in json.loads(run.stdout.splitlines()[-1]).items() if found}
     theirs = times.pop("peer", None)
     for format, ours in times.items():

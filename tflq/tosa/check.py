@@ -65,7 +65,7 @@ def demands(op: Op) -> list[Signature]:
     operands = op.reads
     types = tuple([v.type.storage.name for v in operands])
     signature = op.name.removeprefix("tosa."), types, tuple([v.type.storage.name for v in op.results])
-    constants = {v.type.storage.name for v in operands if v.producer is None and v.is_constant}
+    constants = {v.type.storage.name for v in operands if v.is_constant}
     return [signature, *[("const", (), (name,)) for name in sorted(constants)]] if constants else [signature]
 
 
