@@ -16,6 +16,7 @@ import claim_large
 import claim_running
 import claim_sizes
 import claim_verification
+import instructions
 import scaling
 from claims import Claim, machine, table
 
@@ -26,7 +27,8 @@ BEGIN, END = "<!-- bench: begin -->\n", "<!-- bench: end -->\n"
 
 def measured(*, quick: bool) -> Iterator[Claim]:
     """All claims, each printed as soon as it is known."""
-    parts = [claim_conversion.claims(), claim_sizes.claims(), claim_running.claims(), claim_verification.claims()]
+    parts = [instructions.claims(), claim_conversion.claims(), claim_sizes.claims(), claim_running.claims()]
+    parts.append(claim_verification.claims())
     parts.append(scaling.claims([100, 1000, 5000] if quick else list(scaling.COUNTS), PLOT))
     parts += [] if quick else [claim_large.claims()]
     for part in parts:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import sysconfig
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Claim", "corpus", "machine", "networks", "table"]
+import numpy as np
+
+__all__ = ["Build", "Claim", "corpus", "machine", "networks", "table"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MADE: Final = ROOT / "build" / "bench"
@@ -39,6 +43,33 @@ class Claim:
         return "" if self.aim is None else "met" if self.figure <= self.aim else "NOT MET"
 
 
+@dataclass(frozen=True)
+class Build:
+    """What the same code takes more or fewer instructions on: the build of Python, and numpy's version."""
+
+    python: str
+    optimised: bool
+    """With what a first build was seen to do (`--enable-optimizations`)."""
+    compiler: str
+    machine: str
+    numpy: str
+
+    @classmethod
+    def here(cls) -> Build:
+        optimised = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
+        compiler = platform.python_compiler()
+        return cls(platform.python_version(), optimised, compiler, platform.machine(), np.__version__)
+
+    def __str__(self) -> str:
+        kind = "optimised" if self.optimised else "not optimised"
+        return f"Python {self.python} ({kind}, {self.compiler}, {self.machine}), numpy {self.numpy}"
+
+    def toml(self) -> str:
+        """As an inline table of TOML."""
+        said = [f"{k} = {str(v).lower() if isinstance(v, bool) else json.dumps(v)}" for k, v in vars(self).items()]
+        return f"{{ {', '.join(said)} }}"
+
+
 def table(claims: Iterable[Claim]) -> str:
     """All claims as a table of Markdown, those of a group one after the other."""
     lines = ["| claim | case | figure | aim | | of |", "|---|---|---|---|---|---|"]
@@ -50,14 +81,15 @@ def table(claims: Iterable[Claim]) -> str:
 
 
 def machine() -> str:
-    """The date, the processor, its instruction sets that kernels use, and how busy it is."""
+    """The date, the processor, its instruction sets that kernels use, how busy it is, and the build of Python."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     flags = set((facts.get("flags") or facts.get("Features") or "").split())
     sets = ", ".join(name for name in SETS if name in flags) or "unknown"
     name = facts.get("model name") or platform.processor() or platform.machine()
     load = os.getloadavg()[0]
-    return f"{datetime.now(UTC):%Y-%m-%d}, {name}, {os.cpu_count()} cores, {sets}; load {load:.1f} at the start"
+    where = f"{datetime.now(UTC):%Y-%m-%d}, {name}, {os.cpu_count()} cores, {sets}; load {load:.1f} at the start"
+    return f"{where}; {Build.here()}"
 
 
 def corpus() -> Path:

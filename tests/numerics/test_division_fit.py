@@ -9,7 +9,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tflq.numerics.division_fit import Division, RescaleFit, fit_division, fit_rescale, fit_terms, told_apart
+from tflq.numerics.division_fit import (
+    Division,
+    RescaleFit,
+    drifting,
+    fit_division,
+    fit_rescale,
+    fit_terms,
+    nearest,
+    told_apart,
+)
 from tflq.numerics.fixed_point import quantize_multipliers, rescale
 from tflq.numerics.staircase import Staircase, float_staircase, float_thresholds, rescale_staircase
 
@@ -79,6 +88,30 @@ def test_division_equals_float64(seed: int, zero_point: int, bits: float) -> Non
     product = x.astype(np.float64) * scales
     want = np.clip(np.sign(product) * np.floor(np.abs(product) + 0.5), levels[0] - 1, levels[-1])
     np.testing.assert_array_equal(np.clip(climb(fit, x), levels[0] - 1, levels[-1]), want)
+
+
+# What is known without a list of all levels is what the list says.
+
+
+@pytest.mark.parametrize("kind", ["any", "few places", "short steps"])
+def test_corners_are_what_all_levels_say(kind: str) -> None:
+    rng, channels = np.random.default_rng(len(kind)), 20_000
+    first = rng.integers(0, 1 << 32, channels).astype(np.uint32)
+    step = {
+        "any": rng.integers(0, 1 << 32, channels),
+        "few places": rng.integers(0, 64, channels) << 26,
+        "short steps": rng.integers(-(1 << 20), 1 << 20, channels),
+    }[kind].astype(np.uint32)
+    last, drift = rng.integers(1, 256, channels), rng.normal(0, 10.0 ** rng.uniform(-12, 0, channels))
+    order = np.arange(255, dtype=np.uint32)[:, None]
+    places = np.where(order < last, first + order * step, first)
+    below, above = nearest(first, step, last)
+    np.testing.assert_array_equal(below, places.min(axis=0) * 2.0**-32)
+    np.testing.assert_array_equal(above, 1.0 - places.max(axis=0) * 2.0**-32)
+    sums = drift * np.where(order < last, order + 1.0, 1.0) + places * 2.0**-32
+    least, most = drifting(first, step, last.astype(np.float64), drift)
+    np.testing.assert_array_equal(least, sums.min(axis=0))
+    np.testing.assert_array_equal(most, sums.max(axis=0))
 
 
 # RESCALEs that are a scale by a double: at every threshold, and on every value of a range.

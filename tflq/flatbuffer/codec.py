@@ -385,6 +385,16 @@ class Encoder:
         """A vector of strings, each written when first asked for."""
         return self.offsets([self.shared_string(text) for text in texts])
 
+    def known_strings(self, texts: Sequence[str]) -> list[int] | None:
+        """The `end` of each shared string; None if one is not written yet."""
+        known = self._strings
+        ends = [known[text] for text in texts if text in known]
+        return ends if len(ends) == len(texts) else None
+
+    def known_vtable(self, data: bytes) -> int | None:
+        """The `end` of a vtable that is already written."""
+        return self._vtables.get(data)
+
     def vtable(self, data: bytes) -> int:
         """The `end` of a vtable, written when first asked for."""
         end = self._vtables.get(data)

@@ -42,14 +42,16 @@ class ScalarType:
     signed: bool = field(repr=False)
     minimum: int = field(repr=False)  # of an integer type, its smallest value
     maximum: int = field(repr=False)  # and its largest
+    _dtype: np.dtype | None = field(repr=False)
 
     def __new__(cls, name: str, bits: int, kind: str, numpy: str) -> ScalarType:
         if name not in _MADE:
             signed = kind == "int"
             span = 1 << bits
-            said = {"name": name, "bits": bits, "kind": kind, "numpy": numpy, "signed": signed}
+            said: dict[str, object] = {"name": name, "bits": bits, "kind": kind, "numpy": numpy, "signed": signed}
             said |= {"is_integer": kind in ("int", "uint"), "is_float": kind == "float"}
             said |= {"minimum": -(span // 2) if signed else 0, "maximum": (span // 2 if signed else span) - 1}
+            said["_dtype"] = np.dtype(numpy) if numpy else None
             made = object.__new__(cls)
             for key, value in said.items():
                 object.__setattr__(made, key, value)
@@ -62,9 +64,9 @@ class ScalarType:
     @property
     def dtype(self) -> np.dtype:
         """The numpy dtype of an unpacked element (int4 unpacks to int8). TypeError if there is none."""
-        if not self.numpy:
+        if self._dtype is None:
             raise TypeError(f"{self.name} has no numpy element type")
-        return np.dtype(self.numpy)
+        return self._dtype
 
     def __str__(self) -> str:
         return self.name

@@ -12,8 +12,11 @@ at Y(m) = (m b - c) / a, on both sides of zero; the thresholds are ceil(X(m)) an
 integer lies between X(m) and Y(m). There are three ways to see that, each for what the one before left over:
 
     the least distances of all X(m) to the integers, against the largest of all Y(m) - X(m)
-    the distances of each X(m), against its own Y(m) - X(m)
+    the distance of each X(m), against its own Y(m) - X(m)
     each threshold, computed exactly: where X(m) is an integer, or may be one
+
+The first two need no list of all X(m). Y(m) - X(m) is linear in m, so only corners of the convex hull of the points
+(m, X(m) mod 1) can be nearest to an integer, and `_corners` goes from one to the next.
 """
 
 from __future__ import annotations
@@ -28,10 +31,10 @@ from tflq.light import dataclass
 from tflq.numerics.staircase import Staircase, float_thresholds, rescale_staircase
 
 _I31 = (1 << 31) - 1
-_BLOCK = 512  # channels whose distances stay in the cache, as 32 bits
-_NARROW = 128  # and as float64
+_BLOCK = 512  # channels whose multiples stay in the cache, as 32 bits
 
 _TURN = 2.0**-32
+_WHOLE = 2.0**32
 _FAR = 2.0**40
 
 _Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
@@ -64,11 +67,11 @@ class _Task(NamedTuple):
     @classmethod
     def searched(cls, stairs: Staircase, low: np.ndarray, high: np.ndarray) -> _Task:
         first, step = np.minimum(stairs.first, _FAR), np.minimum(stairs.step, _FAR)
-        least, most = np.empty(step.shape, np.uint32), np.empty(step.shape, np.uint32)
-        for block, places in _places(first, step, stairs.last):
-            places.min(axis=0, out=least[block])
-            places.max(axis=0, out=most[block])
-        return cls(stairs, low, high, first, step, least * _TURN, 1.0 - most * _TURN)
+        last = stairs.last
+        for block in _blocks(last.size):
+            last[block] = last[block].max()
+        below, above = nearest(_turns(first), _turns(step), last)
+        return cls(stairs, low, high, first, step, below, above)
 
     def of(self, channels: np.ndarray) -> _Task:
         return _Task(self.stairs.of(channels), *(v[channels] for v in self[1:]))
@@ -152,12 +155,14 @@ def _look(whole: _Task, left: np.ndarray, divisions: Division, *trials: tuple[_C
     for candidates, proof in trials:
         if not left.size:
             break
-        task = whole.of(left)
+        task = whole if left.size == whole.first.size else whole.of(left)
         for a, b in candidates(task):
             c, proven = proof(task, a, b)
             proven &= (a > 0) & (b <= _I31) & (c >= 0) & (a * task.reach + c <= _I31)
+            found = np.flatnonzero(proven)
+            channels = left[found]
             for values, some in zip(divisions, (a, b, c), strict=True):
-                values[left[proven]] = some[proven]
+                values[channels] = some[found]
         left = left[divisions.a[left] == 0]
     return left
 
@@ -232,15 +237,7 @@ def _by_distances(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
     first, step, guard, climbs = task.first, task.step, task.guard, task.climbs
     top = np.maximum(a, 1)
     drift = b / top - step
-    low, high = np.empty(first.shape), np.empty(first.shape)
-    for block, turns in _places(first, step, task.stairs.last, _NARROW):
-        order = np.arange(1.0, len(turns) + 1)[:, None]
-        differences = drift[block] * order
-        differences += turns * _TURN
-        if (climbs[block] < len(turns)).any():
-            differences = np.where(order <= climbs[block], differences, differences[0])
-        differences.max(axis=0, out=low[block])
-        differences.min(axis=0, out=high[block])
+    high, low = drifting(_turns(first), _turns(step), climbs, drift)
     start, error = step - first, top * guard
     # Y(m) <= ceil(X(m)) and Y(m) > floor(X(m)); both differences are multiples of 1 / a, which small errors do not hide
     least = np.ceil(top * (start + low - 1.0) + np.where(error < 0.25, -error, error))
@@ -264,18 +261,72 @@ def _exactly(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
     return np.where(most == _I31, least, (least + most) // 2), least <= most
 
 
-def _places(
-    first: np.ndarray, step: np.ndarray, last: np.ndarray, at_once: int = _BLOCK
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """The fractional parts of all X(m), in `_TURN`s: uint32 [m, channels], of a block of channels at a time.
+# How near X(m) comes to the integers, in `_TURN`s, whose wrapping drops the integer part: 2^-24 too small at most, for
+# 255 levels. `first` and `step`: uint32 [C]; `last`: how many m there are.
 
-    They are added up in 32 bits, whose wrapping drops the integer part: 2^-24 too small at most, for 255 levels.
+
+def nearest(first: np.ndarray, step: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least distances of all X(m) to the integers below and above: float64 [C]."""
+    start, apart = np.concatenate([first, ~first]), np.concatenate([step, -step])
+    places = np.empty(start.shape)
+    for at, _, place in _corners(start, apart, np.tile(last, 2)):
+        places[at] = place
+    below, above = places.reshape(2, -1) * _TURN
+    return below, above + _TURN
+
+
+def drifting(first: np.ndarray, step: np.ndarray, last: np.ndarray, drift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest (X(m) mod 1) + m `drift`: float64 [C]."""
+    end = first + (last - 1).astype(np.uint32) * step
+    start = np.concatenate([first, end, ~first, ~end])  # the lower corners from both ends, and the upper ones
+    apart = np.concatenate([step, -step, -step, step])
+    upper, backward = (np.repeat(some, step.size) for some in ([False, False, True, True], [False, True, False, True]))
+    last, drift, found = np.tile(last, 4), np.tile(drift, 4), np.full(start.shape, np.inf)
+    for at, index, place in _corners(start, apart, last):
+        order = np.where(backward[at], last[at] - index, index + 1.0)
+        sums = drift[at] * order + np.where(upper[at], _WHOLE - 1.0 - place, place) * _TURN
+        found[at] = np.minimum(found[at], np.where(upper[at], -sums, sums))
+    least, most = found.reshape(2, 2, -1).min(axis=1)
+    return least, -most
+
+
+def _corners(
+    start: np.ndarray, apart: np.ndarray, count: np.ndarray
+) -> Iterator[tuple[np.ndarray | slice, np.ndarray, np.ndarray]]:
+    """The corners of the convex hull of the points (m, start + m `apart` mod 2^32), m below `count`, from the first to
+    the lowest: of which channels, m, and the place there.
+
+    Each point that is lower than all before it is one step further than the last: the step of fewest m that falls by no
+    more than there is left to fall. As in Euclid's algorithm, such a step is the one before with steps that rise added,
+    and the other way around. All numbers are integers below 2^33, whose quotients have exact floors in float64.
     """
-    start, apart = _turns(first), _turns(step)
-    for block in _blocks(last.size, at_once):
-        places = np.arange(last[block].max(), dtype=np.uint32)[:, None] * apart[block]
-        places += start[block]
-        yield block, places
+    index, place, rise = np.zeros(start.shape), start.astype(np.float64), apart.astype(np.float64)
+    yield slice(None), index, place
+    moving = np.flatnonzero((apart > 0) & (count > 1))
+    index, place, rise, left = index[moving], place[moving], rise[moving], count[moving] - 1.0
+    fall = _WHOLE - rise  # by how much, over `of_fall` of m
+    of_fall, of_rise = np.ones(fall.shape), np.ones(fall.shape)
+    at = moving if moving.size < start.size else slice(None)
+    while moving.size:
+        times = np.ceil((fall - place) / rise)
+        times = np.minimum(np.maximum(times, 0.0, out=times), np.floor((fall - 1.0) / rise), out=times)
+        fall -= times * rise
+        of_fall += times * of_rise
+        times = np.minimum(np.floor(place / fall), np.floor(left / of_fall))
+        place -= times * fall
+        times *= of_fall
+        index += times
+        left -= times
+        yield at, index, place
+        times = np.floor((rise - 1.0) / fall)
+        rise -= times * fall
+        of_rise += times * of_fall
+        on = (of_fall + of_rise <= left) & (rise < fall)  # the others stay as they are
+        if 2 * np.count_nonzero(on) < moving.size:
+            at = moving = moving[on]
+            place, index, left, fall, of_fall, rise, of_rise = (
+                v[on] for v in (place, index, left, fall, of_fall, rise, of_rise)
+            )
 
 
 def _turns(x: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ integer one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from tflq.contract import Pass, PassResult
@@ -21,6 +20,7 @@ from tflq.dialects.tosa.movement import Rescale, Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
+from tflq.light import dataclass, field
 from tflq.tosa.laws.movement import nesting
 from tflq.tosa.laws.registry import Context, violations
 from tflq.tosa.operands import Target, signless
@@ -65,8 +65,8 @@ def demands(op: Op) -> list[Signature]:
     operands = op.reads
     types = tuple([v.type.storage.name for v in operands])
     signature = op.name.removeprefix("tosa."), types, tuple([v.type.storage.name for v in op.results])
-    constants = sorted({v.type.storage.name for v in operands if v.is_constant})
-    return [signature, *[("const", (), (name,)) for name in constants]]
+    constants = {v.type.storage.name for v in operands if v.is_constant}
+    return [signature, *[("const", (), (name,)) for name in sorted(constants)]] if constants else [signature]
 
 
 def of_type(type: TensorType) -> Signature:
@@ -160,8 +160,10 @@ class CheckLaws(Pass):
 
 def _broken(op: Op, context: Context) -> Iterator[str]:
     """What TOSA forbids of an op, if its ranks are known."""
-    if not any(value.type.shape is None for value in op.tensors):
-        yield from violations(op, context)
+    for value in op.tensors:
+        if value.type.shape is None:
+            return
+    yield from violations(op, context)
 
 
 class _Check:
@@ -173,6 +175,7 @@ class _Check:
         self.static = static
         self.context = Context(module, _variables(module), target.limits)
         self._types: dict[Signature, str | None] = {}
+        self._shapes: dict[Value, str | None] = {}
 
     @property
     def signatures(self) -> Iterable[Signature]:
@@ -219,7 +222,9 @@ class _Check:
                 yield fault
         if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND" and not self.target.has("doubleround"):
             yield "DOUBLE_ROUND needs the extension doubleround, which the target lacks"
-        yield from filter(None, map(self._shape, op.tensors))
+        for value in op.tensors:
+            if (fault := self._shape(value)) is not None:
+                yield fault
         yield from _broken(op, self.context)
 
     def _type(self, signature: Signature) -> str | None:
@@ -241,6 +246,11 @@ class _Check:
 
     def _shape(self, value: Value) -> str | None:
         """Why no tensor of the level has a value's shape; None if one can."""
+        if value not in self._shapes:
+            self._shapes[value] = self._misshapen(value)
+        return self._shapes[value]
+
+    def _misshapen(self, value: Value) -> str | None:
         shape, limits = value.type.shape, self.target.limits
         if shape is None:
             return f"the rank of '{value.name}' is not known"

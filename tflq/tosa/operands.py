@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from tflq.dialects.traits.operands import ConstantOperands
 from tflq.files import resource
 from tflq.ir.core import Op, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i1, i8, i16, i32, index, ui8, ui16
+from tflq.light import dataclass, field
 from tflq.numerics.convolution import exact_bounds
 from tflq.targets.load import DEVICES
 from tflq.tosa.rules import Limits, Rules, default_rules, read_rules

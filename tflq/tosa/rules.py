@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Final
 
 from tflq.errors import TflqError
 from tflq.files import resource
 from tflq.ir.registry import op_names
+from tflq.light import dataclass
 from tflq.targets.target import KernelRules, RulesFile
 
 
@@ -103,7 +103,7 @@ class _File(RulesFile):
                 self.fault(f"'{name}' is not a section", "", name, known=_SECTIONS)
                 del self.content[name]
         operators = {"const", *(name.removeprefix("tosa.") for name in op_names("tosa"))}
-        limits = {field.name for field in fields(Limits)}
+        limits = set(Limits.__match_args__)
         for kind, keys, of in (("profile", operators, str), ("extension", operators, str), ("level", limits, int)):
             tables = self.content.get(kind, {})
             for name in list(tables):
@@ -141,7 +141,7 @@ class _File(RulesFile):
         """The levels, each with all of its limits."""
         found = {}
         for name, level in tables.items():
-            if missing := [field.name for field in fields(Limits) if field.name not in level]:
+            if missing := [name for name in Limits.__match_args__ if name not in level]:
                 self.fault(f"{', '.join(missing)} not stated", f"level.{name}", remedy="a level has all limits")
             else:
                 found[name] = Limits(**level)

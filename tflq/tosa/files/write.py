@@ -8,16 +8,20 @@ is -1, as tosa-opt writes it. Tensors are referred to by name, so names are uniq
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import struct
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache
+from operator import sub
 from typing import Any, Final, TypeAlias
 
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.errors import VerificationError
-from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Written
+from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Template, Written, string_bytes, template
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.rewriting import attribute_key
 from tflq.ir.types import ScalarType, TensorType, element_storage, i8, index
+from tflq.light import dataclass
 from tflq.tosa.files.constants import attribute_table, dtype, member, packed, reached
 from tflq.tosa.operands import Constant, operands, tosa_name
 
@@ -28,6 +32,32 @@ _OPERATORS: Final = TOSA.enum("Op").values
 _TYPES: Final = TOSA.enum("DType").values
 _ATTRIBUTES: Final = TOSA.union("Attribute").values
 VERSION: Final = {"_major": 1, "_minor": 0, "_patch": 0, "_draft": False}
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A table in one piece with the vectors that follow it. `pack` takes the distance of the vtable, the fields in the
+    order of the form's row, and each vector's size and elements."""
+
+    form: Template
+    pack: Callable[..., bytes]
+    size: int
+
+    @classmethod
+    def of(cls, table: str, slots: Iterable[int], vectors: str) -> _Record:
+        form = template(table, frozenset(slots), TOSA)
+        made = struct.Struct(f"{form.pack.__self__.format}{-form.size % 4}x{vectors}")
+        return cls(form, made.pack, made.size)
+
+
+@cache
+def _operator_record(inputs: int, outputs: int, has_location: bool) -> _Record:
+    return _Record.of("TosaOperator", range(6 if has_location else 5), f"I{outputs}II{inputs}I")
+
+
+@cache
+def _tensor_record(rank: int, has_data: bool) -> _Record:
+    return _Record.of("TosaTensor", range(4 if has_data else 3), f"I{rank}i")
 
 
 class Names:
@@ -237,29 +267,55 @@ class _Writer:
     ) -> Written:
         """A `TosaOperator`. Equal attributes share a table, as do equal locations."""
         encoder, kind = self.encoder, member(operator)
-        slots = {
-            0: _OPERATORS["IDENTITY" if operator in VARIABLE_OPERATORS else operator],
-            1: _ATTRIBUTES[kind],
-            2: self._once(kind, attributes, attribute_key(attributes) if attributes else None),
-            3: encoder.strings(inputs),
-            4: encoder.strings(outputs),
-        }
+        code = _OPERATORS["IDENTITY" if operator in VARIABLE_OPERATORS else operator]
+        table = self._once(kind, attributes, attribute_key(attributes) if attributes else None)
+        slots = {0: code, 1: _ATTRIBUTES[kind], 2: table}
+        if (end := self._operator_at_once(slots, inputs, outputs, location)) is not None:
+            return end
+        slots[3], slots[4] = encoder.strings(inputs), encoder.strings(outputs)
         if location:
             slots[5] = self._once("OpLocation", {"text": location}, location)
         return Written(encoder.of_slots("TosaOperator", slots))
+
+    def _operator_at_once(
+        self, slots: dict[int, int], inputs: list[str], outputs: list[str], location: str
+    ) -> Written | None:
+        """The table and its vectors in one piece; None if something is written between them for the first time."""
+        encoder = self.encoder
+        read, made = [encoder.shared_string(text) for text in inputs], encoder.known_strings(outputs)
+        place = self.tables.get(("OpLocation", location)) if location else 0
+        record = _operator_record(len(inputs), len(outputs), bool(location))
+        vtable = encoder.known_vtable(record.form.vtable)
+        if made is None or place is None or vtable is None:
+            return None
+        first = encoder.end + 4 * len(read)  # where the vectors begin
+        second = first + 4 + 4 * len(made)
+        end = encoder.end = encoder.end + record.size
+        slots = {**slots, 3: first + 4, 4: second + 4, 5: place}
+        row = [end - at - slots[slot] if at else slots[slot] for slot, at in record.form.row]
+        of_made = map(sub, range(second, first + 4, -4), made)
+        of_read = map(sub, range(first, first - 4 * len(read), -4), read)
+        encoder.chunks.append(record.pack(vtable - end, *row, len(made), *of_made, len(read), *of_read))
+        return Written(end)
 
     def _tensor(self, fields: dict[str, Any]) -> Written:
         """A `TosaTensor`."""
         encoder = self.encoder
         if "variable" in fields:
             return Written(encoder.table("TosaTensor", fields))
-        data = fields["data"]
-        slots = {
-            0: encoder.string(fields["name"]),
-            1: encoder.vector("int32", fields["shape"]),
-            2: _TYPES[fields["type"]],
-        }
-        return Written(encoder.of_slots("TosaTensor", slots if data is None else {**slots, 3: data}))
+        name, shape, data, code = fields["name"], fields["shape"], fields["data"], _TYPES[fields["type"]]
+        record = _tensor_record(len(shape), data is not None)
+        vtable = encoder.known_vtable(record.form.vtable)
+        if vtable is None:
+            slots = {0: encoder.string(name), 1: encoder.vector("int32", shape), 2: code}
+            return Written(encoder.of_slots("TosaTensor", slots if data is None else {**slots, 3: data}))
+        text = string_bytes(name)
+        named = encoder.end + len(text)
+        end = encoder.end = named + record.size
+        slots = {0: named, 1: named + 4 + 4 * len(shape), 2: code, 3: data}
+        row = [end - at - slots[slot] if at else slots[slot] for slot, at in record.form.row]
+        encoder.chunks.append(record.pack(vtable - end, *row, len(shape), *shape) + text)
+        return Written(end)
 
     def _once(self, kind: str, fields: dict[str, Any], key: Hashable) -> Written:
         end = self.tables.get((kind, key))

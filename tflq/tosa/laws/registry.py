@@ -10,13 +10,13 @@ that is not known violates nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import Dims, Misfit, text
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType
+from tflq.light import dataclass
 from tflq.registering import Registry
 from tflq.tosa.rules import Limits
 
@@ -64,24 +64,31 @@ def same(a: int | None, b: int | None) -> bool:
     return a is None or b is None or a == b
 
 
-def bounds(what: str, numbers: Sequence[int], low: int | None, high: int | None = None) -> Violations:
+# What laws ask for most. They return what they find: a generator that finds nothing takes four times as long.
+
+
+def bounds(what: str, numbers: Sequence[int], low: int | None, high: int | None = None) -> Sequence[str]:
     """Numbers are within bounds, both included."""
-    if numbers and low is not None and min(numbers) < low:
-        yield f"{what} of {min(numbers)}, where {low} is the least"
-    if numbers and high is not None and max(numbers) > high:
-        yield f"{what} of {max(numbers)}, where {high} is the most"
+    found: list[str] = []
+    if numbers and low is not None and (least := min(numbers)) < low:
+        found.append(f"{what} of {least}, where {low} is the least")
+    if numbers and high is not None and (most := max(numbers)) > high:
+        found.append(f"{what} of {most}, where {high} is the most")
+    return found
 
 
-def axis_of(axis: int, rank: int) -> Violations:
+def axis_of(axis: int, rank: int) -> Sequence[str]:
     """An axis counts one of the dims, from the first."""
-    if not 0 <= axis < rank:
-        yield f"axis {axis} of a tensor of rank {rank}"
+    return () if 0 <= axis < rank else (f"axis {axis} of a tensor of rank {rank}",)
 
 
-def zero_point(op: Op, name: str, value: Value) -> Violations:
+def zero_point(op: Op, name: str, value: Value) -> Sequence[str]:
     """A zero point is any number of 8 bits, 0 or 32768 for ui16, else 0."""
     point, element = op.attributes[name], value.type.storage
+    if point == 0:
+        return ()
     if element.name in ("i8", "ui8"):
-        yield from bounds(name, [point], element.minimum, element.maximum)
-    elif point != 0 and not (element.name == "ui16" and point == 32768):
-        yield f"{name} of {point} with a tensor of {element}"
+        return bounds(name, [point], element.minimum, element.maximum)
+    if element.name == "ui16" and point == 32768:
+        return ()
+    return (f"{name} of {point} with a tensor of {element}",)

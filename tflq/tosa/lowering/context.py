@@ -15,7 +15,6 @@ So zero points move by 128 as well (`zero_point`), a constant is read less 128, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -31,6 +30,7 @@ from tflq.dialects.traits.types import Broadcasts
 from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
+from tflq.light import dataclass
 from tflq.numerics.fixed_point import Multiplier
 from tflq.registering import Registry, form_of
 from tflq.tosa.operands import Target

@@ -14,7 +14,6 @@ called like the operators.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,6 +43,7 @@ from tflq.dialects.tosa.movement import Concat, Pad, Reshape, Reverse, Slice, Ti
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
+from tflq.light import dataclass
 from tflq.tosa.lowering.context import Tosa, lowering
 from tflq.tosa.lowering.convolution import grouped, is_grouped
 from tflq.tosa.lowering.floats import float_activation

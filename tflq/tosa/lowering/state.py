@@ -14,7 +14,6 @@ stablehlo_composite.cc.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from tflq.dialects.tosa.movement import CondIf, Variable, VariableRead, Variable
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, i64
+from tflq.light import replace
 from tflq.tosa.lowering.context import Scope, Tosa, Use, lowering, uses
 from tflq.tosa.lowering.shaping import joined, part
 

@@ -1,0 +1,121 @@
+"""Instructions of conversions and of a process' start, held to a budget.
+
+    python benchmarks/instructions.py [MODEL...] [--write]
+
+Times differ from run to run by more than a change that slows every conversion by 3 %; what valgrind's callgrind counts
+differs by 0.2 %. A conversion's count is that of one more conversion in a process that has made each once. The start's
+is that of `tflq convert` with all that it imports, beyond `import numpy, click` and a conversion.
+
+The counts of each build of Python are in instructions.toml: the same code takes 9 to 17 % fewer on an optimised one.
+Without `--write`, the exit code is 1 if a count is more than 3 % above its budget. Without valgrind nothing is counted,
+and on a build that has no budget nothing is compared, which is said aloud.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from claims import Build, Claim, networks, table
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+BUDGETS: Final = ROOT / "benchmarks" / "instructions.toml"
+START: Final = "start of a process"
+SMALL: Final = "cnn_int8"
+MODELS: Final = (SMALL, "mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq")
+FORMATS: Final = ("tflite", "tosa")
+MOST: Final = 1.03
+"""Times its budget, what a count may be."""
+MILLION: Final = 1_000_000
+PROGRAM: Final = """
+import sys, tflq
+for format in sys.argv[3:]:
+    tflq.convert(sys.argv[1], sys.argv[2] + format, force=True)
+"""
+
+
+def counted(arguments: Sequence[str]) -> int:
+    """Instructions of a process of Python. RuntimeError with its output if it fails."""
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, *arguments]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env["PYTHONHASHSEED"] = "0"
+    subprocess.run(command[3:], cwd=ROOT, env=env, check=True, capture_output=True)  # leaves bytecode behind
+    run = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    lines = [line for line in run.stderr.splitlines() if "Collected" in line]
+    if run.returncode or not lines:
+        raise RuntimeError(f"{' '.join(command)}: exit code {run.returncode}\n{run.stderr}")
+    return int(lines[0].split()[-1])
+
+
+def counts(names: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """The count of each conversion, by model and format; with `SMALL` also that of the start."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path in networks(names).items():
+            if path is None:
+                continue
+            program = ["-c", PROGRAM, str(path), f"{folder}/out."]
+            both = counted([*program, *FORMATS])
+            of = {format: counted([*program, *FORMATS, format]) - both for format in FORMATS}
+            yield from ((f"{name} to {format}", count) for format, count in of.items())
+            if name == SMALL:
+                whole = counted(["-m", "tflq", "convert", str(path), f"{folder}/out.tflite", "--force"])
+                yield START, whole - of["tflite"] - counted(["-c", "import numpy, click"])
+
+
+def budget(build: Build) -> Mapping[str, int]:
+    """The counts that are noted for a build of Python, by case; empty where there are none."""
+    rows = tomllib.loads(BUDGETS.read_text(encoding="utf-8")).get("build", ())
+    return next((row["counts"] for row in rows if Build(**row["of"]) == build), {})
+
+
+def claims(names: Sequence[str] = MODELS) -> Iterator[Claim]:
+    """Each count against its budget."""
+    build = Build.here()
+    if shutil.which("valgrind") is None:
+        print("SKIPPED: no valgrind, which counts instructions", flush=True)
+        return
+    noted = budget(build)
+    if not noted:
+        print(f"SKIPPED: {BUDGETS.name} has no budget for {build}", flush=True)
+    for case, count in counts(names):
+        most = round(noted[case] * MOST / MILLION, 1) if case in noted else None
+        yield Claim("instructions", case, count / MILLION, most, "M", str(build))
+
+
+def write(found: Sequence[Claim]) -> None:
+    """Notes the counts of this build; those of others, and of what was not counted, stay."""
+    begin, _, _ = BUDGETS.read_text(encoding="utf-8").partition("[[build]]")
+    rows = tomllib.loads(BUDGETS.read_text(encoding="utf-8")).get("build", ())
+    builds = {Build(**row["of"]): row["counts"] for row in rows}
+    here = builds.setdefault(Build.here(), {})
+    here |= {claim.case: round((claim.figure or 0) * MILLION) for claim in found}
+    text = begin
+    for build, cases in builds.items():
+        text += f"[[build]]\nof = {build.toml()}\n\n[build.counts]\n"
+        text += "".join(f'"{case}" = {count:_}\n' for case, count in sorted(cases.items())) + "\n"
+    BUDGETS.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=MODELS, help=f"by name; {', '.join(MODELS)} if none is given")
+    parser.add_argument("--write", action="store_true", help="note the counts as the budget of this build of Python")
+    arguments = parser.parse_args()
+    found = list(claims(arguments.models))
+    print(table(found), end="")
+    if arguments.write:
+        write(found)
+        return 0
+    return int(any(claim.verdict == "NOT MET" for claim in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
