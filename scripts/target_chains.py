@@ -12,10 +12,10 @@ from tflq.dialects.tfl import activation, casts, convolution, unary
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
-from tflq.numerics.float_falling import fit_clipped
+from tflq.numerics.float_distance import fit_distance
 from tflq.numerics.float_split import fit_split
 from tflq.numerics.staircase import rescale_thresholds
-from tflq.select.lines_float import stepped
+from tflq.select.lines_float import on_whole
 from tflq.select.lowering import KernelBuilder
 
 
@@ -81,9 +81,10 @@ def _proven(k: KernelBuilder, x: Value, *, steps: bool) -> Value:
     least = -128 if steps else 0
     thresholds = rescale_thresholds(np.arange(least + 1, least + 256), mantissa, shift)
     ends = np.full(12, -(1 << 22)), np.full(12, 1 << 22)
-    fit = (fit_split if steps else fit_clipped)(thresholds, mantissa / 2.0**shift, *ends, least)
+    slope = mantissa / 2.0**shift
+    fit = fit_split(thresholds, slope, *ends, least) if steps else fit_distance(thresholds, slope, *ends)
     assert fit is not None
-    return stepped(k, x, fit)
+    return on_whole(k, x, fit)
 
 
 LINES: Final[dict[str, Make]] = {

@@ -1,5 +1,6 @@
-"""Lowerings for targets that restrict plain builtins (`Target.builtins`): float32 and int32 alone, with either rounding
-of sums (`docs/numerics.md`). An op that is not here, or has no such form, is lowered as for other targets.
+"""Lowerings for targets that restrict plain builtins (`Target.builtins`): float32 and int32 alone, however a runtime
+rounds sums and puts constants together (`docs/numerics.md`). No constant is added to a product by one, but at the edge,
+where there is room. An op that is not here, or has no such form, is lowered as for other targets.
 
 8-bit tensors are float twins. The model's inputs come by DEQUANTIZE and are whole numbers again after a product, and
 results go by QUANTIZE: both with the parameters that the model states, proven on all values. Integers of 32 bits are
@@ -28,17 +29,18 @@ from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Clamp, Clz, LogicalLeftShift, Maximum, Minimum, Mul
 from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
+from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.record import parameters
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_thresholds import quantize_thresholds
-from tflq.numerics.multiply_add import multiply_add
+from tflq.numerics.multiply_add import in_any_order
 from tflq.select.arithmetic import elementwise
-from tflq.select.lines_float import stepped
+from tflq.select.lines_float import on_whole
 from tflq.select.lowering import KernelBuilder, Kernels, Twin, as_int32, centred, integers_of, twin_of
 from tflq.select.rescale import input_range
-from tflq.select.rescale_float import either_line, float_rescale
+from tflq.select.rescale_float import float_rescale, movable_line
 
 Portable = Callable[[Any, Kernels], Value | None]
 BYTES: Final = (i8, ui8)
@@ -75,7 +77,7 @@ def _read(op: Scast, k: Kernels, scale: np.float32, zero: int) -> Value | None:
     with np.errstate(all="ignore"):
         inverse = np.float32(1 / np.float64(scale))
         reals = numbers.astype(np.float32) * scale
-        found = [multiply_add(reals, inverse, np.full(1, 0.5, np.float32), fused=fused) for fused in (False, True)]
+        found = in_any_order(reals, inverse, np.float32(0.5))
     if not all((np.abs(v - 0.5 - numbers) < 1 / 16).all() for v in found):
         return None
     real = k.emit(Dequantize, [k.value(op.input)], f32)
@@ -153,7 +155,22 @@ def _rescale(op: Rescale | RescaleF64, k: Kernels) -> Value | None:
         return None
     least, most = input_range(op, k)
     fit = float_rescale(op, k, np.asarray([least]), np.asarray([most]))
-    return None if fit is None else fit.of_whole(k, x)
+    return _rescaled_entries(op, k) if fit is None else fit.of_whole(k, x)
+
+
+def _rescaled_entries(op: Rescale | RescaleF64, k: Kernels) -> Value | None:
+    """What each 8-bit number becomes, by channel, where no line is proven."""
+    x = k.value(op.input)
+    if x.type.storage not in BYTES:
+        return None
+    channels = op.multiplier.size if isinstance(op, Rescale) else np.size(op.scale)
+    numbers = np.arange(x.type.storage.minimum, x.type.storage.maximum + 1).astype(x.type.storage.dtype)
+    results = evaluate_op(op, [np.repeat(numbers[:, None], channels, 1)])
+    assert results is not None
+    index, entries = _index(k, x), results[0].astype(np.int64)
+    if channels > 1:
+        index = k.add(index, k.constant(np.arange(channels) * numbers.size))
+    return _entries(k, entries.T.reshape(-1), index, op.output.type.storage)
 
 
 def _whole(k: Kernels, op: Rescale | RescaleF64) -> Value | None:
@@ -181,8 +198,8 @@ def _average(op: AvgPool2D, k: Kernels) -> Value | None:
     levels = np.arange(storage.minimum + 1, storage.maximum + 1)
     thresholds = np.where(levels > 0, levels * count - count // 2, (levels - 1) * count + count // 2 + 1)
     low, high = (np.asarray([v * count]) for v in (storage.minimum, storage.maximum))
-    found = either_line(k, thresholds[:, None], np.asarray([1 / count]), low, high, storage.minimum)
-    return None if found is None else integers_of(k, Twin(stepped(k, total, found[0]), found[1]), storage)
+    found = movable_line(k, thresholds[:, None], np.asarray([1 / count]), low, high, storage.minimum)
+    return None if found is None else integers_of(k, Twin(on_whole(k, total, found[0]), found[1]), storage)
 
 
 # Tables.
@@ -218,9 +235,9 @@ def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Val
     if storage in BYTES:
         return integers_of(k, Twin(k.gather(k.constant(entries, f32), index), 0), storage)
     if np.abs(entries).max() < EXACT:
-        return k.cast(k.gather(k.constant(entries, f32), index), i32)
+        return k.cast(k.cast(k.gather(k.constant(entries, f32), index), i32), storage)
     high, low = (k.cast(k.gather(k.constant(v, f32), index), i32) for v in (entries >> 16, entries & 0xFFFF))
-    return k.add(k.mul(high, k.constant(1 << 16)), low)
+    return k.cast(k.add(k.mul(high, k.constant(1 << 16)), low), storage)
 
 
 # Integers of 32 bits.
@@ -295,7 +312,7 @@ def _mul(op: Mul, k: Kernels) -> Value | None:
     rest = op.shift - 2 * _LIMB
     total = k.add(k.add(times(a0, b1), times(a1, b0)), _quotient(k, times(a0, b0), _LIMB))
     half = k.constant(float(1 << (rest - 1)), f32)
-    total = k.add(k.add(times(a1, b1), half), _quotient(k, total, _LIMB))
+    total = k.add(k.add(times(a1, b1), _quotient(k, total, _LIMB)), half)
     total = k.cast(_quotient(k, k.add(k.add(times(a0, b2), times(a2, b0)), total), rest), i32)
     fourth = k.cast(k.add(times(a1, b2), times(a2, b1)), i32)
     above = k.add(fourth, k.mul(k.cast(times(a2, b2), i32), k.constant(1 << _LIMB)))

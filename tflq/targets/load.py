@@ -38,7 +38,7 @@ Kernels: TypeAlias = Mapping[str, Sequence[Signature]]
 _KEYS = {"target": ("name", "base", "sums"), "rescale": ("unsigned", "signed", "uniform")}
 _SECTIONS = ("target", "kernels", "rescale", "builtins")
 _BASES = ("integer", "kernels")
-_SUMS = ("separate", "either")
+_SUMS = ("separate", "any")
 _PORTABLE = "portable"
 SCHEMES = ("int8", "int16x8", "uint8")
 """The targets of quantization schemes, `rules/<name>.toml`: the kernels of `rules/kernels.toml` on one storage."""
@@ -148,7 +148,7 @@ class _File(RulesFile):
         agreed: Kernels,
     ) -> Target:
         unsigned, signed, uniform = (shifts.get(key, frozenset()) for key in _KEYS["rescale"])
-        sums: SumRounding = "either" if self._section("target").get("sums") == "either" else "separate"
+        sums: SumRounding = "any" if self._section("target").get("sums") == "any" else "separate"
         return Target(name, kernels, unsigned, signed, uniform, recurrent, agreed, self._plain(), sums)
 
     def _plain(self) -> KernelRules | None:
