@@ -419,6 +419,13 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         "rescale_real": "ext.rescale_f64",
         "tables": "ext.table_16bit ext.table_2d tosa.table",
     },
+    "tflq.tosa": {
+        "substitutes": (
+            "tosa.bitwise_and tosa.bitwise_or tosa.bitwise_xor tosa.cast tosa.equal tosa.greater "
+            "tosa.greater_equal tosa.logical_and tosa.logical_not tosa.logical_or tosa.logical_xor "
+            "tosa.select"
+        ),
+    },
     "tflq.tosa.laws": {
         "convolution": (
             "tosa.avg_pool2d tosa.conv2d tosa.conv3d tosa.depthwise_conv2d tosa.matmul tosa.max_pool2d "
