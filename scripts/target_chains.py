@@ -33,23 +33,24 @@ def edges() -> Iterator[Trial]:
 
 
 def chains() -> Iterator[Trial]:
-    """Requantizations by lines after nothing, a convolution, two, or a depthwise one: with what a runtime may put
-    together, and with what it may not."""
-    for first in ("", "conv_2d ", "conv_2d conv_2d ", "depthwise_conv_2d "):
+    """Requantizations by lines after nothing, a convolution, two, or a depthwise one, and in a model with a quantized
+    tensor: with what a runtime may put together, and with what it may not."""
+    real, stored = plain(f32, _CHAIN), TensorType(_CHAIN, UniformQuantizedType.of(i8, 1.0, 0))
+    for first in ("", "conv_2d ", "conv_2d conv_2d ", "depthwise_conv_2d ", "dequantize conv_2d "):
+        type = stored if first.startswith("dequantize") else real
         for name, line in LINES.items():
-            yield made(
-                "",
-                f"{first}{name}",
-                lambda k, x, n=first, f=line: f(k, _before(k, x, n)),
-                plain(f32, (1, 32, 24, 12)),
-                small=64,
-            )
+            yield made("", f"{first}{name}", lambda k, x, n=first, f=line: f(k, _before(k, x, n)), type, small=64)
+
+
+_CHAIN: Final = (1, 32, 24, 12)
 
 
 def _before(k: KernelBuilder, x: Value, name: str) -> Value:
     options = {"padding": "SAME"} | PLAIN
     for kind in name.split():
-        if kind == "conv_2d":
+        if kind == "dequantize":
+            x = k.emit(casts.Dequantize, [x], f32)
+        elif kind == "conv_2d":
             weights = k.constant(np.random.default_rng(1).integers(-9, 10, (12, 1, 1, 12)), f32)
             x = k.emit(convolution.Conv2D, [x, weights, whole(k, 12)], **options)
         else:

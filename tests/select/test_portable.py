@@ -16,7 +16,11 @@ import tflq
 from tflq.builder import Builder
 from tflq.contract import Pipeline
 from tflq.dialects.ext import RescaleF64, Table2D
+from tflq.dialects.tfl import arithmetic as tfl
+from tflq.dialects.tfl.arithmetic import Add, Sub
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.movement import PadV2
+from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import Mul
 from tflq.dialects.tosa.movement import Gather
@@ -24,7 +28,7 @@ from tflq.errors import OptionError, UnsupportedError
 from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.core import Function, Module, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.passes.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
@@ -259,6 +263,21 @@ def test_moved(move: Callable[[Builder, Value], Value]) -> None:
     assert_portable(lambda b, x: stepped(b, move(b, stepped(b, x))), [draw(i8, (3, 5, 6))], [i8])
 
 
+@pytest.mark.parametrize("out", [(10, 12), (9, 13), (3, 4)])
+@pytest.mark.parametrize(
+    "flags", [(False, False), (True, False), (False, True)], ids=["plain", "corners", "half pixel"]
+)
+def test_resized(out: tuple[int, int], flags: tuple[bool, bool]) -> None:
+    """The builtin, without options, or GATHER."""
+    element = UniformQuantizedType.of(i8, 0.05, 3)
+    x, y = argument((1, 5, 6, 3), element, "x"), argument((1, *out, 3), element, "y")
+    options = {"align_corners": flags[0], "half_pixel_centers": flags[1]}
+    model = one_op("tfl.resize_nearest_neighbor", [x, constant(np.asarray(out, np.int32))], [y], options)
+    made = convert_and_compare(model, [[draw(i8, (1, 5, 6, 3))]], target="portable")
+    resized = [op for op in read(bytes(made.data)).ops() if isinstance(op, ResizeNearestNeighbor)]
+    assert not any(op.align_corners or op.half_pixel_centers for op in resized)
+
+
 # Whole models.
 
 
@@ -287,6 +306,20 @@ def test_a_network(name: str) -> None:
     for resolver in RESOLVERS[1:]:
         for w, g in zip(want, interpret(bytes(made.data), inputs, resolver), strict=True):
             np.testing.assert_array_equal(g, w, err_msg=resolver)
+
+
+@pytest.mark.parametrize("name", ["cnn_int8", "cnn_uint8"])
+def test_constants_do_not_meet(name: str) -> None:
+    """No constant is added to a product by one in floats, but where DEQUANTIZE's results are read."""
+    made = tflq.convert(MODELS / f"{name}.tflite", target="portable")
+    for op in read(bytes(made.data)).ops():
+        if not isinstance(op, (Add, Sub)) or op.result.type.storage.bits != 32 or not op.result.type.storage.is_float:
+            continue
+        products = [v.producer for v in op.operands if v is not None and isinstance(v.producer, tfl.Mul)]
+        if any(v is not None and v.is_constant for v in op.operands):
+            by_constants = [p for p in products if any(v is not None and v.is_constant for v in p.operands)]
+            reads = [v.producer for p in by_constants for v in p.operands if v is not None and not v.is_constant]
+            assert all(isinstance(producer, Dequantize) for producer in reads)
 
 
 # What is refused, or done without.

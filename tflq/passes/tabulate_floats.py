@@ -1,6 +1,6 @@
 """Float functions between casts of integers as tables of integers, for targets without floats.
 
-    quant.scast, quant.dcast, functions of one float, quant.qcast, quant.scast        of 8 or 16 bits
+    quant.dcast, functions of one float, quant.qcast        of 8 or 16 bits
 
 The table has what the evaluators of these ops, which round as the kernels do, give for each stored number. Functions
 that libraries round each in their own way (EXP, TANH) have no evaluator: an operator with one of them stays as it is.
@@ -46,29 +46,29 @@ def _tabulated(function: Function) -> bool:
         if chain is None:
             ops.append(op)
             continue
-        b = Builder(ops)
+        b, source = Builder(ops), _operand(chain[0])
         b.location = op.location
-        stand_for(b.table(_operand(chain[0]), _entries(chain)), op.result)
+        stored = b.emit(Scast, [source], source.type.with_element(source.type.storage))
+        found = b.table(stored, _entries(chain))
+        stand_for(b.emit(Scast, [found], op.result.type), op.result)
         modified = True
     function.ops = ops
     return modified
 
 
 def _chain(op: Op) -> list[Op] | None:
-    """The ops from integers to integers that end in `op`, in order; None if they are not a function of floats."""
-    if not isinstance(op, Scast) or not isinstance(op.input.producer, Qcast):
+    """The casts and functions that end in `op`, in order; None if they are not a function of one number."""
+    if not isinstance(op, Qcast):
         return None
-    chain: list[Op] = [op, op.input.producer]
+    chain: list[Op] = [op]
     while not isinstance(chain[-1], Dcast):
         producer = _operand(chain[-1]).producer
         if producer is None or not (isinstance(producer, Dcast) or _is_function(producer)):
             return None
         chain.append(producer)
-    first = _operand(chain[-1]).producer
-    if not isinstance(first, Scast) or op.result.type.storage not in _RESULTS.get(first.input.type.storage, ()):
-        return None
-    types = (first.result.type.element, op.input.type.element)
-    return [first, *reversed(chain)] if all(isinstance(t, UniformQuantizedType) for t in types) else None
+    source, result = _operand(chain[-1]).type, op.result.type
+    fits = result.storage in _RESULTS.get(source.storage, ())
+    return chain[::-1] if fits and all(isinstance(t.element, UniformQuantizedType) for t in (source, result)) else None
 
 
 def _operand(op: Op) -> Value:

@@ -28,7 +28,7 @@ from tflq.dialects.tfl.movement import Moved, Padding, PadV2, Reshape
 from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Clamp, Clz, LogicalLeftShift, Maximum, Minimum, Mul
-from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
+from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Resize, Table
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.record import parameters
@@ -36,6 +36,7 @@ from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_thresholds import quantize_thresholds
 from tflq.numerics.multiply_add import in_any_order
+from tflq.numerics.resize import float_nearest_index, nearest_index, steps_of
 from tflq.select.arithmetic import elementwise
 from tflq.select.lines_float import on_whole
 from tflq.select.lowering import KernelBuilder, Kernels, Twin, as_int32, centred, integers_of, twin_of
@@ -117,6 +118,22 @@ def _moved(op: Moved | Gather, k: Kernels) -> Value | None:
         attributes["new_shape"] = op.shape.array  # tf2onnx reads it
     k.ops.append(Op(op.name, [twin.value, *others], [result], attributes, op.location))
     return integers_of(k, Twin(result, twin.offset), op.result.type.storage)
+
+
+def _resized(op: Resize, k: Kernels) -> Value | None:
+    """Rows, then columns, by GATHER, unless the builtin takes these elements without options: others are not alike."""
+    twin, shape, sizes = k.twins.get(k.value(op.input)), op.input.type.shape or (), op.output.type.shape or ()
+    if twin is None or op.mode != "NEAREST_NEIGHBOR" or None in (*shape[1:3], *sizes[1:3]):
+        return None
+    dims = list(zip((1, 2), steps_of(op.scale, op.offset), strict=True))
+    indices = {axis: nearest_index(steps, shape[axis] or 0, sizes[axis] or 0) for axis, steps in dims}
+    plain = (float_nearest_index(shape[axis] or 0, sizes[axis] or 0, False, False) for axis in indices)
+    if all(map(np.array_equal, indices.values(), plain)):
+        return None
+    value = twin.value
+    for axis, index in indices.items():
+        value = k.gather(value, k.constant(index), axis)
+    return integers_of(k, Twin(value, twin.offset), op.output.type.storage)
 
 
 def _padded(op: PadV2, k: Kernels) -> Value | None:
@@ -370,11 +387,13 @@ def _sum(op: ReduceSum, k: Kernels) -> Value | None:
 
 
 def _greatest(op: ReduceMax, k: Kernels) -> Value | None:
+    """FLOOR, of whole numbers, stands between it and QUANTIZE: OpenVINO makes one kernel of both, which is wrong."""
     x = k.value(op.input)
     twin = twin_of(k, x)
     if twin is None or x.is_constant:
         return None
-    return integers_of(k, Twin(k.reduce(tfl_reduction.ReduceMax, twin.value, [op.axis]), twin.offset), x.type.storage)
+    greatest = k.reduce(tfl_reduction.ReduceMax, twin.value, [op.axis])
+    return integers_of(k, Twin(k.emit(Floor, [greatest]), twin.offset), x.type.storage)
 
 
 def _cast(op: Cast, k: Kernels) -> Value | None:
@@ -408,6 +427,7 @@ FORMS: Final[dict[type[Op], Portable]] = {
     ReduceSum: _sum,
     Rescale: _rescale,
     RescaleF64: _rescale,
+    Resize: _resized,
     Scast: _scast,
     Table: _table,
     Table2D: _table_2d,
