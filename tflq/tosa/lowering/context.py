@@ -227,7 +227,7 @@ class Tosa(TosaBuilder):
         function = substitute.get(type(op))
         if function is None:
             return None
-        operands = [v.type.storage for v in op.operands if v is not None]
+        operands = [v.type.storage for v in op.reads]
         if self.target.takes(op.name.removeprefix("tosa."), operands, [v.type.storage for v in op.results]):
             return None
         return function(op, self)
