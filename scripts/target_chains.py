@@ -12,10 +12,10 @@ from tflq.dialects.tfl import activation, casts, convolution, unary
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
-from tflq.numerics.float_falling import fit_clipped
+from tflq.numerics.float_distance import fit_distance
 from tflq.numerics.float_split import fit_split
 from tflq.numerics.staircase import rescale_thresholds
-from tflq.select.lines_float import stepped
+from tflq.select.lines_float import on_whole
 from tflq.select.lowering import KernelBuilder
 
 
@@ -33,23 +33,24 @@ def edges() -> Iterator[Trial]:
 
 
 def chains() -> Iterator[Trial]:
-    """Requantizations by lines after nothing, a convolution, two, or a depthwise one: with what a runtime may put
-    together, and with what it may not."""
-    for first in ("", "conv_2d ", "conv_2d conv_2d ", "depthwise_conv_2d "):
+    """Requantizations by lines after nothing, a convolution, two, or a depthwise one, and in a model with a quantized
+    tensor: with what a runtime may put together, and with what it may not."""
+    real, stored = plain(f32, _CHAIN), TensorType(_CHAIN, UniformQuantizedType.of(i8, 1.0, 0))
+    for first in ("", "conv_2d ", "conv_2d conv_2d ", "depthwise_conv_2d ", "dequantize conv_2d "):
+        type = stored if first.startswith("dequantize") else real
         for name, line in LINES.items():
-            yield made(
-                "",
-                f"{first}{name}",
-                lambda k, x, n=first, f=line: f(k, _before(k, x, n)),
-                plain(f32, (1, 32, 24, 12)),
-                small=64,
-            )
+            yield made("", f"{first}{name}", lambda k, x, n=first, f=line: f(k, _before(k, x, n)), type, small=64)
+
+
+_CHAIN: Final = (1, 32, 24, 12)
 
 
 def _before(k: KernelBuilder, x: Value, name: str) -> Value:
     options = {"padding": "SAME"} | PLAIN
     for kind in name.split():
-        if kind == "conv_2d":
+        if kind == "dequantize":
+            x = k.emit(casts.Dequantize, [x], f32)
+        elif kind == "conv_2d":
             weights = k.constant(np.random.default_rng(1).integers(-9, 10, (12, 1, 1, 12)), f32)
             x = k.emit(convolution.Conv2D, [x, weights, whole(k, 12)], **options)
         else:
@@ -81,9 +82,10 @@ def _proven(k: KernelBuilder, x: Value, *, steps: bool) -> Value:
     least = -128 if steps else 0
     thresholds = rescale_thresholds(np.arange(least + 1, least + 256), mantissa, shift)
     ends = np.full(12, -(1 << 22)), np.full(12, 1 << 22)
-    fit = (fit_split if steps else fit_clipped)(thresholds, mantissa / 2.0**shift, *ends, least)
+    slope = mantissa / 2.0**shift
+    fit = fit_split(thresholds, slope, *ends, least) if steps else fit_distance(thresholds, slope, *ends)
     assert fit is not None
-    return stepped(k, x, fit)
+    return on_whole(k, x, fit)
 
 
 LINES: Final[dict[str, Make]] = {

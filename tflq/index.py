@@ -194,9 +194,9 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "ext.rescale_f64 ext.rescale_i64 ext.rescale_mean ext.rounding_divide_by_pot "
             "ext.table_16bit ext.table_2d ext.truncate quant.dcast quant.qcast quant.scast tfl.abs "
             "tfl.add tfl.bitcast tfl.cast tfl.ceil tfl.div tfl.equal tfl.floor tfl.floor_div "
-            "tfl.floor_mod tfl.greater tfl.greater_equal tfl.less tfl.less_equal tfl.logical_and "
-            "tfl.logical_not tfl.logical_or tfl.maximum tfl.minimum tfl.mul tfl.neg tfl.not_equal "
-            "tfl.select tfl.select_v2 tfl.square tfl.sub tfl.zeros_like tosa.abs tosa.add "
+            "tfl.floor_mod tfl.greater tfl.greater_equal tfl.hard_swish tfl.less tfl.less_equal "
+            "tfl.logical_and tfl.logical_not tfl.logical_or tfl.maximum tfl.minimum tfl.mul tfl.neg "
+            "tfl.not_equal tfl.select tfl.select_v2 tfl.square tfl.sub tfl.zeros_like tosa.abs tosa.add "
             "tosa.arithmetic_right_shift tosa.bitwise_and tosa.bitwise_not tosa.bitwise_or "
             "tosa.bitwise_xor tosa.cast tosa.ceil tosa.clamp tosa.clz tosa.cos tosa.equal tosa.erf "
             "tosa.exp tosa.floor tosa.greater tosa.greater_equal tosa.intdiv tosa.log tosa.logical_and "
@@ -427,6 +427,13 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         "rescale_real": "ext.rescale_f64",
         "tables": "ext.table_16bit ext.table_2d tosa.table",
     },
+    "tflq.tosa": {
+        "substitutes": (
+            "tosa.bitwise_and tosa.bitwise_or tosa.bitwise_xor tosa.cast tosa.equal tosa.greater "
+            "tosa.greater_equal tosa.logical_and tosa.logical_not tosa.logical_or tosa.logical_xor "
+            "tosa.select"
+        ),
+    },
     "tflq.tosa.laws": {
         "convolution": (
             "tosa.avg_pool2d tosa.conv2d tosa.conv3d tosa.depthwise_conv2d tosa.matmul tosa.max_pool2d "
@@ -538,6 +545,7 @@ PASSES: Final[dict[str, str]] = {
     "passes.source": "cut cut-before-custom extract-signature record-names state-runtime",
     "passes.stablehlo_conversions": ("default-conversions fuse-conversions hybrid-dequantize-then-op"),
     "passes.tabulate": "tabulate",
+    "passes.tabulate_floats": "tabulate-floats",
     "passes.through_floats": "dequantize-fallback",
     "select.engine": "check-legality select",
     "select.movement": "declare-variables",

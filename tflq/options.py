@@ -98,6 +98,8 @@ def asked(
     chosen = backend(format)
     allowed = chosen.target(target)
     chosen.check_options(mac=mac, prefer=prefer, state=state, reset_signature=reset_signature, cache=cache)
+    if chosen.builtins:
+        _check_mac(mac, allowed)
     return Options(
         backend=chosen,
         kernels=allowed if isinstance(allowed, Kernels) else INTEGER,
@@ -116,6 +118,13 @@ def asked(
         cut_before_custom=cut_before_custom,
         cache="" if cache is None else os.fspath(cache),
     )
+
+
+def _check_mac(mac: Mac, target: Kernels) -> None:
+    """OptionError if the target leaves no choice."""
+    if target.builtins is not None and mac != "integer":
+        what = f"mac '{mac}': the target '{target.name}' restricts plain builtins, so its results are in float32 anyway"
+        raise OptionError(Reason(what, value=mac, remedy="leave it out"))
 
 
 def changed(**given: Any) -> dict[str, Any]:

@@ -129,9 +129,18 @@ def to_tosa(options: Options) -> list[Pass]:
     from tflq.tosa.lowering.engine import LowerToTosa, table_pays
 
     return [
+        *_without_floats(options),
         *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), LowerToTosa(options.target)),
         *(CommonSubexpressionElimination(), Fold(), DeadCodeElimination()),
     ]
+
+
+def _without_floats(options: Options) -> list[Pass]:
+    if options.target.has("pro_fp"):
+        return []
+    from tflq.passes.tabulate_floats import TabulateFloats
+
+    return [TabulateFloats()]
 
 
 def to_onnx(options: Options) -> list[Pass]:

@@ -1,6 +1,9 @@
-"""A requantization in two steps of float32 equals the one of integers on every accumulator, with either rounding."""
+"""A requantization in two steps of float32 equals the one of integers on every accumulator, with either rounding, and
+with c added before or last."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +14,9 @@ from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.fixed_point import quantize_multipliers, rescale
 from tflq.numerics.float_split import SplitRequantization, fit_split, of_split_arrays, split_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
+
+WAYS = tuple(product((False, True), (False, True)))
+"""Whether MUL and ADD round once, and whether c is added last."""
 
 
 def fitted(
@@ -41,8 +47,8 @@ def test_every_accumulator(seed: int, least: int, levels: int, bits: int, double
         return  # no proof, another form is used
     x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
     want = np.clip(rescale(x, mantissa, shift, double_round=double_round), least, least + levels)
-    for fused in (False, True):
-        np.testing.assert_array_equal(fit(x, fused=fused), want)
+    for fused, c_last in WAYS:
+        np.testing.assert_array_equal(fit(x, fused=fused, c_last=c_last), want)
 
 
 @pytest.mark.parametrize("run", [5, 60, 700, 8000, 30_000])
@@ -60,8 +66,8 @@ def test_any_slope(run: int, zero_point: int) -> None:
     steps = np.rint(np.arange(-130, 140)[:, None] * run + rng.integers(-2, 3, (270, 60)))
     x = np.clip(np.concatenate([edges, edges - 1, random, steps.astype(np.int64), [-bound, bound]]), -bound, bound)
     want = np.clip(rescale(x, mantissa, shift, double_round=True), least, least + 255)
-    for fused in (False, True):
-        np.testing.assert_array_equal(fit(x, fused=fused), want)
+    for fused, c_last in WAYS:
+        np.testing.assert_array_equal(fit(x, fused=fused, c_last=c_last), want)
 
 
 def test_levels_of_16_bits() -> None:
@@ -76,10 +82,10 @@ def test_levels_of_16_bits() -> None:
     x = np.clip(
         np.concatenate([near, -bound + np.arange(9999)[:, None], bound - np.arange(9999)[:, None]]), -bound, bound
     )
-    product = x * scales
-    want = np.clip(np.sign(product) * np.floor(np.abs(product) + 0.5), -32768, 32767)
-    for fused in (False, True):
-        np.testing.assert_array_equal(fit(x, fused=fused), want)
+    scaled = x * scales
+    want = np.clip(np.sign(scaled) * np.floor(np.abs(scaled) + 0.5), -32768, 32767)
+    for fused, c_last in WAYS:
+        np.testing.assert_array_equal(fit(x, fused=fused, c_last=c_last), want)
 
 
 def test_a_channel_of_one_result_and_one_of_few_accumulators() -> None:
@@ -90,8 +96,8 @@ def test_a_channel_of_one_result_and_one_of_few_accumulators() -> None:
     assert (fit.p > 0).tolist() == [False, False, True]
     x = np.clip(np.arange(-50_000, 50_001)[:, None], low, high)
     want = np.clip(rescale(x, mantissa, shift, double_round=True), 0, 255)
-    np.testing.assert_array_equal(fit(x), want)
-    np.testing.assert_array_equal(fit(x, fused=True), want)
+    for fused, c_last in WAYS:
+        np.testing.assert_array_equal(fit(x, fused=fused, c_last=c_last), want)
 
 
 def test_what_no_line_says_has_no_proof() -> None:

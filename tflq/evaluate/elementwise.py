@@ -17,6 +17,7 @@ from tflq.dialects.tfl import arithmetic as tfl
 from tflq.dialects.tfl import casts as tfl_casts
 from tflq.dialects.tfl import comparison as tfl_comparison
 from tflq.dialects.tfl import unary as tfl_unary
+from tflq.dialects.tfl.activation import HardSwish
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import Cast, Rescale
 from tflq.evaluate.registry import evaluator, floats, held_floats, of_arrays
@@ -212,6 +213,13 @@ def _select_rows(op: tfl_comparison.Select, condition: np.ndarray, a: np.ndarray
 
 
 # TFLite's functions of one plain number.
+
+
+@evaluator(HardSwish)
+def _hard_swish(op: HardSwish, x: np.ndarray) -> np.ndarray:
+    """Of floats, each operation rounded."""
+    gate = np.minimum(np.maximum(x + x.dtype.type(3), x.dtype.type(0)), x.dtype.type(6))
+    return np.asarray(x * gate / x.dtype.type(6))
 
 
 evaluator(tfl_unary.Abs)(of_arrays(np.abs))

@@ -179,7 +179,7 @@ class Lines(NamedTuple):
             c, e = _two_sided(at_least, below)
             sums = np.stack([e + c, c - e])
         else:
-            c = _inside(at_least[0], below[0])
+            c = inside(at_least[0], below[0])
             e, sums = np.zeros_like(c), c[None]
         fits = ((at_least <= sums) & (sums < below)).all(0)
         index = np.where(fits, (below - at_least).min(0), -np.inf).argmax(0)
@@ -187,7 +187,7 @@ class Lines(NamedTuple):
         return cls(index, *(v[index, columns] for v in (fits, c, e)))
 
 
-def _inside(at_least: np.ndarray, below: np.ndarray) -> np.ndarray:
+def inside(at_least: np.ndarray, below: np.ndarray) -> np.ndarray:
     """A float32 number in each interval, near its middle; next to it if it holds none."""
     c = ((at_least + below) / 2).astype(np.float32)
     c = np.where(c < at_least, np.nextafter(c, np.float32(np.inf)), c)

@@ -3,8 +3,8 @@
 MUL, as a function of the product:
 
     f(x, y) = g((x - a) (y - b))        g a requantization in float32 (`tflq.numerics.float_requantize`), or one that
-                                        holds with either rounding of sums (`tflq.numerics.float_falling`,
-                                        `tflq.numerics.float_split`)
+                                        holds with other roundings of sums (`tflq.numerics.float_falling`,
+                                        `tflq.numerics.float_distance`, `tflq.numerics.float_split`)
 
 The product of two differences is below 2^17, so exact. A table is such a function if its row at a and its column at b
 are constant, with the entry of 0, and all entries climb with the product. Where several rows or columns are constant,
@@ -15,11 +15,12 @@ tried.
 from __future__ import annotations
 
 import math
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.light import dataclass
+from tflq.numerics.float_distance import DistanceRequantization, fit_distance
 from tflq.numerics.float_falling import ClippedRequantization, fit_clipped
 from tflq.numerics.float_requantize import RELU6, FloatRequantization, fit_float_requantization, gains, line_slope
 from tflq.numerics.float_split import SplitRequantization, fit_split
@@ -42,13 +43,18 @@ class Product:
     slope: float
 
 
+ProductRequantization: TypeAlias = (
+    FloatRequantization | ClippedRequantization | DistanceRequantization | SplitRequantization
+)
+
+
 @dataclass(frozen=True, slots=True)
 class FloatProduct:
     """f(x, y) = g((x - a) (y - b)) + offset for places x and y of a table."""
 
     a: int
     b: int
-    g: FloatRequantization | ClippedRequantization | SplitRequantization
+    g: ProductRequantization
     offset: int = 0
 
     def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -105,11 +111,12 @@ def fit_float_product(table: np.ndarray, product: Product, rounding: SumRounding
     slope, low, high = (np.asarray([v]) for v in (product.slope, product.low, product.high))
     thresholds, below = product.thresholds[:, None], product.below[:, None]
     zero = 0
-    g: FloatRequantization | ClippedRequantization | SplitRequantization | None
+    g: ProductRequantization | None
     if rounding == "separate":
         g = fit_float_requantization(thresholds, slope, low, high, RELU6, below=below)
     else:
-        g = fit_clipped(thresholds, slope, low, high, below=below)
+        fit_line = fit_clipped if rounding == "either" else fit_distance
+        g = fit_line(thresholds, slope, low, high, below=below)
         if g is None:
             zero = int((thresholds <= 0).sum())
             g = fit_split(thresholds, slope, low, high, -zero, below=below)

@@ -12,8 +12,9 @@ of a level or less, while in one line of all levels it is 2^-17.
 
 The proof is in bounds of all roundings. Where n = k, the sum of the real numbers r m + n d + c climbs by one level
 around zero, so f is k - 1 or k. It is k from T(k) on, and not before, if the sum there is further from zero than any
-roundings add up to. So the proof holds for MUL and ADD rounded separately or once. Channels of few accumulators to a
-level, and others without this proof, have one line (`tflq.numerics.float_falling`), with an n of 0.
+roundings add up to. So the proof holds for MUL and ADD rounded separately or once, and for c added last: that sum has
+the sign of what it rounds, and those before are as large as c. Channels of few accumulators to a level, and others
+without this proof, have one line (`tflq.numerics.float_falling`), with an n of 0.
 """
 
 from __future__ import annotations
@@ -47,12 +48,17 @@ class SplitRequantization(NamedTuple):
     c: np.ndarray
     e: np.ndarray | None
 
-    def __call__(self, x: np.ndarray, *, fused: bool = False) -> np.ndarray:
-        """f of integers [..., C] in float32; `fused`: with one rounding for MUL and ADD."""
+    def __call__(self, x: np.ndarray, *, fused: bool = False, c_last: bool = False) -> np.ndarray:
+        """f of integers [..., C] in float32; `fused`: with one rounding for MUL and ADD; `c_last`: c added last."""
         u = np.clip((x - self.h.astype(np.float64)).astype(np.float32), self.low, self.high)
         n = np.floor(u * self.p)
-        rest = self.c if self.e is None else multiply_add(np.clip(n, 0, 1), self.e, self.c, fused=fused)
         r = multiply_add(n, -self.step, u, fused=fused)
+        if c_last:
+            rest = multiply_add(r, self.m, n * self.d, fused=fused)
+            if self.e is not None:
+                rest = multiply_add(np.clip(n, 0, 1), self.e, rest, fused=fused)
+            return np.asarray(n + np.floor(rest + self.c))
+        rest = self.c if self.e is None else multiply_add(np.clip(n, 0, 1), self.e, self.c, fused=fused)
         rest = multiply_add(n, self.d, rest, fused=fused)
         return np.asarray(n + np.floor(multiply_add(r, self.m, rest, fused=fused)))
 
@@ -140,15 +146,16 @@ class _Sides(NamedTuple):
 
     @classmethod
     def of(cls, task: _Task, fit: SplitRequantization, steps: Steps) -> _Sides:
-        """The error is what the roundings of r m, n d and n d + c add up to at most next to a threshold, where n d + c
-        is as large as r m; farther away it is larger by no more than the sum, which keeps its sign when rounded."""
+        """The error is what the roundings of r m, n d and n d + c, or r m + n d, add up to at most next to a threshold,
+        where n d + c is as large as r m; farther away it is larger by no more than the sum, which keeps its sign when
+        rounded."""
         x = np.stack([steps.reached, steps.missed])
         u = x - fit.h
         n = np.floor(u.astype(np.float32) * fit.p)
         begins = (x == task.thresholds) | (x == task.below)  # not an end of the range
         r_m = (u - n * task.step) * fit.m.astype(np.float64)
         n_d = n * fit.d.astype(np.float64)
-        error = _half(r_m) + _half(n_d) + np.abs(r_m) * 2.0**-24 + _LITTLE
+        error = _half(r_m) + _half(n_d) + (np.abs(r_m) + np.abs(n_d)) * 2.0**-24 + _LITTLE
         around = float(np.abs(steps.level).max() + 1) * _ROUNDED
         return cls(steps.level - n - (r_m + n_d), error, around, ~(begins & (n != steps.level)).any((0, 1)))
 
@@ -176,7 +183,7 @@ def _fill(result: SplitRequantization, channels: np.ndarray, task: _Task, share:
     c = (np.where(jumps, least + most, both[0] + both[1]) / 2).astype(np.float32)
     e = np.where(jumps, (least_up + most_up) / 2 - c, 0).astype(np.float32)
     above = c + e.astype(np.float64)
-    error = np.where(jumps, _half(above), 0)
+    error = np.where(jumps, (np.abs(above) + np.abs(c)) * 2.0**-24, 0)
     proven = sides.centred & (least <= c) & (c <= most) & (least_up + error <= above) & (above <= most_up - error)
     for kept, new in zip(result, fit._replace(c=c, e=e), strict=True):
         assert kept is not None

@@ -1,7 +1,9 @@
-"""x m + c in float32 as kernels compute it: rounded after the product and after the sum, or once, as fused.
+"""x m + c in float32 as kernels compute it: rounded after the product and after the sum, or once, as fused; or with the
+constant put before the product.
 
 Two kernels, MUL and ADD, round twice. A runtime that makes one kernel of them may round once instead (a fused
-multiply-add), and which of both it does is not said. So a number is proven for both (`SumRounding`).
+multiply-add), and which of both it does is not said. Another one computes (x + c / m) m. So a number is proven for each
+of them (`SumRounding`), or no product by a constant meets a sum with one.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-SumRounding: TypeAlias = Literal["separate", "either"]
-"""What a formula is proven for: MUL and ADD rounded one after the other, or that as well as both rounded once."""
+SumRounding: TypeAlias = Literal["separate", "either", "any"]
+"""What a formula is proven for: MUL and ADD rounded one after the other; that as well as both rounded once; or these,
+and the constant before the product."""
 
 
 def multiply_add(x: np.ndarray, m: np.ndarray | np.floating, c: np.ndarray, *, fused: bool = False) -> np.ndarray:
@@ -21,6 +24,12 @@ def multiply_add(x: np.ndarray, m: np.ndarray | np.floating, c: np.ndarray, *, f
         return np.asarray(total + c)
     product = x.astype(np.float64) * m  # exact
     return sum_once(product, c.astype(np.float64))
+
+
+def in_any_order(x: np.ndarray, m: np.floating, c: np.floating) -> tuple[np.ndarray, ...]:
+    """x m + c of float32 numbers in each way in which a runtime may compute it, m not 0."""
+    constant = np.full(1, c)
+    return multiply_add(x, m, constant), multiply_add(x, m, constant, fused=True), (x + c / m) * m
 
 
 def sum_once(a: np.ndarray, b: np.ndarray) -> np.ndarray:

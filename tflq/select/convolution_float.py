@@ -198,7 +198,7 @@ class _Operand:
 
 def _operand(k: Kernels, x: Value, zero_point: int, sums: _Sums, fit: FloatRescale, *, padded: bool) -> _Operand | None:
     """The operand in as few runs as make sums exact; None if none do."""
-    storage, live = x.type.storage, np.broadcast_to(fit.fit.m > 0, sums.bias.shape)
+    storage, live = x.type.storage, np.broadcast_to(fit.live, sums.bias.shape)
     ends = storage.minimum - zero_point, storage.maximum - zero_point
     runs = sums.runs(live, *ends, 0)
     twin = None if padded else twin_of(k, x)

@@ -190,7 +190,7 @@ def _restores_weights(op: Op) -> bool:
 
 def _illegal(function: Function, paths: _Paths, mac: Mac, target: Target) -> Iterable[Reason]:
     sections, states = _sections(mac, target), () if target.builtins is None else (Quantize, Dequantize)
-    edges: set[Value] = {*function.inputs, *function.outputs}
+    edges: set[Value] = {*function.inputs, *function.outputs} if target.builtins is None else set()
     rest: list[tuple[Op, str]] = []
     for op in function.ops:
         path = paths.of(op)

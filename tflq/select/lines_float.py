@@ -1,12 +1,17 @@
-"""Lines in float32 (`tflq.numerics.float_requantize`, `float_falling`, `float_split`) as builtins, operation by
-operation. Each takes whole numbers in float32 and gives whole numbers.
+"""Lines in float32 (`tflq.numerics.float_requantize`, `float_falling`, `float_distance`, `float_split`) as builtins,
+operation by operation. Each takes whole numbers in float32 and gives whole numbers.
 
     MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR
     SUB with RELU, MUL, ADD with RELU, FLOOR
-    SUB, MAXIMUM, MINIMUM; MUL, FLOOR; MUL, SUB; MUL, ADD, MUL, ADD, FLOOR, ADD
+    SUB with RELU, SUB with RELU, MUL, FLOOR
+    SUB, MAXIMUM, MINIMUM; MUL, FLOOR; MUL, SUB; MUL, MUL, ADD, [MUL, ADD,] ADD, FLOOR, ADD
+
+In the last two, no constant is added to a product by one, so that none can be put before it.
 """
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,45 +19,67 @@ from tflq.dialects.tfl.activation import Relu, ReluN1To1
 from tflq.dialects.tfl.unary import Floor
 from tflq.ir.core import Value
 from tflq.ir.types import f32
-from tflq.numerics.float_falling import ClippedRequantization, FallingRequantization
+from tflq.numerics.float_distance import DistanceRequantization
+from tflq.numerics.float_falling import FallingRequantization
 from tflq.numerics.float_requantize import N1_TO_1, FloatRequantization
 from tflq.numerics.float_split import SplitRequantization
 from tflq.select.lowering import KernelBuilder
 
+Line: TypeAlias = FloatRequantization | FallingRequantization | DistanceRequantization | SplitRequantization
 
-def stepped(
-    k: KernelBuilder, x: Value, fit: FloatRequantization | ClippedRequantization | SplitRequantization
-) -> Value:
-    """`fit` of whole numbers in float32, less by its a; `bottom` of a clipped line is 0."""
-    if isinstance(fit, ClippedRequantization):
-        return stepped_down(k, k.sub(k.row(fit.h, f32), x, "RELU"), fit)
+
+def falls(fit: Line) -> bool:
+    """Whether a line wants numbers with the other sign, and 0 where they are negative then."""
+    return isinstance(fit, (FallingRequantization, DistanceRequantization))
+
+
+def added(fit: Line) -> np.ndarray:
+    """The number to add to those that a line takes, of the sign that it wants, float32 [1 or C]."""
+    if isinstance(fit, (FallingRequantization, DistanceRequantization)):
+        return fit.h
     if isinstance(fit, SplitRequantization):
-        return split(k, k.sub(x, k.row(fit.h, f32)), fit)
+        return -fit.h
+    return np.zeros(1, np.float32) if fit.a is None else -fit.a
+
+
+def on_whole(k: KernelBuilder, x: Value, fit: Line) -> Value:
+    """`fit` of whole numbers in float32."""
+    if falls(fit):
+        return stepped(k, k.sub(k.row(added(fit), f32), x, "RELU"), fit)
+    number = added(fit)
+    return stepped(k, k.add(x, k.row(number, f32)) if number.any() else x, fit)
+
+
+def stepped(k: KernelBuilder, x: Value, fit: Line) -> Value:
+    """`fit` of whole numbers in float32 that have what it adds (`added`), and the sign that it wants (`falls`)."""
+    if isinstance(fit, SplitRequantization):
+        return _split(k, x, fit)
+    if isinstance(fit, DistanceRequantization):
+        total = k.mul(k.sub(k.row(fit.q, f32), x, "RELU"), k.row(fit.m, f32))
+    elif isinstance(fit, FallingRequantization):
+        total = k.add(k.mul(x, k.row(-fit.m, f32)), k.row(fit.c, f32), "RELU")
+    else:
+        total = _clamped(k, x, fit)
+    return k.emit(Floor, [total])
+
+
+def _clamped(k: KernelBuilder, x: Value, fit: FloatRequantization) -> Value:
     total, rest = k.mul(x, k.row(fit.m, f32)), k.row(fit.c, f32)
     if fit.e is not None:
         rest = k.add(k.mul(_sign(k, x, fit.a), k.row(fit.e, f32)), rest)
     total = k.add(total, rest, fit.clamp.activation)
-    total = k.mul(total, k.row(fit.gain, f32))
-    return k.emit(Floor, [total])
+    return k.mul(total, k.row(fit.gain, f32))
 
 
-def stepped_down(k: KernelBuilder, u: Value, fit: FallingRequantization | ClippedRequantization) -> Value:
-    """`fit` of relu(h - x), whole numbers in float32; levels are from 0 on."""
-    total = k.add(k.mul(u, k.row(-fit.m, f32)), k.row(fit.c, f32), "RELU")
-    return k.emit(Floor, [total])
-
-
-def split(k: KernelBuilder, x: Value, fit: SplitRequantization) -> Value:
-    """`fit` of x - h, whole numbers in float32."""
+def _split(k: KernelBuilder, x: Value, fit: SplitRequantization) -> Value:
     u = k.minimum(k.maximum(x, k.row(fit.low, f32)), k.row(fit.high, f32))
     n = k.emit(Floor, [k.mul(u, k.row(fit.p, f32))])
-    rest = k.row(fit.c, f32)
+    r = k.sub(u, k.mul(n, k.row(fit.step, f32)))
+    rest = k.add(k.mul(r, k.row(fit.m, f32)), k.mul(n, k.row(fit.d, f32)))
     if fit.e is not None:
         positive = k.minimum(k.emit(Relu, [n]), k.row(1, f32))
-        rest = k.add(k.mul(positive, k.row(fit.e, f32)), rest)
-    rest = k.add(k.mul(n, k.row(fit.d, f32)), rest)
-    r = k.sub(u, k.mul(n, k.row(fit.step, f32)))
-    return k.add(n, k.emit(Floor, [k.add(k.mul(r, k.row(fit.m, f32)), rest)]))
+        rest = k.add(rest, k.mul(positive, k.row(fit.e, f32)))
+    return k.add(n, k.emit(Floor, [k.add(rest, k.row(fit.c, f32))]))
 
 
 def _sign(k: KernelBuilder, x: Value, a: np.ndarray | None) -> Value:

@@ -1,5 +1,6 @@
-"""Lowerings for targets that restrict plain builtins (`Target.builtins`): float32 and int32 alone, with either rounding
-of sums (`docs/numerics.md`). An op that is not here, or has no such form, is lowered as for other targets.
+"""Lowerings for targets that restrict plain builtins (`Target.builtins`): float32 and int32 alone, however a runtime
+rounds sums and puts constants together (`docs/numerics.md`). No constant is added to a product by one, but at the edge,
+where there is room. An op that is not here, or has no such form, is lowered as for other targets.
 
 8-bit tensors are float twins. The model's inputs come by DEQUANTIZE and are whole numbers again after a product, and
 results go by QUANTIZE: both with the parameters that the model states, proven on all values. Integers of 32 bits are
@@ -37,18 +38,20 @@ from tflq.dialects.tosa.elementwise import (
     Mul,
     Select,
 )
-from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
+from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Resize, Table
+from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.record import parameters
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_thresholds import quantize_thresholds
-from tflq.numerics.multiply_add import multiply_add
+from tflq.numerics.multiply_add import in_any_order
+from tflq.numerics.resize import float_nearest_index, nearest_index, steps_of
 from tflq.select.arithmetic import elementwise
-from tflq.select.lines_float import stepped
+from tflq.select.lines_float import on_whole
 from tflq.select.lowering import JOINED, KernelBuilder, Kernels, Twin, as_int32, centred, integers_of, twin_of
 from tflq.select.rescale import input_range
-from tflq.select.rescale_float import either_line, float_rescale
+from tflq.select.rescale_float import float_rescale, movable_line
 
 Portable = Callable[[Any, Kernels], Value | None]
 BYTES: Final = (i8, ui8)
@@ -90,7 +93,7 @@ def _read(op: Scast, k: Kernels, scale: np.float32, zero: int) -> Value | None:
     with np.errstate(all="ignore"):
         inverse = np.float32(1 / np.float64(scale))
         reals = numbers.astype(np.float32) * scale
-        found = [multiply_add(reals, inverse, np.full(1, 0.5, np.float32), fused=fused) for fused in (False, True)]
+        found = in_any_order(reals, inverse, np.float32(0.5))
     if not all((np.abs(v - 0.5 - numbers) < 1 / 16).all() for v in found):
         return None
     real = k.emit(Dequantize, [k.value(op.input)], f32)
@@ -132,6 +135,22 @@ def _moved(op: Moved | Gather, k: Kernels) -> Value | None:
     return integers_of(k, Twin(result, twin.offset), op.result.type.storage)
 
 
+def _resized(op: Resize, k: Kernels) -> Value | None:
+    """Rows, then columns, by GATHER, unless the builtin takes these elements without options: others are not alike."""
+    twin, shape, sizes = k.twins.get(k.value(op.input)), op.input.type.shape or (), op.output.type.shape or ()
+    if twin is None or op.mode != "NEAREST_NEIGHBOR" or None in (*shape[1:3], *sizes[1:3]):
+        return None
+    dims = list(zip((1, 2), steps_of(op.scale, op.offset), strict=True))
+    indices = {axis: nearest_index(steps, shape[axis] or 0, sizes[axis] or 0) for axis, steps in dims}
+    plain = (float_nearest_index(shape[axis] or 0, sizes[axis] or 0, False, False) for axis in indices)
+    if all(map(np.array_equal, indices.values(), plain)):
+        return None
+    value = twin.value
+    for axis, index in indices.items():
+        value = k.gather(value, k.constant(index), axis)
+    return integers_of(k, Twin(value, twin.offset), op.output.type.storage)
+
+
 def _padded(op: PadV2, k: Kernels) -> Value | None:
     x = k.value(op.input)
     twin = k.twins.get(x)
@@ -168,6 +187,8 @@ def _rescale(op: Rescale | RescaleF64, k: Kernels) -> Value | None:
         fit = float_rescale(op, k, *(np.asarray([end]) for end in input_range(op, k)))
         if fit is not None:
             return fit.of_whole(k, x)
+    if k.value(op.input).type.storage in BYTES:
+        return _rescaled_entries(op, k)
     return _multiplied(op, k) if isinstance(op, Rescale) else None
 
 
@@ -215,6 +236,19 @@ def _halved(k: KernelBuilder, x: Value, n: np.ndarray) -> Value:
     return k.sub(twice, k.mul(_by_number(k, twice, 1), k.row(some)))
 
 
+def _rescaled_entries(op: Rescale | RescaleF64, k: Kernels) -> Value:
+    """What each 8-bit number becomes, by channel, where no line is proven."""
+    x = k.value(op.input)
+    channels = op.multiplier.size if isinstance(op, Rescale) else np.size(op.scale)
+    numbers = np.arange(x.type.storage.minimum, x.type.storage.maximum + 1).astype(x.type.storage.dtype)
+    results = evaluate_op(op, [np.repeat(numbers[:, None], channels, 1)])
+    assert results is not None
+    index, entries = _index(k, x), results[0].astype(np.int64)
+    if channels > 1:
+        index = k.add(index, k.constant(np.arange(channels) * numbers.size))
+    return _entries(k, entries.T.reshape(-1), index, op.output.type.storage)
+
+
 def _whole(k: Kernels, op: Rescale | RescaleF64) -> Value | None:
     """The operand less its zero point in float32; None if that is not exact."""
     x, zero = k.value(op.input), op.input_zp if isinstance(op, Rescale) else 0
@@ -240,8 +274,8 @@ def _average(op: AvgPool2D, k: Kernels) -> Value | None:
     levels = np.arange(storage.minimum + 1, storage.maximum + 1)
     thresholds = np.where(levels > 0, levels * count - count // 2, (levels - 1) * count + count // 2 + 1)
     low, high = (np.asarray([v * count]) for v in (storage.minimum, storage.maximum))
-    found = either_line(k, thresholds[:, None], np.asarray([1 / count]), low, high, storage.minimum)
-    return None if found is None else integers_of(k, Twin(stepped(k, total, found[0]), found[1]), storage)
+    found = movable_line(k, thresholds[:, None], np.asarray([1 / count]), low, high, storage.minimum)
+    return None if found is None else integers_of(k, Twin(on_whole(k, total, found[0]), found[1]), storage)
 
 
 # Tables.
@@ -288,9 +322,9 @@ def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Val
     if storage in BYTES:
         return integers_of(k, Twin(k.gather(k.constant(entries, f32), index), 0), storage)
     if np.abs(entries).max() < EXACT:
-        return k.cast(k.gather(k.constant(entries, f32), index), i32)
+        return k.cast(k.cast(k.gather(k.constant(entries, f32), index), i32), storage)
     high, low = (k.cast(k.gather(k.constant(v, f32), index), i32) for v in (entries >> 16, entries & 0xFFFF))
-    return k.add(k.mul(high, k.constant(1 << 16)), low)
+    return k.cast(k.add(k.mul(high, k.constant(1 << 16)), low), storage)
 
 
 # Integers of 32 bits.
@@ -376,7 +410,7 @@ def _high_product(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
     rest = shift - 2 * _LIMB
     total = k.add(k.add(times(a0, b1), times(a1, b0)), _quotient(k, times(a0, b0), _LIMB))
     half = k.constant(float(1 << (rest - 1)), f32)
-    total = k.add(k.add(times(a1, b1), half), _quotient(k, total, _LIMB))
+    total = k.add(k.add(times(a1, b1), _quotient(k, total, _LIMB)), half)
     total = k.cast(_quotient(k, k.add(k.add(times(a0, b2), times(a2, b0)), total), rest), i32)
     fourth = k.cast(k.add(times(a1, b2), times(a2, b1)), i32)
     above = k.add(fourth, k.mul(k.cast(times(a2, b2), i32), k.constant(1 << _LIMB)))
@@ -446,11 +480,13 @@ def _sum(op: ReduceSum, k: Kernels) -> Value | None:
 
 
 def _greatest(op: ReduceMax, k: Kernels) -> Value | None:
+    """FLOOR, of whole numbers, stands between it and QUANTIZE: OpenVINO makes one kernel of both, which is wrong."""
     x = k.value(op.input)
     twin = twin_of(k, x)
     if twin is None or x.is_constant:
         return None
-    return integers_of(k, Twin(k.reduce(tfl_reduction.ReduceMax, twin.value, [op.axis]), twin.offset), x.type.storage)
+    greatest = k.reduce(tfl_reduction.ReduceMax, twin.value, [op.axis])
+    return integers_of(k, Twin(k.emit(Floor, [greatest]), twin.offset), x.type.storage)
 
 
 def _cast(op: Cast, k: Kernels) -> Value | None:
@@ -484,6 +520,7 @@ FORMS: Final[dict[type[Op], Portable]] = {
     ReduceSum: _sum,
     Rescale: _rescale,
     RescaleF64: _rescale,
+    Resize: _resized,
     Scast: _scast,
     Select: _select,
     Table: _table,

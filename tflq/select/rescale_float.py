@@ -2,9 +2,10 @@
 
     MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        0.5 to 0.8 ns per element
 
-    RELU of sums that fall, MUL, ADD with RELU, FLOOR       `tflq.numerics.float_lines`, where levels are few
+    RELU of sums that fall, MUL, ADD with RELU, FLOOR       `tflq.numerics.float_falling`, where levels are few
+    RELU of sums that fall, SUB with RELU, MUL, FLOOR       `tflq.numerics.float_distance`, where constants may move
 
-Sums may be asked for with the other sign, or with a number added to each channel (`FloatRescale.falls`, `added`): a
+Sums may be asked for with the other sign, or with a number added to each channel (`lines_float.falls`, `added`): a
 convolution does that in its weights and bias. Every operation is a kernel of its own and rounds once, with any kernels
 and any delegate that computes in float32. The result is the float twin of the stored integers.
 """
@@ -19,13 +20,14 @@ from tflq.dialects.ext import RescaleF64
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Value
-from tflq.ir.types import f32, i32
+from tflq.ir.types import i32
 from tflq.light import dataclass
-from tflq.numerics.float_falling import ClippedRequantization, FallingRequantization, clipped_arrays, falling_arrays
-from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, of_arrays, requantization_arrays
+from tflq.numerics.float_distance import DistanceRequantization, distance_arrays
+from tflq.numerics.float_falling import FallingRequantization, falling_arrays
+from tflq.numerics.float_requantize import N1_TO_1, RELU6, of_arrays, requantization_arrays
 from tflq.numerics.float_split import SplitRequantization, of_split_arrays, split_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
-from tflq.select.lines_float import split, stepped, stepped_down
+from tflq.select.lines_float import Line, added, falls, on_whole, stepped
 from tflq.select.lowering import Kernels, Twin, integers_of
 from tflq.select.rescale import result_range
 
@@ -37,39 +39,34 @@ class FloatRescale:
 
     op: Rescale | RescaleF64
     clamp: Clamp | None
-    fit: FloatRequantization | FallingRequantization | ClippedRequantization | SplitRequantization
+    fit: Line
     offset: int
 
     @property
     def falls(self) -> bool:
         """Whether accumulators are to have the other sign, and to be 0 where they are negative then."""
-        return isinstance(self.fit, (FallingRequantization, ClippedRequantization))
+        return falls(self.fit)
 
     @property
     def added(self) -> np.ndarray:
         """The number to add to accumulators of the sign asked for, float32 [1 or C]."""
-        if isinstance(self.fit, (FallingRequantization, ClippedRequantization)):
-            return self.fit.h
-        if isinstance(self.fit, SplitRequantization):
-            return -self.fit.h
-        return np.zeros(1, np.float32) if self.fit.a is None else -self.fit.a
+        return added(self.fit)
+
+    @property
+    def live(self) -> np.ndarray:
+        """Whether a channel's result depends on its accumulators, bool [1 or C]."""
+        return self.fit.live if isinstance(self.fit, DistanceRequantization) else self.fit.m > 0
 
     def emit(self, k: Kernels, x: Value) -> Value:
         """The result for accumulators as asked for, as integers, with a float twin; the ops count as selected."""
-        twin = Twin(self._stepping(k, x), self.offset)
+        twin = Twin(stepped(k, x, self.fit), self.offset)
         result = k.fuse(self.op, integers_of(k, twin, self.op.output.type.storage))
         return self._clamped(k, result, twin)
 
     def of_whole(self, k: Kernels, x: Value) -> Value:
         """The same where only the RESCALE is being selected, for accumulators as they are."""
-        added = k.row(self.added, f32)
-        twin = Twin(self._stepping(k, k.sub(added, x, "RELU") if self.falls else k.add(x, added)), self.offset)
+        twin = Twin(on_whole(k, x, self.fit), self.offset)
         return self._clamped(k, integers_of(k, twin, self.op.output.type.storage), twin)
-
-    def _stepping(self, k: Kernels, x: Value) -> Value:
-        if isinstance(self.fit, (FallingRequantization, ClippedRequantization)):
-            return stepped_down(k, x, self.fit)
-        return split(k, x, self.fit) if isinstance(self.fit, SplitRequantization) else stepped(k, x, self.fit)
 
     def _clamped(self, k: Kernels, result: Value, twin: Twin) -> Value:
         if self.clamp is not None:
@@ -95,8 +92,8 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
     ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if steps.slope.size == 1 < low.size else []
     for bounds in (*ranges, (low, high)):
         thresholds, slope = (np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in steps)
-        if k.sums == "either":
-            line = either_line(k, thresholds, slope, *bounds, least - op.output_zp)
+        if k.sums == "any":
+            line = movable_line(k, thresholds, slope, *bounds, least - op.output_zp)
             if line is not None:
                 return FloatRescale(op, clamp, line[0], line[1] + op.output_zp)
             continue
@@ -110,14 +107,14 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
     return None
 
 
-def either_line(
+def movable_line(
     k: Kernels, thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, bottom: int
-) -> tuple[ClippedRequantization | SplitRequantization, int] | None:
-    """A line that holds with either rounding of sums, and by how much its results are less than levels, of which those
+) -> tuple[DistanceRequantization | SplitRequantization, int] | None:
+    """A line that holds wherever constants are put, and by how much its results are less than levels, of which those
     from `bottom` + 1 on have thresholds; None without a proof."""
-    clipped = k.remembered(clipped_arrays, thresholds, slope, low, high, 0)
-    if clipped:
-        return ClippedRequantization(*clipped), bottom
+    distance = k.remembered(distance_arrays, thresholds, slope, low, high)
+    if distance:
+        return DistanceRequantization(*distance), bottom
     parts = k.remembered(split_arrays, thresholds, slope, low, high, bottom)
     return (of_split_arrays(parts), 0) if parts else None
 

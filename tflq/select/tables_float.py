@@ -20,10 +20,11 @@ from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.movement import Table
 from tflq.ir.core import Value, constant
 from tflq.ir.types import f32, i32
-from tflq.numerics.float_falling import fit_clipped
+from tflq.numerics.float_distance import fit_distance
+from tflq.numerics.float_falling import ClippedRequantization
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
 from tflq.numerics.float_requantize import RELU6, fit_float_requantization, line_slope
-from tflq.select.lines_float import stepped
+from tflq.select.lines_float import on_whole
 from tflq.select.lowering import Kernels, Twin, centred, integers_of, twin_of
 
 
@@ -33,6 +34,8 @@ def float_table_2d(op: Table2D, k: Kernels) -> Value | None:
     x, y = k.value(op.input1), k.value(op.input2)
     if x not in k.twins and y not in k.twins:
         return None
+    if k.sums == "any" and (x.is_constant or y.is_constant):
+        return None  # the next constant would meet it
     entries = op.table.array.reshape(256, 256).astype(np.int64)
     least = int(entries.min())
     product = product_of(entries - least)
@@ -58,8 +61,9 @@ def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
 def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value | None:
     if fit is None:
         return None
+    assert not isinstance(fit.g, ClippedRequantization)  # made for another rounding
     a, b = (centred(k, v, v.type.storage.minimum + place) for v, place in ((x, fit.a), (y, fit.b)))
-    made = stepped(k, k.mul(a, b), fit.g)
+    made = on_whole(k, k.mul(a, b), fit.g)
     return k.add(made, k.constant(fit.offset, f32)) if fit.offset else made
 
 
@@ -91,8 +95,8 @@ def _line(k: Kernels, twin: Twin, numbers: np.ndarray, entries: np.ndarray) -> T
     if not slope:
         return None
     ends = thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:]
-    fit = fit_float_requantization(*ends, RELU6) if k.sums == "separate" else fit_clipped(*ends)
-    return None if fit is None else Twin(stepped(k, twin.value, fit), least)
+    fit = fit_float_requantization(*ends, RELU6) if k.sums == "separate" else fit_distance(*ends)
+    return None if fit is None else Twin(on_whole(k, twin.value, fit), least)
 
 
 def _numbers(x: Value, twin: Twin) -> np.ndarray:

@@ -38,7 +38,7 @@ Kernels: TypeAlias = Mapping[str, Sequence[Signature]]
 _KEYS = {"target": ("name", "base", "sums"), "rescale": ("unsigned", "signed", "uniform")}
 _SECTIONS = ("target", "kernels", "rescale", "builtins")
 _BASES = ("integer", "kernels")
-_SUMS = ("separate", "either")
+_SUMS = ("separate", "any")
 RUNTIMES = ("portable", "tflm")
 """The targets of runtimes that were measured, `rules/<name>.toml`."""
 SCHEMES = ("int8", "int16x8", "uint8")
@@ -149,7 +149,7 @@ class _File(RulesFile):
         agreed: Kernels,
     ) -> Target:
         unsigned, signed, uniform = (shifts.get(key, frozenset()) for key in _KEYS["rescale"])
-        sums: SumRounding = "either" if self._section("target").get("sums") == "either" else "separate"
+        sums: SumRounding = "any" if self._section("target").get("sums") == "any" else "separate"
         return Target(name, kernels, unsigned, signed, uniform, recurrent, agreed, self._plain(), sums)
 
     def _plain(self) -> KernelRules | None:

@@ -210,12 +210,18 @@ class Tosa(TosaBuilder):
     ) -> Value:
         """As a `TosaBuilder`; of an operator that the target lacks, its equal by others, if it has one."""
         made = super().emit(kind, operands, type, **attributes)
-        if self._narrow and made.producer is not None:
-            from tflq.tosa.lowering.substitutes import substitute
+        equal = self._instead_of(made.producer) if self._narrow and made.producer is not None else None
+        return made if equal is None else equal  # an operator whose place is taken is dead
 
-            if (equal := substitute(made.producer, self)) is not None:
-                return equal
-        return made
+    def _instead_of(self, op: Op) -> Value | None:
+        """What takes the place of an operator that the target lacks; None if it has it, or nothing does."""
+        function = substitute.get(type(op))
+        if function is None:
+            return None
+        operands = [v.type.storage for v in op.reads]
+        if self.target.takes(op.name.removeprefix("tosa."), operands, [v.type.storage for v in op.results]):
+            return None
+        return function(op, self)
 
     def value(self, operand: Value) -> Value:
         """What an operand has become, of `storage(operand)`."""
@@ -288,6 +294,10 @@ def signed(element: ElementType) -> ScalarType:
 Lowering: TypeAlias = Callable[[Any, Tosa], Value | Sequence[Value]]
 lowering: Final[Registry[Lowering]] = Registry("tflq.tosa.lowering")
 """The lowering of each op that has a form in TOSA."""
+
+Substitute: TypeAlias = Callable[[Any, Tosa], Value | None]
+substitute: Final[Registry[Substitute]] = Registry("tflq.tosa")
+"""What computes the same as an operator that the target lacks; None where nothing does."""
 
 
 @lowering(Scast, Identity)

@@ -74,7 +74,7 @@ def _need_ranks(op: Op) -> None:
 
 
 def _need_boolean(value: Value, lowered: Value) -> None:
-    """Refused if a result of truth values has become integers (`substitutes`)."""
+    """Refused if a result of truth values has become integers (`tflq.tosa.substitutes`)."""
     if value.type.storage == i1 and lowered.type.storage != i1:
         raise Refused("it is of truth values, which the target has as integers alone")
 

@@ -11,9 +11,6 @@ No sum or product of these leaves int32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
-
 import numpy as np
 
 from tflq.dialects.tosa.elementwise import (
@@ -30,37 +27,12 @@ from tflq.dialects.tosa.elementwise import (
     Select,
 )
 from tflq.dialects.tosa.movement import Cast, Rescale, Table
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i1, i8, i16, i32
-from tflq.tosa.lowering.context import Tosa
-
-Substitute: TypeAlias = Callable[[Any, Tosa], Value | None]
-_SUBSTITUTES: Final[dict[type[Op], Substitute]] = {}
+from tflq.tosa.lowering.context import Tosa, substitute
 
 
-def substitute(op: Op, t: Tosa) -> Value | None:
-    """What stands for an operator that the target lacks; None if it has it, or nothing does. An operator whose place
-    is taken is dead."""
-    function = _SUBSTITUTES.get(type(op))
-    if function is None:
-        return None
-    operands = [v.type.storage for v in op.reads]
-    if t.target.takes(op.name.removeprefix("tosa."), operands, [v.type.storage for v in op.results]):
-        return None
-    return function(op, t)
-
-
-def _instead(*kinds: type[Op]) -> Callable[[Substitute], Substitute]:
-    """Enters a function as the substitute of operators."""
-
-    def enter(function: Substitute) -> Substitute:
-        _SUBSTITUTES.update(dict.fromkeys(kinds, function))
-        return function
-
-    return enter
-
-
-@_instead(Cast)
+@substitute(Cast)
 def narrowed(op: Cast, t: Tosa) -> Value | None:
     x, to = op.input, op.result.type.storage
     if x.type.storage != i32 or to not in (i8, i16):
@@ -88,7 +60,7 @@ def _shifted_back(x: Value, bits: int, to: ScalarType, t: Tosa) -> Value:
     )
 
 
-@_instead(BitwiseAnd, BitwiseOr, BitwiseXor)
+@substitute(BitwiseAnd, BitwiseOr, BitwiseXor)
 def bitwise(op: BitwiseAnd | BitwiseOr | BitwiseXor, t: Tosa) -> Value | None:
     x, y = (op.input2, op.input1) if op.input1.is_constant else (op.input1, op.input2)
     if not y.is_constant or y.array.size != 1:
@@ -146,7 +118,7 @@ def _number(x: Value, t: Tosa) -> Value | None:
     return x
 
 
-@_instead(Greater, GreaterEqual, Equal)
+@substitute(Greater, GreaterEqual, Equal)
 def compared(op: Greater | GreaterEqual | Equal, t: Tosa) -> Value | None:
     x, y = op.input1, op.input2
     if x.type.storage != i32:
@@ -159,7 +131,7 @@ def compared(op: Greater | GreaterEqual | Equal, t: Tosa) -> Value | None:
     return _negated(t.add(_greater(x, y, t), below), t)
 
 
-@_instead(LogicalAnd, LogicalOr, LogicalXor, LogicalNot)
+@substitute(LogicalAnd, LogicalOr, LogicalXor, LogicalNot)
 def connected(op: LogicalAnd | LogicalOr | LogicalXor | LogicalNot, t: Tosa) -> Value | None:
     numbers = [_number(v, t) for v in op.reads]
     x, y = numbers[0], numbers[-1]
@@ -172,7 +144,7 @@ def connected(op: LogicalAnd | LogicalOr | LogicalXor | LogicalNot, t: Tosa) -> 
     return t.maximum(x, y) if isinstance(op, LogicalOr) else t.sub(t.maximum(x, y), t.minimum(x, y))
 
 
-@_instead(Select)
+@substitute(Select)
 def selected(op: Select, t: Tosa) -> Value | None:
     """Of any integers, as int32."""
     where, storage = _number(op.condition, t), op.result.type.storage
