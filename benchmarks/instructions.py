@@ -3,7 +3,7 @@
     python benchmarks/instructions.py [MODEL...] [--write]
 
 Times differ from run to run by more than a change that slows every conversion by 3 %; what valgrind's callgrind counts
-differs by 0.2 %. A conversion's count is that of one more conversion in a process that has made each once. The start's
+differs by less than 1 %. A conversion's count is the mean of some in a process that has made each once. The start's
 is that of `tflq convert` with all that it imports, beyond `import numpy, click` and a conversion.
 
 The counts of each build of Python are in instructions.toml: the same code takes 9 to 17 % fewer on an optimised one.
@@ -34,6 +34,8 @@ MODELS: Final = (SMALL, "mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_
 FORMATS: Final = ("tflite", "tosa")
 MOST: Final = 1.03
 """Times its budget, what a count may be."""
+REPEAT: Final = 4
+"""Conversions that a count is the mean of: the start of a process varies by as much as a small one by itself."""
 MILLION: Final = 1_000_000
 PROGRAM: Final = """
 import sys, tflq
@@ -63,7 +65,7 @@ def counts(names: Sequence[str]) -> Iterator[tuple[str, int]]:
                 continue
             program = ["-c", PROGRAM, str(path), f"{folder}/out."]
             both = counted([*program, *FORMATS])
-            of = {format: counted([*program, *FORMATS, format]) - both for format in FORMATS}
+            of = {f: (counted([*program, *FORMATS, *[f] * REPEAT]) - both) // REPEAT for f in FORMATS}
             yield from ((f"{name} to {format}", count) for format, count in of.items())
             if name == SMALL:
                 whole = counted(["-m", "tflq", "convert", str(path), f"{folder}/out.tflite", "--force"])
