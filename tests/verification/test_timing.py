@@ -11,7 +11,7 @@ import pytest
 
 import tflq
 from tflq.cli import main
-from tflq.verification import comparison as timing
+from tflq.verification import timing
 from tflq.verification.runner import Child, Opened, RunError
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")

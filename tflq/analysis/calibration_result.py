@@ -50,7 +50,7 @@ def check_form(form: Form, range: str, *, histogram: bool = True) -> None:
     """OptionError for a form or a range that is not known, a range that the form does not need, or one that needs a
     histogram where there will be none."""
     check_choice("format", form, FORMS)
-    if Method.of(range).name in ("percentile", "mse") and not histogram:
+    if Method.of(range).needs_bins and not histogram:
         raise OptionError(
             Reason(f"range '{range}' needs a histogram", value=range, remedy="calibrate with --histogram")
         )

@@ -25,7 +25,7 @@ from tflq.analysis.statistics import (
     write_statistics,
 )
 from tflq.calibration.collecting import Job, Seen, Watched, observe, statistics_of
-from tflq.calibration.data import Images, Input, Sample, Samples, drawn, inputs_of, samples_of
+from tflq.calibration.data import Images, Input, Sample, Samples, drawn, in_run_order, inputs_of, samples_of
 from tflq.calibration.instrumented import as_file
 from tflq.errors import OptionError, Reason, TflqError, check_flags, check_number
 from tflq.files import check_outputs
@@ -159,8 +159,7 @@ class _Model:
         module = read(path)
         entry, function, names = entry_of(module, signature)
         self.inputs = inputs_of(module, function, names)
-        # the interpreter's runner of a signature takes inputs in the order of their names
-        self.order = sorted(self.inputs, key=lambda own: own.name) if entry else self.inputs
+        self.order = in_run_order(self.inputs, entry)
         called = module.functions[function]
         place = {value: index for index, value in enumerate(called.tensors)}
         watched = [v for v in called.values() if v.type.element == f32 and not v.is_constant and v in place]

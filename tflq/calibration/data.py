@@ -73,6 +73,12 @@ def inputs_of(module: Module, function: int, names: Sequence[tuple[str | None, V
     ]
 
 
+def in_run_order(inputs: Sequence[Input], entry: str) -> list[Input]:
+    """The inputs in the order in which the interpreter's runner of an entry takes them: a signature's by their names,
+    those of the first subgraph (no key) as they are."""
+    return sorted(inputs, key=lambda own: own.name) if entry else list(inputs)
+
+
 @dataclass(frozen=True)
 class Samples:
     """Samples in an order, each fitted to the inputs.

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.calibration.calibrating import BATCH, Observer, checked, entry_of
-from tflq.calibration.data import Images, Input, Samples, drawn, inputs_of, samples_of
+from tflq.calibration.data import Images, Input, Samples, drawn, in_run_order, inputs_of, samples_of
 from tflq.debugging.influence import advised, can_inject, grouped, injected, shares, with_shares
 from tflq.debugging.measuring import (
     CAST,
@@ -141,9 +141,7 @@ class _Networks:
                 raise OptionError(Reason(text, quantized, remedy="give a network and what was made of it"))
         self.floats, self.quantized = sides
         key, function, names = self.entries[0]
-        # the interpreter's runner of a signature takes inputs in the order of their names
-        self.inputs = inputs_of(modules[0], function, names)
-        self.inputs = sorted(self.inputs, key=lambda own: own.name) if key else self.inputs
+        self.inputs = in_run_order(inputs_of(modules[0], function, names), key)
         self.pairing: Pairing = paired(self.floats, self.quantized)
         if not self.pairing.pairs:
             text = "no operators of the two networks have results of the same name"

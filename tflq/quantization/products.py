@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tflq.calibration.calibrating import entry_of
-from tflq.calibration.data import inputs_of
+from tflq.calibration.data import in_run_order, inputs_of
 from tflq.calibration.moments import Factor, second_moments
 from tflq.dialects.tfl.convolution import Conv2D, FullyConnected
 from tflq.formats import read
@@ -48,7 +48,7 @@ def moments_of(source: str | os.PathLike[str], samples: Sequence[Any]) -> Placed
         if op.operands and op.operands[0] in place and (factor := _factor(op, (function, place[op.operand(0)])))
     ]
     inputs = inputs_of(module, function, names)
-    order = sorted(range(len(inputs)), key=lambda at: inputs[at].name) if entry else range(len(inputs))
+    order = [inputs.index(own) for own in in_run_order(inputs, entry)]
     arrays = [[sample[at] for at in order] if len(inputs) > 1 else [sample] for sample in samples]
     split = min(math.ceil(len(arrays) * CALIBRATED), len(arrays) - 1)
     factors = list(dict.fromkeys(factor for _, factor in found))

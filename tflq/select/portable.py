@@ -4,10 +4,7 @@ where there is room. An op that is not here, or has no such form, is lowered as 
 
 8-bit tensors are float twins. The model's inputs come by DEQUANTIZE and are whole numbers again after a product, and
 results go by QUANTIZE: both with the parameters that the model states, proven on all values. Integers of 32 bits are
-taken apart in float32, where quotients by powers of two are exact and FLOOR is a shift:
-
-    x >> n        floor(a 2^(16 - n)) + floor(c 2^-n), of halves x = a 2^16 + c
-    a b >> n      limbs of 11 bits, whose products and carries are below 2^24
+taken apart in float32 (`words_float`).
 """
 
 from __future__ import annotations
@@ -49,9 +46,10 @@ from tflq.numerics.multiply_add import in_any_order
 from tflq.numerics.resize import float_nearest_index, nearest_index, steps_of
 from tflq.select.arithmetic import elementwise
 from tflq.select.lines_float import on_whole
-from tflq.select.lowering import JOINED, KernelBuilder, Kernels, Twin, as_int32, centred, integers_of, twin_of
+from tflq.select.lowering import JOINED, Kernels, Twin, as_int32, centred, integers_of, twin_of
 from tflq.select.rescale import input_range
 from tflq.select.rescale_float import float_rescale, movable_line
+from tflq.select.words_float import LIMB, WORD, by_amount, by_number, halved, high_product, limbs
 
 Portable = Callable[[Any, Kernels], Value | None]
 BYTES: Final = (i8, ui8)
@@ -197,9 +195,9 @@ def _multiplied(op: Rescale, k: Kernels) -> Value | None:
     may have more than 24 bits."""
     multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
     least, most = input_range(op, k)
-    left = np.maximum(_WORD - shift, 0)
-    held = (max(-least, most, 1) << int(left.max())) < 1 << _WORD
-    rounds = op.rounding_mode == "DOUBLE_ROUND" or (shift <= _WORD).all()
+    left = np.maximum(WORD - shift, 0)
+    held = (max(-least, most, 1) << int(left.max())) < 1 << WORD
+    rounds = op.rounding_mode == "DOUBLE_ROUND" or (shift <= WORD).all()
     if not (op.scale32 and held and rounds and (multiplier >= 0).all()):
         return None
     x, to = _word(k, k.value(op.input), op.input_zp), op.output.type.storage
@@ -207,9 +205,9 @@ def _multiplied(op: Rescale, k: Kernels) -> Value | None:
         return None
     if left.any():
         x = k.mul(x, k.row(1 << left))
-    x = _high_product(k, x, k.row(multiplier), _WORD)
-    if (shift > _WORD).any():
-        x = _halved(k, x, np.maximum(shift - _WORD, 0))
+    x = high_product(k, x, k.row(multiplier), WORD)
+    if (shift > WORD).any():
+        x = halved(k, x, np.maximum(shift - WORD, 0))
     if to is not i32:
         ends = (k.constant(v - op.output_zp) for v in (to.minimum, to.maximum))
         x = k.minimum(k.maximum(x, next(ends)), next(ends))
@@ -226,14 +224,6 @@ def _word(k: Kernels, x: Value, zero: int) -> Value | None:
     if storage not in (i16, i32):
         return None
     return k.sub(k.cast(x, i32), k.constant(zero)) if zero else k.cast(x, i32)
-
-
-def _halved(k: KernelBuilder, x: Value, n: np.ndarray) -> Value:
-    """x 2^-n, halves away from zero, for a constant n [1 or C], 0 to 31."""
-    some = np.minimum(n, 1)
-    below = k.cast(k.greater(k.constant(0), x), i32)
-    twice = _shifted_by(k, k.sub(x, k.mul(below, k.row(some))), n - some)
-    return k.sub(twice, k.mul(_by_number(k, twice, 1), k.row(some)))
 
 
 def _rescaled_entries(op: Rescale | RescaleF64, k: Kernels) -> Value:
@@ -330,91 +320,11 @@ def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Val
 # Integers of 32 bits.
 
 
-def _quotient(k: KernelBuilder, x: Value, n: int) -> Value:
-    """floor(x 2^-n) of float32."""
-    return k.emit(Floor, [k.mul(x, k.constant(2.0**-n, f32))])
-
-
-def _split(k: KernelBuilder, x: Value, n: int) -> tuple[Value, Value]:
-    """x = high 2^n + low of int32, in float32, n up to 22. The quotient may be one too many where float32 rounds x: low
-    is from -64 to 2^n."""
-    high = _quotient(k, k.cast(x, f32), n)
-    return high, k.cast(k.sub(x, k.mul(k.cast(high, i32), k.constant(1 << n))), f32)
-
-
-def _rest(k: KernelBuilder, x: Value, high: Value, n: int) -> Value:
-    """x - high 2^n, in float32."""
-    return k.sub(x, k.mul(high, k.constant(float(1 << n), f32)))
-
-
-_HALF: Final = 16
-
-
-def _shifted(k: KernelBuilder, x: Value, down: Value, up: Value) -> Value:
-    """x >> n for int32 x, n from 0 to 31: `down` 2^-n and `up` 2^(16 - n), float32. With x = a 2^16 + c, c not below 0,
-    it is floor(a 2^(16 - n)) + floor(c 2^-n): the first is whole wherever the second is not 0."""
-    high, low = _split(k, x, _HALF)
-    less = _quotient(k, low, _HALF)
-    high, low = k.add(high, less), _rest(k, low, less, _HALF)
-    first, second = (k.emit(Floor, [elementwise(k, k.mul, *pair)]) for pair in ((high, up), (low, down)))
-    return k.add(k.cast(first, i32), k.cast(second, i32))
-
-
-def _by_amount(k: KernelBuilder, x: Value, amount: Value) -> Value:
-    """x >> amount of int32, amounts 0 ... 31 that broadcast to x."""
-    n = np.arange(32)
-    down, up = (k.gather(k.constant(np.exp2(exponents), f32), amount) for exponents in (-n, _HALF - n))
-    return _shifted(k, x, down, up)
-
-
-def _by_number(k: KernelBuilder, x: Value, n: int) -> Value:
-    return _shifted(k, x, k.constant(2.0**-n, f32), k.constant(2.0 ** (_HALF - n), f32))
-
-
-def _shifted_by(k: KernelBuilder, x: Value, n: np.ndarray) -> Value:
-    """x >> n of int32, for a constant n [1 or C]."""
-    return _shifted(k, x, k.row(np.exp2(-n), f32), k.row(np.exp2(_HALF - n), f32))
-
-
-_WORD: Final = 31
-"""Bits of an int32 but for its sign."""
-_LIMB: Final = 11
-
-
-def _limbs(k: KernelBuilder, x: Value) -> tuple[Value, Value, Value]:
-    """int32 as three limbs in float32, the least first; the last has the sign, and the second may be -1."""
-    if x.is_constant:
-        wide = x.array.astype(np.int64)
-        low, middle, high = wide & 2047, (wide >> _LIMB) & 2047, wide >> 2 * _LIMB
-        return k.constant(low, f32), k.constant(middle, f32), k.constant(high, f32)
-    top, rest = _split(k, x, 2 * _LIMB)
-    centre = _quotient(k, rest, _LIMB)
-    return _rest(k, rest, centre, _LIMB), centre, top
-
-
 def _mul(op: Mul, k: Kernels) -> Value | None:
     a, b = k.value(op.input1), k.value(op.input2)
-    if not 2 * _LIMB < op.shift <= 3 * _LIMB or any(v.type.storage is not i32 for v in (a, b)):
+    if not 2 * LIMB < op.shift <= 3 * LIMB or any(v.type.storage is not i32 for v in (a, b)):
         return None
-    return _high_product(k, a, b, op.shift)
-
-
-def _high_product(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
-    """(a b + 2^(s - 1)) >> s, for s from 23 to 33: products of limbs have 22 bits, so sums of three and what is carried
-    are below 2^24."""
-    (a0, a1, a2), (b0, b1, b2) = (_limbs(k, v) for v in (a, b))
-
-    def times(x: Value, y: Value) -> Value:
-        return elementwise(k, k.mul, x, y)
-
-    rest = shift - 2 * _LIMB
-    total = k.add(k.add(times(a0, b1), times(a1, b0)), _quotient(k, times(a0, b0), _LIMB))
-    half = k.constant(float(1 << (rest - 1)), f32)
-    total = k.add(k.add(times(a1, b1), _quotient(k, total, _LIMB)), half)
-    total = k.cast(_quotient(k, k.add(k.add(times(a0, b2), times(a2, b0)), total), rest), i32)
-    fourth = k.cast(k.add(times(a1, b2), times(a2, b1)), i32)
-    above = k.add(fourth, k.mul(k.cast(times(a2, b2), i32), k.constant(1 << _LIMB)))
-    return k.add(total, k.mul(above, k.constant(1 << (_LIMB - rest))))
+    return high_product(k, a, b, op.shift)
 
 
 def _right_shift(op: ArithmeticRightShift, k: Kernels) -> Value | None:
@@ -423,10 +333,10 @@ def _right_shift(op: ArithmeticRightShift, k: Kernels) -> Value | None:
     if x.type.storage is not i32:
         return None
     if not op.round:
-        return _by_amount(k, x, amount)
+        return by_amount(k, x, amount)
     some = k.minimum(amount, k.constant(1))
-    twice = _by_amount(k, x, k.sub(amount, some))
-    return k.sub(twice, elementwise(k, k.mul, _by_number(k, twice, 1), some))
+    twice = by_amount(k, x, k.sub(amount, some))
+    return k.sub(twice, elementwise(k, k.mul, by_number(k, twice, 1), some))
 
 
 def _left_shift(op: LogicalLeftShift, k: Kernels) -> Value | None:
@@ -471,11 +381,11 @@ def _sum(op: ReduceSum, k: Kernels) -> Value | None:
     if x.type.storage is not i32 or not count or count > _MOST:
         return None
     least, most = k.ranges.of(op.input)
-    parts = [k.cast(x, f32)] if max(-least, most) * count < EXACT else _limbs(k, x)
+    parts = [k.cast(x, f32)] if max(-least, most) * count < EXACT else limbs(k, x)
     sums = [k.cast(k.reduce(tfl_reduction.Sum, part, [axis]), i32) for part in parts]
     total = sums[0]
     for i, part in enumerate(sums[1:], 1):
-        total = k.add(total, k.mul(part, k.constant(1 << i * _LIMB)))
+        total = k.add(total, k.mul(part, k.constant(1 << i * LIMB)))
     return total
 
 
@@ -500,7 +410,7 @@ def _cast(op: Cast, k: Kernels) -> Value | None:
         least, most = k.ranges.of(op.input)
         if not (to.minimum <= least and most <= to.maximum):  # it wraps
             x = k.sub(x, k.constant(to.minimum)) if to.minimum else x
-            x = k.sub(x, k.mul(_by_number(k, x, 8), k.constant(1 << 8)))
+            x = k.sub(x, k.mul(by_number(k, x, 8), k.constant(1 << 8)))
             return integers_of(k, Twin(k.cast(x, f32), to.minimum), to)
         return integers_of(k, Twin(k.cast(x, f32), 0), to)
     return None

@@ -28,7 +28,6 @@ Resolver = Literal["reference", "optimized", "default"]
 Runtime = Literal["onnxruntime", "openvino", "tflm"]
 """What runs ONNX files, and TFLite Micro."""
 
-
 _PACKAGES: Final = {"tflm": ("tflite-micro", "--pre tflite-micro")}
 """By runtime: the package that has it, and what pip installs, where they are not its name. TFLite Micro has nothing but
 pre-releases."""
