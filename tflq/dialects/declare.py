@@ -427,6 +427,10 @@ class Operator(Op):
         return not cls._by_trait.keys().isdisjoint(kinds)
 
     @classmethod
+    def shows(cls, kind: type) -> bool:
+        return kind in cls._by_trait or issubclass(cls, kind)
+
+    @classmethod
     def slot(cls, name: str) -> Slot | None:
         """Its operand or result of that name."""
         return next((s for s in (*cls.operand_slots, *cls.result_slots) if s.name == name), None)

@@ -78,9 +78,11 @@ def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
     }
     modified = False
     for function in module.functions:
-        dead = unneeded(function.ops, pinned | set(function.outputs), removable)
-        remove_ops(function, dead)
-        modified |= bool(dead)
+        needed, read = pinned | set(function.outputs), function.users()
+        unread = (op for op in function.ops if read.keys().isdisjoint(op.results) and needed.isdisjoint(op.results))
+        if any(map(removable, unread)):  # the last of those that go is unread
+            remove_ops(function, unneeded(function.ops, needed, removable))
+            modified = True
     return modified
 
 

@@ -8,7 +8,7 @@ something else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tflq.contract import Decisions, Pass, PassResult
@@ -19,7 +19,7 @@ from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits.operands import ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.ir.types import ScalarType
+from tflq.ir.types import QUANTIZED_TYPES
 from tflq.light import dataclass
 from tflq.select.lowering import Kernels, Mac, lowering
 from tflq.targets.target import INTEGER, KernelRules, Target, load_rules
@@ -133,11 +133,7 @@ class CheckLegality(Pass):
 def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", target: Target = INTEGER) -> None:
     """UnsupportedError lists every operator of a module on kernels that must not be there, and why."""
     paths = _Paths(decisions)
-    illegal = [
-        reason
-        for function in module.functions
-        for reason in (*_unlisted(function, paths, target), *_illegal(function, paths, mac, target))
-    ]
+    illegal = [reason for function in module.functions for reason in _illegal_in(function, paths, mac, target)]
     if illegal:
         remedy = "list these kernels in the target file, or convert for another target"
         raise UnsupportedError(f"{len(illegal)} operator(s) of the result are not legal:", illegal, remedy=remedy)
@@ -169,10 +165,19 @@ class _Paths:
         return path
 
 
-def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[Reason]:
+def _illegal_in(function: Function, paths: _Paths, mac: Mac, target: Target) -> Iterable[Reason]:
+    placed = [(op, paths.of(op)) for op in function.ops]
+    exempt = [op for op, path in placed if path == "exempt"]
+    edges: set[Value] = {*function.inputs, *function.outputs} if target.builtins is None else set()
+    edges.update(value for op in exempt for value in op.tensors)
+    yield from _unlisted(exempt, paths, target)
+    yield from _illegal([pair for pair in placed if pair[1] != "exempt"], edges, _sections(mac, target), target)
+
+
+def _unlisted(ops: Iterable[Op], paths: _Paths, target: Target) -> Iterable[Reason]:
     """Operators kept on quantized tensors, neither listed by the target nor kept whatever it is."""
-    for op in function.ops:
-        if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or kept_reason(op) is not None:
+    for op in ops:
+        if paths.kept.get(op.location) != op.name or kept_reason(op) is not None:
             continue
         if not any(v.type.quantized for v in op.tensors):
             continue
@@ -188,23 +193,26 @@ def _restores_weights(op: Op) -> bool:
     return isinstance(op, Dequantize) and op.input.is_constant
 
 
-def _illegal(function: Function, paths: _Paths, mac: Mac, target: Target) -> Iterable[Reason]:
-    sections, states = _sections(mac, target), () if target.builtins is None else (Quantize, Dequantize)
-    edges: set[Value] = {*function.inputs, *function.outputs} if target.builtins is None else set()
-    rest: list[tuple[Op, str]] = []
-    for op in function.ops:
-        path = paths.of(op)
-        if path == "exempt":
-            edges.update(op.tensors)
-        else:
-            rest.append((op, path))
-    for op, path in rest:
+def _illegal(
+    ops: Iterable[tuple[Op, str]], edges: set[Value], sections: Mapping[str, Sequence[KernelRules]], target: Target
+) -> Iterable[Reason]:
+    """Other operators than the target has, and parameters on tensors that are not at an edge."""
+    states = () if target.builtins is None else (Quantize, Dequantize)
+    legal: set[tuple[object, ...]] = set()  # an op's name, path and plain types, of which nothing more is asked
+    for op, path in ops:
+        elements = [None if v is None else v.type.element for v in (*op.operands, None, *op.results)]
+        key = (op.name, path, *elements)
+        if key in legal:
+            continue
         if not any(kernels.admit(op) for kernels in sections[path]):
             yield Reason.at(op.location, f"{op.name} on {_types(op)} is not an operator of the target")
+        elif not any(isinstance(element, QUANTIZED_TYPES) for element in elements):
+            if any(kernels.admit_all(op) for kernels in sections[path]):
+                legal.add(key)
+            continue
         for value in op.tensors:
             if (
-                not isinstance(value.type.element, ScalarType)
-                and value.type.quantized
+                value.type.quantized
                 and value not in edges
                 and not isinstance(op, states)
                 and not value.info.get("is_variable", False)

@@ -329,14 +329,14 @@ class Kernels(KernelBuilder):
 
     def only_user(self, value: Value, kind: type[T]) -> T | None:
         """The only reader of an unnamed value, if it is of a class: a lowering may fuse it with its producer."""
-        users = self._users.get(value, [])
+        users = self._users.get(value, ())
         if len(users) != 1 or not isinstance(users[0], kind) or value.name or value in self._outputs:
             return None
         return users[0]
 
-    def readers(self, value: Value) -> list[Op]:
+    def readers(self, value: Value) -> Sequence[Op]:
         """The ops of the integer form that read a value."""
-        return self._users.get(value, [])
+        return self._users.get(value, ())
 
     def fuse(self, op: Op, result: Value) -> Value:
         """Records that `result` is what `op`, a reader, would have computed, so that it is not selected again."""

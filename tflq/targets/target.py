@@ -132,11 +132,18 @@ class KernelRules:
 
     def admit(self, op: Op) -> bool:
         """Whether some signature of the op's kernel fits its plain types and attributes."""
+        return any(all(str(getattr(op, key)) in words for key, words in wanted) for wanted in self._wanted(op))
+
+    def admit_all(self, op: Op) -> bool:
+        """Whether one fits all ops of its kernel on its plain types, whatever their attributes."""
+        return () in self._wanted(op)
+
+    def _wanted(self, op: Op) -> list[_Wanted]:
+        """What each signature that fits an op's plain types asks of its attributes."""
         name = op.name.removeprefix("tfl.")
         if name == op.name:
-            return False
-        fitting = self._fitting(name, tuple(map(_type, op.operands)), tuple(map(_type, op.results)))
-        return any(all(str(getattr(op, key)) in words for key, words in wanted) for wanted in fitting)
+            return []
+        return self._fitting(name, tuple(map(_type, op.operands)), tuple(map(_type, op.results)))
 
     def admits(self, name: str, operands: tuple[str, ...], results: tuple[str, ...]) -> bool:
         """Whether some signature of a kernel fits types of operands ("" for one left out) and results."""

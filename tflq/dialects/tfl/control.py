@@ -145,14 +145,13 @@ def _stating(item: Metadata, module: Module, made: bool) -> Metadata:
     operator of which nothing is known needs the release that the source names."""
     oldest, known = _releases()
     release = _release(oldest) if made else ()
-    for op in module.ops():
-        releases = known.get(op.name.removeprefix("tfl."))
+    for name, version in {(op.name, op.info.get("version", 1)) for op in module.ops()}:
+        releases = known.get(name.removeprefix("tfl."))
         if releases is None:
             stated = bytes(item.buffer.data).rstrip(b"\0").decode("ascii", "replace")
-            release = max(release, _release(stated) if op.name != "tfl.custom" else ())
+            release = max(release, _release(stated) if name != "tfl.custom" else ())
         else:
-            version = int(op.info.get("version", 1))
-            release = max(release, releases[min(version, len(releases)) - 1])
+            release = max(release, releases[min(int(version), len(releases)) - 1])
     text = ".".join(map(str, release)).encode()
     return Metadata(item.name, Buffer.of(np.frombuffer(text.ljust(max(16, item.buffer.data.size), b"\0"), np.uint8)))
 

@@ -13,7 +13,7 @@ constraint on such tensors, as IR writes types; `none`: they stay as they are. T
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,7 +138,7 @@ def _ports(module: Module) -> Iterator[tuple[Port, Value]]:
                 yield from ((port, value) for value in _tensors(port.value, users))
 
 
-def _tensors(value: Value, users: Mapping[Value, list[Op]]) -> Iterator[Value]:
+def _tensors(value: Value, users: Mapping[Value, Sequence[Op]]) -> Iterator[Value]:
     """A value, and the tensors of the model that it stands for: quantized, or with the parameters asked for."""
     yield value
     if value.producer is not None and is_dequantizing(value.producer):
