@@ -149,6 +149,7 @@ def to_onnx(options: Options) -> list[Pass]:
     from tflq.passes.tabulate import Tabulate
 
     return [
-        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), LowerToOnnx(options.cache)),
+        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding()),
+        LowerToOnnx(options.cache, options.state == "inputs"),
         *(CommonSubexpressionElimination(), DeadCodeElimination()),
     ]

@@ -202,6 +202,7 @@ def test_operators_without_a_pattern_take_the_exact_form_and_the_report_says_it(
     assert conversion.report.to_json()["onnx"] == {
         "opset": 18,
         "exact_in": [],
+        "remedy": None,
         "between_casts": 1,
         "exact_form": ["SQUARED_DIFFERENCE"],
     }

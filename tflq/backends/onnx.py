@@ -16,6 +16,7 @@ class Onnx(Backend):
     name = "onnx"
     form = "onnx"
     targets = ("onnx",)
+    states = ("variables", "inputs")
     requires = (("onnxruntime",), "onnxruntime", "onnx")
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:

@@ -140,9 +140,10 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     ),
     "state": click.option(
         "--state",
-        type=click.Choice(["kept", "variables"]),
-        help="Operators that hold state, in a .tflite file. By default kept, unless a target's file does not list "
-        "them.",
+        type=click.Choice(["kept", "variables", "inputs"]),
+        help="Operators that hold state. In a .tflite file: kept, which is the default unless a target's file does not "
+        "list them, or lowered into variables. 'inputs': in an .onnx file, inputs that are given in every run, which "
+        "OpenVINO needs; by default their first values are initializers.",
     ),
     "reset_signature": click.option(
         "--reset-signature",

@@ -90,7 +90,7 @@ class Decider:
         self.b = RuleBuilder([], plain, variables, real=policy.real, memory=memory)
         self._policy = policy
         self._kernels: TargetKernels | None = None
-        if policy.target.kernels:
+        if policy.target.kernels or policy.target.complete:
             from tflq.legalize.target_kernels import TargetKernels
 
             self._kernels = TargetKernels(policy.target, plain, self.b)
@@ -190,7 +190,7 @@ class Decider:
         return None
 
     def _by_kernel(self, case: _Case) -> Decision | None:
-        if self._kernels is None or case.hybrid or case.missing:
+        if self._kernels is None or not self._policy.target.kernels or case.hybrid or case.missing:
             return None
         verdict = self._kernels.keep(case.op)
         if verdict.kept:

@@ -112,56 +112,66 @@ class _File(RulesFile):
 
     def kernels(self) -> Kernels:
         """Its kernels, also those that are not builtins, and those of its base."""
+        said = self._said()
         own = {name: self._signatures(name, lines, None) for name, lines in self._section("kernels").items()}
         self.check_faults()
-        return {**_measured().kernels, **own} if self._section("target").get("base") == "kernels" else own
+        return {**_measured().kernels, **own} if said.get("base") == "kernels" else own
 
     def target(self) -> Target:
-        if self.of_tosa:
-            what = "it is a target for TOSA files (.tosa, .mlir)"
-            raise OptionError(Reason(what, self.path, remedy="one for .tflite files has [kernels]"))
-        for name in self.content:
-            if name not in _SECTIONS:
-                self.fault(f"'{name}' is not a section", "", name, known=_SECTIONS)
         builtins = {name.removeprefix("tfl.") for name in op_names("tfl")}
         said = self._said()
         own: dict[str, Sequence[Signature]] = {
             name: self._signatures(name, lines, builtins) for name, lines in self._section("kernels").items()
         }
         shifts = {key: self._names(key, names, builtins) for key, names in self._checked("rescale").items()}
+        plain = self._plain(builtins)
         self.check_faults()
         name = said.get("name", os.path.splitext(os.path.basename(self.path))[0])
         if self.path == resource("rules/kernels.toml"):
-            return self._of(name, own, shifts, recurrent=True, agreed=own)
+            return self._of(name, own, shifts, plain, recurrent=True, agreed=own)
         measured, based = _measured(), said.get("base") == "kernels"
         agreeing = {"unsigned": measured.unsigned, "signed": measured.unsigned, "uniform": measured.uniform}
         kernels = {**(measured.kernels if based else {}), **own}
         agreed = {} if shifts else dict(measured.kernels)
-        return self._of(name, kernels, agreeing | shifts, recurrent=based, agreed=agreed)
+        return self._of(name, kernels, agreeing | shifts, plain, recurrent=based, agreed=agreed)
 
     def _of(
         self,
         name: str,
         kernels: Kernels,
         shifts: Mapping[str, frozenset[str]],
+        plain: KernelRules | None,
         *,
         recurrent: bool,
         agreed: Kernels,
     ) -> Target:
         unsigned, signed, uniform = (shifts.get(key, frozenset()) for key in _KEYS["rescale"])
         sums: SumRounding = "any" if self._section("target").get("sums") == "any" else "separate"
-        return Target(name, kernels, unsigned, signed, uniform, recurrent, agreed, self._plain(), sums)
+        return Target(name, kernels, unsigned, signed, uniform, recurrent, agreed, plain, sums)
 
-    def _plain(self) -> KernelRules | None:
+    def _plain(self, builtins: set[str]) -> KernelRules | None:
         """The builtins on plain tensors, if it restricts them."""
+        lines = self._section("builtins")
+        for name, line in lines.items():
+            if name not in builtins:
+                remedy = choices(name, builtins) or "tflq ops lists them"
+                self.fault(f"'{name}' is not an operator of TFLite", "builtins", name, remedy=remedy)
+            elif not isinstance(line, str):
+                remedy = f'write {name} = "f32 -> f32 | i32 -> i32"'
+                self.fault(f"{name} is not a string", "builtins", name, remedy=remedy)
+        self.check_faults()
         if "builtins" not in self.content:
             return None
-        rules = KernelRules(self._section("builtins"), f"{self.path}, section builtins")
+        rules = KernelRules(lines, f"{self.path}, section builtins")
         rules.parse()
         return rules
 
     def _said(self) -> dict[str, str]:
-        """What [target] says."""
+        """What [target] says, of a file that is for TFLite and has no other sections than it can have."""
+        if self.of_tosa:
+            what = "it is a target for TOSA files (.tosa, .mlir)"
+            raise OptionError(Reason(what, self.path, remedy="one for .tflite files has [kernels]"))
+        self.check_sections(_SECTIONS)
         said = self._checked("target")
         for key, value in said.items():
             if not isinstance(value, str):

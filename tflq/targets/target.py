@@ -60,9 +60,8 @@ class Target:
 
     @property
     def complete(self) -> bool:
-        """Whether it lists all that it has, plain builtins and kernels: hybrid operators and weights that are
-        dequantized, too."""
-        return self.builtins is not None and bool(self.kernels)
+        """Whether it lists all that it has, hybrid operators and weights that are dequantized, too."""
+        return self.builtins is not None
 
     def judge(self, op: Op) -> Verdict:
         """Whether it runs an op as it is."""
@@ -255,6 +254,12 @@ class RulesFile:
         remedy = remedy or choices(item or key, map(str, known))
         self._faults.append(self._reason(self.line(section, key, item), where + reason, remedy))
 
+    def check_sections(self, known: Iterable[str]) -> None:
+        """Notes the sections and keys at the top that nothing reads."""
+        for name in self.content:
+            if name not in known:
+                self.fault(f"'{name}' is not a section", "", name, known=known)
+
     def fail(
         self, reason: str, section: str = "", key: str = "", *, item: str = "", known: Iterable[object] = ()
     ) -> NoReturn:
@@ -282,6 +287,8 @@ class RulesFile:
             shared = min(len(place), len(wanted))
             if shared > depth and place[:shared] == wanted[:shared]:
                 depth, found = shared, number
+        if not depth and wanted:
+            return self.table_line(wanted[0], 0)
         if not item or depth < len(wanted):
             return found
         lines = self._text.splitlines()[found - 1 :]

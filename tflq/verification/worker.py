@@ -380,10 +380,17 @@ class OnnxModel:
             raise LookupError(NO_RUNTIME + runtime) from None
         self.label = self._runtime.label
         self._state = _state(self._runtime.metadata)
+        self._start = self._first_values()
         self._kept: dict[str, np.ndarray] = {}
         self._shown = [name not in self._state for name, *_ in self._runtime.outputs]
         self._count = outputs
         self._results: list[np.ndarray] = []
+
+    def _first_values(self) -> dict[str, np.ndarray]:
+        """What states that have no initializer start as."""
+        start = json.loads(self._runtime.metadata.get("tflq.start", "{}"))
+        rows = {name: (dtype, shape) for name, dtype, shape in self._runtime.inputs if name in start}
+        return {name: np.resize(np.asarray(start[name], dtype), shape) for name, (dtype, shape) in rows.items()}
 
     def head(self) -> dict[str, Any]:
         """What is said of it when it is opened."""
@@ -396,7 +403,7 @@ class OnnxModel:
     def run(self, _: str, inputs: list[np.ndarray], __: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
         """Outputs, in the file's order; a run that does not follow another starts with the file's initial values."""
         names = [name for name, *_ in self.head()["inputs"]]
-        values = dict(zip(names, inputs, strict=True)) | (self._kept if follows else {})
+        values = dict(zip(names, inputs, strict=True)) | (self._kept if follows else self._start)
         self._results = [np.asarray(array) for array in _told(self._runtime.run, values)]
         rows = zip(self._runtime.outputs, self._results, strict=True)
         self._kept = {self._state[name]: array for (name, *_), array in rows if name in self._state}

@@ -27,19 +27,22 @@ from tflq.onnx.lowering.held import Held
 
 @dataclass(frozen=True)
 class LowerToOnnx(Pass):
-    """The integer form becomes operators of ONNX. cache: a folder of proofs, "" for none."""
+    """The integer form becomes operators of ONNX. cache: a folder of proofs, "" for none. given: callers give each
+    state in every run, since its input has no initializer."""
 
     name: ClassVar[str] = "lower-to-onnx"
     title: ClassVar[str] = "lowering to ONNX"
     takes: ClassVar[Form] = "integer"
     makes: ClassVar[Form] = "onnx"
     cache: str = ""
+    given: bool = False
 
     def run(self, module: Module) -> PassResult:
-        return PassResult(lower(module, ProofCache(self.cache) if self.cache else None), modified=True)
+        made = lower(module, ProofCache(self.cache) if self.cache else None, given=self.given)
+        return PassResult(made, modified=True)
 
 
-def lower(module: Module, proofs: ProofCache | None = None) -> Module:
+def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = False) -> Module:
     """The module on ONNX's operators. UnsupportedError lists every operator that has no form there."""
     entries = {0, *(s.function for s in module.signatures or ())}
     entries = {i for i in entries if not module.functions[i].info.get("declaration")}
@@ -52,6 +55,8 @@ def lower(module: Module, proofs: ProofCache | None = None) -> Module:
         remedy = "convert to a .tflite file, or only the part before it (--cut)"
         raise UnsupportedError(what, list(refused), remedy=remedy)
     signatures = None if module.signatures is None else [_remap(s, places, renamed) for s in module.signatures]
+    for argument in (v for function in made for v in function.inputs if "start" in v.info):
+        argument.info["given"] = given
     lowered = Module(made, signatures, description=module.description, source=module.source)
     lowered.warnings = list(module.warnings)
     return lowered

@@ -82,9 +82,8 @@ def named_in(path: Path) -> Callable[[str], bool]:
 
 def _section(file: RulesFile) -> Mapping[str, Any]:
     """The lines of a file of annotations."""
-    for name in file.content:
-        if name != _SECTION:
-            file.fail(f"'{name}' is not a section", "", name, known=(_SECTION,))
+    file.check_sections((_SECTION,))
+    file.check_faults()
     section = file.content.get(_SECTION, {})
     if not isinstance(section, dict):
         file.fail(f"'{_SECTION}' is not a section", "", _SECTION)
