@@ -6,6 +6,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -48,7 +49,7 @@ from tflq.quantization.report import ASKED, Quantization, QuantizedRow, rows_of
 from tflq.quantization.weights import quantize_weights
 
 if TYPE_CHECKING:
-    from tflq.quantization.fidelity import Metric
+    from tflq.quantization.fidelity import FloatNetwork, Metric
     from tflq.quantization.products import Moments, Placed
 
 EDGES: Final = ("float", *STORAGES)
@@ -148,7 +149,8 @@ def quantize(
     else:
         made = work.made(rules, lambda bins: _statistics(source, statistics, calibration, images, bins), moments)
         if calibration is not None and not isinstance(calibration, Iterator):
-            decibels = _measured(source, made.data, calibration, images)
+            with _floats_of(source) as floats:
+                decibels = _measured(floats, made.data, calibration, images)
     if destination is not None:
         replace_file(destination, [made.data], force=force)
     return Quantization(made.module, made.rows, scheme, os.path.getsize(source), len(made.data), decibels, search)
@@ -212,12 +214,15 @@ def _near(
     def made(kept: Sequence[Rule]) -> _Made:
         return work.made((*kept, *rules), lambda _: seen, moments)
 
-    def measure(kept: Sequence[Rule]) -> float:
-        return _measured(work.source, made(kept).data, samples[split:], None, metric)
-
     named = "decibels" if metric is None else getattr(metric, "__name__", "metric")
-    judged = len(samples[split:][:MOST])
-    search = give_back(made(()).rows, measure, least, {"metric": named, "calibrated": split, "judged": judged})
+    judge = samples[split:]
+    with _floats_of(work.source) as floats:
+
+        def measure(kept: Sequence[Rule]) -> float:
+            return _measured(floats, made(kept).data, judge, None, metric)
+
+        found = {"metric": named, "calibrated": split, "judged": len(judge[:MOST])}
+        search = give_back(made(()).rows, measure, least, found)
     return made(rules_of(search)), search
 
 
@@ -233,20 +238,29 @@ def _samples(source: str | os.PathLike[str], data: Any, images: Images | None, w
     return [each[0] for each in arrays] if len(inputs) == 1 else arrays
 
 
+@contextmanager
+def _floats_of(source: str | os.PathLike[str]) -> Iterator[FloatNetwork]:
+    """What results are measured beside."""
+    from tflq.quantization.fidelity import FloatNetwork
+
+    with closing(FloatNetwork(source)) as floats:
+        yield floats
+
+
 def _measured(
-    source: str | os.PathLike[str], data: bytes, samples: Any, images: Images | None, metric: Metric | None = None
+    floats: FloatNetwork, data: bytes, samples: Any, images: Images | None, metric: Metric | None = None
 ) -> float:
     """How near the outputs of a result are on samples: decibels, or by another metric."""
-    from tflq.quantization.fidelity import decibels, outputs_of
+    from tflq.quantization.fidelity import decibels
 
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = os.path.join(folder, "quantized.tflite")
         replace_file(path, [data])
-        outputs = outputs_of(source, path, samples, images=images)
+        outputs = floats.beside(path, samples, images=images, called="the quantized network")
         if metric is None:
             return decibels(outputs)
-        floats, others = zip(*outputs, strict=True)
-        return float(metric(list(floats), list(others)))
+        each, others = zip(*outputs, strict=True)
+        return float(metric(list(each), list(others)))
 
 
 def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None, bins: bool) -> Statistics | None:
