@@ -16,7 +16,7 @@ from tflq.analysis.digests import digests
 from tflq.analysis.observed_ranges import Method, observed_range
 from tflq.analysis.statistics import Statistics, keys_of, read_statistics
 from tflq.calibration.calibrating import calibrate, entry_of
-from tflq.calibration.data import Images, inputs_of, samples_of
+from tflq.calibration.data import Images, Span, inputs_of
 from tflq.contract import Pipeline
 from tflq.dialects.quant.regions import Stats
 from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
@@ -138,7 +138,7 @@ def quantize(
     search, decibels = None, None
     moments: Placed = {}
     if rounds_by_products(rules, default):
-        calibration, images = _samples(source, calibration, images, "weights are rounded by gptq on samples"), None
+        calibration = _samples(source, calibration, images, "weights are rounded by gptq on samples")
         moments = _moments(source, calibration) if min_snr is None else {}
     if min_snr is not None:
         samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
@@ -197,7 +197,7 @@ class _Work:
 
 
 def _near(
-    work: _Work, rules: tuple[Rule, ...], statistics: Any, samples: list[Any], least: float, metric: Metric | None
+    work: _Work, rules: tuple[Rule, ...], statistics: Any, samples: Span, least: float, metric: Metric | None
 ) -> tuple[_Made, Search]:
     """The network whose outputs are near enough, and how it was found."""
     chosen = Choices(read(work.source), rules, work.default)
@@ -207,35 +207,32 @@ def _near(
     if len(samples) <= split:
         what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
-    given = samples[:split] if statistics is None else None
+    first, judge = samples.split(split)
+    given = first if statistics is None else None
     seen = _statistics(work.source, statistics, given or None, None, chosen.needs_bins) if static else None
-    moments = _moments(work.source, samples[:split]) if rounds else {}
+    moments = _moments(work.source, first) if rounds else {}
 
     def made(kept: Sequence[Rule]) -> _Made:
         return work.made((*kept, *rules), lambda _: seen, moments)
 
     named = "decibels" if metric is None else getattr(metric, "__name__", "metric")
-    judge = samples[split:]
     with _floats_of(work.source) as floats:
 
         def measure(kept: Sequence[Rule]) -> float:
             return _measured(floats, made(kept).data, judge, None, metric)
 
-        found = {"metric": named, "calibrated": split, "judged": len(judge[:MOST])}
+        found = {"metric": named, "calibrated": split, "judged": min(len(judge), MOST)}
         search = give_back(made(()).rows, measure, least, found)
     return made(rules_of(search)), search
 
 
-def _samples(source: str | os.PathLike[str], data: Any, images: Images | None, what: str) -> list[Any]:
-    """All samples, in the order of the inputs; of one input the arrays. OptionError, which says what they are for, if
-    none are given."""
+def _samples(source: str | os.PathLike[str], data: Any, images: Images | None, what: str) -> Span:
+    """All samples, to go through several times. OptionError, which says what they are for, if none are given."""
     if data is None:
         raise OptionError(Reason(what, remedy="give samples (calibration)"))
     module = read(source)
     _, function, names = entry_of(module, None)
-    inputs = inputs_of(module, function, names)
-    arrays = [[sample[own.name] for own in inputs] for sample in samples_of(data, inputs, images).arrays]
-    return [each[0] for each in arrays] if len(inputs) == 1 else arrays
+    return Span.of(data, inputs_of(module, function, names), images)
 
 
 @contextmanager
@@ -306,7 +303,7 @@ def _state_ranges(module: Module, seen: Statistics, chosen: Choices) -> None:
         raise OptionError(Reason("the statistics have none of the model's tensors", remedy=remedy))
 
 
-def _moments(source: str | os.PathLike[str], samples: list[Any]) -> Placed:
+def _moments(source: str | os.PathLike[str], samples: Span) -> Placed:
     """What weights are multiplied with. OptionError if no samples could be held back."""
     from tflq.quantization.products import moments_of
 

@@ -351,10 +351,10 @@ def parameters(seen: Range, stored: AnyQuantizedType, zero_point: int | None) ->
 
     The range is widened to contain 0, and to `LEAST_WIDTH`, as in TensorFlow Lite's converter. Constants may well be
     small: one that is exact is widened only if there is nothing but 0, or a channel that reaches further than
-    `LEAST_WIDTH` does, since a step is then not above that channel's. scale = (max - min) / (qmax - qmin) in f64, rounded to the expressed type; zero point =
-    round half even(qmin - min / scale), clamped. Where the zero point is given, the scale is the least that reaches
-    both ends; of zero point 0 with as many steps below 0 as above, as TensorFlow Lite's converter counts them:
-    max|x| / qmax. No scale is below the smallest normal float32.
+    `LEAST_WIDTH` does, since a step is then not above that channel's. scale = (max - min) / (qmax - qmin) in f64,
+    rounded to the expressed type; zero point = round half even(qmin - min / scale), clamped. Where the zero point is
+    given, the scale is the least that reaches both ends; of zero point 0 with as many steps below 0 as above, as
+    TensorFlow Lite's converter counts them: max|x| / qmax. No scale is below the smallest normal float32.
     """
     low, high = np.minimum(seen.low, 0.0), np.maximum(seen.high, 0.0)
     wide = widened(low, high)
