@@ -33,6 +33,7 @@ from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
 from tflq.passes.simulated import PrepareTfl
 from tflq.quantization.edges import STORAGES, Edges, store_edges
 from tflq.quantization.giving_back import CALIBRATED, MOST, Search, give_back, rules_of
+from tflq.quantization.islands import keep_islands
 from tflq.quantization.mixing import mark, mixed_target
 from tflq.quantization.recipe import (
     SCHEMES,
@@ -47,6 +48,7 @@ from tflq.quantization.recipe import (
 )
 from tflq.quantization.report import ASKED, Quantization, QuantizedRow, rows_of
 from tflq.quantization.weights import quantize_weights
+from tflq.targets.load import load_kernels
 
 if TYPE_CHECKING:
     from tflq.quantization.fidelity import FloatNetwork, Metric
@@ -323,15 +325,17 @@ def _static(
     """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
     entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
     kernels = mixed_target(target, chosen)
-    of_weights = {row.tensor: row for row in quantize_weights(module, chosen, moments) if row.tensor}
+    known = {row.tensor: row for row in quantize_weights(module, chosen, moments) if row.tensor}
     rows: list[QuantizedRow] = []
     has_ranges = any(isinstance(op, Stats) for op in module.ops())
     KernelFusion(kernels, reals=True).run(module)
     mark(module, chosen)
+    if has_ranges:  # of a network that was trained the training says it
+        known |= {row.tensor: row for row in keep_islands(module, load_kernels(kernels))}
     Pipeline(TflQuantizePipeline(kernels).propagation()).run(module)
     of_tflite(module)
     Pipeline([Fold(), PrepareTfl()]).run(module)
-    quantize_kernels(module, kernels, propagated=lambda found: rows.extend(rows_of(found, kernels, of_weights)))
+    quantize_kernels(module, kernels, propagated=lambda found: rows.extend(rows_of(found, kernels, known)))
     if not any(row.quantized or row.why == ASKED for row in rows):
         raise _nothing(rows, has_ranges=has_ranges)
     drop_annotations(module)
