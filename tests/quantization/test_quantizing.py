@@ -11,7 +11,7 @@ from support.float_nets import SIZE, net, samples, written
 
 import tflq
 from tflq.analysis.statistics import PointStatistics, Statistics
-from tflq.errors import FileError, OptionError
+from tflq.errors import FileError, InvalidModelError, OptionError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, ui8
 from tflq.named_passes import parse_pipeline
@@ -161,6 +161,13 @@ def test_halves_are_rounded_to_even_and_shared_weights_stay_shared(tmp_path: Pat
 def test_a_network_that_is_equal_has_no_noise(model: Path) -> None:
     assert signal_to_noise(model, model, list(samples(3))) == float("inf")
     assert samples(3).shape == (3, SIZE)
+
+
+def test_the_network_that_does_not_run_is_named(model: Path) -> None:
+    refused = Path(__file__).resolve().parents[2] / "models" / "atan2_int16.tflite"
+    for pair in ((model, refused), (refused, model)):
+        with pytest.raises(InvalidModelError, match=r"atan2_int16\.tflite: the interpreter does not run it: "):
+            signal_to_noise(*pair, list(samples(1)))
 
 
 TRAINED = sorted((Path(__file__).resolve().parents[1] / "passes" / "simulated").glob("*_float.tflite"))

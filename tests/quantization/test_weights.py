@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +149,26 @@ def test_a_near_network_is_judged_by_samples_that_weights_were_not_rounded_by(mo
     search = quantized(model, **given).search
     assert search is not None
     assert (search.calibrated, search.judged) == (75, 25)
+
+
+def test_samples_that_weights_are_rounded_by_are_not_held(model: Path) -> None:
+    held, most = set[int](), 0
+
+    class Made:
+        """Samples that are made each time that they are gone through."""
+
+        def __iter__(self) -> Iterator[np.ndarray]:
+            nonlocal most
+            for number, sample in enumerate(uncorrelated(1000)):
+                array = sample.copy()
+                held.add(number)
+                weakref.finalize(array, held.discard, number)
+                most = max(most, len(held))
+                yield array
+
+    result = quantized(model, scheme="weight-only", weight_range="gptq", calibration=Made())
+    assert result.decibels is not None
+    assert 0 < most < 300
 
 
 def test_products_need_samples_and_one_scale_per_channel(model: Path) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import random
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -110,8 +111,38 @@ def samples_of(data: Any, inputs: Sequence[Input], images: Images | None = None)
     if not isinstance(data, Iterable):
         what = f"data={data!r} is neither a path nor iterable"
         raise OptionError(Reason(what, remedy="give a path, or an iterable of samples"))
-    count = len(data) if isinstance(data, Sequence) else None
+    count = len(data) if isinstance(data, Sized) else None
     return Samples((_of_object(item, place, inputs) for place, item in enumerate(data)), count)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Samples in a row, of data that can be gone through any number of times: each time one is held after the other.
+    They are the data's from `start` to before `stop`."""
+
+    data: Any
+    inputs: Sequence[Input]
+    images: Images | None
+    start: int
+    stop: int
+
+    @classmethod
+    def of(cls, data: Any, inputs: Sequence[Input], images: Images | None = None) -> Span:
+        """All samples of data, as of `samples_of`. An iterator, which is gone through once, becomes a list."""
+        data = list(data) if isinstance(data, Iterator) else data
+        found = samples_of(data, inputs, images)
+        count = sum(1 for _ in found.arrays) if found.count is None else found.count
+        return cls(data, inputs, images, 0, count)
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def __iter__(self) -> Iterator[Sample]:
+        return islice(iter(samples_of(self.data, self.inputs, self.images).arrays), self.start, self.stop)
+
+    def split(self, count: int) -> tuple[Span, Span]:
+        """The first so many, and the others."""
+        return replace(self, stop=self.start + count), replace(self, start=self.start + count)
 
 
 def drawn(samples: Samples, most: int, seed: int | None) -> Samples:

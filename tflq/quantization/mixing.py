@@ -31,7 +31,7 @@ def mark(module: Module, chosen: Choices) -> None:
     for region in (region for function in module.functions for region in regions_of(function.ops)):
         scheme = chosen.of_region(region).scheme
         if scheme not in STATIC:
-            _keep(region)
+            keep(region)
         elif scheme != _schemes(chosen)[0]:
             for port in _activations(region):
                 spec, storage = port.spec, _STORAGES[scheme]
@@ -42,7 +42,8 @@ def mark(module: Module, chosen: Choices) -> None:
                 port.set(parameters(Range.of(spec), wide, zero))
 
 
-def _keep(region: Region) -> None:
+def keep(region: Region) -> None:
+    """Has a region stay float."""
     for port in ports(region):
         element = port.value.type.element
         if isinstance(element, ScalarType) and element.is_float:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tflq.calibration.calibrating import entry_of
-from tflq.calibration.data import in_run_order, inputs_of
+from tflq.calibration.data import Span, in_run_order, inputs_of
 from tflq.calibration.moments import Factor, second_moments
 from tflq.dialects.tfl.convolution import Conv2D, FullyConnected
 from tflq.formats import read
@@ -34,10 +33,10 @@ Placed = dict[tuple[int, int], Moments]
 """The moments of weights, by the function and the place of the weights among its tensors."""
 
 
-def moments_of(source: str | os.PathLike[str], samples: Sequence[Any]) -> Placed:
+def moments_of(source: str | os.PathLike[str], data: Any) -> Placed:
     """The moments of all constant weights of FULLY_CONNECTED and 1×1 CONV_2D in the function that the samples are of.
-    Of weights that several operators have these are added. samples: two at least; the first `CALIBRATED` of them are
-    rounded by."""
+    Of weights that several operators have these are added. data: two samples at least; the first `CALIBRATED` of them
+    are rounded by."""
     module = read(source)
     entry, function, names = entry_of(module, None)
     called = module.functions[function]
@@ -48,12 +47,13 @@ def moments_of(source: str | os.PathLike[str], samples: Sequence[Any]) -> Placed
         if op.operands and op.operands[0] in place and (factor := _factor(op, (function, place[op.operand(0)])))
     ]
     inputs = inputs_of(module, function, names)
-    order = [inputs.index(own) for own in in_run_order(inputs, entry)]
-    arrays = [[sample[at] for at in order] if len(inputs) > 1 else [sample] for sample in samples]
-    split = min(math.ceil(len(arrays) * CALIBRATED), len(arrays) - 1)
+    samples = Span.of(data, inputs)
+    sides = samples.split(min(math.ceil(len(samples) * CALIBRATED), len(samples) - 1))
+    order = in_run_order(inputs, entry)
     factors = list(dict.fromkeys(factor for _, factor in found))
-    sides = [second_moments(source, entry, factors, part) for part in (arrays[:split], arrays[split:])]
-    of_factor = dict(zip(factors, map(Moments, *sides), strict=True))
+    arrays = (([sample[own.name] for own in order] for sample in side) for side in sides)
+    sums = [second_moments(source, entry, factors, each) for each in arrays]
+    of_factor = dict(zip(factors, map(Moments, *sums), strict=True))
     moments: Placed = {}
     for weights, factor in found:
         at, each = (function, place[weights]), of_factor[factor]

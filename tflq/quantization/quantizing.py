@@ -6,6 +6,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -15,7 +16,7 @@ from tflq.analysis.digests import digests
 from tflq.analysis.observed_ranges import Method, observed_range
 from tflq.analysis.statistics import Statistics, keys_of, read_statistics
 from tflq.calibration.calibrating import calibrate, entry_of
-from tflq.calibration.data import Images, inputs_of, samples_of
+from tflq.calibration.data import Images, Span, inputs_of
 from tflq.contract import Pipeline
 from tflq.dialects.quant.regions import Stats
 from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
@@ -32,6 +33,7 @@ from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
 from tflq.passes.simulated import PrepareTfl
 from tflq.quantization.edges import STORAGES, Edges, store_edges
 from tflq.quantization.giving_back import CALIBRATED, MOST, Search, give_back, rules_of
+from tflq.quantization.islands import keep_islands
 from tflq.quantization.mixing import mark, mixed_target
 from tflq.quantization.recipe import (
     SCHEMES,
@@ -46,9 +48,10 @@ from tflq.quantization.recipe import (
 )
 from tflq.quantization.report import ASKED, Quantization, QuantizedRow, rows_of
 from tflq.quantization.weights import quantize_weights
+from tflq.targets.load import load_kernels
 
 if TYPE_CHECKING:
-    from tflq.quantization.fidelity import Metric
+    from tflq.quantization.fidelity import FloatNetwork, Metric
     from tflq.quantization.products import Moments, Placed
 
 EDGES: Final = ("float", *STORAGES)
@@ -137,7 +140,7 @@ def quantize(
     search, decibels = None, None
     moments: Placed = {}
     if rounds_by_products(rules, default):
-        calibration, images = _samples(source, calibration, images, "weights are rounded by gptq on samples"), None
+        calibration = _samples(source, calibration, images, "weights are rounded by gptq on samples")
         moments = _moments(source, calibration) if min_snr is None else {}
     if min_snr is not None:
         samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
@@ -148,7 +151,8 @@ def quantize(
     else:
         made = work.made(rules, lambda bins: _statistics(source, statistics, calibration, images, bins), moments)
         if calibration is not None and not isinstance(calibration, Iterator):
-            decibels = _measured(source, made.data, calibration, images)
+            with _floats_of(source) as floats:
+                decibels = _measured(floats, made.data, calibration, images)
     if destination is not None:
         replace_file(destination, [made.data], force=force)
     return Quantization(made.module, made.rows, scheme, os.path.getsize(source), len(made.data), decibels, search)
@@ -195,7 +199,7 @@ class _Work:
 
 
 def _near(
-    work: _Work, rules: tuple[Rule, ...], statistics: Any, samples: list[Any], least: float, metric: Metric | None
+    work: _Work, rules: tuple[Rule, ...], statistics: Any, samples: Span, least: float, metric: Metric | None
 ) -> tuple[_Made, Search]:
     """The network whose outputs are near enough, and how it was found."""
     chosen = Choices(read(work.source), rules, work.default)
@@ -205,48 +209,57 @@ def _near(
     if len(samples) <= split:
         what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
-    given = samples[:split] if statistics is None else None
+    first, judge = samples.split(split)
+    given = first if statistics is None else None
     seen = _statistics(work.source, statistics, given or None, None, chosen.needs_bins) if static else None
-    moments = _moments(work.source, samples[:split]) if rounds else {}
+    moments = _moments(work.source, first) if rounds else {}
 
     def made(kept: Sequence[Rule]) -> _Made:
         return work.made((*kept, *rules), lambda _: seen, moments)
 
-    def measure(kept: Sequence[Rule]) -> float:
-        return _measured(work.source, made(kept).data, samples[split:], None, metric)
-
     named = "decibels" if metric is None else getattr(metric, "__name__", "metric")
-    judged = len(samples[split:][:MOST])
-    search = give_back(made(()).rows, measure, least, {"metric": named, "calibrated": split, "judged": judged})
+    with _floats_of(work.source) as floats:
+
+        def measure(kept: Sequence[Rule]) -> float:
+            return _measured(floats, made(kept).data, judge, None, metric)
+
+        found = {"metric": named, "calibrated": split, "judged": min(len(judge), MOST)}
+        search = give_back(made(()).rows, measure, least, found)
     return made(rules_of(search)), search
 
 
-def _samples(source: str | os.PathLike[str], data: Any, images: Images | None, what: str) -> list[Any]:
-    """All samples, in the order of the inputs; of one input the arrays. OptionError, which says what they are for, if
-    none are given."""
+def _samples(source: str | os.PathLike[str], data: Any, images: Images | None, what: str) -> Span:
+    """All samples, to go through several times. OptionError, which says what they are for, if none are given."""
     if data is None:
         raise OptionError(Reason(what, remedy="give samples (calibration)"))
     module = read(source)
     _, function, names = entry_of(module, None)
-    inputs = inputs_of(module, function, names)
-    arrays = [[sample[own.name] for own in inputs] for sample in samples_of(data, inputs, images).arrays]
-    return [each[0] for each in arrays] if len(inputs) == 1 else arrays
+    return Span.of(data, inputs_of(module, function, names), images)
+
+
+@contextmanager
+def _floats_of(source: str | os.PathLike[str]) -> Iterator[FloatNetwork]:
+    """What results are measured beside."""
+    from tflq.quantization.fidelity import FloatNetwork
+
+    with closing(FloatNetwork(source)) as floats:
+        yield floats
 
 
 def _measured(
-    source: str | os.PathLike[str], data: bytes, samples: Any, images: Images | None, metric: Metric | None = None
+    floats: FloatNetwork, data: bytes, samples: Any, images: Images | None, metric: Metric | None = None
 ) -> float:
     """How near the outputs of a result are on samples: decibels, or by another metric."""
-    from tflq.quantization.fidelity import decibels, outputs_of
+    from tflq.quantization.fidelity import decibels
 
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = os.path.join(folder, "quantized.tflite")
         replace_file(path, [data])
-        outputs = outputs_of(source, path, samples, images=images)
+        outputs = floats.beside(path, samples, images=images, called="the quantized network")
         if metric is None:
             return decibels(outputs)
-        floats, others = zip(*outputs, strict=True)
-        return float(metric(list(floats), list(others)))
+        each, others = zip(*outputs, strict=True)
+        return float(metric(list(each), list(others)))
 
 
 def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None, bins: bool) -> Statistics | None:
@@ -292,7 +305,7 @@ def _state_ranges(module: Module, seen: Statistics, chosen: Choices) -> None:
         raise OptionError(Reason("the statistics have none of the model's tensors", remedy=remedy))
 
 
-def _moments(source: str | os.PathLike[str], samples: list[Any]) -> Placed:
+def _moments(source: str | os.PathLike[str], samples: Span) -> Placed:
     """What weights are multiplied with. OptionError if no samples could be held back."""
     from tflq.quantization.products import moments_of
 
@@ -312,15 +325,17 @@ def _static(
     """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
     entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
     kernels = mixed_target(target, chosen)
-    of_weights = {row.tensor: row for row in quantize_weights(module, chosen, moments) if row.tensor}
+    known = {row.tensor: row for row in quantize_weights(module, chosen, moments) if row.tensor}
     rows: list[QuantizedRow] = []
     has_ranges = any(isinstance(op, Stats) for op in module.ops())
     KernelFusion(kernels, reals=True).run(module)
     mark(module, chosen)
+    if has_ranges:  # of a network that was trained the training says it
+        known |= {row.tensor: row for row in keep_islands(module, load_kernels(kernels))}
     Pipeline(TflQuantizePipeline(kernels).propagation()).run(module)
     of_tflite(module)
     Pipeline([Fold(), PrepareTfl()]).run(module)
-    quantize_kernels(module, kernels, propagated=lambda found: rows.extend(rows_of(found, kernels, of_weights)))
+    quantize_kernels(module, kernels, propagated=lambda found: rows.extend(rows_of(found, kernels, known)))
     if not any(row.quantized or row.why == ASKED for row in rows):
         raise _nothing(rows, has_ranges=has_ranges)
     drop_annotations(module)

@@ -99,15 +99,15 @@ class Quantization:
 
 
 def rows_of(module: Module, target: str, known: Mapping[str, QuantizedRow]) -> list[QuantizedRow]:
-    """The rows of a module whose regions have their parameters. known: those of operators with fewer bits in their
-    weights alone, by the name of the result."""
+    """The rows of a module whose regions have their parameters. known: those of operators that were decided on before,
+    by the name of the result."""
     kernels = load_kernels(target)
     rows: list[QuantizedRow] = []
     for op in (op for function in module.functions for op in function.ops):
         inner = inner_names(op) if isinstance(op, Region) else []
-        of_weights = next((known[name] for name in (*inner, *(v.name for v in op.results)) if name in known), None)
-        if of_weights is not None:
-            rows.append(of_weights)
+        decided = next((known[name] for name in (*inner, *(v.name for v in op.results)) if name in known), None)
+        if decided is not None:
+            rows.append(decided)
         elif _stores_weights(op):
             continue
         elif isinstance(op, Region):

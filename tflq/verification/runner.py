@@ -33,7 +33,7 @@ _PACKAGES: Final = {"tflm": ("tflite-micro", "--pre tflite-micro")}
 pre-releases."""
 
 
-class RunError(Exception):
+class RunError(TflqError):
     """The interpreter could not open or run the model; `fatal` if its process is gone."""
 
     def __init__(self, reason: str, *, fatal: bool = False) -> None:

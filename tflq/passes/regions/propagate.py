@@ -348,14 +348,16 @@ class _Propagation:
         are annotated."""
         match = self._match(region, {})
         names = [name for name, _ in match.signature.constraints] if match else []
-        ports = self._side(region, False)
-        constants = [same_value(port.value) for port in ports[1:3]]
-        if ACCUMULATES not in names or len(ports) < 3 or not all(value.is_constant for value in constants):
+        ports = [port for port in self._side(region, False) if is_quantizable(self.types[port])]
+        if ACCUMULATES not in names or len(ports) < 3 or not same_value(ports[2].value).is_constant:
             return
-        if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != ACCUMULATES:
+        *factors, bias = ports[:3]
+        constant = [port for port in factors if same_value(port.value).is_constant]
+        if len(constant) != 1 or self.origins[constant[0]] == "annotation" or self.origins[bias] != ACCUMULATES:
             return
-        x, weights, bias = (self.types[port] for port in ports[:3])
-        for port, kind in zip(ports[1:3], fitted(x, weights, bias, constants[1].array) or (), strict=False):
+        (weights,), (x,) = constant, [port for port in factors if port not in constant]
+        kinds = fitted(self.types[x], self.types[weights], self.types[bias], same_value(bias.value).array)
+        for port, kind in zip((weights, bias), kinds or (), strict=False):
             self._set(port, kind, ACCUMULATES)
 
     # --- results
