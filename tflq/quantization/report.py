@@ -113,7 +113,7 @@ def rows_of(module: Module, target: str, known: Mapping[str, QuantizedRow]) -> l
         elif isinstance(op, Region):
             rows.append(_of_region(op, kernels))
         elif not is_statement(op) and op.name.startswith("tfl.") and op.results:
-            rows.append(QuantizedRow(op.short_name, op.results[0].name, False, why=_why_no_kernel(op, kernels)))
+            rows.append(QuantizedRow(op.short_name, op.result.name, False, why=_why_no_kernel(op, kernels)))
     return rows
 
 
@@ -130,7 +130,7 @@ def _why_no_kernel(op: Op, kernels: Any) -> str:
 
 
 def _of_region(region: Region, kernels: Any) -> QuantizedRow:
-    tensor = region.results[0].name if region.results else ""
+    tensor = region.result.name if region.results else ""
     all_ports = ports(region)
     origins = tuple(origins_of(region))
     specs = [port.spec for port in all_ports]

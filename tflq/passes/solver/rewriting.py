@@ -274,7 +274,7 @@ def _cost(step: _Step) -> int:
     """The elements that an op casts."""
     if step.op is not None and not isinstance(step.op, RealCast):
         return cost_of_op(step.op) if step.results == step.op.results else 0
-    source = step.operands[0]
+    (source,) = step.operands
     return 0 if source is None or step.name == Scast.op_name else source.type.size
 
 
