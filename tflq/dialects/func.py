@@ -1,4 +1,4 @@
-"""The `func` dialect of MLIR: calls of functions, and functions as values. Functions themselves are no ops here."""
+"""The `func` dialect of MLIR: calls of functions, and functions as values. Functions themselves are not ops here."""
 
 from __future__ import annotations
 

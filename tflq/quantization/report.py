@@ -126,7 +126,7 @@ def _stores_weights(op: Op) -> bool:
 def _why_no_kernel(op: Op, kernels: Any) -> str:
     if op.short_name not in kernels:
         return f"the target lists no kernel '{op.short_name}'"
-    return "it is no kernel: it has a state, calls functions, or computes no reals"
+    return "it is not a kernel: it has a state, calls functions, or computes no reals"
 
 
 def _of_region(region: Region, kernels: Any) -> QuantizedRow:

@@ -98,7 +98,7 @@ class _Weights:
             return _row(op, "the interpreter has no kernel for it with weights of 8 bits or fewer")
         blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
         if blocks and (bits != 4 or weights.array.shape[-1] % blocks):
-            return _row(op, f"its rows of {weights.array.shape[-1]} weights are no blocks of {blocks}")
+            return _row(op, f"its rows of {weights.array.shape[-1]} weights do not divide into blocks of {blocks}")
         stored = self._stored(weights, axis, bits, blocks, settings.weight_range)
         if settings.scheme == "weight-only":
             op.operands[place] = self._dequantized(stored, op)

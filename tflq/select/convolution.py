@@ -5,7 +5,7 @@ With x = sum a_i X_i + c and w = sum b_j W_j + d in int8 digits, c' = c - x_zp a
 
     sum (x - x_zp) (w - w_zp) = sum_ij a_i b_j X_i . W_j  +  d' sum_i a_i sum(X_i)  +  c' sum(w - w_zp)
 
-The last term is a constant of the output channel and goes into the bias; d' is 0 but for uint8 weights with a zero
+The last term is a constant of the output channel and goes into the bias; d' is 0 except for uint8 weights with a zero
 point that does not let w - w_zp fit int8, and for int16 weights. Padding holds the digits of x_zp, which make both
 sides 0. int32 arithmetic wraps, as the kernels' does, so only the final sum has to fit.
 """

@@ -109,7 +109,7 @@ def _unsigned(element: UniformQuantizedType, *, first: bool) -> Form:
 
 
 def _as_unsigned(t: Onnx, held: Held, form: Form, element: UniformQuantizedType) -> Value:
-    """A tensor as it is stored in the file; one of int8 that is none of the form's, such as an input, by casts."""
+    """A tensor as it is stored in the file; one of int8 that the form does not make, such as an input, by casts."""
     if form.offset and form not in held.forms:
         stored = held.get(t, Form(element.storage, 0, form.first))
         real = dequantize(t, stored, element.scale, element.zero_point)

@@ -331,7 +331,7 @@ def _origins(region: Region) -> Iterator[tuple[Port, str]]:
 
 
 def is_quantized_model(module: Module) -> bool:
-    """Whether some kernel has parameters for a port that is no constant."""
+    """Whether some kernel has parameters for a port that is not a constant."""
     return any(row.origin not in ("none", CONSTANT) for row in report(module))
 
 

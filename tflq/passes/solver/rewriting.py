@@ -170,7 +170,7 @@ class Rewriting:
         return grid
 
     def _surrounded(self, moves: Moves, form: Form) -> Mapping[str, Any]:
-        """Its attributes, with that which stands around the elements in their form."""
+        """Its attributes; what stands around the elements is in their form."""
         op = moves.op
         trait = trait_of(op, Surrounded)
         if trait is None or trait.attribute is None or (form == moves.form and not moves.roundings):

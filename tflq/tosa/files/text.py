@@ -316,7 +316,7 @@ def _from_text_function(function: Function, reasons: list[Reason]) -> None:
             shapes[op.result] = np.asarray(op.attributes.get("values", ()), np.int64).reshape(-1)
             continue
         if op_class(op.name) is None or op.regions:
-            what = f"{op.name} {'with regions' if op.regions else 'is no operator of the tosa form'}"
+            what = f"{op.name} {'with regions' if op.regions else 'is not an operator of the tosa form'}"
             reasons.append(Reason.at(op.location, what, remedy="read the .tosa file instead"))
         else:
             _operator(op, shapes)
