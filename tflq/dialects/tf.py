@@ -13,7 +13,7 @@ from tflq.dialects.traits.quantization import SimulatesQuantization
 from tflq.dialects.traits.types import SameShape
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32
-from tflq.ir.verifier import constraint
+from tflq.ir.verifier import Check, constraint
 
 
 @constraint
@@ -79,7 +79,7 @@ class _WithVars(Operator):
     num_bits: int = attribute(INT, default=8)
     narrow_range: bool = attribute(BOOL, default=False)
     traits: ClassVar[tuple[Trait, ...]] = (SameShape(inputs, outputs),)
-    constraints = (declared, _alike, _bits)
+    constraints: ClassVar[tuple[Check, ...]] = (declared, _alike, _bits)
 
 
 class FakeQuantWithMinMaxVars(_WithVars, name="tf.FakeQuantWithMinMaxVars"):
