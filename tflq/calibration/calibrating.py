@@ -48,7 +48,7 @@ class Calibration:
     """What a calibration saw.
 
     Attributes:
-        statistics: Of each float tensor that is no constant, by its name.
+        statistics: Of each float tensor that is not a constant, by its name.
         reused: The points whose earlier statistics still held.
     """
 

@@ -106,7 +106,7 @@ def samples_of(data: Any, inputs: Sequence[Input], images: Images | None = None)
             return _of_folder(path, inputs, images)
         if path.suffix != ".npz":
             remedy = "give an .npz file, or a folder of .npz, .npy or image files"
-            raise OptionError(Reason(f"{path} is no data to calibrate with", str(path), remedy=remedy))
+            raise OptionError(Reason(f"{path} is not data to calibrate with", str(path), remedy=remedy))
         return _of_npz(path, inputs)
     if not isinstance(data, Iterable):
         what = f"data={data!r} is neither a path nor iterable"
@@ -183,7 +183,7 @@ def _named(names: Sequence[str], where: str, inputs: Sequence[Input]) -> dict[In
             what = f"{where} has no input '{own.name}'"
             raise OptionError(Reason(what, tensor=own.tensor, value=own.name, remedy=nearest(own.name, names)))
     if extra := [name for name in names if name not in found.values()]:
-        what = f"{where} has '{extra[0]}', which is no input"
+        what = f"{where} has '{extra[0]}', which is not an input"
         raise OptionError(Reason(what, value=extra[0], remedy=nearest(extra[0], [own.name for own in inputs])))
     return {own: name for own, name in found.items() if name is not None}
 

@@ -87,7 +87,7 @@ def debug(
     Raises:
         OptionError: No samples, or such that do not fit; networks of other inputs or outputs, or without a common
             tensor.
-        InvalidModelError: A file is no valid model, or the interpreter refuses it.
+        InvalidModelError: A file is not a valid model, or the interpreter refuses it.
         FileError: A file cannot be read or written.
 
     Example:

@@ -19,7 +19,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 
 INPUT: Final = "input"
-"""What a row is of that is no operator: an input that the network takes as stored integers."""
+"""What a row is of that is not about an operator: an input that the network takes as stored integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ def _is_real(value: Value) -> bool:
 
 
 def _cast_from(value: Value) -> Value | None:
-    """What a value is a cast of; None if it is none, or one of a constant."""
+    """What a value is a cast of; None if it is not a cast, or one of a constant."""
     if not isinstance(value.producer, (Quantize, Dequantize)):
         return None
     source = value.producer.input
@@ -228,7 +228,7 @@ def _behind(value: Value, stops: Callable[[Value], bool]) -> tuple[tuple[Op, ...
 
 
 def _unpaired(function: Function, has_partner: Callable[[Value], bool]) -> list[Unpaired]:
-    """The results of operators without a partner, but for casts."""
+    """The results of operators without a partner, except casts."""
     kept = [op for op in function.ops if not isinstance(op, (Quantize, Dequantize))]
     return [Unpaired(op.short_name, v.name) for op in kept for v in op.results if not has_partner(v)]
 

@@ -88,13 +88,18 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
 
+def _depth(image: Value) -> int:
+    """The channels of an NHWC image. NotApplicable if they are not known."""
+    shape = image.type.shape
+    if shape is None or len(shape) != 4 or shape[3] is None:
+        raise NotApplicable("the input's rank is not 4, or its channels are not known")
+    return shape[3]
+
+
 def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums:
     """CONV_2D with weights [O, KH, KW, I]."""
-    x, weights = b.value(op.input), terms.weights
-    if x.type.rank != 4 or x.type.shape is None or x.type.shape[3] is None:
-        raise NotApplicable("the input's rank is not 4, or its channels are not known")
+    x, weights, depth = b.value(op.input), terms.weights, _depth(op.input)
     outputs, kernel_h, kernel_w, inputs = (d or 0 for d in weights.type.shape or ())
-    depth = x.type.shape[3]
     if not inputs or not depth or depth % inputs or outputs % (depth // inputs):
         raise NotApplicable(f"{depth} input channels and {outputs} output channels do not make groups of {inputs}")
     groups = depth // inputs
@@ -113,11 +118,8 @@ def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums:
 
 def depthwise_sums(op: DepthwiseConv2D, b: RuleBuilder, terms: Terms) -> Sums:
     """DEPTHWISE_CONV_2D with weights [1, KH, KW, C * M]; output channel c * M + m reads input channel c."""
-    x, weights = b.value(op.input), terms.weights
-    if x.type.rank != 4 or x.type.shape is None or x.type.shape[3] is None:
-        raise NotApplicable("the input's rank is not 4, or its channels are not known")
+    x, weights, depth = b.value(op.input), terms.weights, _depth(op.input)
     one, kernel_h, kernel_w, outputs = (d or 0 for d in weights.type.shape or ())
-    depth = x.type.shape[3]
     if one != 1 or not depth or outputs % depth:
         raise NotApplicable(f"{outputs} output channels are not a multiple of {depth} input channels")
     taps = viewed(b, weights, (kernel_h, kernel_w, depth, outputs // depth))

@@ -120,7 +120,7 @@ class Walk:
             plain.info = value.info
             return plain
         producer = plain.producer
-        if producer is not None and producer.operands and producer.operands[0] is value:
+        if producer is not None and value in producer.operands:
             return value  # a kept operator's own result
         plain.name = ""
         self._b.location = producer.location if producer else None

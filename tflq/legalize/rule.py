@@ -1,4 +1,4 @@
-"""What a legalization rule is: a function for one op that answers rewritten, not applicable or rejected.
+"""What a legalization rule is: a function of one op that gives new results, or raises NotApplicable or Refused.
 
     @rule(Add, Sub)
     def addition(op: Add | Sub, b: RuleBuilder) -> Answer: ...
@@ -78,8 +78,8 @@ _LEAST_BYTES = 4
 class Memory:
     """Whether the interpreter writes an operator's result over an operand, as its memory planner decides.
 
-    That shows where a kernel's loop comes to something undefined: with separate memory for its result the loop runs in
-    vector registers, over an operand one by one (`tflq.numerics.fixed_point`). With
+    It matters where a kernel's loop does something undefined: the loop runs in vector registers if the result has its
+    own memory, and one element at a time over an operand (`tflq.numerics.fixed_point`). With
     `experimental_preserve_all_tensors` nothing is written over. Source: ArenaPlanner::IdentifyInPlaceTensors in
     tflite/arena_planner.cc, for operators with kTfLiteInplaceOpInput0Shared and kTfLiteInplaceOpInput1Shared.
     """
@@ -148,8 +148,8 @@ class NotApplicable(Refused):
 
 
 class Refusing:
-    """`with Refusing(words):` a ValueError of what is computed from an operator's parameters means that the rule is
-    NotApplicable; the words stand before what it says."""
+    """`with Refusing(words):` turns a ValueError about an operator's parameters into NotApplicable. The words stand
+    before its message."""
 
     __slots__ = ("_words",)
 

@@ -132,9 +132,9 @@ def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:
         raise at.error(f"{where} is {table!r}, and a rule has keys: {', '.join(known)}", "write a table")
     for key, value in table.items():
         if key not in known:
-            raise at.error(f"{where}: '{key}' is no key of a rule", choices(key, known), key)
+            raise at.error(f"{where}: '{key}' is not a key of a rule", choices(key, known), key)
         if key != "blocks" and (not isinstance(value, str) or not value):
-            raise at.error(f"{where}: {key} = {value!r} is no text", 'write it in quotes: scheme = "int8"', value)
+            raise at.error(f"{where}: {key} = {value!r} is not a text", 'write it in quotes: scheme = "int8"', value)
     if not _WHERE.keys() & table.keys():
         raise at.error(f"{where} does not say of which operators it is", f"give {', '.join(_WHERE)}, or several")
     if not set(_WHAT) & table.keys():
@@ -209,7 +209,7 @@ class Choices:
 
 
 def inner_names(region: Region) -> list[str]:
-    """The names of what the operators of a region make, but for its results."""
+    """The names of what the operators of a region make, without its results."""
     return [value.name for op in region.regions[0].block.ops for value in op.results if value.name]
 
 

@@ -1,6 +1,6 @@
 """Casts between element types, and between numbers and stored integers.
 
-A cast that all numbers survive is no operator: the tensor is held in the forms that it has. What a float leaves an
+A cast that changes no number needs no operator: the tensor is held in the forms that it has. What a float leaves an
 integer type with is saturated before CAST, which must not be given more than the type holds.
 Sources: kernels/cast.cc, quantize.cc, dequantize.cc.
 """

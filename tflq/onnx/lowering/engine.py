@@ -63,7 +63,7 @@ def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = Fal
 
 
 def _remap(signature: Signature, places: Sequence[int], renamed: dict[Value, Value]) -> Signature:
-    """A signature of the module that is made. State is no part of it."""
+    """A signature of the module that is made. It does not have the state."""
 
     def side(pairs: list[tuple[str | None, Value]] | None) -> list[tuple[str | None, Value]] | None:
         return None if pairs is None else [(name, renamed.get(value, value)) for name, value in pairs]

@@ -104,7 +104,7 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
         file.fail(f"'{pattern}': {error.reasons[0].what}", _SECTION, pattern)
     if parser.pos < len(text) or not isinstance(stated, (*SPECS, ScalarType)):
         known = ("!quant.uniform<...>", "!quant.calibrated<f32<min:max>>", "!quant.any<i16:f32>", _NONE)
-        file.fail(f"'{pattern}': '{text}' is no constraint", _SECTION, pattern, known=known)
+        file.fail(f"'{pattern}': '{text}' is not a constraint", _SECTION, pattern, known=known)
     return stated
 
 
