@@ -39,6 +39,7 @@ class Backend:
             tensors can stay as they are, and a target lists kernels.
         interpreted: Whether its files are TFLite's, which an interpreter allocates and runs.
         static: Whether it has no open dims.
+        close: Whether it asks how close the bounds of a sum are, beyond what TOSA's RESCALE needs to know.
         one_entry: Whether a file has one entry, so that each signature becomes a file.
         text: Whether files are text.
         requires: What runs a file: modules of which one must be installed, the package that has it, and tflq's extra
@@ -52,6 +53,7 @@ class Backend:
     builtins: ClassVar[bool] = False
     interpreted: ClassVar[bool] = False
     static: ClassVar[bool] = False
+    close: ClassVar[bool] = True
     one_entry: ClassVar[bool] = True
     text: ClassVar[bool] = False
     requires: ClassVar[tuple[tuple[str, ...], str, str] | None] = None

@@ -17,6 +17,7 @@ class Tosa(Backend):
     """A format of TOSA."""
 
     form = "tosa"
+    close = False
     targets = ("tosa", *DEVICES)
     requires = (("tosa_reference_model",), "tosa-tools", "tosa")
 

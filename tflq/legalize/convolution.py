@@ -33,6 +33,7 @@ from tflq.legalize.rescaled import (
     accumulator,
     bias_of,
     bounds_of,
+    enough,
     element,
     fixed,
     line,
@@ -82,7 +83,8 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
     weight_zp = weight_zero_point(weights) if storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, channels, acc), source.zero_point, weight_zp, acc)
     sums = products.sums(op, b, terms)
-    bounds = bounds_of(source, weights, products.summed, weight_zp, terms.bias)
+    crude = enough(b, scales, target)
+    bounds = bounds_of(source, weights, products.summed, weight_zp, terms.bias, crude)
     answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
     ignored = weight_zp == 0 and unused_zero_point(weights)
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")

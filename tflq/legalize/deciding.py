@@ -60,6 +60,7 @@ class Policy:
     semantics: Semantics
     target: Target
     rules: Mapping[str | type[Op], Sequence[Rule]]
+    close: bool
 
     @property
     def real(self) -> bool:
@@ -87,7 +88,7 @@ class Decider:
 
     def __init__(self, policy: Policy, plain: dict[Value, Value], variables: Variables, memory: Memory) -> None:
         self.plain = plain
-        self.b = RuleBuilder([], plain, variables, real=policy.real, memory=memory)
+        self.b = RuleBuilder([], plain, variables, real=policy.real, close=policy.close, memory=memory)
         self._policy = policy
         self._kernels: TargetKernels | None = None
         if policy.target.kernels or policy.target.complete:

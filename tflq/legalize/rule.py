@@ -208,6 +208,7 @@ class RuleBuilder(Builder):
     Attributes:
         real: Follow quantization parameters even where the reference kernel ignores them.
         memory: What the interpreter overwrites, if that is known.
+        close: What reads the result asks how close the noted bounds of a sum are.
         probing: The ops only serve to measure how far off a kernel is.
         undefined: What C++ leaves undefined in the op's kernel, as rules note it with `note_undefined`. If it shows in
             a result, the report warns; if quantization parameters must hold, the rule does not apply.
@@ -234,11 +235,13 @@ class RuleBuilder(Builder):
         variables: Variables | None = None,
         *,
         real: bool = False,
+        close: bool = True,
         memory: Memory | None = None,
         probing: bool = False,
     ) -> None:
         super().__init__(ops)
         self.real = real
+        self.close = close
         self.memory = memory
         self.probing = probing
         self.undefined: dict[str, int | None] = {}
