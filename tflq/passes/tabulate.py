@@ -3,9 +3,9 @@
 A value has sources if it is computed, elementwise and by ops with an evaluator, from at most two 8-bit tensors and
 scalar constants (a constant of at most 256 different integers counts as an 8-bit tensor). Walking back from what is
 needed (names, outputs, other ops' operands), each such value becomes tosa.table of its source (256 entries) or
-ext.table_2d of its two (65536, of 8 bits), where that is worth it to the target. Tensors with names are sources of what
-follows them, but for one that is itself a function of the others: x * LOGISTIC(x) is one table of x. The entries are the
-evaluator's. Equal tables are one constant, in whichever function.
+ext.table_2d of its two (65536, of 8 bits), where that is worth it to the target. Tensors with names are sources of
+what follows them, but for one that is itself a function of the others: x * LOGISTIC(x) is one table of x. The entries
+are the evaluator's. Equal tables are one constant, in whichever function.
 """
 
 from __future__ import annotations
