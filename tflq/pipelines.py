@@ -117,11 +117,13 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
 
 
 def _strips(options: Options) -> list[Pass]:
-    """By default only for tensors so large that strips, which fit the caches, cost no time."""
+    """By default only for tensors so large that strips, which fit the caches, cost no time; kernels of floats, which
+    have no windows and fewer intermediates, are faster without."""
     from tflq.select.strips import SplitRows
 
-    least = {"memory": 1 << 15, "speed": 1 << 24}.get(options.prefer)
-    return [] if least is None else [SplitRows(least=least)]
+    if options.prefer == "memory":
+        return [SplitRows()]
+    return [SplitRows(least=1 << 24, whole=options.mac == "float32")] if options.prefer == "speed" else []
 
 
 def to_tosa(options: Options) -> list[Pass]:

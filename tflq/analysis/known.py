@@ -25,8 +25,8 @@ from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tfl.reduction import Reduction
 from tflq.dialects.tfl.shape import BroadcastArgs, Rank
 from tflq.dialects.tfl.shape import Shape as TflShape
-from tflq.dialects.tosa.elementwise import Add, ArithmeticRightShift, Clamp, Maximum, Minimum, Mul, Sub
-from tflq.dialects.tosa.movement import Cast, Rescale, Table
+from tflq.dialects.tosa.elementwise import Add, ArithmeticRightShift, Clamp, Clz, Maximum, Minimum, Mul, Sub
+from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
 from tflq.dialects.traits.operands import ComputedEarly, KeptIfConstant, MovesElements, SizedBy, WithinRange
 from tflq.dialects.traits.types import Broadcasts, Elementwise
 from tflq.errors import Refused
@@ -332,6 +332,39 @@ def _clamp(op: Clamp, of: Callable[[Value], Range]) -> Range:
     return min(max(low, op.min_val), op.max_val), min(max(high, op.min_val), op.max_val)
 
 
+def _clz(op: Clz, of: Callable[[Value], Range]) -> Range:
+    low, high = of(op.input)
+    return (0, 32) if low < 0 else (32 - high.bit_length(), 32 - low.bit_length())
+
+
+def _sum(op: ReduceSum, of: Callable[[Value], Range]) -> Range:
+    shape = op.input.type.shape or ()
+    count = shape[op.axis] if shape else None
+    if count is None:
+        return _UNKNOWN
+    low, high = of(op.input)
+    return low * count, high * count
+
+
+def _difference(op: Sub, of: Callable[[Value], Range]) -> Range:
+    """What its own greatest is taken off is at most 0."""
+    (low, high), (least, most) = of(op.input1), of(op.input2)
+    greatest = _before_widening(op.input2).producer
+    own = isinstance(greatest, ReduceMax) and greatest.input is _before_widening(op.input1)
+    return low - most, min(high - least, 0) if own else high - least
+
+
+def _before_widening(value: Value) -> Value:
+    op = value.producer
+    if (
+        not isinstance(op, Cast)
+        or op.input.type.storage.is_float
+        or op.input.type.storage.bits >= value.type.storage.bits
+    ):
+        return value
+    return op.input
+
+
 def _cast(op: Cast | Scast, of: Callable[[Value], Range]) -> Range:
     return of(op.input)
 
@@ -344,11 +377,13 @@ def _moved(op: Operator, of: Callable[[Value], Range]) -> Range:
 
 _RULES: Final[Mapping[type[Op], _Rule]] = {
     Add: _corners(lambda _, a, b: a + b),
-    Sub: _corners(lambda _, a, b: a - b),
+    Sub: _difference,
     Mul: _corners(lambda op, a, b: (a * b + (1 << op.shift >> 1)) >> op.shift),
     Maximum: _corners(lambda _, a, b: max(a, b)),
     Minimum: _corners(lambda _, a, b: min(a, b)),
     Clamp: _clamp,
+    Clz: _clz,
+    ReduceSum: _sum,
     ArithmeticRightShift: _corners(lambda _, a, b: a >> max(b, 0), slack=1),
     Rescale: _rescale,
     Table: _table,

@@ -330,9 +330,13 @@ class Kernels(KernelBuilder):
     def only_user(self, value: Value, kind: type[T]) -> T | None:
         """The only reader of an unnamed value, if it is of a class: a lowering may fuse it with its producer."""
         users = self._users.get(value, ())
-        if len(users) != 1 or not isinstance(users[0], kind) or value.name or value in self._outputs:
+        if len(users) != 1 or not isinstance(users[0], kind) or not self.is_inner(value):
             return None
         return users[0]
+
+    def is_inner(self, value: Value) -> bool:
+        """Whether nothing but its readers needs a value: it has no name, and is not returned."""
+        return not value.name and value not in self._outputs
 
     def readers(self, value: Value) -> Sequence[Op]:
         """The ops of the integer form that read a value."""
