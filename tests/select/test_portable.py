@@ -454,3 +454,18 @@ def test_other_targets_have_neither() -> None:
     element = UniformQuantizedType.of(i8, 0.5, 3)
     model = one_op("tfl.relu", [argument((1, 8), element, "x")], [argument((1, 8), element, "y")], {})
     assert not {"tfl.dequantize", "tfl.quantize"} & {op.name for op in read(tflq.convert(model).data).ops()}
+
+
+def test_tables_of_images_are_read_by_an_index_of_one_dim() -> None:
+    """OpenVINO takes an index of four dims that follows a convolution in the wrong order."""
+    entries = np.random.default_rng(0).permutation(NUMBERS)
+
+    def emit(b: Builder, x: Value) -> Value:
+        return b.table(x, entries.astype(np.int8))
+
+    x = draw(i8, (2, 3, 5, 4), 0, -128, 127)
+    assert_portable(emit, [x], [i8])
+    _, module = lowered(emit, [argument((None, 3, 5, 4), i8, "x0")])
+    (found,) = (op for op in module.main.ops if op.name == "tfl.gather")
+    assert len(found.operands[1].type.shape) == 1
+    assert module.main.outputs[0].type.shape == (None, 3, 5, 4)

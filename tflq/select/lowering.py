@@ -238,6 +238,8 @@ def _plus(k: Kernels, x: Value, number: int) -> Value:
 
 
 Mac = Literal["integer", "float32"]
+IMAGE: Final = 4
+"""Dims of an image."""
 JOINED: Final = 10
 """The operands of CONCATENATION that all runtimes take: TFLite Micro's kernels/concatenation.cc, kMaxInputNum."""
 
@@ -279,6 +281,14 @@ class Kernels(KernelBuilder):
             groups = [xs[i : i + JOINED] for i in range(0, len(xs), JOINED)]
             xs = [super(Kernels, self).concatenation(g, axis) if len(g) > 1 else g[0] for g in groups]
         return super().concatenation(xs, axis)
+
+    def gather(self, x: Value, indices: Value, axis: int = 0) -> Value:
+        """GATHER; where the target says which builtins it has, from a table by an index of one dim: OpenVINO, which
+        lays images out otherwise, takes one of four dims in the wrong order."""
+        shape = indices.type.shape or ()
+        if not self.restricted or len(shape) < IMAGE or len(x.type.shape or ()) != 1 or None in shape[1:]:
+            return super().gather(x, indices, axis)
+        return self.refold(super().gather(x, self.reshape(indices, (None,)), axis), shape)
 
     def value(self, operand: Value) -> Value:
         """What an operand has become; arguments and constants stay themselves."""
