@@ -53,12 +53,9 @@ def chains() -> Iterator[Trial]:
 
 def _looked_up(k: KernelBuilder, x: Value, *, flat: bool) -> Value:
     """A table of the numbers of an image between convolutions, beside the image."""
-    clipped = k.minimum(k.maximum(x, k.constant(0, f32)), k.constant(255, f32))
+    clipped, shape = k.minimum(k.maximum(x, k.constant(0, f32)), k.constant(255, f32)), x.type.shape or ()
     index, table = k.cast(clipped, i32), k.constant(np.random.default_rng(4).integers(-9, 10, 256), f32)
-    if flat:
-        found = k.refold(k.gather(table, k.reshape(index, (None,))), x.type.shape or ())
-    else:
-        found = k.gather(table, index)
+    found = k.refold(k.gather(table, k.reshape(index, (None,))), shape) if flat else k.gather(table, index)
     return _before(k, k.mul(x, found), "conv_2d")
 
 
