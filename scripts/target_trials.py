@@ -23,7 +23,6 @@ from tflq.dialects.tfl import (
     casts,
     comparison,
     convolution,
-    joining,
     movement,
     pooling,
     reduction,
@@ -245,8 +244,7 @@ _EDGES: Final = [[0, 0], [1, 2], [0, 1], [0, 0]]
 
 
 def _split(k: KernelBuilder, x: Value) -> Value:
-    half = TensorType((1, 6, 5, 6), x.type.storage)
-    return k.op(joining.Split, [k.constant(np.asarray(3)), x], [half, half], {"num_splits": 2}).results[0]
+    return k.split(x, 2, 3)[0]
 
 
 def _table(k: KernelBuilder, element: ScalarType) -> Value:

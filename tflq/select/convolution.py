@@ -319,12 +319,22 @@ def transpose_conv2d(op: TransposeConv2D, k: Kernels) -> Value:
     rows, columns = rows or 0, columns or 0
     if (stride_h, stride_w) != (1, 1):
         lead = None if batch is None else batch * rows
-        apart = k.refold(cells, (lead, columns, stride_h, stride_w * outputs))
-        cells = k.refold(k.transpose(apart, (0, 2, 1, 3)), (batch, rows * stride_h, columns * stride_w, outputs))
+        apart = _interleaved(k, cells, (lead, columns, stride_h, stride_w * outputs))
+        cells = k.refold(apart, (batch, rows * stride_h, columns * stride_w, outputs))
     if (rows * stride_h, columns * stride_w) == (out_h, out_w):
         return cells
     ends = (0, skip_h + out_h, skip_w + out_w, 0)
     return k.strided_slice(cells, (0, skip_h, skip_w, 0), ends, (1, 1, 1, 1), begin_mask=0b1001, end_mask=0b1001)
+
+
+def _interleaved(k: Kernels, cells: Value, shape: tuple[int | None, int, int, int]) -> Value:
+    """[lead, columns, parts, channels] of cells with parts and columns swapped; without TRANSPOSE, which few runtimes
+    have of int32, where the target says which builtins it has."""
+    lead, columns, parts, channels = shape
+    if not k.restricted:
+        return k.transpose(k.refold(cells, shape), (0, 2, 1, 3))
+    rows = [k.refold(part, (lead, 1, columns, channels)) for part in k.split(cells, parts, 3)]
+    return k.concatenation(rows, 1) if len(rows) > 1 else rows[0]
 
 
 def _placed(kernel: int, stride: int, out_pad: int, size: int, out: int) -> tuple[int, int, int, int]:

@@ -78,7 +78,7 @@ def _known(op: Op) -> bool:
 
 
 def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, target: Target) -> None:
-    restricted: Callable[[Op, Kernels], Value | None] | None = None
+    restricted: Callable[[Op, Kernels], Value | list[Value] | None] | None = None
     if target.builtins is not None:
         from tflq.select.portable import portable
 
@@ -91,7 +91,7 @@ def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, ta
         k.begin()
         made = restricted(op, k) if restricted is not None else None
         if made is not None:
-            k.end(op, [made])
+            k.end(op, [made] if isinstance(made, Value) else made)
             continue
         if op.name.startswith("tfl."):
             operands = [None if v is None else k.value(v) for v in op.operands]
