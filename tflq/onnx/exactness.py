@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Final
 
 from tflq.contract import Decisions, Note
 from tflq.dialects.forms import OF_TARGET
-from tflq.dialects.onnx.elementwise import BitShift, Div
+from tflq.dialects.onnx.elementwise import BitShift, Div, Floor, Round
 from tflq.dialects.onnx.movement import ArgMax, Gather, GatherND, ScatterND, TopK
 from tflq.dialects.onnx.movement import Shape as ShapeOf
 from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f64, i64, ui32, ui64
 from tflq.light import dataclass
 
@@ -89,10 +89,23 @@ def runtimes(module: Module) -> Runtimes:
 
 def exact_in(function: Function) -> list[str]:
     """The runtimes that compute the graph exactly, by name. None does where an operator stands between casts."""
-    if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops):
+    if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops) or results_in_sums(function):
         return []
     stateful = any("start" in v.info for v in function.inputs)  # OpenVINO takes an input with a value as a constant
     return list(RUNTIMES[:1] if stateful or only_onnxruntime(function) else RUNTIMES)
+
+
+def results_in_sums(function: Function) -> bool:
+    """Whether a result follows from sums of real numbers (`onnx.lowering.convolution_real`) without being rounded, or
+    from those of a hybrid operator."""
+    following: set[Value] = set()
+    for op in function.ops:
+        sums = op.info.get("sums")
+        if sums == "hybrid":
+            return True
+        if sums or (not isinstance(op, (Round, Floor)) and following.intersection(op.reads)):
+            following.update(v for v in op.results if v.type.storage.is_float)
+    return bool(following.intersection(function.outputs))
 
 
 def only_onnxruntime(function: Function) -> list[Op]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any, Final
 
@@ -13,9 +13,11 @@ import numpy as np
 
 from tflq.calibration.calibrating import entry_of
 from tflq.calibration.data import Images, inputs_of, samples_of
+from tflq.errors import InvalidModelError
 from tflq.formats import read
 from tflq.quantization.giving_back import MOST
 from tflq.verification.difference import in_decibels
+from tflq.verification.runner import RunError
 from tflq.verification.tflite_runner import TfliteRunner
 
 _TIMEOUT: Final = 60.0
@@ -63,6 +65,7 @@ def outputs_of(
     key, function, names = entry_of(module, signature)
     inputs = inputs_of(module, function, names)
     with (
+        _running(),
         closing(TfliteRunner(os.fspath(original), "default", _TIMEOUT)) as before,
         closing(TfliteRunner(os.fspath(result), "default", _TIMEOUT, beside=before)) as after,
     ):
@@ -75,6 +78,15 @@ def outputs_of(
             described = [about for _, about in after.entries[key]["outputs"]]
             reals = [_real(other, about) for other, about in zip(others, described, strict=True)]
             yield [array.astype(np.float64) for array in floats], reals
+
+
+@contextmanager
+def _running() -> Iterator[None]:
+    """InvalidModelError where the interpreter does not run a model."""
+    try:
+        yield
+    except RunError as error:
+        raise InvalidModelError("", f"the outputs cannot be measured: {error}") from error
 
 
 def _stored(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:

@@ -112,6 +112,7 @@ class _File(RulesFile):
 
     def kernels(self) -> Kernels:
         """Its kernels, also those that are not builtins, and those of its base."""
+        self._check_sections()
         own = {name: self._signatures(name, lines, None) for name, lines in self._section("kernels").items()}
         self.check_faults()
         return {**_measured().kernels, **own} if self._section("target").get("base") == "kernels" else own
@@ -120,9 +121,7 @@ class _File(RulesFile):
         if self.of_tosa:
             what = "it is a target for TOSA files (.tosa, .mlir)"
             raise OptionError(Reason(what, self.path, remedy="one for .tflite files has [kernels]"))
-        for name in self.content:
-            if name not in _SECTIONS:
-                self.fault(f"'{name}' is not a section", "", name, known=_SECTIONS)
+        self._check_sections()
         builtins = {name.removeprefix("tfl.") for name in op_names("tfl")}
         said = self._said()
         own: dict[str, Sequence[Signature]] = {
@@ -151,6 +150,11 @@ class _File(RulesFile):
         unsigned, signed, uniform = (shifts.get(key, frozenset()) for key in _KEYS["rescale"])
         sums: SumRounding = "any" if self._section("target").get("sums") == "any" else "separate"
         return Target(name, kernels, unsigned, signed, uniform, recurrent, agreed, self._plain(), sums)
+
+    def _check_sections(self) -> None:
+        for name in self.content:
+            if name not in _SECTIONS:
+                self.fault(f"'{name}' is not a section", "", name, known=_SECTIONS)
 
     def _plain(self) -> KernelRules | None:
         """The builtins on plain tensors, if it restricts them."""
