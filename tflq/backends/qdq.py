@@ -26,9 +26,11 @@ class _Qdq(Onnx):
         return load_target(resource("rules/qdq.toml") if asked in (None, "qdq") else asked)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.contract import Notes
         from tflq.onnx.exactness import qdq_form
 
-        return qdq_form(module)
+        notes, form = qdq_form(module)
+        return [*notes, *Notes.of(module, real=options.semantics == "real")], form
 
 
 BACKEND = _Qdq()

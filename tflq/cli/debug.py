@@ -64,6 +64,8 @@ def print_debugging(result: Debugging) -> None:
 
     output.field("samples", str(result.samples))
     output.field("outputs", "no reals" if result.decibels is None else f"signal to noise {decibels(result.decibels)}")
+    if result.left_out:
+        output.field("left out", f"{result.left_out} elements that are NaN or infinite in one of the networks")
     head = ["#", "operator", "result", "own SNR", "RMSE/step", "cosine", "reached SNR", "clipped", "bits unused"]
     output.table(head, [_cells(row) for row in result.rows[:SHOWN]], right=(0, 3, 4, 5, 6, 7, 8))
     if len(result.rows) > SHOWN:

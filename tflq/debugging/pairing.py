@@ -136,9 +136,13 @@ class _Pairing:
             real = self.named.get(value)
             if real is not None and value.type.quantized and _is_real(real):
                 self._add(Pair(INPUT, -1, real, value, (), (), ()))
+        read = {value for side in (self.floats, self.quantized) for value in (*side.function.users(), *side.outputs)}
         for place, op in enumerate(self.quantized.function.ops):
             for value in op.results:
-                if (pair := self._pair(place, op, value)) is not None:
+                real = self.meaning(value)
+                if value not in read or real not in read:
+                    continue  # a result that nothing reads has no data in the interpreter
+                if (pair := self._pair(place, op, value, real)) is not None:
                     self._add(pair)
         outputs = [self._source(value) for value in self.quantized.outputs]
         return Pairing(
@@ -152,9 +156,9 @@ class _Pairing:
         self.places[pair.stored] = len(self.pairs)
         self.pairs.append(pair)
 
-    def _pair(self, place: int, op: Op, value: Value) -> Pair | None:
-        """The pair of an operator's result, if it stands for a float value."""
-        real = self.meaning(value)
+    def _pair(self, place: int, op: Op, value: Value, real: Value | None) -> Pair | None:
+        """The pair of an operator's result and the float value that it stands for; None if these are no numbers to
+        compare."""
         if real is None or not _is_real(real):
             return None
         if isinstance(op, Quantize) and _cast_from(value) is not None and self.meaning(op.input) is real:

@@ -81,6 +81,7 @@ class _Case:
     reasons: list[str]
     warnings: dict[str, str]
     not_kernel: str = ""
+    remedy: str = ""  # what can be done about the warnings; else it follows from what kind of exceptions they are
 
 
 class Decider:
@@ -178,8 +179,13 @@ class Decider:
         return kept(op, reason, recurrent.misread(op) if case.recurrent else "")
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
-        if case.hybrid and self._kernels is not None:
-            case.missing = case.missing or self._kernels.hybrid(case.op)
+        if case.hybrid and self._kernels is not None and not case.missing:
+            case.missing = self._kernels.hybrid(case.op)
+            if case.missing and not self.b.real:
+                from tflq.analysis.hybrid import REMEDY, rounding_of
+
+                if text := rounding_of(case.op, "float operators"):
+                    case.warnings[text], case.remedy = "inexact", REMEDY
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
             if case.recurrent:
@@ -251,7 +257,7 @@ class Decider:
         """A decision with its warnings."""
         decision.warning = _joined(*case.warnings)
         decision.exception = next(iter(case.warnings.values()), "")
-        decision.remedy = remedies(case.warnings.values())
+        decision.remedy = case.remedy or remedies(case.warnings.values())
         return decision
 
     def _pass_through(self, op: Op) -> None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from tflq.contract import Decisions, Note
 from tflq.dialects.forms import OF_TARGET
-from tflq.dialects.onnx.elementwise import BitShift, Div
+from tflq.dialects.onnx.elementwise import BitShift, Div, Floor, Round
 from tflq.dialects.onnx.movement import ArgMax, Gather, GatherND, ScatterND, TopK
 from tflq.dialects.onnx.movement import Shape as ShapeOf
 from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
@@ -96,7 +96,7 @@ def runtimes(module: Module) -> Runtimes:
 
 def exact_in(function: Function) -> list[str]:
     """The runtimes that compute the graph exactly, by name. None does where an operator stands between casts."""
-    if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops):
+    if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops) or results_in_sums(function):
         return []
     return list(RUNTIMES[:1] if left_out(function) or only_onnxruntime(function) else RUNTIMES)
 
@@ -104,6 +104,19 @@ def exact_in(function: Function) -> list[str]:
 def left_out(function: Function) -> list[Value]:
     """The states that callers may leave out. OpenVINO takes an input with an initializer as a constant."""
     return [v for v in function.inputs if "start" in v.info and not v.info["given"]]
+
+
+def results_in_sums(function: Function) -> bool:
+    """Whether a result follows from sums of real numbers (`onnx.lowering.convolution_real`) without being rounded, or
+    from those of a hybrid operator."""
+    following: set[Value] = set()
+    for op in function.ops:
+        sums = op.info.get("sums")
+        if sums == "hybrid":
+            return True
+        if sums or (not isinstance(op, (Round, Floor)) and following.intersection(op.reads)):
+            following.update(v for v in op.results if v.type.storage.is_float)
+    return bool(following.intersection(function.outputs))
 
 
 def only_onnxruntime(function: Function) -> list[Op]:

@@ -109,6 +109,9 @@ Recipe = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 def read_recipe(recipe: Recipe | None, keep_float: Sequence[str], default: Settings) -> tuple[Rule, ...]:
     """The rules of a recipe, behind those that keep operators float. default: what the call asks for. OptionError for
     what is no rule; FileError if the file cannot be read."""
+    if not all(keep_float):
+        remedy = "give names of tensors, or leave it out"
+        raise OptionError(Reason("a pattern of what stays float is empty", value=list(keep_float), remedy=remedy))
     kept = tuple(Rule(name=pattern, what=(("scheme", FLOAT),)) for pattern in keep_float)
     if recipe is None:
         return kept

@@ -80,7 +80,7 @@ class OnnxRunner(FileRunner):
         self.has_state = bool(head["state"])
         tensors = json.loads(head["metadata"].get("tflq.tensors", "{}"))
         if json.loads(head["metadata"].get("tflq.exact_in", "null")) == []:
-            self.inexact = "the second model is in the QDQ form, which is exact in no runtime"
+            self.inexact = "the second model says that it is exact in no runtime: QDQ form, or sums of real numbers"
         self._held = {name: Held(*said) for name, said in tensors.items()}
 
     def run(

@@ -92,7 +92,11 @@ def dequantize(op: Dcast, t: Onnx) -> Value:
 @lowering(Dequantize)
 def kernel_dequantize(op: Dequantize, t: Onnx) -> Value:
     """Of float16 a cast, of integers with parameters as `Dcast`."""
-    return _real(t, op.input, op.output) if op.input.type.quantized else t.cast(t.value(op.input), f32)
+    if op.input.type.quantized:
+        return _real(t, op.input, op.output)
+    if op.input.is_constant:
+        return t.constant(op.input.array, f32)
+    return t.cast(t.value(op.input), f32)
 
 
 def _real(t: Onnx, x: Value, result: Value) -> Value:

@@ -15,7 +15,7 @@ from typing import ClassVar
 from tflq.analysis.known import is_handle
 from tflq.builder import needed, stand_in
 from tflq.caches import ProofCache
-from tflq.contract import Pass, PassResult
+from tflq.contract import Notes, Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
@@ -49,7 +49,8 @@ def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = Fal
     refused: dict[Reason, None] = {}
     renamed: dict[Value, Value] = {}
     places = sorted(entries)
-    made = [_Function(module, module.functions[i], proofs, refused, renamed).run() for i in places]
+    walks = [_Function(module, module.functions[i], proofs, refused, renamed) for i in places]
+    made = [walk.run() for walk in walks]
     if refused:
         what = f"{len(refused)} operator(s) have no form in ONNX:"
         remedy = "convert to a .tflite file, or only the part before it (--cut)"
@@ -59,6 +60,7 @@ def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = Fal
         argument.info["given"] = given
     lowered = Module(made, signatures, description=module.description, source=module.source)
     lowered.warnings = list(module.warnings)
+    lowered.record.note(Notes([note for walk in walks for note in walk.t.notes]))
     return lowered
 
 
