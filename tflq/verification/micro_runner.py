@@ -38,6 +38,10 @@ class MicroRunner(TfliteRunner):
         super().__init__(path, "reference", timeout)
 
     def _open(self) -> None:
+        others = [f"'{key}'" for key, entry in self.file.entries.items() if entry.graph]
+        if others:
+            only = "TFLite Micro runs the first subgraph and what it calls, and ends its process on a file with more"
+            raise RunError(f"{only}: convert signature {' or '.join(others)} alone (--signature KEY)")
         self.interpreter = self._entry("").head["interpreter"]
         self.entries = {
             key: {"inputs": _side(graph, entry.inputs), "outputs": _side(graph, entry.outputs)}
@@ -52,9 +56,7 @@ class MicroRunner(TfliteRunner):
         return self._opened[key]
 
     def _opened_graph(self, key: str, *, keep: bool) -> Opened:
-        entry, graph = entry_of(self.file, key)
-        if entry.graph:
-            raise RunError(f"TFLite Micro runs the first subgraph only, which signature '{key}' is not of")
+        _, graph = entry_of(self.file, key)
         request = {"micro": self.path, "arena": arena(self.file), "keep": keep, "outputs": len(graph.outputs)}
         try:
             return Opened(self._child, request)
