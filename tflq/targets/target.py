@@ -44,6 +44,7 @@ class Target:
     variable tensors, which it does not list. builtins: which builtins on plain tensors it has, if it is not all that
     the interpreter has; floats: which operators that stay in float32 may be there beside these; sums: how it may round
     MUL and ADD of floats. first_entry: whether it runs the first subgraph alone.
+    by_parameters: whether its kernels compute what the parameters say, where the interpreter's give something else.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Target:
     floats: frozenset[str] = frozenset()
     sums: SumRounding = "separate"
     first_entry: bool = False
+    by_parameters: bool = False
     _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Possible]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
