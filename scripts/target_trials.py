@@ -394,7 +394,7 @@ def _function(types: Sequence[TensorType], make: Callable[..., list[Value]]) -> 
 
 
 def _called(
-    kind: type[Op],
+    kind: type[Operator],
     takes: Sequence[TensorType],
     gives: Sequence[TensorType],
     attributes: dict[str, int],

@@ -82,7 +82,7 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
     from tflq.legalize.engine import BuiltinsOfText, CoreToInteger, Legalize
     from tflq.shapes.settling import SettleShapes
 
-    state = options.state if options.backend.builtins else "lowered"
+    state = "lowered" if options.state == "inputs" or not options.backend.builtins else options.state
     legalize = Legalize(
         options.kernels, options.fallback, options.semantics, state, options.rules, options.backend.close
     )

@@ -162,9 +162,18 @@ def test_a_target_that_restricts_builtins_binds_what_stays_float_or_calls(
 @pytest.mark.parametrize("name", RUNTIMES)
 def test_an_operator_without_quantized_tensors_is_bound(name: str) -> None:
     x, y = argument((2, 4), f32, "x"), argument((2, 4), f32, "y")
-    with pytest.raises(UnsupportedError, match=re.escape("tfl.logistic on (f32) → f32 is not an operator")):
-        tflq.convert(one_op("tfl.logistic", [x], [y], {}), target=name)
-    assert tflq.convert(one_op("tfl.abs", [x], [y], {}), target=name).report.counts["kept"] == 1
+    with pytest.raises(UnsupportedError, match=re.escape("tfl.round on (f32) → f32 is not an operator")):
+        tflq.convert(one_op("tfl.round", [x], [y], {}), target=name)
+    assert load_target(name).floats >= {"logistic", "softmax"}  # near the reference kernels, not exact
+    assert tflq.convert(one_op("tfl.logistic", [x], [y], {}), target=name).report.counts["kept"] == 1
+
+
+def test_operators_that_stay_float_are_those_that_a_file_lists(tmp_path: Path) -> None:
+    x, y = argument((2, 4), f32, "x"), argument((2, 4), f32, "y")
+    model, builtins = one_op("tfl.logistic", [x], [y], {}), '[builtins]\nabs = "f32 -> f32"\n'
+    with pytest.raises(UnsupportedError, match=r"tfl\.logistic on"):
+        tflq.convert(model, target=written(builtins, tmp_path))
+    assert tflq.convert(model, target=written(builtins + '[floats]\nrun = ["logistic"]', tmp_path)).data
 
 
 @pytest.mark.parametrize("name", RUNTIMES)

@@ -250,6 +250,8 @@ def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
         ("kernl = 1", ":1: 'kernl' is not a section; did you mean 'kernels'"),
         ("[builtins]\nabz = 'f32 -> f32'", ":2: .*'abz' is not an operator of TFLite; did you mean 'abs'"),
         ("[builtins]\nabs = ['f32 -> f32']", ":2: .*abs is not a string"),
+        ("[floats]\nrun = ['abz']", ":2: .*'abz' is not an operator of TFLite; did you mean 'abs'"),
+        ("[target]\nentries = 'one'", ":2: .*entries: 'one' is not known; .*all, first"),
         ("[rescale]\nunsigned = 'add'", ":2: .*not a list"),
         ("[rescale]\nuniform = ['adds']", ":2: .*'adds' is not an operator of TFLite; did you mean 'add'"),
         (

@@ -30,7 +30,17 @@ from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize import recurrent
 from tflq.legalize.calls import misread
-from tflq.legalize.fallback import beyond_floats, disregarded, fall_back, inexact, remedies, settled, without_kernel
+from tflq.legalize.fallback import (
+    BY_PARAMETERS,
+    beyond_floats,
+    disregarded,
+    fall_back,
+    inexact,
+    remedies,
+    settled,
+    unlike_kernel,
+    without_kernel,
+)
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.light import dataclass
 from tflq.targets.target import Target
@@ -201,10 +211,26 @@ class Decider:
             return None
         verdict = self._kernels.keep(case.op)
         if verdict.kept:
-            return Decision(case.op, "kept", verdict.reason)
+            warning = self._unlike_kernel(case.op) if self._policy.target.by_parameters else ""
+            return Decision(case.op, "kept", verdict.reason, warning, remedy=BY_PARAMETERS if warning else "")
         case.reasons.append(verdict.reason)
         case.not_kernel = self._policy.target.why_not(case.op)
         return None
+
+    def _unlike_kernel(self, op: Op) -> str:
+        """What the interpreter's kernel gives otherwise than the parameters say, as the operator's first rule finds it;
+        empty if nothing shows."""
+        start = len(self.b.ops)
+        try:
+            for rule in rules_of(type(op)):
+                self.b.undefined.clear()
+                try:
+                    return unlike_kernel(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+                except NotApplicable:
+                    continue
+        finally:
+            del self.b.ops[start:]
+        return ""
 
     def _by_rule(self, case: _Case) -> Decision | None:
         if case.hybrid or case.missing or case.narrow:

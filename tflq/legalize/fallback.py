@@ -335,6 +335,22 @@ def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int |
     return replace(answer, warning="; ".join(w for w in (answer.warning, words) if w), exception=name)
 
 
+BY_PARAMETERS = "quantize the model again with scales closer to each other, or take the exact form (plain .onnx)"
+"""What a user can do where a target computes by parameters, and the interpreter's kernel does not."""
+
+
+def unlike_kernel(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> str:
+    """What shows in a result of the kernel that parameters do not say, for a target that computes by them; empty if
+    nothing does. answer: the rule's, which does as the kernel."""
+    found = settled(rule, op, answer, undefined)
+    if not found.warning or not EXCEPTIONS[found.exception].reproduced:
+        return ""
+    exceeded = "its sums or products exceed its types" if found.exception == "range" else ""
+    why = "; ".join(w for w in (answer.warning, " and ".join(undefined), exceeded) if w)
+    far = distance(rule, op)
+    return f"the interpreter's kernel gives something else than the parameters say{f', {far}' if far else ''}: {why}"
+
+
 def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
     """Warnings that the result is not the kernel's, each with its exception."""
     warnings = {answer.warning: "inexact"} if answer.warning else {}

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tflq.contract import Decisions, Pass, PassResult
 from tflq.dialects.declare import trait_of
-from tflq.dialects.effects import is_hybrid
+from tflq.dialects.effects import entry_functions, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, kept_reason
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits.operands import Calls, ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.ir.types import QUANTIZED_TYPES
+from tflq.ir.types import QUANTIZED_TYPES, f32
 from tflq.light import dataclass
 from tflq.select.lowering import Kernels, Mac, lowering
 from tflq.targets.target import INTEGER, KernelRules, Target, load_rules
@@ -115,7 +115,8 @@ def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, ta
 # and calling operators, hybrid ones).
 #
 # A target that restricts plain builtins binds all of these, too, and those that compute in float or had no quantized
-# tensor. Operators that call functions copy tensors of any types: their names are enough. Custom ones are the user's.
+# tensor, which may also be its `floats`. Operators that call functions copy tensors of any types: their names are
+# enough. Custom ones are the user's.
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,13 @@ class CheckLegality(Pass):
 
 
 def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", target: Target = INTEGER) -> None:
-    """UnsupportedError lists every operator of a module on kernels that must not be there, and why."""
+    """UnsupportedError lists every operator of a module on kernels that must not be there, and why; or it names entries
+    that the target does not run."""
+    if target.first_entry and (others := entry_functions(module)[1:]):
+        keys = {s.function: f"signature '{s.key}'" for s in module.signatures or ()}
+        listed = ", ".join(keys.get(index, f"subgraph {index}") for index in others)
+        what = f"the target '{target.name}' runs the first subgraph and what it calls, not {listed}"
+        raise UnsupportedError(Reason(what, module.source, remedy="convert a signature alone (--signature KEY)"))
     paths = _Paths(decisions)
     illegal = dict.fromkeys(
         reason for function in module.functions for reason in _illegal_in(function, paths, mac, target)
@@ -232,7 +239,7 @@ def _illegal(
         key = (op.name, path, *elements)
         if key in legal:
             continue
-        if not any(kernels.admit(op) for kernels in sections[path]):
+        if not any(kernels.admit(op) for kernels in sections[path]) and not (path == "exempt" and _runs(op, target)):
             yield Reason.at(op.location, f"{op.name} on {_types(op)} is not an operator of the target")
         elif not any(isinstance(element, QUANTIZED_TYPES) for element in elements):
             if any(kernels.admit_all(op) for kernels in sections[path]):
@@ -246,6 +253,12 @@ def _illegal(
                 and not value.info.get("is_variable", False)
             ):
                 yield Reason.at(op.location, f"tensor '{value.name}' of {op.name} has quantization parameters")
+
+
+def _runs(op: Op, target: Target) -> bool:
+    """Whether a target has an operator that stays in float32."""
+    floats = {v.type.storage for v in op.tensors if v.type.storage.is_float}
+    return op.short_name in target.floats and floats == {f32}
 
 
 def _on_kernel(op: Op, paths: _Paths) -> bool:

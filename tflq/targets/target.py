@@ -42,7 +42,9 @@ class Target:
     Of these, other storage is met by an exact rescale, on the signatures that are `agreed`, where some of a kernel are:
     those on which it was measured that it is exact. recurrent: whether it runs operators with
     variable tensors, which it does not list. builtins: which builtins on plain tensors it has, if it is not all that
-    the interpreter has; sums: how it may round MUL and ADD of floats.
+    the interpreter has; floats: which operators that stay in float32 may be there beside these; sums: how it may round
+    MUL and ADD of floats. first_entry: whether it runs the first subgraph alone.
+    by_parameters: whether its kernels compute what the parameters say, where the interpreter's give something else.
     """
 
     name: str
@@ -53,7 +55,10 @@ class Target:
     recurrent: bool = True
     agreed: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
     builtins: KernelRules | None = None
+    floats: frozenset[str] = frozenset()
     sums: SumRounding = "separate"
+    first_entry: bool = False
+    by_parameters: bool = False
     _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Possible]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

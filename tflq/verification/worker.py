@@ -13,7 +13,7 @@ a number, "id", that the request to open it gives.
     {"do": "open", "id": N, "onnx": PATH, "runtime": NAME, "outputs": N or nothing}
                              → {"interpreter": ..., "inputs": [[NAME, DTYPE, SHAPE], ...], "outputs": [...],
                                 "state": [NAME, ...], "metadata": {KEY: TEXT}}
-    {"do": "open", "id": N, "micro": PATH, "arena": BYTES, "keep": BOOL, "outputs": N} → {"interpreter": ...}
+    {"do": "open", "id": N, "micro": PATH, "arena": BYTES, "keep": BOOL} → {"interpreter": ...}
     {"do": "run", "id": N, "entry": KEY, "fed": [INDEX, ...], "follows": BOOL} + inputs + fed → {} + outputs
     {"do": "time", "id": N, "entry": KEY} + inputs                      → {"seconds": N}, the mean of runs in a row
     {"do": "fetch", "id": N, "place": [subgraph, index]}                → {} + the tensor, if it has data
@@ -418,10 +418,10 @@ class OnnxModel:
 
 
 class MicroModel:
-    """The first subgraph of one TFLite file in TFLite Micro. outputs: how many it returns; keep: every tensor has
-    memory of its own, so that inner ones can be fetched."""
+    """The first subgraph of one TFLite file in TFLite Micro. arena: bytes of memory; keep: every tensor has memory of
+    its own, so that inner ones can be fetched."""
 
-    def __init__(self, path: str, arena: int, outputs: int, *, keep: bool) -> None:
+    def __init__(self, path: str, arena: int, *, keep: bool) -> None:
         try:
             from tflite_micro.python.tflite_micro import runtime
         except ImportError:
@@ -430,7 +430,8 @@ class MicroModel:
         kinds = runtime.InterpreterConfig
         kind = kinds.kPreserveAllTensors if keep else kinds.kAllocationRecording
         self._open = partial(runtime.Interpreter.from_file, path, arena_size=arena, intrepreter_config=kind)
-        self._outputs = outputs
+        with open(path, "rb") as file:
+            self._outputs = runtime.schema_fb.Model.GetRootAsModel(file.read(), 0).Subgraphs(0).OutputsLength()
         self._interpreter = self._open()
         self._fresh = True
 
@@ -494,7 +495,7 @@ def opened(request: dict[str, Any]) -> tuple[Opened, dict[str, Any]]:
         onnx = OnnxModel(request["onnx"], request["runtime"], request.get("outputs"))
         return onnx, onnx.head()
     if "micro" in request:
-        micro = MicroModel(request["micro"], request["arena"], request["outputs"], keep=request["keep"])
+        micro = MicroModel(request["micro"], request["arena"], keep=request["keep"])
         return micro, {"interpreter": micro.label}
     if "parts" in request:
         parts = Parts(request)

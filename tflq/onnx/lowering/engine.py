@@ -57,7 +57,7 @@ def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = Fal
         raise UnsupportedError(what, list(refused), remedy=remedy)
     signatures = None if module.signatures is None else [_remap(s, places, renamed) for s in module.signatures]
     for argument in (v for function in made for v in function.inputs if "start" in v.info):
-        argument.info["given"] = given
+        argument.info = {**argument.info, "given": given}
     lowered = Module(made, signatures, description=module.description, source=module.source)
     lowered.warnings = list(module.warnings)
     lowered.record.note(Notes([note for walk in walks for note in walk.t.notes]))
