@@ -57,6 +57,28 @@ def test_documents_parse_and_come_back(text: str) -> None:
     assert parse_module(print_module(module)) == module
 
 
+@pytest.mark.parametrize(
+    ("user", "printed"),
+    [
+        ("tfl.add", '"tfl.pseudo_const"() {value = '),
+        ("ext.unknown", '"tfl.pseudo_const"() {value = '),
+        ("tosa.add", '"tosa.const"() {values = '),
+        ("stablehlo.add", '"stablehlo.constant"() {value = '),
+        ("arith.addf", "arith.constant "),
+        ("my.add", "arith.constant "),
+    ],
+)
+def test_a_constant_is_an_op_of_its_first_user(user: str, printed: str) -> None:
+    text = f"""
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{
+  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %r = "{user}"(%a, %c) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}}
+"""
+    assert f" = {printed}dense<[1.0, 2.0]> : tensor<2xf32>" in print_module(parse_module(text))
+
+
 def test_blocks_end_in_the_short_form_of_any_dialect() -> None:
     text = """
 func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
