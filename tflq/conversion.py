@@ -116,7 +116,12 @@ class Conversion:
         """The bytes of each file by signature key, written when first asked for. A model with a single entry has the
         key "".
         """
-        return {key: b"".join(self.pieces(at)) for key, at in _entries(self.module, self.format)}
+        return {key: self._file(at) for key, at in _entries(self.module, self.format)}
+
+    def _file(self, function: int) -> bytes:
+        data = b"".join(backend(self.format).pieces(self.module, function, self.target))
+        self._sizes[function] = len(data)
+        return data
 
     def pieces(self, function: int) -> Iterable[bytes | bytearray | memoryview]:
         """Serialize one entry piece by piece, without copying constants.

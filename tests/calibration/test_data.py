@@ -96,7 +96,7 @@ def test_files_that_are_no_data(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"not an \.npz file"):
         lists(tmp_path / "data.npz")
     (tmp_path / "data.txt").write_text("")
-    with pytest.raises(OptionError, match="no data to calibrate with"):
+    with pytest.raises(OptionError, match="not data to calibrate with"):
         lists(tmp_path / "data.txt")
     with pytest.raises(OptionError, match=r"holds \.npz, \.txt files"):
         lists(tmp_path)
