@@ -374,9 +374,7 @@ def test_resized(out: tuple[int, int], flags: tuple[bool, bool]) -> None:
     assert not any(op.align_corners or op.half_pixel_centers for op in resized)
 
 
-@pytest.mark.parametrize(
-    ("storage", "out"), [(i8, (10, 12)), (ui8, (10, 12)), (i8, (9, 13)), (i8, (3, 4))], ids=str
-)
+@pytest.mark.parametrize(("storage", "out"), [(i8, (10, 12)), (ui8, (10, 12)), (i8, (9, 13)), (i8, (3, 4))], ids=str)
 @pytest.mark.parametrize("half", [False, True])
 def test_interpolated(storage: ScalarType, out: tuple[int, int], half: bool) -> None:
     """Sums of up to 2^27, or less where the steps are small."""
