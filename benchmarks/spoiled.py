@@ -1,6 +1,6 @@
 """Whether `tflq debug` finds the operator that was spoiled in a quantized network, and what keeping it float is worth.
 
-    python benchmarks/spoiled.py FOLDER SEEDS MODEL.tflite ...
+    python benchmarks/spoiled.py FOLDER SEED[,SEED...] MODEL.tflite ...
 
 Of each network one operator, drawn at random, is spoiled in the int8 file: the scales of its weights times 1.5, the
 range of its result cut to a tenth, or another zero point, whichever the file then allows. 64 samples to calibrate with,
@@ -22,7 +22,7 @@ import numpy as np
 import tflq
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.errors import TflqError
-from tflq.ir.core import Module, Op
+from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 
 WAYS = ("weights", "range", "zero point")
@@ -55,10 +55,15 @@ class _Network:
     def tried(self, rng: np.random.Generator) -> tuple[str, str, bool, float]:
         """Spoils an operator. Returns its name, how, whether it is named first, and by how many decibels the network is
         better than the unspoiled one when what is named is kept float."""
-        tensor, way = spoiled(self.right, self.wrong, rng)
-        first = tflq.debug(self.path, self.wrong, self.judging).rows[0]
-        tflq.quantize(self.path, self.wrong, statistics=self.statistics, force=True, keep_float=[literal(first.tensor)])
-        return tensor, way, first.tensor == tensor, self._decibels(self.wrong) - self.decibels
+        for tensor, way in spoiled(self.right, self.wrong, rng):
+            try:
+                first = tflq.debug(self.path, self.wrong, self.judging).rows[0]
+            except TflqError:  # the interpreter refuses what was made
+                continue
+            kept = [literal(first.tensor)]
+            tflq.quantize(self.path, self.wrong, statistics=self.statistics, force=True, keep_float=kept)
+            return tensor, way, first.tensor == tensor, self._decibels(self.wrong) - self.decibels
+        raise ValueError(f"{self.right} has no operator to spoil")
 
 
 def literal(name: str) -> str:
@@ -68,19 +73,22 @@ def literal(name: str) -> str:
     return f"re:{re.escape(name)}"
 
 
-def spoiled(right: Path, wrong: Path, rng: np.random.Generator) -> tuple[str, str]:
-    """Writes a network with an operator spoiled, drawn. Returns the name of its result, and how it was spoiled."""
+def spoiled(right: Path, wrong: Path, rng: np.random.Generator) -> Iterator[tuple[str, str]]:
+    """Writes networks with an operator spoiled, drawn, until one is taken. Yields the name of its result, and how it
+    was spoiled."""
     for place, way in _drawn(tflq.read(right), rng):
         module = tflq.read(right)
         op = module.main.ops[place]
+        if not _spoil(op, way):
+            continue
+        if way == "range":
+            _mend_biases(module, op.result)
         try:
-            if _spoil(op, way):
-                wrong.write_bytes(tflq.write(module))
-                tflq.read(wrong)
-                return op.results[0].name, way
+            wrong.write_bytes(tflq.write(module))
+            tflq.read(wrong)
         except TflqError:  # kernels of one scale around it
             continue
-    raise ValueError(f"{right} has no operator to spoil")
+        yield op.results[0].name, way
 
 
 def _drawn(module: Module, rng: np.random.Generator) -> Iterator[tuple[int, str]]:
@@ -110,20 +118,38 @@ def _spoil(op: Op, way: str) -> bool:
     return True
 
 
-def main(folder: Path, seeds: int, models: list[Path]) -> None:
+def _mend_biases(module: Module, value: Value) -> None:
+    """Stores the biases of what reads a value at a tenth of their scale, since that is the product of its scale and the
+    weights': else that operator would be wrong, too."""
+    for op in module.main.users().get(value, ()):
+        bias = op.operands[-1]
+        if bias is None or not bias.is_constant:
+            continue
+        kind: Any = bias.type.element
+        if isinstance(kind, UniformQuantizedPerAxisType) and kind.storage.bits >= 32:
+            made = replace(kind, scales=kind.scales * np.float32(0.1))
+        elif isinstance(kind, UniformQuantizedType) and kind.storage.bits >= 32:
+            made = replace(kind, scale=kind.scale * 0.1)
+        else:
+            continue
+        stored = constant(bias.array * bias.array.dtype.type(10), kind.storage, bias.name)
+        stored.type = bias.type.with_element(made)
+        op.operands = [*op.operands[:-1], stored]
+
+
+def main(folder: Path, seeds: list[int], models: list[Path]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     networks = [_Network(folder, model) for model in models]
-    for seed in range(seeds):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
-        found = [network.tried(rng) for network in networks]
-        held = sum(gain >= LEAST for *_, gain in found)
-        print(
-            f"seed {seed}: {sum(named for *_, named, _ in found)} of {len(found)} named first, {held} held", flush=True
-        )
-        for network, (tensor, way, named, gain) in zip(networks, found, strict=True):
-            if not named or gain < LEAST:
-                print(f"    {network.path.stem} '{tensor}' ({way}): {'' if named else 'not '}named, {gain:+.2f} dB")
+        first = held = 0
+        for network in networks:
+            tensor, way, named, gain = network.tried(rng)
+            first, held = first + named, held + (gain >= LEAST)
+            said = "" if named else "not "
+            print(f"    {network.path.stem} '{tensor}' ({way}): {said}named first, {gain:+.2f} dB", flush=True)
+        print(f"seed {seed}: of {len(networks)} networks {first} named first, {held} held", flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), [Path(path) for path in sys.argv[3:]])
+    main(Path(sys.argv[1]), [int(seed) for seed in sys.argv[2].split(",")], [Path(path) for path in sys.argv[3:]])
