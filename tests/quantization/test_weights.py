@@ -74,6 +74,14 @@ def test_weights_of_4_bits_are_read_back_as_they_were_stored(model: Path, scheme
         np.testing.assert_array_equal(stored.array, np.clip(np.rint(original / kind.scales[:, None]), -8, 7))
 
 
+@pytest.mark.parametrize(("name", "operator"), [("unet", "transpose_conv"), ("residual", "depthwise_conv_2d")])
+def test_weights_of_which_no_kernel_takes_4_bits_have_8(name: str, operator: str) -> None:
+    floats = Path(__file__).resolve().parents[2] / "models" / f"{name}_float.tflite"
+    rows = tflq.quantize(floats, scheme="weight-only", weights="int4").rows
+    assert {row.types for row in rows if row.operator == operator} == {"qi8"}
+    assert {row.types for row in rows if row.operator == "conv_2d"} == {"qi4"}
+
+
 @pytest.mark.parametrize("scheme", ["weight-only", "dynamic"])
 def test_other_ranges_are_nearer_with_4_bits(model: Path, scheme: str) -> None:
     plain = noise(model, scheme=scheme)

@@ -23,20 +23,22 @@ from tflq.targets.load import Kernels
 BETWEEN: Final = "only operators that stay float are before and behind it"
 
 
-def keep_islands(module: Module, kernels: Kernels) -> list[QuantizedRow]:
-    """Keeps regions float that would be quantized between floats alone. Returns their rows."""
+def keep_islands(module: Module, kernels: Kernels, floats: Collection[Region]) -> list[QuantizedRow]:
+    """Keeps regions float that would be quantized between floats alone. floats: those that stay so whatever their
+    specs are. Returns their rows."""
     rows = []
     for function in module.functions:
-        for region in _islands(function, kernels):
+        for region in _islands(function, kernels, floats):
             keep(region)
             rows.append(QuantizedRow(region.kernel, region.results[0].name, quantized=False, why=BETWEEN))
     return rows
 
 
-def _islands(function: Function, kernels: Kernels) -> list[Region]:
+def _islands(function: Function, kernels: Kernels, floats: Collection[Region]) -> list[Region]:
     """The regions that have a kernel and are joined by values only with such as have no sums of products, and with
     operators on floats."""
-    known = [r for r in regions_of(function.ops) if lookup(kernels, r, r.input_specs, r.output_specs) is not None]
+    regions = [region for region in regions_of(function.ops) if region not in floats]
+    known = [each for each in regions if lookup(kernels, each, each.input_specs, each.output_specs) is not None]
     users, ends = function.users(), {same_value(value) for value in function.outputs}
     beside = {region: list(_beside(region, users, ends)) for region in known}
     waiting = [region for region in known if None in beside[region] or _has_products(region)]

@@ -37,7 +37,7 @@ from tflq.passes.simulated import PrepareTfl
 from tflq.quantization.edges import STORAGES, Edges, store_edges
 from tflq.quantization.giving_back import CALIBRATED, MOST, Search, give_back, rules_of
 from tflq.quantization.islands import keep_islands
-from tflq.quantization.mixing import mark, mixed_target
+from tflq.quantization.mixing import leave_float, mark, mixed_target
 from tflq.quantization.recipe import (
     SCHEMES,
     STATIC,
@@ -368,10 +368,11 @@ def _static(
     rows: list[QuantizedRow] = []
     has_ranges = any(isinstance(op, Stats) for op in module.ops())
     KernelFusion(kernels, reals=True).run(module)
-    mark(module, chosen)
+    floats = mark(module, chosen, load_kernels(kernels))
     if has_ranges:  # of a network that was trained the training says it
-        known |= {row.tensor: row for row in keep_islands(module, load_kernels(kernels))}
+        known |= {row.tensor: row for row in keep_islands(module, load_kernels(kernels), floats)}
     Pipeline(TflQuantizePipeline(kernels).propagation()).run(module)
+    leave_float(floats)
     of_tflite(module)
     Pipeline([Fold(), PrepareTfl()]).run(module)
     quantize_kernels(module, kernels, propagated=lambda found: rows.extend(rows_of(found, kernels, known)))

@@ -30,8 +30,8 @@ _AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3),
 """The operand with the weights of each operator, and their axis of output channels."""
 _HYBRID: Final = (Conv2D, FullyConnected, DepthwiseConv2D)
 """The operators of which the interpreter has a kernel with float activations and stored weights."""
-_NOT_4_BITS: Final = (DepthwiseConv2D,)
-"""Operators whose weights have 8 bits where 4 are asked for: they are few, and no kernel takes fewer bits of them."""
+_NOT_4_BITS: Final = (DepthwiseConv2D, TransposeConv)
+"""Operators whose weights have 8 bits where 4 are asked for: no kernel takes fewer bits of them."""
 _STORAGES: Final = {4: i4, 8: i8}
 _BLOCKS_NOTE: Final = "of blocks the reference kernel gives zeros; XNNPACK computes them"
 _LARGEST_HALF: Final = float(np.finfo(np.float16).max)

@@ -112,6 +112,7 @@ class _Propagation:
         self.coupling = Coupling(functions)
         self.of_value: dict[Value, list[Port]] = {}
         self.made_at: dict[Value, Port] = {}
+        self.apart: Set[Port] = frozenset()
         self.listed = storages(kernels)
         self.users = {value: ops for function in functions for value, ops in function.users().items()}
         self.returned = frozenset(value for function in functions for value in function.outputs)
@@ -229,7 +230,7 @@ class _Propagation:
         only if nothing else came to them."""
         matches = {region: self._match(region, {}) for region in self.order}
         ranges = OneRange(self.order, self.stated, self.types, matches, self._same, self._is_free)
-        yielding = ranges.yielding
+        yielding, self.apart = ranges.yielding, ranges.apart
         for held in (yielding, frozenset[Port]()):
             for region in self.order:
                 self._calibrate(region, held)
@@ -338,7 +339,7 @@ class _Propagation:
         for the elements of a constant are of one port only."""
         known = [p for p in self._same(port) if is_quantized(self.types[p]) and self.origins[p] != CONSTANT]
         others = [p for p in known if p != port]
-        if not others:
+        if not others or port in self.apart:
             return None
         first = min(others, key=lambda p: (not p.is_output, self.place[p.region], p.index))
         return self.overridden.get(first, self.types[first]) if first.is_output else self.types[first]
