@@ -78,7 +78,7 @@ def test_images_are_resized_and_scaled_as_stated(tmp_path: Path) -> None:
     ("arrays", "what"),
     [
         ({"given": ROWS, "other": OTHERS[:3]}, "not as many samples of each input: 4 of 'given', 3 of 'other'"),
-        ({"given": ROWS}, "has no input 'other'"),
+        ({"given": ROWS}, "has no array 'other', which is an input"),
         ({"given": ROWS, "other": OTHERS, "more": ROWS}, "has 'more', which is not an input"),
         ({"given": ROWS.astype(np.float64), "other": OTHERS}, "'given' is float32, and the sample of row 0 .* float64"),
         ({"given": ROWS[:, :1], "other": OTHERS}, r"'given' has the shape \(\?, 2\), and the sample of row 0"),

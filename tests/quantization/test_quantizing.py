@@ -12,8 +12,8 @@ from support.float_nets import SIZE, dense, net, samples, written
 import tflq
 from tflq.analysis.statistics import PointStatistics, Statistics
 from tflq.errors import FileError, InvalidModelError, OptionError
-from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, ui8
+from tflq.ir.core import Function, Module, Op, Signature, Value, constant
+from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i1, i8, i16, i32, ui8
 from tflq.named_passes import parse_pipeline
 from tflq.quantization.fidelity import signal_to_noise
 from tflq.verification.comparison import verify
@@ -262,3 +262,37 @@ def test_halves_and_blocks_are_the_same_numbers_in_onnx(tmp_path: Path) -> None:
         assert str(conversion.report.requirements).endswith("exact in no runtime")
         found = verify(tmp_path / "quantized.tflite", tmp_path / "out.onnx", atol=0.5 if "blocks" in options else 1e-5)
         assert found.verdict == "accepted"
+
+
+def with_a_loop() -> Module:
+    """A product, a WHILE whose body is a product, and TANH."""
+
+    def value(name: str, element: Any = f32) -> Value:
+        return Value(TensorType((1, SIZE) if element == f32 else (), element), name)
+
+    def counted(name: str, number: int) -> Value:
+        return constant(np.array(number, np.int32), name=name)
+
+    weights = (np.random.default_rng(0).normal(size=(SIZE, SIZE)) / 3).astype(np.float32)
+    x, h, loop, y, last = value("x"), value("h"), value("loop"), value("y"), value("last", i32)
+    calls = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    ops = [
+        dense(weights, x, h, "first"),
+        Op("tfl.while", [counted("zero", 0), h], [last, loop], calls),
+        Op("tfl.tanh", [loop], [y], {}),
+    ]
+    place, given, go = value("place", i32), value("given"), value("go", i1)
+    cond = Function("cond", [place, given], [go], [Op("tfl.less", [place, counted("three", 3)], [go], {})])
+    at, state, made, after = value("at", i32), value("state"), value("made"), value("after", i32)
+    steps = Op("tfl.add", [at, counted("one", 1)], [after], {"fused_activation_function": "NONE"})
+    body = Function("body", [at, state], [after, made], [dense(weights, state, made, "inner"), steps])
+    return Module([Function("main", [x], [y], ops), cond, body])
+
+
+def test_a_body_of_a_loop_stays_float_and_is_said(tmp_path: Path) -> None:
+    model = written(tmp_path, with_a_loop())
+    result = quantized(model, calibration=list(samples(20)))
+    assert [row.tensor for row in result.rows if row.quantized] == ["h", "y"]
+    assert {row.operator for row in result.kept} == {"while", "less", "fully_connected", "add"}
+    tflq.convert(tmp_path / "quantized.tflite", tmp_path / "integer.tflite")
+    assert verify(tmp_path / "quantized.tflite", tmp_path / "integer.tflite", layers=True).equal

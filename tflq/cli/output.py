@@ -289,6 +289,10 @@ def _columns(
     _print(lines, err=err)
 
 
+_BREAK = "\v"
+"""Where a line may end; a space to `textwrap`. No text that is printed has it."""
+
+
 def _shrink(widths: list[int], flexible: Sequence[int], excess: int) -> None:
     """Narrows the widest of the columns that can wrap, one character at a time, until nothing is too much."""
     while excess > 0 and flexible:
@@ -300,10 +304,14 @@ def _shrink(widths: list[int], flexible: Sequence[int], excess: int) -> None:
 
 
 def _wrap(text: str, width: int) -> list[str]:
+    """Lines of a cell, which end between words or behind a `/`, as names of tensors have them."""
     if len(text) <= width:
         return [text]
     indent = " " * (len(text) - len(text.lstrip()))
-    return textwrap.wrap(text, width, initial_indent="", subsequent_indent=indent, break_on_hyphens=False) or [""]
+    wrapper = textwrap.TextWrapper(
+        width, subsequent_indent=indent, break_on_hyphens=False, expand_tabs=False, replace_whitespace=False
+    )
+    return [line.replace(_BREAK, "") for line in wrapper.wrap(text.replace("/", f"/{_BREAK}"))] or [""]
 
 
 def _stripped(cells: list[Cell]) -> list[Cell]:
