@@ -185,8 +185,7 @@ class _Block:
         return name
 
     def _operator(self, op: Op) -> None:
-        kind = type(op)
-        if kind is Variable:
+        if isinstance(op, Variable):
             return
         location = op.info.get("location")
         if location is None:
@@ -196,9 +195,10 @@ class _Block:
         ]
         outputs = [self.use(v) for v in op.results]
         operator = _written_name(op.name)
-        if kind is VariableRead or kind is VariableWrite:
-            side = inputs if kind is VariableRead else outputs
-            side.append(self.variables[op.attributes["variable"]][1])
+        if operator in VARIABLE_OPERATORS:
+            assert isinstance(op, VariableRead | VariableWrite)
+            side = inputs if isinstance(op, VariableRead) else outputs
+            side.append(self.variables[op.variable][1])
         self.operators.append((operator, inputs, outputs, attribute_table(op, self.regions), location))
 
     def _place(self, location: Location | None) -> str:
