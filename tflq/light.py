@@ -173,7 +173,7 @@ def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]
     init.__code__ = init.__code__.replace(co_varnames=("self", *asked))
     init.__defaults__ = tuple([each.default for each in asked.values() if not each.required]) or None
     init.__qualname__ = f"{cls.__qualname__}.__init__"
-    return init  # type: ignore[no-any-return]
+    return init
 
 
 def _putter(cls: type, name: str, each: _Field) -> Callable[[Any, Any], None]:
