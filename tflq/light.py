@@ -172,7 +172,7 @@ def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]
     init: Any = _maker(len(asked))([_putter(cls, name, each) for name, each in asked.items()], finish)
     init.__code__ = init.__code__.replace(co_varnames=("self", *asked))
     init.__defaults__ = tuple([each.default for each in asked.values() if not each.required]) or None
-    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    init.__name__, init.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
     return init
 
 
@@ -206,17 +206,37 @@ def _finisher(cls: type, unasked: Mapping[str, _Field]) -> Callable[[Any], None]
     return finish
 
 
+_UNROLLED: Final = (1, 2, 3)
+"""Numbers of fields that most objects have: each field is set by a line of its own."""
+
+
 @cache
 def _maker(count: int) -> Callable[..., Any]:
     """What makes the `__init__` of a class with so many fields, from what sets each; its code is compiled once."""
-    values, puts = ([f"{letter}{at}" for at in range(count)] for letter in "ap")
-    lines = [f"{put}(self, {value})" for put, value in zip(puts, values, strict=True)]
-    body = "; ".join((*lines, "finish and finish(self)"))
-    init = f"def init({', '.join(('self', '/', *values))}): {body}"
-    text = f"def make(puts, finish):\n [{', '.join(puts)}] = puts\n {init}\n return init"
+    values = [f"a{at}" for at in range(count)]
+    if count in _UNROLLED:
+        puts = [f"p{at}" for at in range(count)]
+        lines = [f"{put}(self, {value})" for put, value in zip(puts, values, strict=True)]
+        text = f"def make(finish, {', '.join(puts)}):\n def init(self, /, {', '.join(values)}):\n  "
+        text += "\n  ".join((*lines, "finish and finish(self)")) + "\n return init"
+    else:
+        text = f"make = lambda fill: lambda {', '.join(('self', '/', *values))}: fill(self, {', '.join(values)})"
     known: dict[str, Any] = {}
     exec(text, known)  # noqa: S102 - of numbers alone
-    return known["make"]
+    make: Callable[..., Any] = known["make"]
+    if count in _UNROLLED:
+        return lambda puts, finish: make(finish, *puts)
+    return lambda puts, finish: make(_filler(puts, finish))
+
+
+def _filler(puts: Iterable[Callable[[Any, Any], None]], finish: Callable[[Any], None] | None) -> Callable[..., None]:
+    def fill(self: Any, *values: Any) -> None:
+        for put, value in zip(puts, values):  # noqa: B905  there are as many
+            put(self, value)
+        if finish is not None:
+            finish(self)
+
+    return fill
 
 
 def _reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
