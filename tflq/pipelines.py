@@ -83,9 +83,8 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
     from tflq.shapes.settling import SettleShapes
 
     state = "lowered" if options.state == "inputs" or not options.backend.builtins else options.state
-    legalize = Legalize(
-        options.kernels, options.fallback, options.semantics, state, options.rules, options.backend.close
-    )
+    close = options.backend.close
+    legalize = Legalize(options.kernels, options.fallback, options.semantics, state, options.rules, close)
     of_text = BuiltinsOfText(keep_weights=options.backend.builtins)
     settle = SettleShapes(resizable=options.backend.builtins)
     return [CoreToInteger(), of_text, settle, legalize, *_simplification(options.semantics)]

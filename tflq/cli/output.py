@@ -14,7 +14,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,7 +61,18 @@ def _nearest_file(path: str) -> str:
 
 MODEL = _Model(dir_okay=False, allow_dash=True)
 """The path of a model as text, in which `-` is standard input and `./-` a file of that name."""
-FILE = _Model(dir_okay=False, path_type=Path)
+
+
+class _File(_Model):
+    """The same, as a `pathlib.Path`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from pathlib import Path
+
+        return Path(super().convert(value, param, ctx))
+
+
+FILE = _File(dir_okay=False)
 """The path of a model or another file; `-` is a file of that name."""
 
 

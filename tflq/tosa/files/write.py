@@ -185,20 +185,20 @@ class _Block:
         return name
 
     def _operator(self, op: Op) -> None:
-        kind = type(op)
-        if kind is Variable:
+        if isinstance(op, Variable):
             return
         location = op.info.get("location")
         if location is None:
             location = self._place(op.location)
         inputs = [
-            self._constant(v, location) if v.__class__ is Constant else self.use(v, location) for v in operands(op)
+            self._constant(v, location) if isinstance(v, Constant) else self.use(v, location) for v in operands(op)
         ]
         outputs = [self.use(v) for v in op.results]
         operator = _written_name(op.name)
-        if kind is VariableRead or kind is VariableWrite:
-            side = inputs if kind is VariableRead else outputs
-            side.append(self.variables[op.attributes["variable"]][1])
+        if operator in VARIABLE_OPERATORS:
+            assert isinstance(op, VariableRead | VariableWrite)
+            side = inputs if isinstance(op, VariableRead) else outputs
+            side.append(self.variables[op.variable][1])
         self.operators.append((operator, inputs, outputs, attribute_table(op, self.regions), location))
 
     def _place(self, location: Location | None) -> str:
@@ -211,11 +211,10 @@ class _Block:
         return known
 
     def _tensor(self, name: str, type: TensorType, data: _Data | None, variable: str = "") -> None:
-        shape: Sequence[int | None] | None = type.shape
-        if shape is None:
+        if type.shape is None:
             raise VerificationError(f"'{name}' has a rank that is not known")
-        known = [-1 if size is None else size for size in shape] if None in shape else shape
-        self.tensors[name] = known, dtype(type.element), data, variable
+        shape = [-1 if size is None else size for size in type.shape]
+        self.tensors[name] = shape, dtype(type.element), data, variable
 
     def _constant(self, constant: Constant, location: str) -> str:
         """The name of a compile-time-constant operand; equal ones are one tensor or shape."""
@@ -259,8 +258,8 @@ class _Writer:
         """The file's bytes, in order: tables, then the constants."""
         encoder = self.encoder
         for block in reversed(self.blocks.values()):
-            for _, elements in reversed(block.shapes.values()):
-                self._written(elements)
+            for _, dims in reversed(block.shapes.values()):
+                self._written(dims)
             for _, _, elements, _ in reversed(block.tensors.values()):
                 self._written(elements)
         self._check_size()
