@@ -299,9 +299,10 @@ def walk(ops: Iterable[Op]) -> Iterator[Op]:
     """The ops and those inside of them, each before what is inside."""
     for op in ops:
         yield op
-        for region in op.regions:
-            for block in region.blocks:
-                yield from walk(block.ops)
+        if op.regions:
+            for region in op.regions:
+                for block in region.blocks:
+                    yield from walk(block.ops)
 
 
 _FACTS_DEPEND_ON: Final = frozenset({"ops", "inputs", "outputs"})
@@ -368,8 +369,10 @@ class Function:
         users: dict[Value, list[Op]] = {}
         for op in walk(self.ops):
             for value in op.operands:
-                if value is not None:
-                    users.setdefault(value, []).append(op)
+                if value in users:
+                    users[value].append(op)
+                elif value is not None:
+                    users[value] = [op]
         return users
 
     @_kept
@@ -419,9 +422,8 @@ class Function:
             found += op.operands
             found += op.intermediates
             found += op.results
-            for region in op.regions:
-                for block in region.blocks:
-                    found += block.arguments
+            if op.regions:
+                found += [value for region in op.regions for block in region.blocks for value in block.arguments]
         found += self.outputs
         return [value for value in dict.fromkeys(found) if value is not None]
 

@@ -69,27 +69,29 @@ class _Names:
         for value in self._function.values():
             if value.name and value not in self._done:
                 value.name = self._free(value.name) if value.name in self._taken else value.name
-                self._take(value)
+                self._taken.add(value.name)
+                self._done.add(value)
+        done, place, base = self._done, None, ""
         for op in self._function.ops:
-            base, kernel = _base(op), op.name.partition(".")[2]
+            if place is None or op.location is not place:
+                place, base = op.location, _base(op)
             for value in op.results:
-                if value not in self._done:
-                    self._name(value, base, value.role or kernel)
-            for place, operand in enumerate(op.operands):
-                if operand is None or operand.producer is not None or operand in self._done:
+                if value not in done:
+                    self._name(value, base, value.role or op.name.partition(".")[2])
+            for number, operand in enumerate(op.operands):
+                if operand is None or operand.producer is not None or operand in done:
                     continue
                 if operand.role:
                     self._name(operand, base, operand.role)
                 else:
-                    self._name(operand, op.result.name if op.results else base, _operand(op, place))
+                    self._name(operand, op.results[0].name if op.results else base, _operand(op, number))
 
     def _name(self, value: Value, base: str, role: str) -> None:
         name = f"{base}/{role}" if base else role
-        value.name = self._free(name) if name in self._taken or name in self._reserved else name
-        self._take(value)
-
-    def _take(self, value: Value) -> None:
-        self._taken.add(value.name)
+        if name in self._taken or name in self._reserved:
+            name = self._free(name)
+        value.name = name
+        self._taken.add(name)
         self._done.add(value)
 
     def _free(self, name: str) -> str:

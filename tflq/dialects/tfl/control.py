@@ -123,10 +123,14 @@ def version_info(op: Op) -> dict[str, Any]:
 def state_version(op: Op) -> None:
     """Has an operator on plain tensors state the version that its types and options need, the first of its `Needs` that
     holds; in place."""
-    needs = op.versions if isinstance(op, Operator) else ()
-    version = next((min(need.version, op.newest) for need in needs if need.holds(op)), 1)  # type: ignore[attr-defined]
-    if version > 1:
-        op.info = {**op.info, "version": version}
+    if not isinstance(op, Operator):
+        return
+    for need in op.versions:
+        if need.holds(op):
+            version = min(need.version, op.newest)
+            if version > 1:
+                op.info = {**op.info, "version": version}
+            return
 
 
 def state_runtime(module: Module, *, made: bool) -> bool:
