@@ -24,8 +24,8 @@ TIED = {
     *(("cnn_int8", "float32"), ("cnn_int8", "integer"), ("cnn_uint8", "integer")),
     *(("log_softmax", "float32"), ("log_softmax", "integer")),
 }
-"""Here the planner sorts tensors that its rule makes equal, as a result and scratch memory of its size, in the order of a
-hash table: places differ, and ends by one place at most."""
+"""Here the planner sorts tensors that its rule makes equal, as a result and scratch memory of its size, in the order of
+a hash table: places differ, and ends by one place at most."""
 PLACE = 64
 
 
