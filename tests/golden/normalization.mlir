@@ -610,13 +610,13 @@ module {
     %24 = "tosa.select"(%23, %cst8, %15) : (tensor<1x1xi1>, tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %cst10 = "tosa.const"() {values = dense<[[12]]> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
     %25 = "tosa.sub"(%cst10, %13) : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %cst11 = "tosa.const"() {values = dense<[[33554432]]> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
-    %26 = "tosa.mul"(%25, %cst11) {shift = 0} : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %cst11 = "tosa.const"() {values = dense<[[25]]> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %26 = "tosa.logical_left_shift"(%25, %cst11) : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %cst12 = "tosa.const"() {values = dense<[[8388608]]> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
     %27 = "tosa.add"(%26, %cst12) : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %28 = "tosa.sub"(%25, %22) : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %29 = "tosa.add"(%28, %cst7) : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %30 = "tosa.mul"(%29, %cst11) {shift = 0} : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %30 = "tosa.logical_left_shift"(%29, %cst11) : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %cst13 = "tosa.const"() {values = dense<[[-8388608]]> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
     %31 = "tosa.add"(%30, %cst13) : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %32 = "tosa.maximum"(%27, %31) : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
@@ -678,7 +678,7 @@ module {
     %cst27 = "tosa.const"() {values = dense<[[1488522236]]> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
     %75 = "tosa.mul"(%32, %cst27) {shift = 31} : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %76 = "tosa.add"(%75, %74) : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
-    %77 = "tosa.mul"(%76, %cst26) {shift = 0} : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+    %77 = "tosa.logical_left_shift"(%76, %cst7) : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
     %78 = "tosa.sub"(%12, %77) : (tensor<1x8xi32>, tensor<1x1xi32>) -> tensor<1x8xi32>
     %79 = "tosa.arithmetic_right_shift"(%78, %cst20) {round = false} : (tensor<1x8xi32>, tensor<1x1xi32>) -> tensor<1x8xi32>
     %80 = "tosa.add"(%78, %79) : (tensor<1x8xi32>, tensor<1x8xi32>) -> tensor<1x8xi32>

@@ -263,9 +263,11 @@ def value_range(value: Value) -> Range:
 
 
 class Ranges:
-    """The ranges of values whose ops do not change meanwhile, each found once."""
+    """The ranges of values whose ops do not change meanwhile, each found once. `sums`: those of sums, leading zeros and
+    differences to a greatest value are followed, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sums: bool = False) -> None:
+        self.rules: Final[Mapping[type[Op], _Rule]] = _RULES_OF_SUMS if sums else _RULES
         self._known: dict[Value, tuple[int, Range]] = {}
 
     def of(self, value: Value, depth: int = _DEPTH) -> Range:
@@ -287,7 +289,7 @@ def _found(value: Value, depth: int, ranges: Ranges) -> Range:
     op = value.producer
     if op is None or depth == 0:
         return whole
-    rule = _RULES.get(type(op))
+    rule = ranges.rules.get(type(op))
     if rule is None and trait_of(op, WithinRange):
         rule = _moved
     if rule is None:
@@ -377,13 +379,11 @@ def _moved(op: Operator, of: Callable[[Value], Range]) -> Range:
 
 _RULES: Final[Mapping[type[Op], _Rule]] = {
     Add: _corners(lambda _, a, b: a + b),
-    Sub: _difference,
+    Sub: _corners(lambda _, a, b: a - b),
     Mul: _corners(lambda op, a, b: (a * b + (1 << op.shift >> 1)) >> op.shift),
     Maximum: _corners(lambda _, a, b: max(a, b)),
     Minimum: _corners(lambda _, a, b: min(a, b)),
     Clamp: _clamp,
-    Clz: _clz,
-    ReduceSum: _sum,
     ArithmeticRightShift: _corners(lambda _, a, b: a >> max(b, 0), slack=1),
     Rescale: _rescale,
     Table: _table,
@@ -391,6 +391,7 @@ _RULES: Final[Mapping[type[Op], _Rule]] = {
     Scast: _cast,
 }
 """For ops whose results are not elements of their operands."""
+_RULES_OF_SUMS: Final[Mapping[type[Op], _Rule]] = {**_RULES, Clz: _clz, ReduceSum: _sum, Sub: _difference}
 
 
 # Resource variables: which operators read and write each. VAR_HANDLE makes a handle, and an operator may pass it to a

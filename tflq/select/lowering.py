@@ -283,7 +283,7 @@ class Kernels(KernelBuilder):
         self._users = function.users()
         self._outputs = frozenset(function.outputs)
         self._selected: dict[Value, Value] = {}
-        self.ranges: Final = Ranges()  # of integer tensors of `source`
+        self.ranges: Final = Ranges(sums=not restricted)  # of integer tensors of `source`
         self._once: dict[Callable[[Kernels], Any], Any] = {}
 
     def concatenation(self, xs: Sequence[Value], axis: int) -> Value:
