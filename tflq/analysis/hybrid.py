@@ -47,7 +47,8 @@ def rounding_of(op: Op, floats: str) -> str:
     if not isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected, BatchMatMul)):
         return ""
     axis = (-2 if op.adj_y else -1) if isinstance(op, BatchMatMul) else -isinstance(op, DepthwiseConv2D)
-    return rounding(op, op.operand(1).name, as_read(op.operand(1)), axis, floats)
+    _, weights, *_ = op.reads
+    return rounding(op, weights.name, as_read(weights), axis, floats)
 
 
 def as_read(weights: Value) -> np.ndarray:

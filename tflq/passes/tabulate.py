@@ -120,7 +120,7 @@ class _Tabulation:
         return sources
 
     def _independent(self, inputs: dict[Value, None]) -> dict[Value, None]:
-        """Those that are no function of the others."""
+        """Those that are not functions of the others."""
         for value in sorted(self.sources.keys() & inputs.keys(), key=self._made, reverse=True):
             others = {v: None for v in inputs if v is not value}
             if self._follows(value, others):

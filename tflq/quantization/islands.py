@@ -30,7 +30,7 @@ def keep_islands(module: Module, kernels: Kernels, floats: Collection[Region]) -
     for function in module.functions:
         for region in _islands(function, kernels, floats):
             keep(region)
-            rows.append(QuantizedRow(region.kernel, region.results[0].name, quantized=False, why=BETWEEN))
+            rows.append(QuantizedRow(region.kernel, region.result.name, quantized=False, why=BETWEEN))
     return rows
 
 
@@ -75,7 +75,7 @@ def _readers(value: Value, users: Mapping[Value, Sequence[Op]]) -> Iterator[Op |
         if is_quantizing(op):
             yield None
         elif is_statement(op):
-            yield from _readers(op.results[0], users)
+            yield from _readers(op.result, users)
         else:
             yield op
 

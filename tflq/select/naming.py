@@ -84,7 +84,7 @@ class _Names:
                 if operand.role:
                     self._name(operand, base, operand.role)
                 else:
-                    self._name(operand, op.results[0].name if op.results else base, _operand(op, number))
+                    self._name(operand, op.result.name if op.results else base, _operand(op, number))
 
     def _name(self, value: Value, base: str, role: str) -> None:
         name = f"{base}/{role}" if base else role
