@@ -127,7 +127,7 @@ def _mend_biases(module: Module, value: Value) -> None:
             continue
         kind: Any = bias.type.element
         if isinstance(kind, UniformQuantizedPerAxisType) and kind.storage.bits >= 32:
-            made = replace(kind, scales=kind.scales * np.float32(0.1))
+            made: Any = replace(kind, scales=kind.scales * np.float32(0.1))
         elif isinstance(kind, UniformQuantizedType) and kind.storage.bits >= 32:
             made = replace(kind, scale=kind.scale * 0.1)
         else:
