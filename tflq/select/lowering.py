@@ -283,7 +283,7 @@ class Kernels(KernelBuilder):
         self._users = function.users()
         self._outputs = frozenset(function.outputs)
         self._selected: dict[Value, Value] = {}
-        self.ranges: Final = Ranges()  # of integer tensors of `source`
+        self.ranges: Final = Ranges(sums=not restricted)  # of integer tensors of `source`
         self._once: dict[Callable[[Kernels], Any], Any] = {}
 
     def concatenation(self, xs: Sequence[Value], axis: int) -> Value:
@@ -350,14 +350,18 @@ class Kernels(KernelBuilder):
 
     def only_user(self, value: Value, kind: type[T]) -> T | None:
         """The only reader of an unnamed value, if it is of a class: a lowering may fuse it with its producer."""
-        users = self._users.get(value, [])
-        if len(users) != 1 or not isinstance(users[0], kind) or value.name or value in self._outputs:
+        users = self._users.get(value, ())
+        if len(users) != 1 or not isinstance(users[0], kind) or not self.is_inner(value):
             return None
         return users[0]
 
-    def readers(self, value: Value) -> list[Op]:
+    def is_inner(self, value: Value) -> bool:
+        """Whether nothing but its readers needs a value: it has no name, and is not returned."""
+        return not value.name and value not in self._outputs
+
+    def readers(self, value: Value) -> Sequence[Op]:
         """The ops of the integer form that read a value."""
-        return self._users.get(value, [])
+        return self._users.get(value, ())
 
     def fuse(self, op: Op, result: Value) -> Value:
         """Records that `result` is what `op`, a reader, would have computed, so that it is not selected again."""

@@ -10,7 +10,8 @@ RESIZE is rows, then columns, each two GATHERs weighted by constants:
     columns    the same, [columns, 1] weights, in the result's type
 
 A dim in which every output is one element is one GATHER, or nothing, if that is all of them in order. No constant knows
-the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
+the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs. `resize_float.py` has the
+builtin of floats.
 
 SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits; ALL and ANY are the
 least and the greatest of bytes. A chain of reductions of one kind is one kernel over several axes, and a reshape that
@@ -144,6 +145,12 @@ def resize(op: Resize, k: Kernels) -> Value:
     dims = resized_dims(op)
     if op.mode == "NEAREST_NEIGHBOR":
         return moved(k, x, lambda v, _: _nearest(k, v, dims, result.with_element(v.type.storage)))
+    if x in k.twins and not k.restricted:
+        from tflq.select.resize_float import float_resize
+
+        made = float_resize(op, k)
+        if made is not None:
+            return made
     if x.type.storage.is_float:
         return _mixed(k, _mixed(k, x, dims[0]), dims[1])
     x = k.cast(interpolated(k, k.cast(x, i32), dims[0]), result.storage)
@@ -269,7 +276,9 @@ def reduce_logical(op: ReduceAll | ReduceAny, k: Kernels) -> Value:
 
 @lowering(ArgMax)
 def argmax(op: ArgMax, k: Kernels) -> Value:
-    return arg_of(op, k, k.value(op.input), tfl_reduction.ArgMax)
+    x = k.value(op.input)
+    twin = None if k.restricted else k.twins.get(x)
+    return arg_of(op, k, x if twin is None else twin.value, tfl_reduction.ArgMax)
 
 
 def arg_of(op: ArgMax, k: Kernels, x: Value, kind: type[Operator]) -> Value:
