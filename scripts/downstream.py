@@ -136,7 +136,9 @@ def _file(form: Form, path: Path) -> bytes | str:
     try:
         return next(iter(make_costs.converted(path, form.options).files.values()))
     except tflq.TflqError as error:
-        return f"not converted: {str(error).splitlines()[0]}"
+        first = error.reasons[0] if error.reasons else None
+        where = f"operator {first.operator} ({first.opcode}): " if first and first.opcode else ""
+        return f"not converted: {where}{first.what if first else str(error).splitlines()[0]}"
 
 
 def _row(tool: Tool, form: str, network: Network, data: bytes | str, got: Outcome | str) -> Row:
