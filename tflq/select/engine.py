@@ -166,12 +166,18 @@ class _Paths:
 
 
 def _illegal_in(function: Function, paths: _Paths, mac: Mac, target: Target) -> Iterable[Reason]:
-    placed = [(op, paths.of(op)) for op in function.ops]
-    exempt = [op for op, path in placed if path == "exempt"]
+    exempt: list[Op] = []
+    others: list[tuple[Op, str]] = []
+    for op in function.ops:
+        path = paths.of(op)
+        if path == "exempt":
+            exempt.append(op)
+        else:
+            others.append((op, path))
     edges: set[Value] = {*function.inputs, *function.outputs} if target.builtins is None else set()
     edges.update(value for op in exempt for value in op.tensors)
     yield from _unlisted(exempt, paths, target)
-    yield from _illegal([pair for pair in placed if pair[1] != "exempt"], edges, _sections(mac, target), target)
+    yield from _illegal(others, edges, _sections(mac, target), target)
 
 
 def _unlisted(ops: Iterable[Op], paths: _Paths, target: Target) -> Iterable[Reason]:
