@@ -262,6 +262,19 @@ class Note(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Notes:
+    """What lowerings tell the report of a module's operators."""
+
+    rows: Sequence[Note] = ()
+
+    @staticmethod
+    def of(module: Module, *, real: bool) -> Sequence[Note]:
+        """The notes on a module. real: without warnings, which say how far the result is from the interpreter's."""
+        noted = module.record.find(Notes) or Notes()
+        return [note for note in noted.rows if not (real and note.exception)]
+
+
+@dataclass(frozen=True, slots=True)
 class Summaries:
     """What passes say that they did, a line for each, in order; most say nothing. `tflq opt` prints it."""
 

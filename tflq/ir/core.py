@@ -188,8 +188,12 @@ class Op:
 
     __slots__ = ("attributes", "info", "intermediates", "location", "name", "operands", "regions", "results")
 
-    constraints: ClassVar[tuple[Callable[[Op], str | None], ...]] = ()
+    constraints: ClassVar[tuple[Callable[[Any], str | None], ...]] = ()
     """Each answers why an op of the class is invalid, in any form, or None. It relies on those before it."""
+
+    module_constraints: ClassVar[tuple[Callable[[Any, Module, str], str | None], ...]] = ()
+    """As `constraints`, where the answer depends on the module, or on the op around it, whose name comes last ("" for
+    an op of a function)."""
 
     def __init__(
         self,

@@ -79,12 +79,16 @@ def slice_(op: Slice, k: Kernels) -> Value:
 
 @lowering(Concat)
 def concat(op: Concat, k: Kernels) -> Value:
-    xs = [k.value(v) for v in op.inputs if v is not None]
+    return joined(k, [k.value(v) for v in op.inputs if v is not None], op.axis)
+
+
+def joined(k: Kernels, xs: Sequence[Value], axis: int) -> Value:
+    """CONCATENATION; of twins, if any operand has one."""
     twins = [k.twins[x] for x in xs if x in k.twins]
     if not twins:
-        return k.concatenation(xs, op.axis)
+        return k.concatenation(xs, axis)
     offset = twins[0].offset
-    whole = k.concatenation([centred(k, x, offset) for x in xs], op.axis)
+    whole = k.concatenation([centred(k, x, offset) for x in xs], axis)
     return integers_of(k, Twin(whole, offset), xs[0].type.storage)
 
 

@@ -82,9 +82,8 @@ def named_in(path: Path) -> Callable[[str], bool]:
 
 def _section(file: RulesFile) -> Mapping[str, Any]:
     """The lines of a file of annotations."""
-    for name in file.content:
-        if name != _SECTION:
-            file.fail(f"'{name}' is not a section", "", name, known=(_SECTION,))
+    file.check_sections((_SECTION,))
+    file.check_faults()
     section = file.content.get(_SECTION, {})
     if not isinstance(section, dict):
         file.fail(f"'{_SECTION}' is not a section", "", _SECTION)
@@ -105,7 +104,7 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
         file.fail(f"'{pattern}': {error.reasons[0].what}", _SECTION, pattern)
     if parser.pos < len(text) or not isinstance(stated, (*SPECS, ScalarType)):
         known = ("!quant.uniform<...>", "!quant.calibrated<f32<min:max>>", "!quant.any<i16:f32>", _NONE)
-        file.fail(f"'{pattern}': '{text}' is no constraint", _SECTION, pattern, known=known)
+        file.fail(f"'{pattern}': '{text}' is not a constraint", _SECTION, pattern, known=known)
     return stated
 
 
