@@ -2,8 +2,10 @@
 
     python benchmarks/quantizers.py FOLDER [MODEL.tflite ...]     by default the float networks in models/
 
-64 samples to calibrate with, 100 others to judge. One file of statistics goes to tflq and to ai-edge-quantizer;
-TensorFlow calibrates itself. A row per network, scheme and peer:
+64 samples to calibrate with, 100 others to judge. One file of statistics goes to tflq and to ai-edge-quantizer.
+TensorFlow calibrates itself, and has two rows: beside tflq by its own statistics, and by the ranges that TensorFlow
+saw; of so many activations these give the parameters by (max - min) / 255 alone ("plain"). A row per network, scheme
+and peer:
 
     equal    weights, activations and biases that both quantize, whose scales are within one unit in the last place, and
              whose zero points and stored numbers are equal, of how many; others are listed below the row
@@ -31,7 +33,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tflq
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Module, Signature, Value
-from tflq.ir.types import is_quantized
+from tflq.ir.types import CalibratedQuantizedType, is_quantized
 from tflq.quantization.fidelity import shown, signal_to_noise
 from tflq.verification.runner import RunError
 
@@ -123,6 +125,8 @@ def compared(network: _Network, scheme: str, method: str) -> float | None:
             continue
         decibels = network.decibels(theirs)
         _print_row(row, *modules, f"{shown_exactly(mine)} / {shown_exactly(decibels)}")
+        if make is _tensorflow:
+            _print_row_of_ranges(network, f"{row}, its ranges", modules[1], decibels)
         if decibels is not None and not np.isinf(decibels):  # a file that equals the network has nothing quantized
             found.append(decibels)
     kept = "; ".join(f"{row.operator}: {row.why}" for row in result.kept) if static else ""
@@ -144,6 +148,28 @@ def _print_row(row: str, ours: Module, theirs: Module, decibels: str) -> None:
         print(f"    {text}")
     for text in _floats(ours, theirs):
         print(f"    {text}")
+
+
+def _print_row_of_ranges(network: _Network, row: str, theirs: Module, decibels: float | None) -> None:
+    """Prints what is equal where tflq has the ranges that TensorFlow saw, and where a formula alone has them."""
+    ours = network.file("int8", "ranges of TensorFlow")
+    tflq.quantize(_calibrated(network), ours, io=STORED["int8"], force=True)
+    mine, seen = tflq.read(ours), {v.name: v.type.element for v in tflq.read(_calibrated(network)).main.tensors}
+    both, others = _tensors(mine), _tensors(theirs)
+    plain = [
+        not _difference(name, _plain(seen.get(name)), others[name])
+        for name, each in both.items()
+        if name in others and each.stored is None
+    ]
+    beside = f"{shown_exactly(network.decibels(ours))} / {shown_exactly(decibels)}"
+    _print_row(f"{row}, plain {sum(plain)} of {len(plain)} activations", mine, theirs, beside)
+
+
+def _plain(seen: Any) -> _Tensor:
+    """The int8 parameters of a range that contains 0, by the formula alone; a scale of 0 where there is no range."""
+    low, high = (min(seen.minimum, 0), max(seen.maximum, 0)) if isinstance(seen, CalibratedQuantizedType) else (0, 0)
+    scale = np.float32((high - low) / 255)
+    return _Tensor("i8", np.array([scale]), np.array([np.rint(-128 - low / scale) if scale else 0]), None)
 
 
 def shown_exactly(decibels: float | None) -> str:
@@ -173,7 +199,13 @@ def _tensorflow(network: _Network, *_: str) -> bytes:
 
     calibrator = Calibrator(network.path.read_bytes())
     calibrated = calibrator.calibrate(lambda: ((network.key, sample) for sample in network.calibrating))
+    _calibrated(network).write_bytes(bytes(calibrated))
     return bytes(mlir_quantize(calibrated, input_data_type=tf.int8, output_data_type=tf.int8))
+
+
+def _calibrated(network: _Network) -> Path:
+    """The float file with the ranges that TensorFlow saw."""
+    return network.file("calibrated by TensorFlow")
 
 
 @contextlib.contextmanager

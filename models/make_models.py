@@ -1,6 +1,11 @@
 """Makes the models that TensorFlow's converter can make: networks with fixed weights, quantized or of floats.
 
-    python models/make_models.py [FOLDER]        (needs tensorflow 2.20; the result is the same on every run)
+    python models/make_models.py [FOLDER]
+
+Needs tensorflow 2.20.0. The result is the same on every run, byte for byte, but for the `flatbuffers` package, by which
+TensorFlow writes files: version 25.12.19 puts tables in another order than 25.9.23. The quantized files here are of the
+latter, those of floats of the former, so without FOLDER a run replaces those of the version that it finds, and says
+which it leaves. TensorFlow 2.21 makes the same networks and numbers under other names of constants.
 
 The weights are drawn from fixed seeds, not trained: what matters here is the arithmetic. The classifier's weights are
 scaled up, so that its answers are not all alike. `handmade.py` makes the models that the converter cannot make.
@@ -12,12 +17,16 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+TENSORFLOW = "2.20.0"
+QUANTIZED_BY, FLOATS_BY = "25.9.23", "25.12.19"
+"""The versions of tensorflow and flatbuffers with which the files here were made."""
 HERE = Path(__file__).resolve().parent
 SAMPLES = 64
 CLASSES = 10
@@ -192,12 +201,28 @@ def float_network(make: Callable[[], tf.keras.Model]) -> bytes:
     return bytes(tf.lite.TFLiteConverter.from_keras_model(make()).convert())
 
 
+def pinned(names: dict[str, str]) -> list[str]:
+    """The files here that these packages make again byte for byte, of some with the version of flatbuffers that made
+    each. Ends the program with another TensorFlow."""
+    if tf.__version__ != TENSORFLOW:
+        sys.exit(f"the files in {HERE} are of tensorflow {TENSORFLOW}, and here is {tf.__version__}: give a FOLDER")
+    here = version("flatbuffers")
+    for name, wanted in names.items():
+        if wanted != here:
+            print(f"{name} stays: it is of flatbuffers {wanted}, and here is {here}")
+    return [name for name, wanted in names.items() if wanted == here]
+
+
 def main(folder: Path) -> None:
+    integers = {make.__name__: make for make in (cnn_int8, cnn_int16x8, two_signatures)}
+    makers = integers | {name: partial(float_network, net) for name, net in FLOAT_NETWORKS.items()}
+    names = list(makers)
+    if folder == HERE:
+        names = pinned({name: QUANTIZED_BY if name in integers else FLOATS_BY for name in makers})
     tf.config.experimental.enable_op_determinism()
-    makers = {make.__name__: make for make in (cnn_int8, cnn_int16x8, two_signatures)}
-    for name, make in (makers | {name: partial(float_network, net) for name, net in FLOAT_NETWORKS.items()}).items():
+    for name in names:
         new_session()
-        data = make()
+        data = makers[name]()
         path = folder / f"{name}.tflite"
         path.write_bytes(data)
         print(f"{path}: {len(data)} bytes")

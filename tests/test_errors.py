@@ -16,6 +16,7 @@ from tflq.errors import InvalidModelError, ParseError, Reason, Refused, TflqErro
 from tflq.ir.core import Location
 from tflq.ir.parser import parse_module
 from tflq.ir.types import UniformQuantizedType, i16
+from tflq.verification.runner import RunError
 
 MODELS = Path(__file__).parent.parent / "models"
 
@@ -41,11 +42,15 @@ def no_text() -> None:
     parse_module("func.func @f(%x: tensor<1xi8", "m.mlir")
 
 
+def not_run() -> None:
+    raise RunError("the interpreter's process aborted", fatal=True)
+
+
 def plain() -> None:
     raise TflqError("something")
 
 
-RAISERS = [unsupported, invalid, bad_option, no_file, no_text, plain]
+RAISERS = [unsupported, invalid, bad_option, no_file, no_text, not_run, plain]
 COPIES = [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]  # noqa: S301 - our own
 
 

@@ -15,8 +15,10 @@ from tflq.ir.types import (
     CalibratedQuantizedType,
     ScalarType,
     TensorType,
+    UniformQuantizedSubChannelType,
     UniformQuantizedType,
     f32,
+    i4,
     i8,
     i16,
     ui8,
@@ -113,3 +115,12 @@ def test_a_range_is_widened_to_contain_zero(storage: ScalarType, ends: tuple[flo
     assert isinstance(kind, UniformQuantizedType)
     assert kind.storage_min <= kind.zero_point <= kind.storage_max
     assert real(stored(np.zeros(1, np.float32), kind), kind).tolist() == [0.0]
+
+
+def test_blocks_become_reals_by_the_scale_of_each() -> None:
+    rng = np.random.default_rng(0)
+    affine, scales = rng.integers(-8, 8, (3, 64)).astype(np.int8), rng.uniform(1e-3, 1, (3, 2)).astype(np.float32)
+    kind = UniformQuantizedSubChannelType.of(i4, (0, 1), (1, 32), scales)
+    made = cast(Dcast, affine, kind, f32)
+    assert made.dtype == np.float32
+    np.testing.assert_array_equal(made, affine.astype(np.float32) * np.repeat(scales, 32, axis=1))

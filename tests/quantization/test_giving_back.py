@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from support.float_nets import net, samples, written
 import tflq
 from tflq.errors import OptionError
 from tflq.quantization.fidelity import signal_to_noise
+from tflq.verification.tflite_runner import TfliteRunner
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 
@@ -62,6 +64,22 @@ def test_a_static_network_is_judged_on_the_last_quarter(model: Path) -> None:
     assert result.kept
     other = quantized(model, statistics=seen, calibration=list(data[30:]), min_snr=before + 1)
     assert tflq.write(other.module) == tflq.write(result.module)
+
+
+def test_the_float_network_runs_once_on_each_sample(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, run = Counter[str](), TfliteRunner.run
+
+    def counted(runner: TfliteRunner, *given: Any) -> list[np.ndarray]:
+        runs[runner.path] += 1
+        return run(runner, *given)
+
+    monkeypatch.setattr(TfliteRunner, "run", counted)
+    result = quantized(model, scheme="weight-only", weights="int4", calibration=list(samples(6)), min_snr=40)
+    assert result.search is not None
+    assert result.search.steps
+    assert runs.pop(str(model)) == 6
+    trials = 1 + len(result.search.alone) + len(result.search.steps)
+    assert list(runs.values()) == [6] * trials
 
 
 def test_what_holds_already_changes_nothing(model: Path) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from support.float_nets import net, samples, written
+from support.float_nets import SIZE, dense, net, samples, written
 
 import tflq
 from tflq.errors import OptionError
-from tflq.ir.types import UniformQuantizedType
+from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.types import TensorType, UniformQuantizedType, f32
+from tflq.quantization.fidelity import signal_to_noise
 from tflq.quantization.recipe import Choices, Settings, read_recipe
 from tflq.verification.comparison import verify
 
@@ -75,6 +78,35 @@ def test_the_first_rule_that_fits_wins_and_keep_float_is_before_them(model: Path
     assert "i16" in rows["second"].types
     kept = {row.tensor for row in quantized(model, recipe=path, keep_float=["second"]).kept}
     assert kept == {"positive", "second"}
+
+
+def test_an_operator_of_one_scale_that_stays_float_changes_no_number(tmp_path: Path) -> None:
+    model = written(tmp_path, joined())
+    before = quantized(model)
+    whole = model.with_name("quantized.tflite").rename(tmp_path / "whole.tflite")
+    for name in ("moved", "both", "all"):
+        result = quantized(model, keep_float=[name])
+        assert [row.tensor for row in result.kept] == [name]
+        assert signal_to_noise(whole, tmp_path / "quantized.tflite", list(samples(30))) == float("inf"), name
+    assert not before.kept
+
+
+def joined() -> Module:
+    """What is moved, and joined twice with others, of ranges of their own."""
+    rng = np.random.default_rng(1)
+    shapes = {"x": SIZE, "moved": SIZE, "second": SIZE, "both": 2 * SIZE, "third": SIZE, "all": 3 * SIZE, "y": 4}
+    x, moved, second, both, third, all_, y = (Value(TensorType((1, n), f32), name) for name, n in shapes.items())
+    whole = {"axis": 1, "fused_activation_function": "NONE"}
+    shape = constant(np.array([1, SIZE], np.int32), name="shape")
+    ops = [
+        dense(np.eye(SIZE, dtype=np.float32) * 3, x, second, "second"),
+        Op("tfl.reshape", [x, shape], [moved], {}),
+        Op("tfl.concatenation", [moved, second], [both], dict(whole)),
+        dense(rng.normal(size=(SIZE, SIZE)).astype(np.float32) / 9, x, third, "third"),
+        Op("tfl.concatenation", [both, third], [all_], dict(whole)),
+        dense(rng.normal(size=(4, 3 * SIZE)).astype(np.float32), all_, y, "y"),
+    ]
+    return Module([Function("main", [x], [y], ops)])
 
 
 def test_an_operator_of_16_bits_stands_between_casts(model: Path) -> None:
@@ -142,11 +174,11 @@ def test_ranges_are_of_names(model: Path) -> None:
             "no operator fits name = 'first', operator = 'relu' at",
         ),
         ('name = "re:("\nscheme = "float"', "unterminated"),
-        ('nam = "first"\nscheme = "float"', "'nam' is no key of a rule; did you mean 'name'"),
+        ('nam = "first"\nscheme = "float"', "'nam' is not a key of a rule; did you mean 'name'"),
         ('name = "first"', "asks for nothing"),
         ('scheme = "float"', "does not say of which operators"),
         ('name = "first"\nscheme = "int9"', "scheme='int9' is not known"),
-        ('name = "first"\nscheme = 8', "scheme = 8 is no text"),
+        ('name = "first"\nscheme = 8', "scheme = 8 is not a text"),
         ('name = "first"\nrange = "max"', "range 'max' is not known"),
         ('name = "first"\nweights = "int4"', "scheme 'int8' has no choice of weights"),
         ('name = "first"\nscheme = "dynamic"\nblocks = 32', "blocks only of int4"),

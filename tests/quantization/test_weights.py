@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,14 @@ def test_weights_of_4_bits_are_read_back_as_they_were_stored(model: Path, scheme
         np.testing.assert_array_equal(stored.array, np.clip(np.rint(original / kind.scales[:, None]), -8, 7))
 
 
+@pytest.mark.parametrize(("name", "operator"), [("unet", "transpose_conv"), ("residual", "depthwise_conv_2d")])
+def test_weights_of_which_no_kernel_takes_4_bits_have_8(name: str, operator: str) -> None:
+    floats = Path(__file__).resolve().parents[2] / "models" / f"{name}_float.tflite"
+    rows = tflq.quantize(floats, scheme="weight-only", weights="int4").rows
+    assert {row.types for row in rows if row.operator == operator} == {"qi8"}
+    assert {row.types for row in rows if row.operator == "conv_2d"} == {"qi4"}
+
+
 @pytest.mark.parametrize("scheme", ["weight-only", "dynamic"])
 def test_other_ranges_are_nearer_with_4_bits(model: Path, scheme: str) -> None:
     plain = noise(model, scheme=scheme)
@@ -95,7 +105,7 @@ def test_rows_that_are_no_blocks_stay_float(model: Path) -> None:
     result = quantized(model, scheme="dynamic", blocks=256)
     assert [(row.quantized, row.why) for row in result.rows] == [
         (True, ""),
-        (False, "its rows of 128 weights are no blocks of 256"),
+        (False, "its rows of 128 weights do not divide into blocks of 256"),
     ]
 
 
@@ -147,6 +157,26 @@ def test_a_near_network_is_judged_by_samples_that_weights_were_not_rounded_by(mo
     search = quantized(model, **given).search
     assert search is not None
     assert (search.calibrated, search.judged) == (75, 25)
+
+
+def test_samples_that_weights_are_rounded_by_are_not_held(model: Path) -> None:
+    held, most = set[int](), 0
+
+    class Made:
+        """Samples that are made each time that they are gone through."""
+
+        def __iter__(self) -> Iterator[np.ndarray]:
+            nonlocal most
+            for number, sample in enumerate(uncorrelated(1000)):
+                array = sample.copy()
+                held.add(number)
+                weakref.finalize(array, held.discard, number)
+                most = max(most, len(held))
+                yield array
+
+    result = quantized(model, scheme="weight-only", weight_range="gptq", calibration=Made())
+    assert result.decibels is not None
+    assert 0 < most < 300
 
 
 def test_products_need_samples_and_one_scale_per_channel(model: Path) -> None:

@@ -9,10 +9,11 @@ import pytest
 from support.float_nets import dense, written
 
 import tflq
+from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.types import TensorType, f32
+from tflq.ir.types import TensorType, UniformQuantizedSubChannelType, f32
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
+interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="needs the interpreter")
 
 
 @pytest.fixture
@@ -49,3 +50,22 @@ def test_tosa_announces_what_it_does_not_round(stored: Path, tmp_path: Path) -> 
     assert report.rows[0].exception == "inexact"
     assert tflq.verify(stored, tmp_path / "blocks.tosa", report=report).verdict == "accepted"
     assert "rounds activations to 8 bits" in tflq.verify(stored, tmp_path / "blocks.tosa").notes[0]
+
+
+def test_the_evaluator_and_xnnpack_compute_stored_weights_times_the_scales_of_their_blocks(stored: Path) -> None:
+    weights = tflq.read(stored).main.ops[0].operand(1)
+    kind = weights.type.element
+    assert isinstance(kind, UniformQuantizedSubChannelType)
+    reals = weights.array.astype(np.float32) * np.repeat(kind.scales.astype(np.float32), 32, axis=1)
+    module = tflq.convert(stored, format="tosa").module
+    given = list(np.random.default_rng(1).normal(size=(50, 1, 64)).astype(np.float32))
+    wanted = [np.maximum(x.astype(np.float64) @ reals.T, 0) for x in given]
+    made = [evaluate_function(module.main, {module.main.inputs[0]: x})[module.main.outputs[0]] for x in given]
+    np.testing.assert_allclose(np.stack(made), np.stack(wanted), rtol=1e-5, atol=1e-5)
+    kernel = interpreter.Interpreter(str(stored))
+    kernel.allocate_tensors()
+    for x, want in zip(given, wanted, strict=True):
+        kernel.set_tensor(kernel.get_input_details()[0]["index"], x)
+        kernel.invoke()
+        got = kernel.get_tensor(kernel.get_output_details()[0]["index"])
+        np.testing.assert_allclose(got, want, atol=0.01 * np.abs(reals).sum(1).max() * np.abs(x).max())

@@ -7,8 +7,9 @@ which the caller adds in the order of the samples.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ class _Job:
 
 
 def second_moments(
-    path: str | os.PathLike[str], entry: str, factors: Sequence[Factor], samples: Sequence[Sequence[np.ndarray]]
+    path: str | os.PathLike[str], entry: str, factors: Sequence[Factor], samples: Iterable[Sequence[np.ndarray]]
 ) -> list[np.ndarray]:
     """Σ x xᵀ over all that a factor holds in runs of a model: float64, [columns, columns] of each factor.
 
@@ -48,8 +49,9 @@ def second_moments(
     which the entry's runner takes them. InvalidModelError if the interpreter refuses the model."""
 
     def jobs() -> Iterator[_Job]:
-        for start in range(0, len(samples), _BATCH):
-            yield _Job(os.fspath(path), entry, tuple(factors), samples[start : start + _BATCH])
+        waiting = iter(samples)
+        while batch := list(islice(waiting, _BATCH)):
+            yield _Job(os.fspath(path), entry, tuple(factors), batch)
 
     totals: list[np.ndarray] = []
     for _, answer in in_processes(_sums, jobs(), 1):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 
 from tflq.calibration.calibrating import entry_of
-from tflq.calibration.data import Images, inputs_of, samples_of
+from tflq.calibration.data import Images, in_run_order, inputs_of, samples_of
+from tflq.errors import InvalidModelError
 from tflq.formats import read
 from tflq.quantization.giving_back import MOST
 from tflq.verification.difference import in_decibels
+from tflq.verification.runner import RunError
 from tflq.verification.tflite_runner import TfliteRunner
 
 _TIMEOUT: Final = 60.0
@@ -37,8 +40,9 @@ def signal_to_noise(
 ) -> float:
     """10 log10(Σf² / Σ(f-q)²) in decibels, f and q all outputs of two models on the first `MOST` samples; infinite
     where they are equal. Both run on the default kernels. Stored integers count as the reals that they stand for.
-    signature: the entry that runs, as for `tflq.calibrate`."""
-    return decibels(outputs_of(original, result, data, signature=signature, images=images))
+    signature: the entry that runs, as for `tflq.calibrate`. InvalidModelError if one of them does not run."""
+    with closing(FloatNetwork(original, signature=signature)) as floats:
+        return decibels(floats.beside(result, data, images=images))
 
 
 def decibels(outputs: Iterable[tuple[Outputs, Outputs]]) -> float:
@@ -50,31 +54,66 @@ def decibels(outputs: Iterable[tuple[Outputs, Outputs]]) -> float:
     return in_decibels(signal, noise)
 
 
-def outputs_of(
-    original: str | os.PathLike[str],
-    result: str | os.PathLike[str],
-    data: Any,
-    *,
-    signature: str | None = None,
-    images: Images | None = None,
-) -> Iterator[tuple[Outputs, Outputs]]:
-    """The outputs of two models, as `signal_to_noise` compares them."""
-    module = read(original)
-    key, function, names = entry_of(module, signature)
-    inputs = inputs_of(module, function, names)
-    with (
-        closing(TfliteRunner(os.fspath(original), "default", _TIMEOUT)) as before,
-        closing(TfliteRunner(os.fspath(result), "default", _TIMEOUT, beside=before)) as after,
-    ):
-        sides = [runner.entries[key]["inputs"] for runner in (before, after)]
-        for sample in islice(samples_of(data, inputs, images).arrays, MOST):
-            arrays = [sample[name] for name, _ in sides[0]]
-            floats = before.run(key, arrays, {})
-            stored = [_stored(a, described) for a, (_, described) in zip(arrays, sides[1], strict=True)]
-            others = after.run(key, stored, {})
-            described = [about for _, about in after.entries[key]["outputs"]]
-            reals = [_real(other, about) for other, about in zip(others, described, strict=True)]
-            yield [array.astype(np.float64) for array in floats], reals
+class FloatNetwork:
+    """A float network that any number of results are compared with, always on the same samples: it runs once on each.
+
+    What it gives is kept in a temporary file, of the first `MOST` samples; memory holds the outputs of one sample."""
+
+    def __init__(self, path: str | os.PathLike[str], *, signature: str | None = None) -> None:
+        module = read(path)
+        self.key, function, names = entry_of(module, signature)
+        self.inputs = inputs_of(module, function, names)
+        self.path = os.fspath(path)
+        with _running(self.path):
+            self._runner = TfliteRunner(self.path, "default", _TIMEOUT)
+        self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the network
+        self._places: list[int] = []
+
+    def beside(
+        self, result: str | os.PathLike[str], data: Any, *, images: Images | None = None, called: str = ""
+    ) -> Iterator[tuple[Outputs, Outputs]]:
+        """The outputs of the network and of a result, as `signal_to_noise` compares them. called: what messages call
+        the result, if not by its path."""
+        order = in_run_order(self.inputs, self.key)
+        path = os.fspath(result)
+        with _running(called or path):
+            after = TfliteRunner(path, "default", _TIMEOUT, beside=self._runner)
+        with closing(after):
+            side = [described for _, described in after.entries[self.key]["inputs"]]
+            ends = [described for _, described in after.entries[self.key]["outputs"]]
+            for place, sample in enumerate(islice(samples_of(data, self.inputs, images).arrays, MOST)):
+                arrays = [sample[own.name] for own in order]
+                floats = self._outputs(place, arrays)
+                with _running(called or path):
+                    others = after.run(self.key, list(map(_stored, arrays, side)), {})
+                yield [array.astype(np.float64) for array in floats], list(map(_real, others, ends))
+            after.release()
+
+    def close(self) -> None:
+        """Ends the interpreter's process, and forgets what it gave."""
+        self._kept.close()
+        self._runner.close()
+
+    def _outputs(self, place: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The outputs for the sample at a place: of the interpreter, the first time."""
+        if place == len(self._places):
+            with _running(self.path):
+                outputs = self._runner.run(self.key, arrays, {})
+            self._places.append(self._kept.seek(0, os.SEEK_END))
+            for output in outputs:
+                np.save(self._kept, output, allow_pickle=False)
+            return outputs
+        self._kept.seek(self._places[place])
+        return [np.load(self._kept, allow_pickle=False) for _ in self._runner.entries[self.key]["outputs"]]
+
+
+@contextmanager
+def _running(called: str) -> Iterator[None]:
+    """Says which model does not run."""
+    try:
+        yield
+    except RunError as error:
+        raise InvalidModelError("", f"the interpreter does not run it: {error}", path=called) from error
 
 
 def _stored(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:

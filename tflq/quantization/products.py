@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tflq.calibration.calibrating import entry_of
-from tflq.calibration.data import in_run_order, inputs_of
+from tflq.calibration.data import Span, in_run_order, inputs_of
 from tflq.calibration.moments import Factor, second_moments
 from tflq.dialects.tfl.convolution import Conv2D, FullyConnected
 from tflq.formats import read
-from tflq.ir.core import Op
+from tflq.ir.core import Op, Value
 from tflq.numerics.second_order import compensated_weights, error_of_products
 from tflq.quantization.giving_back import CALIBRATED
 
@@ -34,26 +33,23 @@ Placed = dict[tuple[int, int], Moments]
 """The moments of weights, by the function and the place of the weights among its tensors."""
 
 
-def moments_of(source: str | os.PathLike[str], samples: Sequence[Any]) -> Placed:
+def moments_of(source: str | os.PathLike[str], data: Any) -> Placed:
     """The moments of all constant weights of FULLY_CONNECTED and 1×1 CONV_2D in the function that the samples are of.
-    Of weights that several operators have these are added. samples: two at least; the first `CALIBRATED` of them are
-    rounded by."""
+    Of weights that several operators have these are added. data: two samples at least; the first `CALIBRATED` of them
+    are rounded by."""
     module = read(source)
     entry, function, names = entry_of(module, None)
     called = module.functions[function]
     place = {value: index for index, value in enumerate(called.tensors)}
-    found = [
-        (op.operand(1), factor)
-        for op in called.ops
-        if op.operands and op.operands[0] in place and (factor := _factor(op, (function, place[op.operand(0)])))
-    ]
+    found = [product for op in called.ops if (product := _product(op, function, place)) is not None]
     inputs = inputs_of(module, function, names)
-    order = [inputs.index(own) for own in in_run_order(inputs, entry)]
-    arrays = [[sample[at] for at in order] if len(inputs) > 1 else [sample] for sample in samples]
-    split = min(math.ceil(len(arrays) * CALIBRATED), len(arrays) - 1)
+    samples = Span.of(data, inputs)
+    sides = samples.split(min(math.ceil(len(samples) * CALIBRATED), len(samples) - 1))
+    order = in_run_order(inputs, entry)
     factors = list(dict.fromkeys(factor for _, factor in found))
-    sides = [second_moments(source, entry, factors, part) for part in (arrays[:split], arrays[split:])]
-    of_factor = dict(zip(factors, map(Moments, *sides), strict=True))
+    arrays = (([sample[own.name] for own in order] for sample in side) for side in sides)
+    sums = [second_moments(source, entry, factors, each) for each in arrays]
+    of_factor = dict(zip(factors, map(Moments, *sums), strict=True))
     moments: Placed = {}
     for weights, factor in found:
         at, each = (function, place[weights]), of_factor[factor]
@@ -61,16 +57,19 @@ def moments_of(source: str | os.PathLike[str], samples: Sequence[Any]) -> Placed
     return moments
 
 
-def _factor(op: Op, place: tuple[int, int]) -> Factor | None:
-    """What the constant weights of an operator are multiplied with; None if it is no product of matrices."""
-    if not isinstance(op, (Conv2D, FullyConnected)) or not op.operand(1).is_constant:
+def _product(op: Op, function: int, place: dict[Value, int]) -> tuple[Value, Factor] | None:
+    """The constant weights of an operator, and what they are multiplied with; None if it does not multiply matrices."""
+    if not isinstance(op, (Conv2D, FullyConnected)):
         return None
-    shape = op.operand(1).array.shape
+    weights = op.weights if isinstance(op, FullyConnected) else op.filter
+    if not weights.is_constant or op.input not in place:
+        return None
+    at, shape = (function, place[op.input]), weights.array.shape
     if isinstance(op, FullyConnected):
-        return Factor(place, shape[-1])
+        return weights, Factor(at, shape[-1])
     if shape[1:] != (1, 1, (op.input.type.shape or (None,))[-1]):
         return None
-    return Factor(place, shape[-1], (op.stride_h, op.stride_w))
+    return weights, Factor(at, shape[-1], (op.stride_h, op.stride_w))
 
 
 def rounded(

@@ -99,21 +99,21 @@ class Quantization:
 
 
 def rows_of(module: Module, target: str, known: Mapping[str, QuantizedRow]) -> list[QuantizedRow]:
-    """The rows of a module whose regions have their parameters. known: those of operators with fewer bits in their
-    weights alone, by the name of the result."""
+    """The rows of a module whose regions have their parameters. known: those of operators that were decided on before,
+    by the name of the result."""
     kernels = load_kernels(target)
     rows: list[QuantizedRow] = []
     for op in (op for function in module.functions for op in function.ops):
         inner = inner_names(op) if isinstance(op, Region) else []
-        of_weights = next((known[name] for name in (*inner, *(v.name for v in op.results)) if name in known), None)
-        if of_weights is not None:
-            rows.append(of_weights)
+        decided = next((known[name] for name in (*inner, *(v.name for v in op.results)) if name in known), None)
+        if decided is not None:
+            rows.append(decided)
         elif _stores_weights(op):
             continue
         elif isinstance(op, Region):
             rows.append(_of_region(op, kernels))
         elif not is_statement(op) and op.name.startswith("tfl.") and op.results:
-            rows.append(QuantizedRow(op.short_name, op.results[0].name, False, why=_why_no_kernel(op, kernels)))
+            rows.append(QuantizedRow(op.short_name, op.result.name, False, why=_why_no_kernel(op, kernels)))
     return rows
 
 
@@ -126,11 +126,11 @@ def _stores_weights(op: Op) -> bool:
 def _why_no_kernel(op: Op, kernels: Any) -> str:
     if op.short_name not in kernels:
         return f"the target lists no kernel '{op.short_name}'"
-    return "it is no kernel: it has a state, calls functions, or computes no reals"
+    return "it is not a kernel: it has a state, calls functions, or computes no reals"
 
 
 def _of_region(region: Region, kernels: Any) -> QuantizedRow:
-    tensor = region.results[0].name if region.results else ""
+    tensor = region.result.name if region.results else ""
     all_ports = ports(region)
     origins = tuple(origins_of(region))
     specs = [port.spec for port in all_ports]

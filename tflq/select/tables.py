@@ -111,12 +111,13 @@ class ShareTables(Pass):
 
     name: ClassVar[str] = "share-tables"
     takes: ClassVar[Form] = "kernels"
+    looks_at: ClassVar[tuple[type, ...]] = (Gather,)
 
     def run(self, module: Module) -> PassResult:
         known: dict[int, list[Buffer]] = {}
         shared = False
-        for op in module.ops():
-            if not isinstance(op, Gather) or not op.input.is_constant or is_variable(op.input):
+        for op in (op for function in module.functions for op in function.ops_of(Gather)):
+            if not op.input.is_constant or is_variable(op.input):
                 continue
             own = op.input.buffer
             if own is None or own.external or not _LEAST < own.data.size <= 1 << 16:

@@ -67,6 +67,22 @@ def test_and_so_on_before_it(target: Path) -> None:
     assert not rescales(made)
 
 
+@pytest.mark.parametrize("maker", ["", "exp"], ids=["an input", "no kernel"])
+def test_reals_that_no_kernel_makes_do_not_decide_for_other_operands(maker: str, target: Path) -> None:
+    given = [region("%x", maker, "%a", "f32", NARROW)] if maker else []
+    made = propagated(
+        target,
+        *given,
+        region("%0", "tanh", "%b", OTHER, OTHER),
+        region("%1", "concatenation", f"{'%x' if maker else '%a'}, %0", f"{NARROW}, {OTHER}", OTHER),
+        region("%2", "tanh", "%x" if maker else "%a", NARROW, OTHER),
+        region("%r", "concatenation", "%1, %2", f"{OTHER}, {OTHER}", WIDE),
+    )
+    kernels = found(made)[-4:]
+    assert kernels == [[OF_OTHER, OF_WIDE], [OF_WIDE] * 3, [OF_NARROW, OF_WIDE], [OF_WIDE] * 3]
+    assert not rescales(made)
+
+
 @pytest.mark.parametrize("returned", [False, True])
 def test_a_value_with_another_use_keeps_its_range(returned: bool, target: Path) -> None:
     other = [] if returned else [region("%2", "tanh", "%0", NARROW, OTHER)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.region_graphs import A, B, C, region, rescales, specs, text
+from support.region_graphs import KERNELS, A, B, C, region, rescales, specs, text
 
 from tflq.dialects.quant.regions import Region
 from tflq.errors import OptionError, UnsupportedError
@@ -109,15 +109,19 @@ def test_a_bias_has_the_product_of_the_scales(target: Path) -> None:
         (0.01, ["!quant.uniform<i8:f32, 1.0e-10>", "!quant.uniform<i32:f32, 5.0e-11>"]),
     ],
 )
-def test_a_constant_bias_fits_its_storage(bias: float, made: list[str], target: Path) -> None:
+@pytest.mark.parametrize(("factors", "weights"), [("qi8 qi8:0", 1), ("qi8:0 qi8", 0)], ids=["behind", "before"])
+def test_a_constant_bias_fits_its_storage(
+    bias: float, made: list[str], factors: str, weights: int, target: Path
+) -> None:
+    target.write_text(KERNELS.replace("qi8 qi8:0 qi32", f"{factors} qi32"))
     constants = (
         '%w = "tfl.pseudo_const"() {value = dense<1.0e-8> : tensor<4xf32>} : () -> tensor<4xf32>',
         f'%c = "tfl.pseudo_const"() {{value = dense<{bias}> : tensor<4xf32>}} : () -> tensor<4xf32>',
     )
     seen = "!quant.calibrated<f32<-1.27e-08:1.27e-08>>"
-    op = region("%r", "fully_connected", "%a, %w, %c", f"{A}, {seen}, f32", B)
-    (found,) = regions(propagated(module(*constants, op), target))
-    assert specs(found)[1:3] == made
+    names, kinds = ("%a, %w, %c", f"{A}, {seen}, f32") if weights else ("%w, %a, %c", f"{seen}, {A}, f32")
+    (found,) = regions(propagated(module(*constants, region("%r", "fully_connected", names, kinds, B)), target))
+    assert [specs(found)[weights], specs(found)[2]] == made
 
 
 def test_a_width_is_the_least(target: Path) -> None:

@@ -311,19 +311,25 @@ def test_parameters_of_channels_are_those_of_each_alone() -> None:
             assert isinstance(many, UniformQuantizedPerAxisType)
             for place in range(len(low)):
                 ends = np.asarray(low[place]), np.asarray(high[place])
-                one = parameters(Range(f32, *ends, exact=exact), stored, zero_point)
+                one = parameters(Range(f32, *ends), stored, zero_point)  # others of these weights are not small
                 assert isinstance(one, UniformQuantizedType)
                 assert (one.scale, one.zero_point) == (many.scales[place], many.zero_points[place])
                 assert one.scale >= 2.0**-126
 
 
-def test_small_weights_keep_their_range_and_dead_channels_have_one() -> None:
-    stored = AnyQuantizedType.of(i8, f32, -127, 127)
-    reach = np.array([1e-34, 0.0, 1e-45, 3.0])
-    kind = parameters(Range(f32, -reach, reach, 0, exact=True), stored, 0)
+@pytest.mark.parametrize(
+    ("reach", "wide"),
+    [
+        ([1e-34, 0.0, 1e-45, 5e-7], [1e-34, 5e-7, 2.0**-126 * 127, 5e-7]),
+        ([1e-34, 0.0, 1e-45, 6e-7], [5e-7, 5e-7, 5e-7, 6e-7]),
+    ],
+    ids=["all are small", "one is not"],
+)
+def test_small_weights_keep_their_range_unless_a_channel_has_larger_ones(reach: list[float], wide: list[float]) -> None:
+    stored, ends = AnyQuantizedType.of(i8, f32, -127, 127), np.array(reach)
+    kind = parameters(Range(f32, -ends, ends, 0, exact=True), stored, 0)
     assert isinstance(kind, UniformQuantizedPerAxisType)
-    expected = np.array([1e-34 / 127, 5e-7 / 127, 2.0**-126, 3.0 / 127], np.float32)
-    np.testing.assert_array_equal(kind.scales, expected)
+    np.testing.assert_array_equal(kind.scales, (np.array(wide) / 127).astype(np.float32))
 
 
 def test_a_constant_does_not_decide_for_others(target: Path) -> None:

@@ -3,6 +3,8 @@
 A constraint binds a port if it gives it what another port has, or what the kernel always has: a pooling its result, a
 concatenation its operands, a softmax its result. The range of a bound result yields, and with it that of the value's
 consumers, which is the same. The range of a value whose consumers all bind it yields to theirs, and so on before it.
+Reals that no kernel makes are quantized for each consumer: beside other operands their range yields where that binds
+them, whatever else reads them. It would decide for the others.
 What yields then gets its parameters by the constraint, or as a neighbour; where consumers differ, or a value is a
 result of the model, its own range stays, and a rescale stands between.
 """
@@ -15,6 +17,7 @@ from tflq.dialects.quant.regions import Region
 from tflq.ir.core import Value
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, ElementType, UniformQuantizedType, is_quantized
 from tflq.passes.regions.lookup import Match, Port, ports, stored_as
+from tflq.passes.regions.ranges import same_value
 from tflq.targets.constraints import quant_functions
 
 
@@ -39,6 +42,9 @@ class OneRange:
         self.of_value = of_value
         self.is_free = is_free
         self.yielding: set[Port] = set()
+        self.apart: set[Port] = set()
+        """Those of them that only their kernel's constraint gives parameters, not what other kernels make of the same
+        reals."""
         self._demanded: set[Port] = set()  # results that take what their consumers bind them to
         for region in reversed(order):
             self._demand(region)
@@ -58,6 +64,18 @@ class OneRange:
             if all(other in self._bound(other.region) for other in consumers):
                 self._demanded.add(port)
                 self.yielding.update([port, *filter(self._is_range, consumers)])
+        kinds = match.inputs if (match := self.matches[region]) else ()
+        operands = [port for port, kind in zip(ports(region), kinds, strict=False) if kind.kinds]
+        if len(operands) > 1:
+            bound = self._bound(region)
+            self.apart.update(port for port in operands if port in bound and self._is_of_reals(port))
+            self.yielding |= self.apart
+
+    def _is_of_reals(self, port: Port) -> bool:
+        """Whether an operand is computed, but by no kernel."""
+        makers = [other.region for other in self.of_value(port) if other.is_output]
+        made = any(self.matches[region] is not None for region in makers)
+        return not made and self._is_range(port) and not same_value(port.value).is_constant
 
     def _give(self, region: Region) -> None:
         """Results that the region's own constraint binds."""

@@ -112,6 +112,7 @@ class _Propagation:
         self.coupling = Coupling(functions)
         self.of_value: dict[Value, list[Port]] = {}
         self.made_at: dict[Value, Port] = {}
+        self.apart: Set[Port] = frozenset()
         self.listed = storages(kernels)
         self.users = {value: ops for function in functions for value, ops in function.users().items()}
         self.returned = frozenset(value for function in functions for value in function.outputs)
@@ -229,7 +230,7 @@ class _Propagation:
         only if nothing else came to them."""
         matches = {region: self._match(region, {}) for region in self.order}
         ranges = OneRange(self.order, self.stated, self.types, matches, self._same, self._is_free)
-        yielding = ranges.yielding
+        yielding, self.apart = ranges.yielding, ranges.apart
         for held in (yielding, frozenset[Port]()):
             for region in self.order:
                 self._calibrate(region, held)
@@ -338,7 +339,7 @@ class _Propagation:
         for the elements of a constant are of one port only."""
         known = [p for p in self._same(port) if is_quantized(self.types[p]) and self.origins[p] != CONSTANT]
         others = [p for p in known if p != port]
-        if not others:
+        if not others or port in self.apart:
             return None
         first = min(others, key=lambda p: (not p.is_output, self.place[p.region], p.index))
         return self.overridden.get(first, self.types[first]) if first.is_output else self.types[first]
@@ -348,14 +349,16 @@ class _Propagation:
         are annotated."""
         match = self._match(region, {})
         names = [name for name, _ in match.signature.constraints] if match else []
-        ports = self._side(region, False)
-        constants = [same_value(port.value) for port in ports[1:3]]
-        if ACCUMULATES not in names or len(ports) < 3 or not all(value.is_constant for value in constants):
+        ports = [port for port in self._side(region, False) if is_quantizable(self.types[port])]
+        if ACCUMULATES not in names or len(ports) < 3 or not same_value(ports[2].value).is_constant:
             return
-        if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != ACCUMULATES:
+        *factors, bias = ports[:3]
+        constant = [port for port in factors if same_value(port.value).is_constant]
+        if len(constant) != 1 or self.origins[constant[0]] == "annotation" or self.origins[bias] != ACCUMULATES:
             return
-        x, weights, bias = (self.types[port] for port in ports[:3])
-        for port, kind in zip(ports[1:3], fitted(x, weights, bias, constants[1].array) or (), strict=False):
+        (weights,), (x,) = constant, [port for port in factors if port not in constant]
+        kinds = fitted(self.types[x], self.types[weights], self.types[bias], same_value(bias.value).array)
+        for port, kind in zip((weights, bias), kinds or (), strict=False):
             self._set(port, kind, ACCUMULATES)
 
     # --- results

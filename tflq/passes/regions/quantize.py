@@ -5,7 +5,7 @@ Source: "Quantization", TFLite Native Quantization (MLIR's documentation), a gen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
@@ -89,21 +89,28 @@ def quantize_kernels(
 def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
     """Takes away parameters that only follow from others, or from a kernel's constraint, where no kernel computes an
     operator, or nothing is stated around it: training has not simulated them. Returns whether there were any."""
-    modified = False
     supported = _supported(function, kernels)
+    modified = False
     for region in [region for region in regions_of(function.ops) if region not in supported]:
-        origins = origins_of(region)
-        for place, port in enumerate(ports(region)):
-            if not is_quantized(port.spec) or origins[place] in _STATED:
-                continue
-            port.set(port.value.type.element)
-            origins[place] = "none"
-            modified = True
-            if not port.is_output:
-                value = _before_rescale(port.value)
-                region.operands = [*region.operands[: port.index], value, *region.operands[port.index + 1 :]]
-        region.origins = origins
+        modified |= leave_real(region, _STATED)
     function.ops = [each for op in function.ops for each in (_casts(op) or [op])]
+    return modified
+
+
+def leave_real(region: Region, stated: Collection[str] = ()) -> bool:
+    """Takes away the parameters of a region's ports, but those of a stated origin, and the rescales before it. Returns
+    whether there were any."""
+    modified, origins = False, origins_of(region)
+    for place, port in enumerate(ports(region)):
+        if not is_quantized(port.spec) or origins[place] in stated:
+            continue
+        port.set(port.value.type.element)
+        origins[place] = "none"
+        modified = True
+        if not port.is_output:
+            value = _before_rescale(port.value)
+            region.operands = [*region.operands[: port.index], value, *region.operands[port.index + 1 :]]
+    region.origins = origins
     return modified
 
 

@@ -349,15 +349,17 @@ def constant_range(value: Value, axis: int | None) -> Range | None:
 def parameters(seen: Range, stored: AnyQuantizedType, zero_point: int | None) -> QuantizedType:
     """The parameters for a range, on a storage type; `zero_point`: the one that the kernel asks for.
 
-    The range is widened to contain 0, and to `LEAST_WIDTH`; one that is exact only if there is nothing but 0, since
-    weights of a channel may well be small. scale = (max - min) / (qmax - qmin) in f64, rounded to the expressed type;
-    zero point = round half even(qmin - min / scale), clamped. Where the zero point is given, the scale is the least
-    that reaches both ends; of zero point 0 with as many steps below 0 as above, as TensorFlow Lite's converter counts
-    them: max|x| / qmax. No scale is below the smallest normal float32.
+    The range is widened to contain 0, and to `LEAST_WIDTH`, as in TensorFlow Lite's converter. Constants may well be
+    small: one that is exact is widened only if there is nothing but 0, or a channel that reaches further than
+    `LEAST_WIDTH` does, since a step is then not above that channel's. scale = (max - min) / (qmax - qmin) in f64,
+    rounded to the expressed type; zero point = round half even(qmin - min / scale), clamped. Where the zero point is
+    given, the scale is the least that reaches both ends; of zero point 0 with as many steps below 0 as above, as
+    TensorFlow Lite's converter counts them: max|x| / qmax. No scale is below the smallest normal float32.
     """
     low, high = np.minimum(seen.low, 0.0), np.maximum(seen.high, 0.0)
     wide = widened(low, high)
-    low, high = (np.where(high > low, end, w) for end, w in zip((low, high), wide, strict=True)) if seen.exact else wide
+    small = seen.exact and not (np.maximum(-low, high) > LEAST_WIDTH / 2).any()
+    low, high = (np.where(high > low, end, w) for end, w in zip((low, high), wide, strict=True)) if small else wide
     qmin, qmax = stored.storage_min, stored.storage_max
     if zero_point is None:
         scale = (high - low) / (qmax - qmin)
