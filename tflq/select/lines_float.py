@@ -30,6 +30,8 @@ from tflq.select.matmul import conv_options
 
 _IMAGE: Final = 4
 """Dims of an image: batch, rows, columns, channels."""
+_SHORT: Final = 128
+"""Channels up to which a constant for each costs a kernel more than a number for all."""
 _POINT: Final = Geometry((1, 1), (0, 0, 0, 0), (1, 1), (1, 1))
 
 Line: TypeAlias = FloatRequantization | FallingRequantization | DistanceRequantization | SplitRequantization
@@ -79,9 +81,9 @@ def _clamped(k: KernelBuilder, x: Value, fit: FloatRequantization) -> Value:
 
 
 def _of_sign(k: KernelBuilder, sign: Value, e: np.ndarray, c: np.ndarray) -> Value:
-    """c + e, c or c - e. The product by a sign is exact, so a kernel may round once or twice: for each channel of an
-    image, DEPTHWISE_CONV_2D is MUL and ADD in one."""
-    if sign.type.rank != _IMAGE or sign.type.shape is None or not 1 < e.size == c.size == sign.type.shape[-1]:
+    """c + e, c or c - e. The product by a sign is exact, so a kernel may round once or twice: for each of a few channels of
+    an image, DEPTHWISE_CONV_2D is MUL and ADD in one."""
+    if sign.type.rank != _IMAGE or sign.type.shape is None or not 1 < e.size == c.size == sign.type.shape[-1] <= _SHORT:
         return k.add(k.mul(sign, k.row(e, f32)), k.row(c, f32))
     constants = k.constant(e.reshape(1, 1, 1, -1), f32), k.constant(c, f32)
     options = conv_options(_POINT, "VALID") | {"depth_multiplier": 1}
