@@ -28,8 +28,9 @@ What tools make of {count} quantized networks, and of the forms that tflq gives 
 The networks: {networks}.
 
 `out.onnx` says in its metadata which runtimes compute it exactly as it is: with state, or with numbers beyond 32 bits,
-ONNX Runtime alone. OpenVINO is given the state as inputs, as by `tflq verify --runtime openvino`
-([ONNX](guide/onnx.md)). What reads .tflite files gets `the original` as it is, ONNX Runtime by way of tf2onnx.
+ONNX Runtime alone. OpenVINO is given the state as inputs, as by `tflq verify --runtime openvino`; `--state inputs`
+writes files in which it is ([ONNX](guide/onnx.md)). What reads .tflite files gets `the original` as it is, ONNX Runtime
+by way of tf2onnx.
 """
 SUMMARY: Final = ("tool", "form", "accepted", "exact", "largest difference", "time", "file")
 COLUMNS: Final = ("network", "form", "accepted", "exact", "largest difference", "time", "file")

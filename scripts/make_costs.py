@@ -73,8 +73,11 @@ def converted(model: Path, options: Mapping[str, Any]) -> tflq.Conversion:
     """A network in one form; for a form without open dims, of batch 1 where the model leaves it open."""
     try:
         return tflq.convert(model, **options)
-    except tflq.TflqError:
-        return tflq.convert(model, **options, batch=1)
+    except tflq.TflqError as reason:
+        try:
+            return tflq.convert(model, **options, batch=1)
+        except tflq.OptionError:
+            raise reason from None  # it has no open batch
 
 
 def time_ratio(model: Path, result: bytes) -> float | None:

@@ -14,10 +14,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tflq.backends import of_target  # noqa: E402
 from tflq.coverage.rows import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
 from tflq.coverage.table import coverage  # noqa: E402
-from tflq.targets.load import load_target  # noqa: E402
-from tflq.tosa.operands import load_target as load_tosa  # noqa: E402
+from tflq.options import asked  # noqa: E402
 
 PAGE = ROOT / "docs" / "coverage.md"
 HEAD = """# Coverage
@@ -51,7 +51,7 @@ Types: `qi8` one scale per tensor, `qi8/axis0` one per index of an axis, `qi4/bl
 
 def tables() -> dict[str, list[CoverageRow]]:
     """The rows of each target."""
-    return {name: list(coverage(load_tosa() if name == "tosa" else load_target(name))) for name in TARGETS}
+    return {name: list(coverage(asked(of_target(name, static=True).name, name))) for name in TARGETS}
 
 
 def page(tables: Mapping[str, list[CoverageRow]]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from scripts.target_trials import PLAIN, SHAPE, Make, Trial, depthwise, made, plain, whole
 from tflq.dialects.tfl import activation, casts, convolution, unary
 from tflq.ir.core import Value
-from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, ui8
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.numerics.float_distance import fit_distance
 from tflq.numerics.float_split import fit_split
@@ -40,6 +40,23 @@ def chains() -> Iterator[Trial]:
         type = stored if first.startswith("dequantize") else real
         for name, line in LINES.items():
             yield made("", f"{first}{name}", lambda k, x, n=first, f=line: f(k, _before(k, x, n)), type, small=64)
+    for form in ("of the image", "of one dim"):
+        name = f"conv_2d gather mul conv_2d, index {form}"
+        yield made(
+            "",
+            name,
+            lambda k, x, n=form: _looked_up(k, _before(k, x, "conv_2d"), flat=n != "of the image"),
+            real,
+            small=4,
+        )
+
+
+def _looked_up(k: KernelBuilder, x: Value, *, flat: bool) -> Value:
+    """A table of the numbers of an image between convolutions, beside the image."""
+    clipped, shape = k.minimum(k.maximum(x, k.constant(0, f32)), k.constant(255, f32)), x.type.shape or ()
+    index, table = k.cast(clipped, i32), k.constant(np.random.default_rng(4).integers(-9, 10, 256), f32)
+    found = k.refold(k.gather(table, k.reshape(index, (None,))), shape) if flat else k.gather(table, index)
+    return _before(k, k.mul(x, found), "conv_2d")
 
 
 _CHAIN: Final = (1, 32, 24, 12)

@@ -7,7 +7,7 @@ products up, so that every order gives the same sum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -23,13 +23,12 @@ from tflq.dialects.tfl import (
     casts,
     comparison,
     convolution,
-    joining,
     movement,
     pooling,
     reduction,
     unary,
 )
-from tflq.dialects.tfl.control import CallOnce, state_version
+from tflq.dialects.tfl.control import Call, CallOnce, If, While, state_version
 from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8, ui32
@@ -59,7 +58,7 @@ class Trial:
 
 def trials() -> list[Trial]:
     """All of them, in order."""
-    return [*_elementwise(), *_unary(), *_casts(), *_moved(), *_reduced(), *_windows(), *_variables()]
+    return [*_elementwise(), *_unary(), *_casts(), *_moved(), *_reduced(), *_windows(), *_variables(), *_calling()]
 
 
 def made(kernel: str, form: str, make: Make, *types: TensorType, small: int = 0, activation: str = "NONE") -> Trial:
@@ -245,8 +244,7 @@ _EDGES: Final = [[0, 0], [1, 2], [0, 1], [0, 0]]
 
 
 def _split(k: KernelBuilder, x: Value) -> Value:
-    half = TensorType((1, 6, 5, 6), x.type.storage)
-    return k.op(joining.Split, [k.constant(np.asarray(3)), x], [half, half], {"num_splits": 2}).results[0]
+    return k.split(x, 2, 3)[0]
 
 
 def _table(k: KernelBuilder, element: ScalarType) -> Value:
@@ -370,3 +368,45 @@ def _variables() -> Iterator[Trial]:
             kernels |= {"call_once": "->", "var_handle": "-> i32"}
         for kernel, signature in kernels.items():
             yield Trial(f"{kernel}: {signature}, of {element}", kernel, signature, "NONE", model, inputs)
+
+
+def _calling() -> Iterator[Trial]:
+    """What calls functions: it copies tensors of any types, so that one stands for all."""
+    x, flag, count = plain(f32), plain(i1, (1,)), plain(i32, (1,))
+    twice, squared = _function([x], lambda k, v: [k.add(v, v)]), _function([x], lambda k, v: [k.mul(v, v)])
+    inside = _function([count, x], lambda k, n, _: [k.emit(comparison.Less, [n, k.constant([3])], i1)])
+    step = _function([count, x], lambda k, n, v: [k.add(n, k.constant([1])), k.add(v, v)])
+    branches = {"then_subgraph_index": 1, "else_subgraph_index": 2}
+    loop = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    yield _called(If, [flag, x], [x], branches, [twice, squared])
+    yield _called(While, [count, x], [count, x], loop, [inside, step], {0: np.asarray([-2], np.int32)})
+    yield _called(Call, [x], [x], {"subgraph": 1}, [twice])
+
+
+def _function(types: Sequence[TensorType], make: Callable[..., list[Value]]) -> Function:
+    k = KernelBuilder()
+    inputs = [Value(t, f"in{i}") for i, t in enumerate(types)]
+    outputs = make(k, *inputs)
+    for op in k.ops:
+        state_version(op)
+    _name(k, inputs)
+    return Function("called", inputs, outputs, k.ops)
+
+
+def _called(
+    kind: type[Operator],
+    takes: Sequence[TensorType],
+    gives: Sequence[TensorType],
+    attributes: dict[str, int],
+    functions: Sequence[Function],
+    given: Mapping[int, np.ndarray] | None = None,
+) -> Trial:
+    """A trial of an operator that calls functions. given: the inputs that are not drawn."""
+    inputs = [Value(t, f"in{i}") for i, t in enumerate(takes)]
+    outputs = [Value(t, f"out{i}") for i, t in enumerate(gives)]
+    op = Op(kind.op_name, list(inputs), outputs, attributes)
+    model = bytes(tflq.write(Module([Function("main", inputs, outputs, [op]), *functions])))
+    kernel, rng = op.short_name, np.random.default_rng(1)
+    signature = f"{_row(kernel, inputs)} -> {_row(kernel, outputs)}"
+    drawn = [_drawn(rng, t, 99) if i not in (given or {}) else (given or {})[i] for i, t in enumerate(takes)]
+    return Trial(f"{kernel}: {signature}, calling", kernel, signature, "NONE", model, tuple(drawn))

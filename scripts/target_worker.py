@@ -57,7 +57,7 @@ def of_onnx(runtime: str) -> Opener:
 
 
 def of_verify() -> Any:
-    """The module of tflq that opens these runtimes; it imports nothing of tflq."""
+    """The module of tflq that opens ONNX's runtimes and TFLite Micro; it imports nothing of tflq."""
     place = Path(__file__).resolve().parent.parent / "tflq" / "verification" / "worker.py"
     spec = spec_from_file_location("worker", place)
     assert spec is not None
@@ -78,18 +78,17 @@ def by_tf2onnx(path: Path) -> Path:
 
 
 def tflm() -> Opener:
-    from tflite_micro.python.tflite_micro import runtime
+    """TFLite Micro, as `tflq verify --runtime` runs it."""
+    import_module("tflite_micro")  # or the process ends
+    worker = of_verify()
 
     def opened(path: Path) -> Runner:
-        data = path.read_bytes()
-        outputs = runtime.schema_fb.Model.GetRootAsModel(data, 0).Subgraphs(0).OutputsLength()
-        interpreter = runtime.Interpreter.from_bytes(data, arena_size=max(1 << 24, 16 * len(data)))
+        model = worker.MicroModel(str(path), max(1 << 24, 16 * path.stat().st_size), keep=False)
+        before = count()
 
         def run(inputs: Inputs) -> Sequence[np.ndarray]:
-            for i, array in enumerate(inputs.values()):
-                interpreter.set_input(array, i)
-            interpreter.invoke()
-            return [np.array(interpreter.get_output(i)) for i in range(outputs)]
+            found: list[np.ndarray] = model.run("", [*inputs.values()], {}, follows=next(before) > 0)
+            return found
 
         return run
 

@@ -167,6 +167,7 @@ def test_the_same_scale_identity_keeps_both_names() -> None:
     [
         ({"mac": "float32"}, "mac 'float32' is for TFLite files"),
         ({"state": "kept"}, "state 'kept' is for TFLite files"),
+        ({"state": "inputs"}, "state 'inputs' is for ONNX files; a .tosa file takes 'variables'"),
         ({"reset_signature": True}, "reset_signature is for TFLite files"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scripts.marked import marked, replaced
+from tflq.errors import UnsupportedError
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -36,6 +37,12 @@ def test_a_table_goes_between_its_marks() -> None:
     assert replaced(text, "costs", "new\n") == text.replace("old", "new")
     with pytest.raises(ValueError, match="no place for the table"):
         replaced(text, "other", "new\n")
+
+
+def test_the_reason_of_a_refusal_is_the_networks_own() -> None:
+    """Not that it has no batch to bind."""
+    with pytest.raises(UnsupportedError, match="not legal"):
+        script().converted(ROOT / "models" / "cnn_int16x8.tflite", {"target": "portable"})
 
 
 def test_the_readme_has_it() -> None:

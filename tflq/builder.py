@@ -100,13 +100,6 @@ class _Elements(dict[type[Operator], "ScalarType | int"]):
 _ELEMENTS: Final = _Elements()
 
 
-def _inferred(op: Operator) -> Shape:
-    """The shape of an op's result; None if not even its rank is known."""
-    shape = op.follows()
-    assert not isinstance(shape, list)
-    return shape
-
-
 class Emitter:
     """Appends ops to `ops`, each with the current `location`."""
 
@@ -158,12 +151,19 @@ class Emitter:
                 element = (operands[element] or first).type.element
             result = Value(_OPEN[element] if isinstance(element, ScalarType) else TensorType(None, element))
             op = kind(name, list(operands), [result], attributes, self.location)
-            result.type = _typed(first.type, _inferred(op), element)
+            shape = op.follows()
+            assert not isinstance(shape, list)
+            result.type = _typed(first.type, shape, element)
         self.ops.append(op)
         return result
 
     def constant(self, array: npt.ArrayLike, element: ScalarType = i32) -> Value:
         """A constant of a plain element type; equal small ones are one value."""
+        if array.__class__ is int:
+            known = self._constants.get((element, array))
+            if known is None:
+                known = self._constants[element, array] = self.constant(np.asarray(array, element.dtype), element)
+            return known
         values = np.asarray(array, element.dtype, order="C")
         if values.nbytes > 64:
             return constant(values, element)

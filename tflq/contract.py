@@ -14,7 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple, Self
 
 from tflq.dialects.forms import Form, verify_form
 from tflq.errors import FileError, OptionError, Reason, TflqError, VerificationError, fault_of_pass
@@ -39,6 +39,7 @@ class Pass(ABC):
     """A transformation of a module. A subclass that has options is a frozen dataclass, too.
 
     takes: the form that it needs; None: any. makes: the form of its result; None: the same as before; "any": unknown.
+    looks_at: classes of ops, or traits, without which it has nothing to do, and is not run; none: it always is.
     title: what users call a step of every conversion. The log has a line for it, and its errors, which are about the
     model, do not name the pass. labels: it changes only names and metadata, so nothing needs to be verified.
     """
@@ -47,6 +48,7 @@ class Pass(ABC):
     title: ClassVar[str] = ""
     takes: ClassVar[Form | None] = None
     makes: ClassVar[Form | Literal["any"] | None] = None
+    looks_at: ClassVar[tuple[type, ...]] = ()
     labels: ClassVar[bool] = False
 
     @abstractmethod
@@ -93,6 +95,10 @@ class Pipeline:
 
     def steps(self, module: Module) -> Iterator[Step]:
         """Run the passes one at a time, each when it is asked for."""
+        with _Facts(module) as facts:
+            yield from self._steps(module, facts)
+
+    def _steps(self, module: Module, facts: _Facts) -> Iterator[Step]:
         form, before = self.form, _size(module)
         unverified: list[Pass] = []
         for item, following in zip_longest(self.passes, self.passes[1:]):
@@ -122,14 +128,47 @@ class Pipeline:
             if result.module is not module:
                 result.module.record.join(module.record)
             module, after = result.module, _size(result.module)
+            facts.after(item, result)
             seconds = done - start, verified - done
             yield Step(item, module, form, result.modified, *seconds, before, after, result.summary)
             before = after
 
 
+class _Facts:
+    """What passes ask of the functions of a module, kept while they run (`Function.keep_facts`)."""
+
+    def __init__(self, module: Module) -> None:
+        self._functions = list(module.functions)
+
+    def __enter__(self) -> Self:
+        self._keep(True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._keep(False)
+
+    def after(self, item: Pass, result: PassResult) -> None:
+        """Drops those of what a pass changed. A user's pass is not taken at its word."""
+        functions = result.module.functions
+        if (result.modified and not item.labels) or not _is_own(item) or functions != self._functions:
+            self._keep(False)
+            self._functions = list(functions)
+        self._keep(True)
+
+    def _keep(self, keep: bool) -> None:
+        for function in self._functions:
+            function.keep_facts(keep)
+
+
+def _is_own(item: Pass) -> bool:
+    return type(item).__module__.partition(".")[0] == "tflq"
+
+
 def _result(item: Pass, module: Module) -> PassResult:
     try:
         with stage(item.title) if item.title else stage(f"pass {item.name}", DEBUG):
+            if item.looks_at and not any(function.has_ops(*item.looks_at) for function in module.functions):
+                return PassResult(module, modified=False)
             result = item.run(module)
     except TflqError as error:
         if not item.title:
@@ -142,7 +181,7 @@ def _result(item: Pass, module: Module) -> PassResult:
 
 def _blame(item: Pass, error: BaseException) -> None:
     """OptionError if the pass that failed is a user's."""
-    if type(item).__module__.partition(".")[0] != "tflq":
+    if not _is_own(item):
         raise fault_of_pass(error, item.name, type(item).run) from error
 
 
@@ -220,6 +259,19 @@ class Note(NamedTuple):
     text: str
     exception: str = ""
     remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What lowerings tell the report of a module's operators."""
+
+    rows: Sequence[Note] = ()
+
+    @staticmethod
+    def of(module: Module, *, real: bool) -> Sequence[Note]:
+        """The notes on a module. real: without warnings, which say how far the result is from the interpreter's."""
+        noted = module.record.find(Notes) or Notes()
+        return [note for note in noted.rows if not (real and note.exception)]
 
 
 @dataclass(frozen=True, slots=True)

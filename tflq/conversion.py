@@ -116,7 +116,12 @@ class Conversion:
         """The bytes of each file by signature key, written when first asked for. A model with a single entry has the
         key "".
         """
-        return {key: b"".join(self.pieces(at)) for key, at in _entries(self.module, self.format)}
+        return {key: self._file(at) for key, at in _entries(self.module, self.format)}
+
+    def _file(self, function: int) -> bytes:
+        data = b"".join(backend(self.format).pieces(self.module, function, self.target))
+        self._sizes[function] = len(data)
+        return data
 
     def pieces(self, function: int) -> Iterable[bytes | bytearray | memoryview]:
         """Serialize one entry piece by piece, without copying constants.
@@ -247,7 +252,8 @@ def convert(
         state: What to do with operators that hold state (SVDF, LSTM, ...) in a TFLite file: "kept" leaves them as they
             are, with their variable tensors; "variables" lowers them and holds their state in resource variables, which
             `reset_all_variables()` does not reset. By default they are kept, unless the target is a file that does not
-            list them.
+            list them. In an ONNX file a state is an input and an output, and the input may be left out in the first
+            run; with "inputs" it is given in every run, as OpenVINO needs it, and the metadata has what it starts as.
         reset_signature: Add a signature `tflq_reset`, without inputs or outputs, that resets lowered state to its start
             values: `interpreter.get_signature_runner("tflq_reset")()`. The model's own variables stay untouched.
             `get_signature_runner()` without a key works only if there is one signature, so a model that has one needs

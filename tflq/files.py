@@ -179,7 +179,7 @@ _LINE: Final = re.compile(
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """The document in a JSON file. FileError if it cannot be read, or is none."""
+    """The document in a JSON file. FileError if it cannot be read, or is not JSON."""
     import json
 
     try:

@@ -50,8 +50,10 @@ def read(source: Source) -> Module:
 
 def read_network(source: Source) -> Module:
     """As `read`; also a text of logical kernels (`quant.region`), which no conversion takes."""
+    from tflq.ir.lexer import REGION_OP
+
     module, text = _read(source)
-    if text is not None and any(op.name == "quant.region" for op in module.ops()):
+    if text is not None and any(op.name == REGION_OP for op in module.ops()):
         return module
     return _checked(module, text)
 

@@ -362,10 +362,8 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         ),
         "casts": "ext.truncate quant.dcast quant.qcast tfl.cast tfl.dequantize tosa.cast",
         "context": "quant.scast tosa.identity",
-        "convolution": (
-            "tfl.batch_matmul tosa.conv2d tosa.conv3d tosa.depthwise_conv2d tosa.matmul tosa.transpose_conv2d"
-        ),
-        "convolution_real": "tfl.conv_2d tfl.depthwise_conv_2d tfl.fully_connected tfl.mean",
+        "convolution": ("tosa.conv2d tosa.conv3d tosa.depthwise_conv2d tosa.matmul tosa.transpose_conv2d"),
+        "convolution_real": ("tfl.batch_matmul tfl.conv_2d tfl.depthwise_conv_2d tfl.fully_connected tfl.mean"),
         "indexing": "tfl.dynamic_update_slice tfl.gather tfl.gather_nd tosa.gather tosa.scatter",
         "movement": (
             "tfl.batch_to_space_nd tfl.broadcast_to tfl.concatenation tfl.depth_to_space "

@@ -1,10 +1,11 @@
-"""Dataclasses whose methods are not compiled, for what every conversion imports.
+"""Dataclasses whose methods are not compiled for each, for what every conversion imports.
 
     from tflq.light import dataclass, field, replace
 
 `dataclasses` and `typing.NamedTuple` write the methods of each class as text and compile it, up to half a millisecond a
-class: a hundred of them take longer than the conversion of a small model. Here the methods are closures over the names
-of the fields. They do the same; what tflq does not use (`order`, `kw_only`) is not here.
+class: a hundred of them take longer than the conversion of a small model. Here `__init__` is compiled once for each
+number of fields, and the other methods are closures over their names. They do the same; what tflq does not use
+(`order`, `kw_only`) is not here.
 
 To a type checker they are those of the standard library. So they are to `dataclasses.fields`, `asdict` and
 `inspect.signature`: when one of these asks, a dataclass with the same fields is made, and answers (`_twin`). A
@@ -31,7 +32,7 @@ _FIELDS: Final = "_light_fields"
 class _Field:
     """What is said of a field: its default or what makes it, and which methods leave it out."""
 
-    __slots__ = ("compare", "default", "default_factory", "init", "repr")
+    __slots__ = ("compare", "default", "default_factory", "init", "repr", "required")
 
     def __init__(
         self,
@@ -48,9 +49,10 @@ class _Field:
         self.repr = repr
         self.compare = compare
 
-    @property
-    def required(self) -> bool:
-        return self.default is _NOTHING and self.default_factory is _NOTHING
+        self.required = default is _NOTHING and default_factory is _NOTHING
+
+
+_PLAIN: Final = _Field()
 
 
 def _dataclass(
@@ -78,7 +80,7 @@ def _replace(item: T, /, **changes: Any) -> T:
 def _finished(cls: type, init: bool, frozen: bool, slots: bool, eq: bool, repr: bool) -> type:
     """The class with its methods. With slots it is a new one: they are said when a class is made."""
     own, inherited = _own_fields(cls), _inherited_fields(cls)
-    fields = inherited | own
+    fields = {**inherited, **own}
     _refuse_hidden(cls, own, inherited)
     _check_order(cls, fields)
     for name, each in own.items():
@@ -86,9 +88,7 @@ def _finished(cls: type, init: bool, frozen: bool, slots: bool, eq: bool, repr: 
             setattr(cls, name, each.default)
         elif name in vars(cls):
             delattr(cls, name)
-    if slots:
-        cls = _with_slots(cls, own)
-    methods: dict[str, Any] = {"__init__": _initializer(cls, fields)} if init else {}
+    methods: dict[str, Any] = {}
     if repr:
         methods["__repr__"] = _representer([name for name, each in fields.items() if each.repr])
     if eq:
@@ -96,32 +96,34 @@ def _finished(cls: type, init: bool, frozen: bool, slots: bool, eq: bool, repr: 
         methods["__eq__"] = _comparer(values)
         methods["__hash__"] = (lambda self: hash(values(self))) if frozen else None
     if frozen:
-        methods |= {"__setattr__": _refuse, "__delattr__": _refuse}
+        methods["__setattr__"] = methods["__delattr__"] = _refuse
     if slots:
         methods |= {"__getstate__": _reader(list(fields)), "__setstate__": _restorer(list(fields))}
-    for name, method in methods.items():
-        if vars(cls).get(name) is None:  # what the class says itself stays
+    said = vars(cls)
+    methods = {name: method for name, method in methods.items() if said.get(name) is None}  # the class's own stay
+    methods["__match_args__"] = tuple([name for name, each in fields.items() if each.init])
+    methods["__dataclass_params__"] = _FROZEN if frozen else _MUTABLE
+    methods[_FIELDS] = fields
+    if slots:
+        cls = _with_slots(cls, own, methods)
+    else:
+        for name, method in methods.items():
             setattr(cls, name, method)
-    more = {
-        "__match_args__": tuple(name for name, each in fields.items() if each.init),
-        "__dataclass_params__": _Params(frozen),
-        _FIELDS: fields,
-    }
-    more["__dataclass_fields__"] = _Fields(cls)
-    if init and vars(cls)["__init__"] is methods["__init__"]:
-        more["__signature__"] = _Signature(cls)
-    for name, value in more.items():
-        setattr(cls, name, value)
+    cls.__dataclass_fields__ = _Fields(cls)  # type: ignore[attr-defined]
+    if init and "__init__" not in vars(cls):
+        cls.__init__ = _initializer(cls, fields)  # type: ignore[misc]
+        cls.__signature__ = _Signature(cls)  # type: ignore[attr-defined]
     return cls
 
 
 def _own_fields(cls: type) -> dict[str, _Field]:
     """The fields that a class itself declares. ValueError for a default that all would share, and could change."""
     found = {}
+    said = vars(cls)
     for name, kind in cls.__annotations__.items():
-        if not str(kind).removeprefix("typing.").startswith("ClassVar"):
-            given = vars(cls).get(name, _NOTHING)
-            found[name] = given if isinstance(given, _Field) else _Field(default=given)
+        if not str(kind).startswith(("ClassVar", "typing.ClassVar")):
+            given = said.get(name, _NOTHING)
+            found[name] = _PLAIN if given is _NOTHING else given if type(given) is _Field else _Field(default=given)
             if type(found[name].default).__hash__ is None:
                 raise ValueError(f"{cls.__name__}.{name} needs a default_factory")
     return found
@@ -129,14 +131,15 @@ def _own_fields(cls: type) -> dict[str, _Field]:
 
 def _refuse_hidden(cls: type, own: Mapping[str, _Field], inherited: Mapping[str, _Field]) -> None:
     """TypeError for a field without default over an attribute of a base: the standard library takes that for it."""
-    for name, each in own.items():
-        if each.required and name not in inherited and any(name in vars(base) for base in cls.__mro__[1:]):
+    bases = cls.__mro__[1:-1]
+    for name, each in own.items() if bases else ():
+        if each.required and name not in inherited and any(name in vars(base) for base in bases):
             raise TypeError(f"{cls.__name__}.{name} has no default, and hides an attribute of a base")
 
 
 def _inherited_fields(cls: type) -> dict[str, _Field]:
     found: dict[str, _Field] = {}
-    for base in cls.__mro__[:0:-1]:
+    for base in cls.__mro__[-2:0:-1]:
         if _FIELDS in vars(base):
             found |= vars(base)[_FIELDS]
         elif "__dataclass_fields__" in vars(base):
@@ -145,82 +148,95 @@ def _inherited_fields(cls: type) -> dict[str, _Field]:
 
 
 def _check_order(cls: type, fields: Mapping[str, _Field]) -> None:
-    required = [each.required for each in fields.values()]
-    if required != sorted(required, reverse=True):
-        raise TypeError(f"{cls.__name__} has a field without default after one with a default")
+    last = True
+    for each in fields.values():
+        if each.required and not last:
+            raise TypeError(f"{cls.__name__} has a field without default after one with a default")
+        last = each.required
 
 
-def _with_slots(cls: type, own: Iterable[str]) -> type:
-    taken = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
-    namespace = {key: value for key, value in vars(cls).items() if key not in ("__dict__", "__weakref__")}
-    namespace["__slots__"] = tuple(name for name in own if name not in taken)
+def _with_slots(cls: type, own: Iterable[str], methods: Mapping[str, Any]) -> type:
+    taken = {name for base in cls.__mro__[1:-1] for name in vars(base).get("__slots__", ())}
+    namespace = {**vars(cls), **methods, "__slots__": tuple([name for name in own if name not in taken])}
+    namespace.pop("__dict__", None)
+    namespace.pop("__weakref__", None)
     made = type(cls)(cls.__name__, cls.__bases__, namespace)
     made.__qualname__ = cls.__qualname__
     return made
 
 
 def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]:
-    names = tuple(name for name, each in fields.items() if each.init)
-    unasked = [name for name, each in fields.items() if not each.init]
-    finish = getattr(cls, "__post_init__", None)
-    fill = _filler(cls, names)
+    """`__init__`, with the fields as its parameters: the code of that number of fields, under their names."""
+    asked = {name: each for name, each in fields.items() if each.init}
+    finish = _finisher(cls, {name: each for name, each in fields.items() if not each.init})
+    init: Any = _maker(len(asked))([_putter(cls, name, each) for name, each in asked.items()], finish)
+    init.__code__ = init.__code__.replace(co_varnames=("self", *asked))
+    init.__defaults__ = tuple([each.default for each in asked.values() if not each.required]) or None
+    init.__name__, init.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
+    return init
 
-    def completed(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
-        """The values of all fields that are asked for, where some are given by name or left out."""
-        rest = names[len(args) :]
-        args += tuple([given.pop(name) if name in given else _default(cls, name, fields[name]) for name in rest])
-        if given or len(args) > len(names):
-            what = f"'{next(iter(given))}' unasked for" if given else f"{len(args)} arguments for {len(names)}"
-            raise TypeError(f"{cls.__name__}() was given {what}")
-        return args
 
-    def __init__(self: Any, /, *args: Any, **given: Any) -> None:  # noqa: N807
-        if given or len(args) != len(names):
-            args = completed(args, given)
-        fill(self, args)
-        for name in unasked:
-            _put(self, name, _default(cls, name, fields[name]))
+def _putter(cls: type, name: str, each: _Field) -> Callable[[Any, Any], None]:
+    """What sets a field of a new object, in its slot or in its dictionary."""
+    slot = getattr(cls, name, None)
+    if type(slot) is MemberDescriptorType:
+        put = slot.__set__
+    else:
+
+        def put(self: Any, value: Any) -> None:
+            self.__dict__[name] = value
+
+    if each.default_factory is _NOTHING:
+        return put
+    return lambda self, value: put(self, each.default_factory() if value is _NOTHING else value)
+
+
+def _finisher(cls: type, unasked: Mapping[str, _Field]) -> Callable[[Any], None] | None:
+    """What is done with a new object after its fields are set that are asked for."""
+    own: Callable[[Any], None] | None = getattr(cls, "__post_init__", None)
+    if not unasked:
+        return own
+
+    def finish(self: Any) -> None:
+        for name, each in unasked.items():
+            _put(self, name, each.default if each.default_factory is _NOTHING else each.default_factory())
+        if own is not None:
+            own(self)
+
+    return finish
+
+
+_UNROLLED: Final = (1, 2, 3)
+"""Numbers of fields that most objects have: each field is set by a line of its own."""
+
+
+@cache
+def _maker(count: int) -> Callable[..., Any]:
+    """What makes the `__init__` of a class with so many fields, from what sets each; its code is compiled once."""
+    values = [f"a{at}" for at in range(count)]
+    if count in _UNROLLED:
+        puts = [f"p{at}" for at in range(count)]
+        lines = [f"{put}(self, {value})" for put, value in zip(puts, values, strict=True)]
+        text = f"def make(finish, {', '.join(puts)}):\n def init(self, /, {', '.join(values)}):\n  "
+        text += "\n  ".join((*lines, "finish and finish(self)")) + "\n return init"
+    else:
+        text = f"make = lambda fill: lambda {', '.join(('self', '/', *values))}: fill(self, {', '.join(values)})"
+    known: dict[str, Any] = {}
+    exec(text, known)  # noqa: S102 - of numbers alone
+    make: Callable[..., Any] = known["make"]
+    if count in _UNROLLED:
+        return lambda puts, finish: make(finish, *puts)
+    return lambda puts, finish: make(_filler(puts, finish))
+
+
+def _filler(puts: Iterable[Callable[[Any, Any], None]], finish: Callable[[Any], None] | None) -> Callable[..., None]:
+    def fill(self: Any, *values: Any) -> None:
+        for put, value in zip(puts, values):  # noqa: B905  there are as many
+            put(self, value)
         if finish is not None:
             finish(self)
 
-    def of_two(self: Any, /, *args: Any, **given: Any) -> None:
-        if given or len(args) != 2:
-            __init__(self, *args, **given)
-        else:
-            put_first(self, args[0])
-            put_second(self, args[1])
-
-    if len(names) != 2 or unasked or finish is not None or "__slots__" not in vars(cls):
-        return __init__
-    put_first, put_second = (getattr(cls, name).__set__ for name in names)  # of the most common types
-    return of_two
-
-
-def _filler(cls: type, names: tuple[str, ...]) -> Callable[[Any, tuple[Any, ...]], None]:
-    """What sets the fields of a new object: in their slots, or in its dictionary."""
-    slots = [getattr(cls, name, None) for name in names]
-    puts = [slot.__set__ for slot in slots if type(slot) is MemberDescriptorType]
-
-    def in_slots(self: Any, values: tuple[Any, ...]) -> None:
-        for put, value in zip(puts, values):  # noqa: B905  there are as many
-            put(self, value)
-
-    def in_dictionary(self: Any, values: tuple[Any, ...]) -> None:
-        vars(self).update(zip(names, values))  # noqa: B905  there are as many
-
-    def in_both(self: Any, values: tuple[Any, ...]) -> None:
-        for name, value in zip(names, values):  # noqa: B905  there are as many
-            _put(self, name, value)
-
-    return in_slots if len(puts) == len(names) else in_both if puts else in_dictionary
-
-
-def _default(cls: type, name: str, each: _Field) -> Any:
-    if each.default_factory is not _NOTHING:
-        return each.default_factory()
-    if each.default is _NOTHING:
-        raise TypeError(f"{cls.__name__}() needs '{name}'")
-    return each.default
+    return fill
 
 
 def _reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -273,6 +289,9 @@ class _Params:
 
     def __init__(self, frozen: bool) -> None:
         self.frozen = frozen
+
+
+_FROZEN, _MUTABLE = _Params(True), _Params(False)
 
 
 @cache

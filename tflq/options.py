@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Fallback = Literal["float", "error"]
 Semantics = Literal["interpreter", "real"]
-State = Literal["kept", "variables"]
+State = Literal["kept", "variables", "inputs"]
 Prefer = Literal["speed", "size", "memory"]
 
 

@@ -82,8 +82,9 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
     from tflq.legalize.engine import BuiltinsOfText, CoreToInteger, Legalize
     from tflq.shapes.settling import SettleShapes
 
-    state = options.state if options.backend.builtins else "lowered"
-    legalize = Legalize(options.kernels, options.fallback, options.semantics, state, options.rules)
+    state = "lowered" if options.state == "inputs" or not options.backend.builtins else options.state
+    close = options.backend.close
+    legalize = Legalize(options.kernels, options.fallback, options.semantics, state, options.rules, close)
     of_text = BuiltinsOfText(keep_weights=options.backend.builtins)
     settle = SettleShapes(resizable=options.backend.builtins)
     return [CoreToInteger(), of_text, settle, legalize, *_simplification(options.semantics)]
@@ -117,11 +118,13 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
 
 
 def _strips(options: Options) -> list[Pass]:
-    """By default only for tensors so large that strips, which fit the caches, cost no time."""
+    """By default only for tensors so large that strips, which fit the caches, cost no time; kernels of floats, which
+    have no windows and fewer intermediates, are faster without."""
     from tflq.select.strips import SplitRows
 
-    least = {"memory": 1 << 15, "speed": 1 << 24}.get(options.prefer)
-    return [] if least is None else [SplitRows(least=least)]
+    if options.prefer == "memory":
+        return [SplitRows()]
+    return [SplitRows(least=1 << 24, whole=options.mac == "float32")] if options.prefer == "speed" else []
 
 
 def to_tosa(options: Options) -> list[Pass]:
@@ -149,6 +152,7 @@ def to_onnx(options: Options) -> list[Pass]:
     from tflq.passes.tabulate import Tabulate
 
     return [
-        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), LowerToOnnx(options.cache)),
+        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding()),
+        LowerToOnnx(options.cache, options.state == "inputs"),
         *(CommonSubexpressionElimination(), DeadCodeElimination()),
     ]

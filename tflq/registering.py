@@ -72,7 +72,7 @@ class Registry(Generic[F]):
 
     def __call__(self, *kinds: type[Op] | type[Trait] | UnionType, module: str = "") -> Callable[[G], G]:
         """The decorator that enters a function for classes of ops, for unions of them or for traits. ValueError if one
-        has a function already. module: the one to import for it, if another one than that which calls the decorator."""
+        has a function already. module: the one to import for it, if it is not the one that calls the decorator."""
 
         def register(function: G) -> G:
             place: str = module or sys._getframe(1).f_globals["__name__"]

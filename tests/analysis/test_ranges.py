@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.harness import argument
 from support.lowered import draw
 
-from tflq.analysis.known import value_range
+from tflq.analysis.known import Ranges, value_range
 from tflq.builder import Builder
 from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Value
@@ -65,3 +65,26 @@ def test_a_range_that_leaves_the_type_is_the_type() -> None:
     assert value_range(b.add(x, x)) == (i32.minimum, i32.maximum)
     small = b.cast(argument((3,), i8), i32)
     assert value_range(b.mul(small, small)) == (-128 * 127, 128 * 128)
+
+
+def _followed(value: Value) -> tuple[int, int]:
+    return Ranges(sums=True).of(value)
+
+
+def test_leading_zeros_and_sums() -> None:
+    b, x = Builder(), argument((2, 300), i8)
+    squares = b.mul(b.cast(x, i32), b.cast(x, i32))
+    assert _followed(b.clz(squares)) == (0, 32)  # the range of a product does not know that both are the same
+    small = b.add(b.cast(x, i32), b.constant(129))
+    total = b.reduce("sum", small, 1)
+    assert _followed(total) == (300, 300 * 256)
+    assert _followed(b.clz(total)) == (32 - (300 * 256).bit_length(), 32 - (300).bit_length())
+    assert _followed(b.reduce("sum", b.cast(argument((2, None), i8), i32), 1)) == (i32.minimum, i32.maximum)
+
+
+def test_what_is_less_than_its_own_greatest() -> None:
+    b, x, y = Builder(), argument((2, 300), i8), argument((2, 300), i8)
+    most = b.cast(b.reduce("max", x, 1), i32)
+    assert _followed(b.sub(b.cast(x, i32), most)) == (-255, 0)
+    assert _followed(b.sub(b.cast(y, i32), most)) == (-255, 255)
+    assert _followed(b.sub(b.cast(b.cast(argument((2, 3), i32), i8), i32), most)) == (-255, 255)

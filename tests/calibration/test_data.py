@@ -78,8 +78,8 @@ def test_images_are_resized_and_scaled_as_stated(tmp_path: Path) -> None:
     ("arrays", "what"),
     [
         ({"given": ROWS, "other": OTHERS[:3]}, "not as many samples of each input: 4 of 'given', 3 of 'other'"),
-        ({"given": ROWS}, "has no input 'other'"),
-        ({"given": ROWS, "other": OTHERS, "more": ROWS}, "has 'more', which is no input"),
+        ({"given": ROWS}, "has no array 'other', which is an input"),
+        ({"given": ROWS, "other": OTHERS, "more": ROWS}, "has 'more', which is not an input"),
         ({"given": ROWS.astype(np.float64), "other": OTHERS}, "'given' is float32, and the sample of row 0 .* float64"),
         ({"given": ROWS[:, :1], "other": OTHERS}, r"'given' has the shape \(\?, 2\), and the sample of row 0"),
         ({"given": np.float32(1), "other": OTHERS}, "no first dim of samples"),
@@ -96,7 +96,7 @@ def test_files_that_are_no_data(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"not an \.npz file"):
         lists(tmp_path / "data.npz")
     (tmp_path / "data.txt").write_text("")
-    with pytest.raises(OptionError, match="no data to calibrate with"):
+    with pytest.raises(OptionError, match="not data to calibrate with"):
         lists(tmp_path / "data.txt")
     with pytest.raises(OptionError, match=r"holds \.npz, \.txt files"):
         lists(tmp_path)

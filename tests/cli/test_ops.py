@@ -37,6 +37,18 @@ def test_the_shipped_table_is_instant_and_what_the_engine_says(capsys: pytest.Ca
     assert len(done.stdout.splitlines()) > 2000
 
 
+def test_the_forms_of_onnx_have_a_table_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of operators between casts, and of those that have the exact form."""
+    _, out, _ = run(capsys, "--json", "--operator", "tanh", "--target", "qdq")
+    document = json.loads(out)
+    paths = {row["key"]: row["path"] for row in document["rows"]}
+    assert document["target"] == "qdq"
+    assert paths["tanh i8: the result's scale is the kernel's"] == "kept"
+    assert paths["tanh i16: the result's scale is the kernel's"] == "integer"
+    _, out, _ = run(capsys, "--json", "--operator", "tanh", "--target", "onnx")
+    assert json.loads(out)["rows"][0]["path"] == "integer"
+
+
 @pytest.mark.parametrize("columns", [80, 160])
 def test_on_a_terminal_it_fits(
     columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

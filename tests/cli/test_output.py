@@ -41,6 +41,17 @@ def test_words_longer_than_their_column_go_on_in_the_next_line(
     assert "".join(lines).count("x") == 100
 
 
+def test_names_of_tensors_end_a_line_behind_a_slash(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    output.table(["tensor", "count"], [["model/block_12/conv2d_1/Relu", "3"]], right=(1,))
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[1:]] == [
+        ["model/block_12/", "3"],
+        ["conv2d_1/Relu"],
+    ]
+
+
 def test_in_a_pipe_a_row_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     output.table(["tensor", "why"], [["short", "why " * 100], ["long " * 100, "why"]])
     lines = capsys.readouterr().out.splitlines()

@@ -27,6 +27,7 @@ from tflq.coverage.samples import operators, samples_of, unquantized
 from tflq.coverage.table import converted
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
+from tflq.options import Options
 from tflq.targets.load import load_target
 
 WITHOUT_REFERENCE = {"CEIL", "ELU", "ROUND", "SEGMENT_SUM", "SUM"}
@@ -49,7 +50,7 @@ def test_rows_are_what_they_claim(name: str) -> None:
         held: set[bytes] = set()
         real = False
         for target in TARGETS:
-            row, result = converted(key, model, load_target(target))
+            row, result = converted(key, model, Options(kernels=load_target(target)))
             assert not row.warning or (row.operator, _words(row.warning)) in listed(), "docs/exceptions.md lists it"
             real |= row.reason.startswith(NO_KERNEL)
             _hold(row, model, result, held, real=real)

@@ -16,20 +16,19 @@ from tflq.coverage.samples import operators, samples_of, unquantized
 from tflq.coverage.table import converted
 from tflq.flatbuffer.writer import write
 from tflq.ir.types import i64
-from tflq.targets.target import INTEGER
-from tflq.tosa.operands import load_target
+from tflq.options import Options, asked
 
 EXACT = ("integer", "table")
 
 
 @pytest.mark.parametrize("name", [name for name in operators() if name not in unquantized()])
 def test_integer_rows_are_exact(name: str) -> None:
-    target = load_target()
+    options = asked("tosa", None)
     for key, model in samples_of(name):
-        row, result = converted(key, model, target)
+        row, result = converted(key, model, options)
         if result is None or row.path not in EXACT:
             continue
-        same, kernels = converted(key, model, INTEGER)
+        same, kernels = converted(key, model, Options())
         if kernels is None or same.path not in EXACT:
             continue
         module = tflq.read(model)

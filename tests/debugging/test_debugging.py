@@ -18,7 +18,7 @@ import tflq
 from tflq.cli import main
 from tflq.debugging.pairing import Side, paired
 from tflq.errors import FileError, OptionError
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
@@ -189,6 +189,27 @@ def test_files_and_text(floats: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert float(rows[0]["own_snr_db"]) == pytest.approx(document["rows"][0]["own"]["snr_db"])
     page = (folder / "page.html").read_text()
     assert page.count("<svg") == len(rows)
+
+
+def test_a_result_that_nothing_reads_is_left_out(tmp_path: Path) -> None:
+    """The interpreter keeps no data of it."""
+    module = net(signature=False)
+    (made,) = module.main.outputs
+    parts = [Value(TensorType((1, SIZE // 2), f32), name) for name in ("left", "right")]
+    y = Value(TensorType((1, SIZE // 2), f32), "z")
+    axis = constant(np.array(1, np.int32), name="axis")
+    ops = [*module.main.ops, Op("tfl.split", [axis, made], parts, {"num_splits": 2}), Op("tfl.tanh", [parts[0]], [y])]
+    path = written(tmp_path, Module([Function("main", module.main.inputs, [y], ops)]))
+    rows = tflq.debug(path, quantized(path), list(samples(10, 1))).rows
+    assert "left" in {row.tensor for row in rows}
+    assert "right" not in {row.tensor for row in rows}
+
+
+def test_what_is_not_finite_is_counted(floats: Path) -> None:
+    data = samples(10, 1)
+    data[3, 2] = np.nan
+    assert tflq.debug(floats, quantized(floats), list(samples(10, 1))).left_out == 0
+    assert tflq.debug(floats, quantized(floats), list(data)).left_out > SIZE
 
 
 def test_bad_input(floats: Path) -> None:

@@ -135,7 +135,7 @@ PAIRS: dict[str, tuple[str, str, str]] = {
     "joined": (
         op(f'%r = "tensor.concat"(%x, %x) {{dim = 0 : i64}} : ({F}, {F}) -> tensor<4x3xf32>', x=F),
         op(f'%r = "tensor.concat"(%x, %x) {{dim = 0 : i64}} : ({F}, {F}) -> tensor<2x6xf32>', x=F),
-        "agree but for 'dim'",
+        "equal except in 'dim'",
     ),
     "slice": (
         op(

@@ -98,41 +98,32 @@ module {
     %cst3 = "tfl.pseudo_const"() {value = dense<4294967296> : tensor<i64>} : () -> tensor<i64>
     %8 = "tfl.add"(%7, %cst3) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<1x8xi64>, tensor<i64>) -> tensor<1x8xi64>
     %9 = "tfl.bitcast"(%8) : (tensor<1x8xi64>) -> tensor<1x8x2xi32>
-    %cst4 = "tfl.pseudo_const"() {value = dense<[-1, 2]> : tensor<2xi32>} : () -> tensor<2xi32>
-    %10 = "tfl.reshape"(%9, %cst4) {new_shape = dense<[-1, 2]> : tensor<2xi32>} : (tensor<1x8x2xi32>, tensor<2xi32>) -> tensor<8x2xi32>
-    %cst5 = "tfl.pseudo_const"() {value = dense<[1, 0]> : tensor<2xi32>} : () -> tensor<2xi32>
-    %11 = "tfl.transpose"(%10, %cst5) : (tensor<8x2xi32>, tensor<2xi32>) -> tensor<2x8xi32>
-    %cst6 = "tfl.pseudo_const"() {value = dense<1> : tensor<i32>} : () -> tensor<i32>
-    %12 = "tfl.gather"(%11, %cst6) {axis = 0, batch_dims = 0} : (tensor<2x8xi32>, tensor<i32>) -> tensor<8xi32>
-    %13 = "tfl.right_shift"(%12, %cst6) : (tensor<8xi32>, tensor<i32>) -> tensor<8xi32>
-    %cst7 = "tfl.pseudo_const"() {value = dense<[-1, 8]> : tensor<2xi32>} : () -> tensor<2xi32>
-    %14 = "tfl.reshape"(%13, %cst7) {new_shape = dense<[-1, 8]> : tensor<2xi32>} : (tensor<8xi32>, tensor<2xi32>) -> tensor<1x8xi32>
-    %15 = "tfl.cast"(%arg1) : (tensor<1x8x!quant.uniform<i16:f32, 0.003>>) -> tensor<1x8xi32>
-    %cst8 = "tfl.pseudo_const"() {value = dense<16384> : tensor<i32>} : () -> tensor<i32>
-    %16 = "tfl.mul"(%15, %cst8) {fused_activation_function = "NONE"} : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
-    %17 = "tfl.add"(%14, %16) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<1x8xi32>, tensor<1x8xi32>) -> tensor<1x8xi32>
+    %cst4 = "tfl.pseudo_const"() {value = dense<1> : tensor<i32>} : () -> tensor<i32>
+    %10 = "tfl.gather"(%9, %cst4) {axis = 2, batch_dims = 0} : (tensor<1x8x2xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %11 = "tfl.right_shift"(%10, %cst4) : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %12 = "tfl.cast"(%arg1) : (tensor<1x8x!quant.uniform<i16:f32, 0.003>>) -> tensor<1x8xi32>
+    %cst5 = "tfl.pseudo_const"() {value = dense<16384> : tensor<i32>} : () -> tensor<i32>
+    %13 = "tfl.mul"(%12, %cst5) {fused_activation_function = "NONE"} : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %14 = "tfl.add"(%11, %13) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<1x8xi32>, tensor<1x8xi32>) -> tensor<1x8xi32>
+    %15 = "tfl.cast"(%14) : (tensor<1x8xi32>) -> tensor<1x8xi64>
+    %cst6 = "tfl.pseudo_const"() {value = dense<1610612674> : tensor<i64>} : () -> tensor<i64>
+    %16 = "tfl.mul"(%15, %cst6) {fused_activation_function = "NONE"} : (tensor<1x8xi64>, tensor<i64>) -> tensor<1x8xi64>
+    %17 = "tfl.sign"(%14) : (tensor<1x8xi32>) -> tensor<1x8xi32>
     %18 = "tfl.cast"(%17) : (tensor<1x8xi32>) -> tensor<1x8xi64>
-    %cst9 = "tfl.pseudo_const"() {value = dense<1610612674> : tensor<i64>} : () -> tensor<i64>
-    %19 = "tfl.mul"(%18, %cst9) {fused_activation_function = "NONE"} : (tensor<1x8xi64>, tensor<i64>) -> tensor<1x8xi64>
-    %20 = "tfl.sign"(%17) : (tensor<1x8xi32>) -> tensor<1x8xi32>
-    %21 = "tfl.cast"(%20) : (tensor<1x8xi32>) -> tensor<1x8xi64>
-    %22 = "tfl.mul"(%21, %cst2) {fused_activation_function = "NONE"} : (tensor<1x8xi64>, tensor<i64>) -> tensor<1x8xi64>
-    %23 = "tfl.add"(%19, %22) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<1x8xi64>, tensor<1x8xi64>) -> tensor<1x8xi64>
-    %cst10 = "tfl.pseudo_const"() {value = dense<1152903912420802559> : tensor<i64>} : () -> tensor<i64>
-    %24 = "tfl.sub"(%cst10, %23) {fused_activation_function = "RELU", pot_scale_int16 = false} : (tensor<i64>, tensor<1x8xi64>) -> tensor<1x8xi64>
-    %cst11 = "tfl.pseudo_const"() {value = dense<2305843009213693951> : tensor<i64>} : () -> tensor<i64>
-    %25 = "tfl.sub"(%cst11, %24) {fused_activation_function = "RELU", pot_scale_int16 = false} : (tensor<i64>, tensor<1x8xi64>) -> tensor<1x8xi64>
-    %26 = "tfl.bitcast"(%25) : (tensor<1x8xi64>) -> tensor<1x8x2xi32>
-    %27 = "tfl.reshape"(%26, %cst4) {new_shape = dense<[-1, 2]> : tensor<2xi32>} : (tensor<1x8x2xi32>, tensor<2xi32>) -> tensor<8x2xi32>
-    %28 = "tfl.transpose"(%27, %cst5) : (tensor<8x2xi32>, tensor<2xi32>) -> tensor<2x8xi32>
-    %29 = "tfl.gather"(%28, %cst6) {axis = 0, batch_dims = 0} : (tensor<2x8xi32>, tensor<i32>) -> tensor<8xi32>
-    %cst12 = "tfl.pseudo_const"() {value = dense<13> : tensor<i32>} : () -> tensor<i32>
-    %30 = "tfl.right_shift"(%29, %cst12) : (tensor<8xi32>, tensor<i32>) -> tensor<8xi32>
-    %cst13 = "tfl.pseudo_const"() {value = dense<-32768> : tensor<i32>} : () -> tensor<i32>
-    %31 = "tfl.add"(%30, %cst13) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<8xi32>, tensor<i32>) -> tensor<8xi32>
-    %32 = "tfl.reshape"(%31, %cst7) {new_shape = dense<[-1, 8]> : tensor<2xi32>} : (tensor<8xi32>, tensor<2xi32>) -> tensor<1x8xi32>
-    %33 = "tfl.cast"(%32) : (tensor<1x8xi32>) -> tensor<1x8x!quant.uniform<i16:f32, 0.004>>
-    return %33 : tensor<1x8x!quant.uniform<i16:f32, 0.004>>
+    %19 = "tfl.mul"(%18, %cst2) {fused_activation_function = "NONE"} : (tensor<1x8xi64>, tensor<i64>) -> tensor<1x8xi64>
+    %20 = "tfl.add"(%16, %19) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<1x8xi64>, tensor<1x8xi64>) -> tensor<1x8xi64>
+    %cst7 = "tfl.pseudo_const"() {value = dense<1152903912420802559> : tensor<i64>} : () -> tensor<i64>
+    %21 = "tfl.sub"(%cst7, %20) {fused_activation_function = "RELU", pot_scale_int16 = false} : (tensor<i64>, tensor<1x8xi64>) -> tensor<1x8xi64>
+    %cst8 = "tfl.pseudo_const"() {value = dense<2305843009213693951> : tensor<i64>} : () -> tensor<i64>
+    %22 = "tfl.sub"(%cst8, %21) {fused_activation_function = "RELU", pot_scale_int16 = false} : (tensor<i64>, tensor<1x8xi64>) -> tensor<1x8xi64>
+    %23 = "tfl.bitcast"(%22) : (tensor<1x8xi64>) -> tensor<1x8x2xi32>
+    %24 = "tfl.gather"(%23, %cst4) {axis = 2, batch_dims = 0} : (tensor<1x8x2xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %cst9 = "tfl.pseudo_const"() {value = dense<13> : tensor<i32>} : () -> tensor<i32>
+    %25 = "tfl.right_shift"(%24, %cst9) : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %cst10 = "tfl.pseudo_const"() {value = dense<-32768> : tensor<i32>} : () -> tensor<i32>
+    %26 = "tfl.add"(%25, %cst10) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %27 = "tfl.cast"(%26) : (tensor<1x8xi32>) -> tensor<1x8x!quant.uniform<i16:f32, 0.004>>
+    return %27 : tensor<1x8x!quant.uniform<i16:f32, 0.004>>
   }
 }
 // ----- TOSA

@@ -12,7 +12,7 @@ module {
     %1 = quant.scast %arg1 : tensor<1x4x!quant.uniform<u8:f32, 0.05:3>> to tensor<1x4xui8>
     %cst0 = "tosa.const"() {values = dense_resource<03f5214c> : tensor<256xui8>} : () -> tensor<256xui8>
     %2 = "tosa.table"(%1, %cst0) : (tensor<1x4xui8>, tensor<256xui8>) -> tensor<1x4xui8>
-    %3 = "tfl.concatenation"(%0, %2) {axis = 1, fused_activation_function = "NONE"} : (tensor<1x4xui8>, tensor<1x4xui8>) -> tensor<1x8xui8>
+    %3 = "tfl.concatenation"(%0, %2) {axis = 1} : (tensor<1x4xui8>, tensor<1x4xui8>) -> tensor<1x8xui8>
     %4 = quant.scast %3 : tensor<1x8xui8> to tensor<1x8x!quant.uniform<u8:f32, 0.1:128>>
     return %4 : tensor<1x8x!quant.uniform<u8:f32, 0.1:128>>
   }
@@ -24,7 +24,7 @@ module {
     %1 = "tfl.cast"(%arg1) : (tensor<1x4x!quant.uniform<u8:f32, 0.05:3>>) -> tensor<1x4xi32>
     %cst0 = "tfl.pseudo_const"() {value = dense_resource<03f5214c> : tensor<256xui8>} : () -> tensor<256xui8>
     %2 = "tfl.gather"(%cst0, %1) {axis = 0, batch_dims = 0} : (tensor<256xui8>, tensor<1x4xi32>) -> tensor<1x4xui8>
-    %3 = "tfl.concatenation"(%0, %2) {axis = 1, fused_activation_function = "NONE"} : (tensor<1x4xui8>, tensor<1x4xui8>) -> tensor<1x8xui8>
+    %3 = "tfl.concatenation"(%0, %2) {axis = 1} : (tensor<1x4xui8>, tensor<1x4xui8>) -> tensor<1x8xui8>
     %4 = "tfl.cast"(%3) : (tensor<1x8xui8>) -> tensor<1x8x!quant.uniform<u8:f32, 0.1:128>>
     return %4 : tensor<1x8x!quant.uniform<u8:f32, 0.1:128>>
   }

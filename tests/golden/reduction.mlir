@@ -41,19 +41,13 @@ module {
     %cst4 = "tfl.pseudo_const"() {value = dense<72057594037927935> : tensor<i64>} : () -> tensor<i64>
     %10 = "tfl.sub"(%cst4, %9) {fused_activation_function = "RELU", pot_scale_int16 = false} : (tensor<i64>, tensor<1x2xi64>) -> tensor<1x2xi64>
     %11 = "tfl.bitcast"(%10) : (tensor<1x2xi64>) -> tensor<1x2x4xi16>
-    %cst5 = "tfl.pseudo_const"() {value = dense<[-1, 4]> : tensor<2xi32>} : () -> tensor<2xi32>
-    %12 = "tfl.reshape"(%11, %cst5) {new_shape = dense<[-1, 4]> : tensor<2xi32>} : (tensor<1x2x4xi16>, tensor<2xi32>) -> tensor<2x4xi16>
-    %cst6 = "tfl.pseudo_const"() {value = dense<[1, 0]> : tensor<2xi32>} : () -> tensor<2xi32>
-    %13 = "tfl.transpose"(%12, %cst6) : (tensor<2x4xi16>, tensor<2xi32>) -> tensor<4x2xi16>
-    %cst7 = "tfl.pseudo_const"() {value = dense<3> : tensor<i32>} : () -> tensor<i32>
-    %14 = "tfl.gather"(%13, %cst7) {axis = 0, batch_dims = 0} : (tensor<4x2xi16>, tensor<i32>) -> tensor<2xi16>
-    %15 = "tfl.cast"(%14) : (tensor<2xi16>) -> tensor<2xi32>
-    %cst8 = "tfl.pseudo_const"() {value = dense<-128> : tensor<i32>} : () -> tensor<i32>
-    %16 = "tfl.add"(%15, %cst8) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<2xi32>, tensor<i32>) -> tensor<2xi32>
-    %cst9 = "tfl.pseudo_const"() {value = dense<[-1, 2]> : tensor<2xi32>} : () -> tensor<2xi32>
-    %17 = "tfl.reshape"(%16, %cst9) {new_shape = dense<[-1, 2]> : tensor<2xi32>} : (tensor<2xi32>, tensor<2xi32>) -> tensor<1x2xi32>
-    %18 = "tfl.cast"(%17) : (tensor<1x2xi32>) -> tensor<1x2x!quant.uniform<i8:f32, 0.05:-3>>
-    return %18 : tensor<1x2x!quant.uniform<i8:f32, 0.05:-3>>
+    %cst5 = "tfl.pseudo_const"() {value = dense<3> : tensor<i32>} : () -> tensor<i32>
+    %12 = "tfl.gather"(%11, %cst5) {axis = 2, batch_dims = 0} : (tensor<1x2x4xi16>, tensor<i32>) -> tensor<1x2xi16>
+    %13 = "tfl.cast"(%12) : (tensor<1x2xi16>) -> tensor<1x2xi32>
+    %cst6 = "tfl.pseudo_const"() {value = dense<-128> : tensor<i32>} : () -> tensor<i32>
+    %14 = "tfl.add"(%13, %cst6) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<1x2xi32>, tensor<i32>) -> tensor<1x2xi32>
+    %15 = "tfl.cast"(%14) : (tensor<1x2xi32>) -> tensor<1x2x!quant.uniform<i8:f32, 0.05:-3>>
+    return %15 : tensor<1x2x!quant.uniform<i8:f32, 0.05:-3>>
   }
 }
 // ----- TOSA

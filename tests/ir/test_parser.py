@@ -57,6 +57,45 @@ def test_documents_parse_and_come_back(text: str) -> None:
     assert parse_module(print_module(module)) == module
 
 
+@pytest.mark.parametrize(
+    ("user", "printed"),
+    [
+        ("tfl.add", '"tfl.pseudo_const"() {value = '),
+        ("ext.unknown", '"tfl.pseudo_const"() {value = '),
+        ("tosa.add", '"tosa.const"() {values = '),
+        ("stablehlo.add", '"stablehlo.constant"() {value = '),
+        ("arith.addf", "arith.constant "),
+        ("my.add", "arith.constant "),
+    ],
+)
+def test_a_constant_is_an_op_of_its_first_user(user: str, printed: str) -> None:
+    text = f"""
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{
+  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %r = "{user}"(%a, %c) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}}
+"""
+    assert f" = {printed}dense<[1.0, 2.0]> : tensor<2xf32>" in print_module(parse_module(text))
+
+
+def test_blocks_end_in_the_short_form_of_any_dialect() -> None:
+    text = """
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %r = "x.loop"(%a) ({
+  ^bb0(%b: tensor<2xf32>):
+    x.yield %b, %b {n = 1} : tensor<2xf32>, tensor<2xf32>
+  }, {
+    x.yield
+  }) : (tensor<2xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+"""
+    first, second = (region.block.ops[-1] for region in parse_module(text).main.ops[0].regions)
+    assert (first.name, len(first.operands), first.attributes) == ("x.yield", 2, {"n": 1})
+    assert second.operands == []
+
+
 def test_constants_are_values() -> None:
     pad, custom, neg = parse_module(PAD).main.ops
     q = UniformQuantizedType.of(i8, 0.5)

@@ -111,7 +111,7 @@ def test_bias_at_another_scale(scale: float, needed: bool) -> None:
 
 @pytest.mark.parametrize("target", ["integer", "kernels"])
 def test_product_of_nothing(target: str) -> None:
-    """Its kernel leaves what memory held, and is no kernel to keep."""
+    """Its kernel leaves what memory held, and is not a kernel to keep."""
     x = argument((4, 0), Quantized.of(i8, 0.01, 127), "x")
     result = argument((4,), Quantized.of(i8, 0.1, 5), "y")
     model = one_op("tfl.reduce_prod", [x, const_of([1], i32)], [result], {"keep_dims": False}, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,15 +53,21 @@ def test_nothing_to_warn_of_has_no_remedy() -> None:
     assert (row.warning, row.remedy, row.advice) == ("", "", "")
 
 
-def test_on_tosa() -> None:
-    """A hybrid kernel rounds activations, which TOSA does not."""
+@pytest.mark.parametrize("options", [{"format": "tosa"}, {"format": "onnx"}, {"target": "tflm"}])
+def test_where_there_are_no_hybrid_kernels(options: dict[str, Any]) -> None:
+    """They round activations, which operators on floats do not."""
+    if options.get("format") == "onnx":
+        pytest.importorskip("onnx")
     x, y = argument((2, 4), f32, "x"), argument((2, 3), f32, "y")
     weights = const(np.arange(12).reshape(3, 4), UniformQuantizedType.of(i8, 0.1), "w")
-    options = {"fused_activation_function": "NONE", "weights_format": "DEFAULT", "keep_num_dims": False}
-    options |= {"asymmetric_quantize_inputs": False}
-    op = Op("tfl.fully_connected", [x, weights, None], [y], options, info={"version": 9})
+    attributes = {"fused_activation_function": "NONE", "weights_format": "DEFAULT", "keep_num_dims": False}
+    attributes |= {"asymmetric_quantize_inputs": False}
+    op = Op("tfl.fully_connected", [x, weights, None], [y], attributes, info={"version": 9})
     model = bytes(write(Module([Function("f", [x], [y], [op])])))
-    (row,) = tflq.convert(model, format="tosa").report.rows
+    conversion = tflq.convert(model, **options)
+    (row,) = conversion.report.rows
+    if options.get("format") == "onnx":
+        assert str(conversion.report.requirements).endswith("exact in no runtime")
     assert "rounds the activations" in row.warning
     assert row.remedy.startswith("allow for the difference, or quantize the activations")
 

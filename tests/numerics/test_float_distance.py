@@ -6,21 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.float_fits import drawn, fitted
 
 from tflq.numerics.exact_sums import EXACT
-from tflq.numerics.fixed_point import quantize_multipliers, rescale
-from tflq.numerics.float_distance import DistanceRequantization, distance_arrays, fit_distance
+from tflq.numerics.fixed_point import rescale
+from tflq.numerics.float_distance import distance_arrays, fit_distance
 from tflq.numerics.staircase import rescale_thresholds
-
-
-def fitted(
-    scales: np.ndarray, least: int, most: int, low: np.ndarray, high: np.ndarray
-) -> tuple[DistanceRequantization | None, np.ndarray, np.ndarray]:
-    """The requantization to levels least ... most around a zero point of 0, with multiplier and shift."""
-    mantissa, left = quantize_multipliers(scales)
-    shift = 31 - left.astype(np.int64)
-    thresholds = rescale_thresholds(np.arange(least + 1, most + 1), mantissa, shift, double_round=True)
-    return fit_distance(thresholds, mantissa / 2.0**shift, low, high), mantissa, shift
 
 
 @given(
@@ -31,11 +22,8 @@ def fitted(
 )
 @settings(max_examples=80, deadline=None)
 def test_every_accumulator(seed: int, least: int, levels: int, bits: int) -> None:
-    rng, bound = np.random.default_rng(seed), np.full(8, 1 << bits)
-    scales = 2.0 ** rng.uniform(-bits - 1, min(8 - bits, 3), 8)
-    low, high = -bound - rng.integers(0, 9, 8), bound + rng.integers(0, 9, 8)
-    low[0], high[1] = min(5, high[0]), max(-5, low[1])  # of one sign
-    fit, mantissa, shift = fitted(scales, least, least + levels, low, high)
+    scales, low, high = drawn(seed, bits)
+    fit, mantissa, shift = fitted(fit_distance, scales, least, least + levels, low, high)
     if fit is None:
         return  # no proof, another form is used
     x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
@@ -49,7 +37,7 @@ def test_layers_as_they_are(scale: float) -> None:
     rng, found = np.random.default_rng(0), 0
     for _ in range(4):
         scales, bound = rng.uniform(scale, 1.5 * scale, 20), np.full(20, EXACT << 2)
-        fit, mantissa, shift = fitted(scales, 0, 255, -bound, bound)
+        fit, mantissa, shift = fitted(fit_distance, scales, 0, 255, -bound, bound)
         if fit is None:
             continue
         found += 1
@@ -66,7 +54,7 @@ def test_layers_as_they_are(scale: float) -> None:
 
 def test_a_channel_with_one_result() -> None:
     low, high = np.asarray([-(1 << 30), -500, 1 << 29]), np.asarray([-(1 << 29), 500, 1 << 30])
-    fit, _, _ = fitted(np.asarray([1e-6, 0.3, 1.0]), 0, 255, low, high)
+    fit, _, _ = fitted(fit_distance, np.asarray([1e-6, 0.3, 1.0]), 0, 255, low, high)
     assert fit is not None
     assert fit.live.tolist() == [False, True, False]
     assert fit(np.stack([low, high]))[:, [0, 2]].tolist() == [[0, 255], [0, 255]]
@@ -77,5 +65,5 @@ def test_what_no_line_says_has_no_proof() -> None:
     thresholds = np.cumsum(np.where(np.arange(255) % 3, 100, 130))[:, None]
     bound = np.asarray([EXACT])
     assert distance_arrays(thresholds, np.asarray([1 / 110]), -bound, bound) == ()
-    assert fitted(np.asarray([2.0**-20]), -128, 127, -bound * 4, bound * 4)[0] is None
-    assert fitted(np.asarray([1 / 60_001]), -128, 127, -bound, bound)[0] is None
+    assert fitted(fit_distance, np.asarray([2.0**-20]), -128, 127, -bound * 4, bound * 4)[0] is None
+    assert fitted(fit_distance, np.asarray([1 / 60_001]), -128, 127, -bound, bound)[0] is None

@@ -6,30 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.float_fits import drawn, fitted
 
 from tflq.numerics.exact_sums import EXACT
-from tflq.numerics.fixed_point import quantize_multipliers, rescale
-from tflq.numerics.float_falling import ClippedRequantization, FallingRequantization, fit_clipped, fit_falling
+from tflq.numerics.fixed_point import rescale
+from tflq.numerics.float_falling import ClippedRequantization, fit_clipped, fit_falling
 from tflq.numerics.staircase import rescale_thresholds
-
-
-def fitted(
-    scales: np.ndarray, least: int, most: int, low: np.ndarray, high: np.ndarray
-) -> tuple[FallingRequantization | None, np.ndarray, np.ndarray]:
-    """The requantization to levels least ... most around a zero point of 0, with multiplier and shift."""
-    mantissa, left = quantize_multipliers(scales)
-    shift = 31 - left.astype(np.int64)
-    thresholds = rescale_thresholds(np.arange(least + 1, most + 1), mantissa, shift, double_round=True)
-    return fit_falling(thresholds, mantissa / 2.0**shift, low, high), mantissa, shift
-
-
-def drawn(seed: int, bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scales, and the ends of accumulators of about so many bits; of two channels these are of one sign."""
-    rng, bound = np.random.default_rng(seed), np.full(8, 1 << bits)
-    scales = 2.0 ** rng.uniform(-bits - 1, min(8 - bits, 3), 8)
-    low, high = -bound - rng.integers(0, 9, 8), bound + rng.integers(0, 9, 8)
-    low[0], high[1] = min(5, high[0]), max(-5, low[1])  # of one sign
-    return scales, low, high
 
 
 @given(
@@ -41,7 +23,7 @@ def drawn(seed: int, bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @settings(max_examples=80, deadline=None)
 def test_every_accumulator(seed: int, least: int, levels: int, bits: int) -> None:
     scales, low, high = drawn(seed, bits)
-    fit, mantissa, shift = fitted(scales, least, least + levels, low, high)
+    fit, mantissa, shift = fitted(fit_falling, scales, least, least + levels, low, high)
     if fit is None:
         return  # no proof, another form is used
     x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
@@ -54,7 +36,7 @@ def test_layers_as_they_are(scale: float) -> None:
     """What a rectifier follows has a proof: both sides of every threshold, random accumulators, and those of 2^24."""
     rng = np.random.default_rng(0)
     scales, bound = rng.uniform(scale, 1.5 * scale, 100), np.full(100, EXACT << 2)
-    fit, mantissa, shift = fitted(scales, 0, 255, -bound, bound)
+    fit, mantissa, shift = fitted(fit_falling, scales, 0, 255, -bound, bound)
     assert fit is not None
     edges = rescale_thresholds(np.arange(1, 256), mantissa, shift)
     x = np.concatenate([edges, edges - 1, rng.integers(-70000, 70000, (4000, 100)), [bound, -bound, bound // 4]])
@@ -64,22 +46,13 @@ def test_layers_as_they_are(scale: float) -> None:
 
 def test_a_channel_with_one_result() -> None:
     low, high = np.asarray([-(1 << 30), -500, 1 << 29]), np.asarray([-(1 << 29), 500, 1 << 30])
-    fit, _, _ = fitted(np.asarray([1e-6, 0.3, 1.0]), 0, 255, low, high)
+    fit, _, _ = fitted(fit_falling, np.asarray([1e-6, 0.3, 1.0]), 0, 255, low, high)
     assert fit is not None
     assert fit.m[[0, 2]].tolist() == [0, 0]
     assert fit(np.stack([low, high]))[:, [0, 2]].tolist() == [[0, 255], [0, 255]]
 
 
 # The same for lines of clipped numbers, with MUL and ADD rounded separately and once.
-
-
-def clipped(
-    scales: np.ndarray, least: int, most: int, low: np.ndarray, high: np.ndarray
-) -> tuple[ClippedRequantization | None, np.ndarray, np.ndarray]:
-    mantissa, left = quantize_multipliers(scales)
-    shift = 31 - left.astype(np.int64)
-    thresholds = rescale_thresholds(np.arange(least + 1, most + 1), mantissa, shift, double_round=True)
-    return fit_clipped(thresholds, mantissa / 2.0**shift, low, high, least), mantissa, shift
 
 
 @given(
@@ -91,7 +64,7 @@ def clipped(
 @settings(max_examples=60, deadline=None)
 def test_every_accumulator_of_either_rounding(seed: int, least: int, levels: int, bits: int) -> None:
     scales, low, high = drawn(seed, bits)
-    fit, mantissa, shift = clipped(scales, least, least + levels, low, high)
+    fit, mantissa, shift = fitted(fit_clipped, scales, least, least + levels, low, high, least)
     if fit is None:
         return  # no proof, another form is used
     x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
@@ -105,7 +78,7 @@ def test_clipped_layers_as_they_are(scale: float) -> None:
     """Where the clamp ends too, and with the last bit of c another."""
     rng = np.random.default_rng(0)
     scales, bound = rng.uniform(scale, 1.5 * scale, 100), np.full(100, EXACT << 2)
-    fit, mantissa, shift = clipped(scales, 0, 255, -bound, bound)
+    fit, mantissa, shift = fitted(fit_clipped, scales, 0, 255, -bound, bound, 0)
     assert fit is not None
     edges = rescale_thresholds(np.arange(1, 256), mantissa, shift)
     x = np.concatenate([edges, edges - 1, rng.integers(-70000, 70000, (4000, 100)), [bound, -bound, bound // 4]])
@@ -120,7 +93,7 @@ def test_separate_rounding_alone_is_no_proof() -> None:
     """Of layers as they are, some have a falling line that another rounding breaks: those of either rounding differ."""
     rng, bound = np.random.default_rng(3), np.full(400, EXACT)
     scales = rng.uniform(0.004, 0.006, 400)
-    fall, mantissa, shift = fitted(scales, 0, 255, -bound, bound)
+    fall, mantissa, shift = fitted(fit_falling, scales, 0, 255, -bound, bound)
     assert fall is not None
     edges = rescale_thresholds(np.arange(1, 256), mantissa, shift)
     x = np.concatenate([edges, edges - 1])

@@ -9,24 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.float_fits import drawn, fitted
 
 from tflq.numerics.exact_sums import EXACT
-from tflq.numerics.fixed_point import quantize_multipliers, rescale
-from tflq.numerics.float_split import SplitRequantization, fit_split, of_split_arrays, split_arrays
+from tflq.numerics.fixed_point import rescale
+from tflq.numerics.float_split import fit_split, of_split_arrays, split_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 
 WAYS = tuple(product((False, True), (False, True)))
 """Whether MUL and ADD round once, and whether c is added last."""
-
-
-def fitted(
-    scales: np.ndarray, least: int, most: int, low: np.ndarray, high: np.ndarray, *, double_round: bool = True
-) -> tuple[SplitRequantization | None, np.ndarray, np.ndarray]:
-    """The requantization to levels least ... most around a zero point of 0, with multiplier and shift."""
-    mantissa, left = quantize_multipliers(scales)
-    shift = 31 - left.astype(np.int64)
-    thresholds = rescale_thresholds(np.arange(least + 1, most + 1), mantissa, shift, double_round=double_round)
-    return fit_split(thresholds, mantissa / 2.0**shift, low, high, least), mantissa, shift
 
 
 @given(
@@ -38,11 +29,8 @@ def fitted(
 )
 @settings(max_examples=60, deadline=None)
 def test_every_accumulator(seed: int, least: int, levels: int, bits: int, double_round: bool) -> None:
-    rng, bound = np.random.default_rng(seed), np.full(8, 1 << bits)
-    scales = 2.0 ** rng.uniform(-bits, 6 - bits, 8)
-    low, high = -bound - rng.integers(0, 9, 8), bound + rng.integers(0, 9, 8)
-    low[0], high[1] = min(5, high[0]), max(-5, low[1])  # of one sign
-    fit, mantissa, shift = fitted(scales, least, least + levels, low, high, double_round=double_round)
+    scales, low, high = drawn(seed, bits, smallest=0, largest=6)
+    fit, mantissa, shift = fitted(fit_split, scales, least, least + levels, low, high, least, double_round=double_round)
     if fit is None:
         return  # no proof, another form is used
     x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
@@ -59,7 +47,7 @@ def test_any_slope(run: int, zero_point: int) -> None:
     scales = rng.uniform(1 / run, 1.2 / run, 60)
     bound = np.full(60, 250 * run)
     least = -128 - zero_point
-    fit, mantissa, shift = fitted(scales, least, least + 255, -bound, bound)
+    fit, mantissa, shift = fitted(fit_split, scales, least, least + 255, -bound, bound, least)
     assert fit is not None
     edges = rescale_thresholds(np.arange(least + 1, least + 256), mantissa, shift)
     random = rng.integers(-bound, bound, (4000, 60))
@@ -91,7 +79,7 @@ def test_levels_of_16_bits() -> None:
 def test_a_channel_of_one_result_and_one_of_few_accumulators() -> None:
     """They have one line, among others in two steps."""
     low, high = np.asarray([-(1 << 30), -500, -50_000]), np.asarray([-(1 << 29), 500, 50_000])
-    fit, mantissa, shift = fitted(np.asarray([1e-6, 0.7, 0.002]), 0, 255, low, high)
+    fit, mantissa, shift = fitted(fit_split, np.asarray([1e-6, 0.7, 0.002]), 0, 255, low, high, 0)
     assert fit is not None
     assert (fit.p > 0).tolist() == [False, False, True]
     x = np.clip(np.arange(-50_000, 50_001)[:, None], low, high)
@@ -106,13 +94,13 @@ def test_what_no_line_says_has_no_proof() -> None:
     bound = np.asarray([EXACT])
     assert fit_split(thresholds, np.asarray([1 / 110]), -bound, bound, 0) is None
     assert split_arrays(thresholds, np.asarray([1 / 110]), -bound, bound, 0) == ()
-    assert fitted(np.asarray([2.0**-18]), -128, 127, -bound * 4, bound * 4)[0] is None
+    assert fitted(fit_split, np.asarray([2.0**-18]), -128, 127, -bound * 4, bound * 4, -128)[0] is None
 
 
 def test_arrays_are_the_requantization() -> None:
     low, high = np.asarray([-50_000]), np.asarray([50_000])
     for least in (-128, 0):
-        fit, mantissa, shift = fitted(np.asarray([0.002]), least, least + 255, low, high)
+        fit, mantissa, shift = fitted(fit_split, np.asarray([0.002]), least, least + 255, low, high, least)
         assert fit is not None
         thresholds = rescale_thresholds(np.arange(least + 1, least + 256), mantissa, shift)
         again = of_split_arrays(split_arrays(thresholds, mantissa / 2.0**shift, low, high, least))

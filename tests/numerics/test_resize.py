@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflq.numerics import resize
 from tflq.numerics.resize import (
     Steps,
     float_nearest_index,
@@ -120,3 +121,23 @@ def test_limits_of_tosa(steps: Steps, size: int, out: int, taken: bool) -> None:
 
 def test_the_ratio_is_limited_by_the_level() -> None:
     assert within_tosa(Steps(257, 1, 0), 2, 258, level=False)
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=str)
+def test_the_float_kernel_takes_the_steps_of_the_integer_one(flags: tuple[bool, bool]) -> None:
+    """Where it is said to, it gives their weighted means without an error, in float32."""
+    found = 0
+    for size in range(2, 12):
+        for out in range(2, 100):
+            steps = integer_steps(size, out, *flags)
+            kernel = steps and resize.float_kernel((steps, Steps(1, 1, 0)), (size, 2), (out, 2))
+            if steps is None or kernel is None:
+                continue
+            found += 1
+            x = np.random.default_rng(out).integers(-128, 128, size)
+            y0, y1, fy = float_taps(size, out, *kernel[:2])
+            i0, i1, fi = taps(steps, size, out)
+            got = x[y0].astype(np.float32) * (1 - fy) + x[y1].astype(np.float32) * fy
+            np.testing.assert_array_equal(got * 1024, x[i0] * (1024 - fi) + x[i1] * fi)
+            assert (got * kernel.parts == np.rint(got * kernel.parts)).all()
+    assert found > 20

@@ -135,7 +135,7 @@ def test_a_cast_inside_of_an_op_is_lowered() -> None:
 def test_what_has_no_lowering_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="expressed type f8E5M2"):
         lowered(text("quant.qcast", "tensor<2xf8E5M2>", "tensor<2x!quant.uniform<i8:f8E5M2, 1.0>>"))
-    with pytest.raises(OptionError, match="'up' is no rounding"):
+    with pytest.raises(OptionError, match="'up' is not a rounding"):
         lowered(text("quant.qcast", "f32", "!quant.uniform<i8:f32, 1.0>", '{rounding = "up"} '))
 
 

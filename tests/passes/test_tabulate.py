@@ -125,3 +125,24 @@ def test_entries_are_integers() -> None:
     module = Module([Function("main", [x], [y], b.ops)])
     Tabulate(worth=lambda *_: True).run(module)
     assert [op.name for op in module.main.ops] == ["tosa.cast", "tosa.mul"]
+
+
+def test_a_named_function_of_the_other_operand_is_no_source() -> None:
+    """x * LOGISTIC(x): one table of x, whatever is named on the way; what others read of it stays."""
+    for read in (False, True):
+        b, x = Builder(), argument(SHAPE, i8)
+        shifted = b.rescale(_side(b, x, 3), THIRD, i8)
+        shifted.name = "shifted"
+        gate = b.clamp(b.rescale(_side(b, shifted, 5), THIRD, i8), -3, 90)
+        gate.name = "gate"
+        product = b.rescale(b.mul(b.cast(gate, i32), b.cast(x, i32)), Multiplier(1 << 30, -8), i8)
+        left = _tabulated(b, [x], [product, gate] if read else [product])
+        assert left == (["tosa.table"] * 3 if read else ["tosa.table"])
+
+
+def test_a_named_function_of_a_third_tensor_is_a_source() -> None:
+    b, x, z = Builder(), argument(SHAPE, i8), argument(SHAPE, i8)
+    gate = b.rescale(_side(b, z, 5), THIRD, i8)
+    gate.name = "gate"
+    total = b.rescale(b.add(_side(b, x, 3), _side(b, gate, 5)), Multiplier(1 << 30, -18), i8)
+    assert _tabulated(b, [x, z], [total]) == ["tosa.table", "ext.table_2d"]

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.float_nets import SIZE, net, samples, written
+from support.float_nets import SIZE, dense, net, samples, written
 
 import tflq
 from tflq.analysis.statistics import PointStatistics, Statistics
 from tflq.errors import FileError, InvalidModelError, OptionError
-from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, ui8
+from tflq.ir.core import Function, Module, Op, Signature, Value, constant
+from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i1, i8, i16, i32, ui8
 from tflq.named_passes import parse_pipeline
 from tflq.quantization.fidelity import signal_to_noise
 from tflq.verification.comparison import verify
@@ -194,7 +194,7 @@ def test_outputs_are_measured_on_samples_by_the_names_of_a_signature(tmp_path: P
 
 def test_a_target_without_a_kernel_is_said_so(tmp_path: Path) -> None:
     target = tmp_path / "none.toml"
-    target.write_text('name = "none"\n[kernels]\nrelu6 = []\n')
+    target.write_text('[target]\nname = "none"\n[kernels]\nrelu6 = []\n')
     with pytest.raises(OptionError, match=r"no kernel for any operator.*fully_connected: the target lists no kernel"):
         tflq.quantize(written(tmp_path, net()), calibration=list(samples(4)), target=target)
 
@@ -212,3 +212,87 @@ def test_without_a_histogram_only_where_a_range_needs_it(tmp_path: Path, monkeyp
         tflq.quantize(model, calibration=list(samples(4)), range=range_of)
     tflq.quantize(model, calibration=list(samples(4)), recipe=[{"name": "second", "range": "percentile:99"}])
     assert asked == [False, True, True]
+
+
+def signatures() -> Module:
+    """Two products of the same weights, each with a signature."""
+    weights = np.random.default_rng(0).normal(size=(SIZE, SIZE)).astype(np.float32)
+    functions, entries = [], []
+    for place, names in enumerate(("xy", "ab")):
+        given, made = (Value(TensorType((1, SIZE), f32), name) for name in names)
+        functions.append(Function(names, [given], [made], [dense(weights, given, made, f"{names}/product")]))
+        entries.append(Signature(names, place, [("given", given)], [("made", made)]))
+    return Module(functions, entries)
+
+
+def test_each_signature_has_ranges_of_its_own(tmp_path: Path) -> None:
+    model = written(tmp_path, signatures())
+    seen = [
+        tflq.calibrate(model, list(samples(20) * factor), signature=key).statistics
+        for key, factor in (("xy", np.float32(1)), ("ab", np.float32(100)))
+    ]
+    result = quantized(model, statistics=seen, io="int8")
+    assert not result.kept
+    scales = [function.inputs[0].type.element.scale for function in result.module.functions]  # type: ignore[union-attr]
+    assert scales[1] == pytest.approx(100 * scales[0])
+    assert [row.tensor for row in quantized(model, statistics=seen[0]).kept] == ["b"]
+
+
+def test_a_mask_of_the_least_float_stays_float(tmp_path: Path) -> None:
+    """The kernel of ADD ends the process on such scales."""
+    mask, y = (Value(TensorType((1, SIZE), f32), name) for name in ("mask", "y"))
+    module = net(signature=False)
+    (given,), (made,) = module.main.inputs, module.main.outputs
+    add = Op("tfl.add", [made, mask], [y], {"fused_activation_function": "NONE"})
+    module = Module([Function("main", [given, mask], [y], [*module.main.ops, add])])
+    masks = np.where(samples(10, 1) > 0, np.finfo(np.float32).min, 0).astype(np.float32)
+    result = quantized(written(tmp_path, module), calibration=list(zip(samples(10), masks, strict=True)))
+    assert [row.tensor for row in result.kept] == ["y"]
+
+
+def test_halves_and_blocks_are_the_same_numbers_in_onnx(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    rng = np.random.default_rng(0)
+    x, y = Value(TensorType((1, 64), f32), "x"), Value(TensorType((1, SIZE), f32), "y")
+    op = dense(rng.normal(size=(SIZE, 64)).astype(np.float32), x, y, "product")
+    model = written(tmp_path, Module([Function("main", [x], [y], [op])]))
+    for options in ({"scheme": "float16"}, {"scheme": "dynamic", "weights": "int4", "blocks": 32}):
+        quantized(model, **options)
+        conversion = tflq.convert(tmp_path / "quantized.tflite", tmp_path / "out.onnx", force=True)
+        assert str(conversion.report.requirements).endswith("exact in no runtime")
+        found = verify(tmp_path / "quantized.tflite", tmp_path / "out.onnx", atol=0.5 if "blocks" in options else 1e-5)
+        assert found.verdict == "accepted"
+
+
+def with_a_loop() -> Module:
+    """A product, a WHILE whose body is a product, and TANH."""
+
+    def value(name: str, element: Any = f32) -> Value:
+        return Value(TensorType((1, SIZE) if element == f32 else (), element), name)
+
+    def counted(name: str, number: int) -> Value:
+        return constant(np.array(number, np.int32), name=name)
+
+    weights = (np.random.default_rng(0).normal(size=(SIZE, SIZE)) / 3).astype(np.float32)
+    x, h, loop, y, last = value("x"), value("h"), value("loop"), value("y"), value("last", i32)
+    calls = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    ops = [
+        dense(weights, x, h, "first"),
+        Op("tfl.while", [counted("zero", 0), h], [last, loop], calls),
+        Op("tfl.tanh", [loop], [y], {}),
+    ]
+    place, given, go = value("place", i32), value("given"), value("go", i1)
+    cond = Function("cond", [place, given], [go], [Op("tfl.less", [place, counted("three", 3)], [go], {})])
+    at, state, made, after = value("at", i32), value("state"), value("made"), value("after", i32)
+    steps = Op("tfl.add", [at, counted("one", 1)], [after], {"fused_activation_function": "NONE"})
+    body = Function("body", [at, state], [after, made], [dense(weights, state, made, "inner"), steps])
+    return Module([Function("main", [x], [y], ops), cond, body])
+
+
+def test_a_body_of_a_loop_stays_float_and_is_said(tmp_path: Path) -> None:
+    model = written(tmp_path, with_a_loop())
+    result = quantized(model, calibration=list(samples(20)))
+    assert [row.tensor for row in result.rows if row.quantized] == ["h", "y"]
+    assert {row.operator for row in result.kept} == {"while", "less", "fully_connected", "add"}
+    tflq.convert(tmp_path / "quantized.tflite", tmp_path / "integer.tflite")
+    assert verify(tmp_path / "quantized.tflite", tmp_path / "integer.tflite", layers=True).equal

@@ -105,7 +105,7 @@ def test_rows_that_are_no_blocks_stay_float(model: Path) -> None:
     result = quantized(model, scheme="dynamic", blocks=256)
     assert [(row.quantized, row.why) for row in result.rows] == [
         (True, ""),
-        (False, "its rows of 128 weights are no blocks of 256"),
+        (False, "its rows of 128 weights do not divide into blocks of 256"),
     ]
 
 

@@ -14,7 +14,7 @@ from tflq.errors import UnsupportedError
 from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Value
-from tflq.ir.types import Shape, TensorType, i32
+from tflq.ir.types import Shape, TensorType, i32, ui8
 from tflq.select.engine import select
 
 SHAPE = (2, 3, 5, 7)
@@ -69,6 +69,28 @@ def test_arithmetic_right_shift(shape: tuple[int, ...], rounding: bool) -> None:
         assert_lowered(lambda b, v, w: b.arithmetic_right_shift(v, w, round=rounding), [x, amounts], [i32, i32])
     channels = draw(i32, shape[-1:], 3, 0, 31)
     assert_lowered(lambda b, v: b.arithmetic_right_shift(v, b.constant(channels), round=rounding), [x], [i32])
+
+
+def test_rounding_shifts_by_amounts_that_are_not_0() -> None:
+    """As SOFTMAX has them: from the leading zeros of another tensor."""
+
+    def by(b: Builder, x: Value, y: Value) -> Value:
+        return b.arithmetic_right_shift(x, b.sub(b.constant(33), b.clz(b.cast(y, i32))), round=True)
+
+    elements = (i32, ui8)
+    assert_lowered(by, [draw(e, SHAPE) for e in elements], elements)
+    assert kernels_of(by, elements, [SHAPE, SHAPE])[-4:] == ["sub", "right_shift", "right_shift", "sub"]
+
+
+@pytest.mark.parametrize("least", [0, 5])
+def test_leading_zeros_of_what_is_not_negative(least: int) -> None:
+    x = np.concatenate([[0, 1, 2, 3], draw(ui8, (252,))]).reshape(4, 64).astype(np.uint8)
+
+    def zeros(b: Builder, v: Value) -> Value:
+        return b.clz(b.mul(b.add(b.cast(v, i32), b.constant(least)), b.constant(8000000)))
+
+    assert_lowered(zeros, [x], [ui8])
+    assert "bitcast" not in kernels_of(zeros, [ui8], [(4, 64)])
 
 
 def test_a_shift_that_the_kernel_cannot_broadcast_is_refused() -> None:

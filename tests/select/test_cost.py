@@ -37,10 +37,10 @@ def test_figures_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('"tosa.add" =', '"tosa.plus" =', r"\[elementwise\] 'tosa.plus' is no op"),
-        ('"tosa.add" = 0.2', '"tosa.add" = -1', r"tosa.add = -1 is no number of nanoseconds"),
-        ('"tosa.add" = 0.2', '"tosa.add" = true', r"tosa.add = True is no number of nanoseconds"),
-        ("wide = 5.0", "wide = inf", r"\[rescale\] wide = inf is no number of nanoseconds"),
+        ('"tosa.add" =', '"tosa.plus" =', r"\[elementwise\] 'tosa.plus' is not an op"),
+        ('"tosa.add" = 0.2', '"tosa.add" = -1', r"tosa.add = -1 is not a number of nanoseconds"),
+        ('"tosa.add" = 0.2', '"tosa.add" = true', r"tosa.add = True is not a number of nanoseconds"),
+        ("wide = 5.0", "wide = inf", r"\[rescale\] wide = inf is not a number of nanoseconds"),
         ("wide = 5.0", "", r"there is no figure for 'wide'"),
         ('"tosa.table" = 3.5', "", r"there is no figure for 'tosa.table'"),
         ("[rescale]", "[rescales]", r"there is no section \[rescale\]"),

@@ -13,12 +13,13 @@ from tflq.builder import Builder
 from tflq.contract import Pipeline
 from tflq.dialects.ext import Table2D
 from tflq.dialects.tosa.convolution import MaxPool2D
-from tflq.dialects.tosa.movement import Pad, Resize, Slice
+from tflq.dialects.tosa.movement import ArgMax, Pad, Resize, Slice
 from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
+from tflq.numerics.resize import integer_steps, rational_steps
 from tflq.passes.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
 from tflq.select.engine import CheckLegality, Select
 
@@ -143,6 +144,63 @@ def test_no_cast_between(between: Between, padded: bool, relu: bool, storage: Sc
     source, module = selected(between, storage, padded=padded, relu=relu)
     assert casts(module) == 3  # into floats, and out of them by way of int32
     assert_equal(source, module, storage)
+
+
+def interpolated(b: Builder, x: Value, flags: tuple[bool, bool], out: tuple[int, int]) -> Value:
+    """Weighted means, halves rounded away from zero, or up for uint8; steps as the kernels of each have them."""
+    storage, sizes, steps_of = x.type.storage, SHAPE[1:3], rational_steps if x.type.storage is ui8 else integer_steps
+    rows, columns = (steps_of(size, count, *flags) for size, count in zip(sizes, out, strict=True))
+    assert rows is not None
+    assert columns is not None
+    scale, offset = (rows.n, rows.d, columns.n, columns.d), (rows.offset, columns.offset)
+    border = tuple(s.border(size, count) for s, size, count in zip((rows, columns), sizes, out, strict=True))
+    type = TensorType((SHAPE[0], *out, SHAPE[-1]), i32)
+    sums = b.emit(Resize, [x], type, scale=scale, offset=offset, border=border, mode="BILINEAR")
+    if storage is i8:
+        sums = b.add(sums, b.arithmetic_right_shift(sums, b.constant(31)))
+    total = rows.n * columns.n
+    half = b.add(sums, b.constant(total // 2))
+    return b.cast(b.arithmetic_right_shift(half, b.constant(total.bit_length() - 1)), storage)
+
+
+@pytest.mark.parametrize(
+    ("flags", "out"),
+    [
+        *(((False, False), (12, 10)), ((False, True), (12, 10)), ((False, True), (24, 20)), ((False, False), (3, 5))),
+        *(((True, False), (11, 17)), ((True, False), (41, 33)), ((True, False), (161, 5)), ((False, True), (96, 80))),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("storage", [i8, ui8], ids=str)
+def test_positions_that_are_exact_are_resized_as_floats(
+    storage: ScalarType, flags: tuple[bool, bool], out: tuple[int, int]
+) -> None:
+    source, module = selected(lambda b, x: interpolated(b, x, flags, out), storage, padded=True, relu=False)
+    assert [op.name for op in module.ops()].count("tfl.resize_bilinear") == 1
+    assert casts(module) == 3
+    assert_equal(source, module, storage)
+
+
+@pytest.mark.parametrize(("flags", "out"), [((True, False), (12, 9)), ((False, True), (1024, 80))], ids=str)
+def test_other_positions_are_resized_as_integers(flags: tuple[bool, bool], out: tuple[int, int]) -> None:
+    """Positions of eleven parts; and so many parts that sums of halves are not exact."""
+    source, module = selected(lambda b, x: interpolated(b, x, flags, out), i8, padded=True, relu=False)
+    assert "tfl.resize_bilinear" not in [op.name for op in module.ops()]
+    assert_equal(source, module, i8)
+
+
+def test_the_greatest_of_results_is_that_of_floats() -> None:
+    b, x = Builder(), argument(SHAPE, i8)
+    index = b.emit(ArgMax, [convolved(b, x, 3)], TensorType(SHAPE[:3], i32), axis=3)
+    index.name = "index"
+    source = Module([Function("main", [x], [index], b.ops)])
+    array = draw(i8, SHAPE)
+    want = evaluate_function(source.main, {x: array})[index]
+    passes = [Select("float32"), DeadCodeElimination(), CheckLegality(mac="float32")]
+    module = Pipeline(passes, "integer").run(source).module
+    assert casts(module) == 1
+    for resolver in RESOLVERS:
+        np.testing.assert_array_equal(interpret(bytes(write(module)), [[array]], resolver)[0][0], want)
 
 
 @pytest.mark.parametrize("storage", [i8, ui8], ids=str)

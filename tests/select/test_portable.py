@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 import pytest
-from support.harness import argument, convert_and_compare, edge_inputs, interpret, one_op
+from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 from support.lowered import RESOLVERS, Emit, draw
 
 import tflq
@@ -19,6 +19,8 @@ from tflq.dialects.ext import RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tfl import arithmetic as tfl
 from tflq.dialects.tfl.arithmetic import Add, Sub
 from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tfl.indexing import Gather as TflGather
+from tflq.dialects.tfl.joining import Concatenation, Pack, Split, Unpack
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
 from tflq.dialects.tosa.convolution import AvgPool2D
@@ -306,9 +308,23 @@ def padded(b: Builder, x: Value) -> Value:
     return b.emit(PadV2, [x, b.constant([[0, 0], [1, 2], [3, 0]]), b.constant(np.asarray(-9), i8)])
 
 
+def unpacked(b: Builder, x: Value) -> Value:
+    parts = b.op(Unpack, [x], [TensorType((3, 6), i8)] * 5, {"num": 5, "axis": -2}).results
+    return b.maximum(parts[0], parts[4])
+
+
+def halved(b: Builder, x: Value) -> Value:
+    halves = b.op(Split, [b.constant(np.asarray(-1)), x], [TensorType((3, 5, 3), i8)] * 2, {"num_splits": 2}).results
+    return b.minimum(*halves)
+
+
 @pytest.mark.parametrize(
     "move",
     [
+        lambda b, x: b.emit(Pack, [x, x, b.clamp(x, -20, 5)], axis=-2, values_count=3),
+        lambda b, x: b.emit(Concatenation, [x, x], axis=-1, fused_activation_function="NONE"),
+        unpacked,
+        halved,
         lambda b, x: b.reshape(x, (9, 10)),
         lambda b, x: b.transpose(x, (0, 2, 1)),
         lambda b, x: b.slice(x, (1, 2, 0), (2, 3, 5)),
@@ -320,11 +336,28 @@ def padded(b: Builder, x: Value) -> Value:
         lambda b, x: b.minimum(b.reduce("max", x, 1), x),
         padded,
     ],
-    ids=["reshape", "transpose", "slice", "concat", "gather", "max", "clamp", "maximum", "minimum", "pad"],
+    ids=[
+        "pack",
+        "join",
+        "unpack",
+        "split",
+        "reshape",
+        "transpose",
+        "slice",
+        "concat",
+        "gather",
+        "max",
+        "clamp",
+        "maximum",
+        "minimum",
+        "pad",
+    ],
 )
 def test_moved(move: Callable[[Builder, Value], Value]) -> None:
-    """On floats: between two lines there are no integers."""
-    assert_portable(lambda b, x: stepped(b, move(b, stepped(b, x))), [draw(i8, (3, 5, 6))], [i8])
+    """On floats: between two lines there are no integers. And on integers, which no line has made."""
+    x = draw(i8, (3, 5, 6))
+    assert_portable(lambda b, v: stepped(b, move(b, stepped(b, v))), [x], [i8])
+    assert_portable(lambda b, v: stepped(b, move(b, v)), [x], [i8])
 
 
 @pytest.mark.parametrize("out", [(10, 12), (9, 13), (3, 4)])
@@ -340,6 +373,41 @@ def test_resized(out: tuple[int, int], flags: tuple[bool, bool]) -> None:
     made = convert_and_compare(model, [[draw(i8, (1, 5, 6, 3))]], target="portable")
     resized = [op for op in read(bytes(made.data)).ops() if isinstance(op, ResizeNearestNeighbor)]
     assert not any(op.align_corners or op.half_pixel_centers for op in resized)
+
+
+@pytest.mark.parametrize(("storage", "out"), [(i8, (10, 12)), (ui8, (10, 12)), (i8, (9, 13)), (i8, (3, 4))], ids=str)
+@pytest.mark.parametrize("half", [False, True])
+def test_interpolated(storage: ScalarType, out: tuple[int, int], half: bool) -> None:
+    """Sums of up to 2^27, or less where the steps are small."""
+    element = UniformQuantizedType.of(storage, 0.05, 3)
+    x, y = argument((2, 5, 6, 3), element, "x"), argument((2, *out, 3), element, "y")
+    options = {"align_corners": False, "half_pixel_centers": half}
+    model = one_op("tfl.resize_bilinear", [x, constant(np.asarray(out, np.int32))], [y], options)
+    convert_and_compare(model, [[draw(storage, (2, 5, 6, 3), seed)] for seed in range(3)], target="portable")
+
+
+@pytest.mark.parametrize("stride", [(1, 1), (2, 1), (2, 3), (1, 2)])
+def test_transposed_convolution(stride: tuple[int, int]) -> None:
+    """Without TRANSPOSE of int32."""
+    out = (2, 4 * stride[0], 3 * stride[1], 4)
+    x, y = (argument(s, UniformQuantizedType.of(i8, 0.05, 3), n) for s, n in (((2, 4, 3, 5), "x"), (out, "y")))
+    numbers = np.random.default_rng(0).integers(-127, 128, (4, 3, 2, 5)).astype(np.int8)
+    weights = const(numbers, UniformQuantizedType.of(i8, 0.002, 0))
+    options = {"padding": "SAME", "stride_h": stride[0], "stride_w": stride[1], "fused_activation_function": "NONE"}
+    model = one_op("tfl.transpose_conv", [constant(np.asarray(out, np.int32)), weights, x], [y], options)
+    convert_and_compare(model, [[draw(i8, (2, 4, 3, 5), seed)] for seed in range(3)], target="portable")
+
+
+@pytest.mark.parametrize("join", ["tfl.concatenation", "tfl.pack"])
+def test_uint8_joined(join: str) -> None:
+    """It is never CAST to uint8, which not all runtimes have."""
+    element = UniformQuantizedType.of(ui8, 0.05, 3)
+    inputs = [argument((2, 3), element, name) for name in ("x", "y")]
+    shape, options = (
+        ((2, 6), {"axis": 1}) if join == "tfl.concatenation" else ((2, 2, 3), {"axis": 1, "values_count": 2})
+    )
+    model = one_op(join, inputs, [argument(shape, element, "z")], options)
+    convert_and_compare(model, [[draw(ui8, (2, 3), seed) for seed in (1, 2)]], target="portable")
 
 
 # Whole models.
@@ -454,3 +522,18 @@ def test_other_targets_have_neither() -> None:
     element = UniformQuantizedType.of(i8, 0.5, 3)
     model = one_op("tfl.relu", [argument((1, 8), element, "x")], [argument((1, 8), element, "y")], {})
     assert not {"tfl.dequantize", "tfl.quantize"} & {op.name for op in read(tflq.convert(model).data).ops()}
+
+
+def test_tables_of_images_are_read_by_an_index_of_one_dim() -> None:
+    """OpenVINO takes an index of four dims that follows a convolution in the wrong order."""
+    entries = np.random.default_rng(0).permutation(NUMBERS)
+
+    def emit(b: Builder, x: Value) -> Value:
+        return b.table(x, entries.astype(np.int8))
+
+    x = draw(i8, (2, 3, 5, 4), 0, -128, 127)
+    assert_portable(emit, [x], [i8])
+    _, module = lowered(emit, [argument((None, 3, 5, 4), i8, "x0")])
+    (found,) = (op for op in module.main.ops if isinstance(op, TflGather))
+    assert len(found.indices.type.shape or ()) == 1
+    assert module.main.outputs[0].type.shape == (None, 3, 5, 4)

@@ -94,20 +94,34 @@ def test_sums_of_tensors_that_broadcast() -> None:
     check_strips(b.ops, [x, row], b.rescale(wide, HALF, i8))
 
 
-def test_images_between() -> None:
-    x = argument((1, 7, 5, 2), i8)
-    sizes = ((7, 24), (5, 9))
-    found = [integer_steps(size, out, align_corners=False, half_pixel_centers=True) for size, out in sizes]
+def resized(b: Builder, x: Value, out: tuple[int, int]) -> Value:
+    """In steps of the kernel's, with half pixel centers."""
+    batch, *sizes, channels = x.type.shape or ()
+    found = [integer_steps(size or 0, count, False, True) for size, count in zip(sizes, out, strict=True)]
     steps = [each for each in found if each is not None]
     attributes = {
         "scale": tuple(n for s in steps for n in (s.n, s.d)),
         "offset": tuple(s.offset for s in steps),
-        "border": tuple(s.border(size, out) for s, (size, out) in zip(steps, sizes, strict=True)),
+        "border": tuple(s.border(size or 0, count) for s, size, count in zip(steps, sizes, out, strict=True)),
         "mode": "BILINEAR",
     }
-    b, made = Builder(), Value(TensorType((1, 24, 9, 2), i32))
+    made = Value(TensorType((batch, *out, channels), i32))
     b.ops.append(Op(Resize.op_name, [x], [made], attributes))
-    check_strips(b.ops, [x], b.rescale(made, Multiplier(1 << 30, -21), i8))
+    return b.rescale(made, Multiplier(1 << 30, -21), i8)
+
+
+def test_images_between() -> None:
+    b, x = Builder(), argument((1, 7, 5, 2), i8)
+    check_strips(b.ops, [x], resized(b, x, (24, 9)))
+
+
+def test_kernels_of_floats_take_images_as_they_are() -> None:
+    """Convolutions and resizes by exact positions; any other resize is one of integers, whose sums are large."""
+    for out, split in (((14, 10), False), ((24, 9), True)):
+        b, x = Builder(), argument((1, 7, 5, 2), i8)
+        output = convolved(b, resized(b, convolved(b, x, "conv2d", (1, 1)), out), "conv2d", (3, 3))
+        module = Module([Function("main", [x], [output], b.ops)])
+        assert SplitRows(share=1.0, least=0, whole=True).run(module).modified == split
 
 
 def test_what_others_read_stays_whole() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.lowered import assert_lowered, draw
+from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
 from tflq.dialects.ext import Table2D
@@ -22,6 +22,20 @@ def test_table(element: ScalarType, dtype: str) -> None:
     entries = np.random.default_rng(0).integers(0, 100, 256).astype(dtype)
     x = np.arange(element.minimum, element.maximum + 1).astype(element.dtype).reshape(1, 16, 16)
     assert_lowered(lambda b, v: b.table(v, entries), [x], [element])
+
+
+def test_table_of_a_difference_to_the_greatest() -> None:
+    """Its index is in int32 already, within the type that it is narrowed to."""
+    entries = np.random.default_rng(0).integers(0, 1 << 30, 256).astype(np.int32)
+
+    def looked_up(b: Builder, x: Value, above: int) -> Value:
+        differences = b.sub(b.cast(x, i32), b.cast(b.reduce("max", x, 3), i32))
+        return b.table(b.cast(b.add(differences, b.constant(above)), i8), entries)
+
+    for above, narrowed in ((127, False), (128, True)):
+        assert_lowered(lambda b, x, above=above: looked_up(b, x, above), [draw(i8, SHAPE)], [i8])
+        kinds = kernels_of(lambda b, x, above=above: looked_up(b, x, above), [i8], [SHAPE])
+        assert ("bitcast" in kinds) == narrowed
 
 
 @pytest.mark.parametrize("first", [i8, ui8])

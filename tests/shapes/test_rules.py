@@ -240,3 +240,12 @@ def test_strided_slice_as_the_interpreter(shape: tuple[int, ...], columns: Any, 
 def test_unary_operators_keep_strings() -> None:
     text = SCALARS["!tfl.string"]
     assert found("tfl.reverse_v2", [argument((None, 3), text), ints(0)], {}) == [(None, 3)]
+
+
+def test_tables() -> None:
+    """As HashtablePrepare, HashtableFindPrepare and HashtableSizePrepare in tflite/kernels allocate them."""
+    table, keys = argument((1,), i32, "table"), argument((2, None, 3), i64, "keys")
+    assert found("tfl.hashtable", [], {}) == [(1,)]
+    assert found("tfl.hashtable_find", [table, keys, const(np.zeros(1), f32)], {}) == [(2, None, 3)]
+    assert found("tfl.hashtable_size", [table], {}) == [(1,)]
+    assert found("tfl.hashtable_import", [table, keys, argument((2, None, 3), f32, "values")], {}, 0) == []

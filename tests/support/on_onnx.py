@@ -21,14 +21,14 @@ def need_onnx() -> None:
         pytest.importorskip(name, reason="needs ONNX and its runtime: pip install '.[onnx]'")
 
 
-def file_of(module: Module, function: int = 0) -> bytes:
+def file_of(module: Module, function: int = 0, *, given: bool = False) -> bytes:
     """The file of an entry of a module in the integer form, which the checker accepts with all its checks."""
     import onnx
 
     from tflq.onnx.lowering.engine import lower
     from tflq.onnx.write import onnx_model
 
-    model = onnx_model(lower(module), function)
+    model = onnx_model(lower(module, given=given), function)
     onnx.checker.check_model(model, full_check=True)
     data: bytes = model.SerializeToString()
     return data

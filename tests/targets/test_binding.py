@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
+from support.recurrent import svdf_model
 
 import tflq
 from tflq.contract import Decision
+from tflq.coverage.samples import samples_of
 from tflq.errors import UnsupportedError
+from tflq.files import resource
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.select.engine import check
-from tflq.targets.load import load_target
+from tflq.targets.load import RUNTIMES, load_target
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 TARGETS = {
@@ -133,3 +137,57 @@ def test_the_verifier_lists_what_a_target_has_not(
     ) as caught:
         check(module, decisions, target=target)
     assert len(caught.value.reasons) == 2
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+@pytest.mark.parametrize(
+    ("operator", "sample", "named"),
+    [
+        ("local_response_normalization", "i16: equal scales", "tfl.local_response_normalization on (f32) → f32"),
+        ("conv_3d", "f32 × i8: per layer", "tfl.conv_3d on (f32, f32, f32) → f32"),
+        ("unidirectional_sequence_lstm", "f32 × i8: hybrid", "tfl.unidirectional_sequence_lstm on (f32, f32"),
+        ("stablehlo_composite", "i8: ", "tfl.stablehlo_composite"),
+    ],
+)
+def test_a_target_that_restricts_builtins_binds_what_stays_float_or_calls(
+    name: str, operator: str, sample: str, named: str
+) -> None:
+    """By name. Float operators, hybrid ones, those with a state, and those that call functions."""
+    model = dict(samples_of(operator))[f"{operator} {sample}"]
+    tflq.convert(model)
+    with pytest.raises(UnsupportedError, match=re.escape(named)):
+        tflq.convert(model, target=name)
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_an_operator_without_quantized_tensors_is_bound(name: str) -> None:
+    x, y = argument((2, 4), f32, "x"), argument((2, 4), f32, "y")
+    with pytest.raises(UnsupportedError, match=re.escape("tfl.round on (f32) → f32 is not an operator")):
+        tflq.convert(one_op("tfl.round", [x], [y], {}), target=name)
+    assert load_target(name).floats >= {"logistic", "softmax"}  # near the reference kernels, not exact
+    assert tflq.convert(one_op("tfl.logistic", [x], [y], {}), target=name).report.counts["kept"] == 1
+
+
+def test_operators_that_stay_float_are_those_that_a_file_lists(tmp_path: Path) -> None:
+    x, y = argument((2, 4), f32, "x"), argument((2, 4), f32, "y")
+    model, builtins = one_op("tfl.logistic", [x], [y], {}), '[builtins]\nabs = "f32 -> f32"\n'
+    with pytest.raises(UnsupportedError, match=r"tfl\.logistic on"):
+        tflq.convert(model, target=written(builtins, tmp_path))
+    assert tflq.convert(model, target=written(builtins + '[floats]\nrun = ["logistic"]', tmp_path)).data
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_hybrid_operators_take_float_constants_where_builtins_are_restricted(name: str) -> None:
+    model = dict(samples_of("fully_connected"))["fully_connected f32 × i8: per layer"]
+    conversion = tflq.convert(model, target=name)
+    assert conversion.report.rows[0].path == "float"
+    assert not any(v.type.quantized for op in conversion.module.ops() for v in op.tensors)
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_a_state_is_kept_only_where_the_target_lists_its_operator(name: str, tmp_path: Path) -> None:
+    model = svdf_model(np.random.default_rng(0))
+    with pytest.raises(UnsupportedError, match=f"tfl.svdf is kept .*the target '{name}' has no such kernel"):
+        tflq.convert(model, target=name, state="kept")
+    lines = Path(str(resource(f"rules/{name}.toml"))).read_text().replace("[target]", '[target]\nbase = "kernels"')
+    assert tflq.convert(model, target=written(lines, tmp_path), state="kept").report.counts["kept"] == 1

@@ -246,6 +246,12 @@ def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
         ("[target]\nbases = ''", ":2: .*'bases' is not known"),
         ("[kernel]\n", ":1: 'kernel' is not a section"),
         ("kernels = 1", ":1: 'kernels' is not a section"),
+        ("[kernels]\n\n[[kernel]]\n", ":3: 'kernel' is not a section; did you mean 'kernels'"),
+        ("kernl = 1", ":1: 'kernl' is not a section; did you mean 'kernels'"),
+        ("[builtins]\nabz = 'f32 -> f32'", ":2: .*'abz' is not an operator of TFLite; did you mean 'abs'"),
+        ("[builtins]\nabs = ['f32 -> f32']", ":2: .*abs is not a string"),
+        ("[floats]\nrun = ['abz']", ":2: .*'abz' is not an operator of TFLite; did you mean 'abs'"),
+        ("[target]\nentries = 'one'", ":2: .*entries: 'one' is not known; .*all, first"),
         ("[rescale]\nunsigned = 'add'", ":2: .*not a list"),
         ("[rescale]\nuniform = ['adds']", ":2: .*'adds' is not an operator of TFLite; did you mean 'add'"),
         (
@@ -265,6 +271,20 @@ def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
 def test_faults(text: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(TflqError, match=reason):
         load(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[[kernel]]\n", ":1: 'kernel' is not a section; did you mean 'kernels'"),
+        ("[target]\nbas = 'kernels'", ":2: .*'bas' is not known; did you mean 'base'"),
+        ("[target]\nprofiles = ['pro_int']", "is a target for TOSA files"),
+    ],
+)
+def test_faults_of_a_file_of_logical_kernels(text: str, reason: str, tmp_path: Path) -> None:
+    (path := tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(TflqError, match=reason):
+        load_kernels(path)
 
 
 def test_a_file_over_the_measured_kernels(tmp_path: Path) -> None:

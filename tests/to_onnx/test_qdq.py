@@ -202,12 +202,25 @@ def test_operators_without_a_pattern_take_the_exact_form_and_the_report_says_it(
     assert conversion.report.to_json()["onnx"] == {
         "opset": 18,
         "exact_in": [],
+        "remedy": None,
         "between_casts": 1,
         "exact_form": ["SQUARED_DIFFERENCE"],
     }
     assert "in the exact form SQUARED_DIFFERENCE; exact in no runtime" in str(conversion.report.requirements)
     assert "Mul" in {node.op_type for node in loaded.graph.node}
     assert tflq.verify(model, conversion.data, max_lsb=1).passed
+
+
+def test_a_kernel_whose_arithmetic_wraps_is_warned_of() -> None:
+    """QDQ computes what the parameters say."""
+    need_onnx()
+    for scales, words in (((1e9, 1e9, 1e-9), "up to 255 count(s) from the real value"), ((0.1, 0.1, 0.1), "")):
+        x, row, y = (argument((2, 3), UniformQuantizedType.of(i8, s), n) for s, n in zip(scales, "xry", strict=True))
+        model = one_op("tfl.mul", [x, row], [y], dict(NONE), 2)
+        conversion, _ = qdq(model)
+        (of_op,) = conversion.report.rows
+        assert words in of_op.warning
+        assert bool(of_op.warning) == bool(words) == ("exact form" in of_op.remedy)
 
 
 def test_int16_takes_the_exact_form() -> None:

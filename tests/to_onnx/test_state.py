@@ -12,6 +12,8 @@ from support.on_onnx import file_of, need_onnx, run_file
 
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, i8, i32
+from tflq.onnx.exactness import runtimes
+from tflq.onnx.lowering.engine import lower
 from tflq.verification.onnx_runner import OnnxRunner
 
 START = np.asarray([1, 2, 3], np.int32)
@@ -48,12 +50,36 @@ def test_a_state_can_be_left_out_and_fed_back() -> None:
     np.testing.assert_array_equal(count, START + 2 * x)
 
 
+def test_a_state_is_given_in_every_run_where_no_initializer_has_its_first_value() -> None:
+    need_onnx()
+    import onnx
+
+    model = onnx.load_from_string(file_of(counting(), given=True))
+    assert not model.graph.initializer
+    metadata = {prop.key: json.loads(prop.value) for prop in model.metadata_props}
+    assert metadata["tflq.start"] == {"count": START.tolist()}
+    assert metadata["tflq.exact_in"] == ["onnxruntime", "openvino"]
+
+
+def test_the_report_says_what_a_state_needs_in_openvino() -> None:
+    module, given = lower(counting()), lower(counting(), given=True)
+    assert runtimes(module).to_json() == {
+        "opset": 18,
+        "exact_in": ["onnxruntime"],
+        "remedy": "with state as inputs that are always given (--state inputs), in OpenVINO, too",
+    }
+    assert str(runtimes(given)) == "ONNX, opset 18: exact in ONNX Runtime and OpenVINO"
+
+
+@pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
-def test_a_runtime_starts_with_the_first_value_and_goes_on_with_what_a_run_leaves(runtime: str, tmp_path: Path) -> None:
+def test_a_runtime_starts_with_the_first_value_and_goes_on_with_what_a_run_leaves(
+    runtime: str, given: bool, tmp_path: Path
+) -> None:
     need_onnx()
     pytest.importorskip(runtime)
     path = tmp_path / "counting.onnx"
-    path.write_bytes(file_of(counting()))
+    path.write_bytes(file_of(counting(), given=given))
     x = np.asarray([5, 6, 7], np.int32)
     with closing(OnnxRunner(str(path), 60, runtime)) as runner:
         for step, want in enumerate([START, START + x, START + 2 * x]):

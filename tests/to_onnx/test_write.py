@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -123,16 +122,6 @@ def test_a_change_of_one_count_is_found() -> None:
     assert not changed.equal
     assert changed.layers is not None
     assert changed.layers.diverging
-
-
-def test_what_is_not_installed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    need_onnx()
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
-    data = tflq.convert(MODELS / "cnn_int8.tflite", format="onnx").data
-    (tmp_path / "onnxruntime.py").write_text("raise ImportError")
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
-    with pytest.raises(tflq.TflqError, match="onnxruntime is not installed; pip install onnxruntime"):
-        tflq.verify(MODELS / "cnn_int8.tflite", data)
 
 
 def test_a_runtime_is_for_onnx_files() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from support.harness import argument
 from support.lowered import draw
 from support.raised import assert_same, outputs_of
 
+from tflq import convert, read
+from tflq.backends.tosa import Tosa
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64
+from tflq.legalize.engine import legalize
 from tflq.tosa.operands import note_bounds
 
 ONE = {"stride": (1, 1), "dilation": (1, 1), "input_zp": -3, "weight_zp": 0}
@@ -85,3 +89,23 @@ def test_a_bias_that_is_computed_has_no_bounds() -> None:
     layer.operands[2] = argument((2,), i32, "bias")
     note_bounds(rescale)
     assert "input_range" not in rescale.attributes
+
+
+@pytest.mark.parametrize("close", [True, False])
+def test_bounds_that_are_noted(close: bool) -> None:
+    """Crude ones, where nobody asks for close ones, contain these."""
+    source = Path(__file__).resolve().parents[2] / "models" / "cnn_int8.tflite"
+    module, _ = legalize(read(source), close=close)
+    noted = {op.location: op.attributes["input_range"] for op in module.ops() if "input_range" in op.attributes}
+    closest, _ = legalize(read(source))
+    others = {op.location: op.attributes["input_range"] for op in closest.ops() if "input_range" in op.attributes}
+    wider = [place for place, (low, high) in others.items() if noted[place] != (low, high)]
+    assert all(noted[place][0] <= low and high <= noted[place][1] for place, (low, high) in others.items())
+    assert bool(wider) != close
+
+
+def test_crude_bounds_change_no_byte_of_tosa(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Path(__file__).resolve().parents[2] / "models" / "cnn_int8.tflite"
+    crude = convert(source, format="tosa").data
+    monkeypatch.setattr(Tosa, "close", True)
+    assert convert(source, format="tosa").data == crude

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from support.streaming import streaming
 
 import tflq
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
 from tflq.verification.micro_runner import arena
 from tflq.verification.model_file import ModelFile
@@ -37,31 +36,9 @@ def test_a_network_is_compared_to_its_inner_tensors() -> None:
     assert result.layers.compared == result.layers.results
 
 
-def moved(data: bytes, by: int) -> bytes:
-    """The model with another bias of the last layer before SOFTMAX."""
-    module = tflq.read(data)
-    ops = module.main.ops
-    last = max(i for i, op in enumerate(ops) if len(op.operands) == 3 and op.operands[2] is not None)
-    bias = ops[last].operands[2]
-    assert bias is not None
-    array = bias.array.copy()
-    array[:] += by
-    ops[last].operands[2] = Value(bias.type, bias.name, buffer=Buffer.of(array))
-    return bytes(write(module))
-
-
 @pytest.mark.usefixtures("micro")
-@pytest.mark.parametrize("target", ["tflm", "portable", "integer"])
-def test_a_change_that_softmax_hides_is_found_by_layers(target: str) -> None:
-    """All classes more by as much: SOFTMAX gives the same."""
-    data = bytes(tflq.convert(CNN, target=target).data)
-    if target == "integer":
-        assert tflq.verify(CNN, data, runtime="tflm").verdict == "failed"  # it has no such operators
-        return
-    changed = tflq.verify(CNN, moved(data, 4096 if target == "portable" else 300), runtime="tflm", layers=True)
-    assert changed.layers is not None
-    assert changed.layers.diverging
-    assert changed.verdict == "differs"
+def test_operators_that_it_has_not_are_a_failure() -> None:
+    assert tflq.verify(CNN, tflq.convert(CNN).data, runtime="tflm").verdict == "failed"
 
 
 @pytest.mark.usefixtures("micro")
@@ -74,11 +51,35 @@ def test_state_is_kept_from_run_to_run_and_starts_anew() -> None:
 
 @pytest.mark.usefixtures("micro")
 def test_a_process_that_ends_is_a_failure() -> None:
-    """TFLite Micro dies of subgraphs that nothing runs."""
+    """TFLite Micro dies of a subgraph that nothing runs."""
+    module = tflq.read(MODELS / "two_signatures.tflite")
+    module.signatures = None
+    model = bytes(write(module))
+    result = tflq.verify(model, model, runtime="tflm")
+    assert result.verdict == "failed"
+    assert "TFLite Micro's process aborted" in " ".join(result.failures)
+
+
+def test_signatures_of_further_subgraphs_are_named() -> None:
+    """Each is converted alone."""
     source = MODELS / "two_signatures.tflite"
     result = tflq.verify(source, source, runtime="tflm")
     assert result.verdict == "failed"
-    assert "TFLite Micro's process aborted" in " ".join(result.failures)
+    assert "convert signature 'embed' alone (--signature KEY)" in " ".join(result.failures)
+    with pytest.raises(tflq.UnsupportedError, match=r"'tflm' runs the first subgraph .*, not signature 'embed'"):
+        tflq.convert(source, target="tflm")
+    for key in ("classify", "embed"):
+        assert len(tflq.convert(source, target="tflm", signature=key).module.functions) == 1
+
+
+@pytest.mark.usefixtures("micro")
+@pytest.mark.parametrize("key", ["classify", "embed"])
+def test_a_signature_alone_is_exact(key: str) -> None:
+    source = MODELS / "two_signatures.tflite"
+    result = tflq.verify(source, tflq.convert(source, target="tflm", signature=key).data, runtime="tflm")
+    outputs = [output for run in result.runs if run.entry == key for _, output in run.outputs]
+    assert outputs
+    assert not any(output.differing for output in outputs)
 
 
 @pytest.mark.usefixtures("micro")
@@ -99,14 +100,6 @@ def test_shapes_are_those_of_the_file() -> None:
     assert {run.shapes for run in result.runs} == {(("x", (1, 8)),)}
     assert result.time is not None
     assert "TFLite interpreter" in result.time[0].problem
-
-
-def test_without_the_package_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
-    (tmp_path / "tflite_micro.py").write_text("raise ImportError")
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
-    with pytest.raises(tflq.TflqError, match="tflite-micro is not installed; pip install --pre tflite-micro"):
-        tflq.verify(CNN, CNN, runtime="tflm")
 
 
 def test_it_is_for_tflite_files(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tfl.reduction import Reduction
 from tflq.dialects.tfl.shape import BroadcastArgs, Rank
 from tflq.dialects.tfl.shape import Shape as TflShape
-from tflq.dialects.tosa.elementwise import Add, ArithmeticRightShift, Clamp, Maximum, Minimum, Mul, Sub
-from tflq.dialects.tosa.movement import Cast, Rescale, Table
+from tflq.dialects.tosa.elementwise import Add, ArithmeticRightShift, Clamp, Clz, Maximum, Minimum, Mul, Sub
+from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
 from tflq.dialects.traits.operands import ComputedEarly, KeptIfConstant, MovesElements, SizedBy, WithinRange
 from tflq.dialects.traits.types import Broadcasts, Elementwise
 from tflq.errors import Refused
@@ -263,9 +263,11 @@ def value_range(value: Value) -> Range:
 
 
 class Ranges:
-    """The ranges of values whose ops do not change meanwhile, each found once."""
+    """The ranges of values whose ops do not change meanwhile, each found once. `sums`: those of sums, leading zeros and
+    differences to a greatest value are followed, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sums: bool = False) -> None:
+        self.rules: Final[Mapping[type[Op], _Rule]] = _RULES_OF_SUMS if sums else _RULES
         self._known: dict[Value, tuple[int, Range]] = {}
 
     def of(self, value: Value, depth: int = _DEPTH) -> Range:
@@ -287,7 +289,7 @@ def _found(value: Value, depth: int, ranges: Ranges) -> Range:
     op = value.producer
     if op is None or depth == 0:
         return whole
-    rule = _RULES.get(type(op))
+    rule = ranges.rules.get(type(op))
     if rule is None and trait_of(op, WithinRange):
         rule = _moved
     if rule is None:
@@ -332,6 +334,39 @@ def _clamp(op: Clamp, of: Callable[[Value], Range]) -> Range:
     return min(max(low, op.min_val), op.max_val), min(max(high, op.min_val), op.max_val)
 
 
+def _clz(op: Clz, of: Callable[[Value], Range]) -> Range:
+    low, high = of(op.input)
+    return (0, 32) if low < 0 else (32 - high.bit_length(), 32 - low.bit_length())
+
+
+def _sum(op: ReduceSum, of: Callable[[Value], Range]) -> Range:
+    shape = op.input.type.shape or ()
+    count = shape[op.axis] if shape else None
+    if count is None:
+        return _UNKNOWN
+    low, high = of(op.input)
+    return low * count, high * count
+
+
+def _difference(op: Sub, of: Callable[[Value], Range]) -> Range:
+    """What its own greatest is taken off is at most 0."""
+    (low, high), (least, most) = of(op.input1), of(op.input2)
+    greatest = _before_widening(op.input2).producer
+    own = isinstance(greatest, ReduceMax) and greatest.input is _before_widening(op.input1)
+    return low - most, min(high - least, 0) if own else high - least
+
+
+def _before_widening(value: Value) -> Value:
+    op = value.producer
+    if (
+        not isinstance(op, Cast)
+        or op.input.type.storage.is_float
+        or op.input.type.storage.bits >= value.type.storage.bits
+    ):
+        return value
+    return op.input
+
+
 def _cast(op: Cast | Scast, of: Callable[[Value], Range]) -> Range:
     return of(op.input)
 
@@ -356,6 +391,7 @@ _RULES: Final[Mapping[type[Op], _Rule]] = {
     Scast: _cast,
 }
 """For ops whose results are not elements of their operands."""
+_RULES_OF_SUMS: Final[Mapping[type[Op], _Rule]] = {**_RULES, Clz: _clz, ReduceSum: _sum, Sub: _difference}
 
 
 # Resource variables: which operators read and write each. VAR_HANDLE makes a handle, and an operator may pass it to a

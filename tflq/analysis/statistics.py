@@ -224,7 +224,7 @@ def _pieces(statistics: Statistics) -> Iterator[bytes]:
 
 def read_statistics(path: str | os.PathLike[str]) -> Statistics:
     """Reads a file of statistics, or of ai-edge-quantizer's (`calibration_result`). FileError if it cannot be read, or
-    is none of a known version; OptionError names the point whose statistics have faults."""
+    is not of a known version; OptionError names the point whose statistics have faults."""
     from tflq.analysis.calibration_result import is_calibration_result, of_calibration_result
 
     name = os.fspath(path)
@@ -240,7 +240,7 @@ def read_statistics(path: str | os.PathLike[str]) -> Statistics:
     if not isinstance(points, dict):
         raise FileError(name, "the statistics have no 'points'")
     if not isinstance(samples, list) or not all(isinstance(digest, str) for digest in samples):
-        raise FileError(name, "'samples' are no hashes")
+        raise FileError(name, "'samples' are not hashes")
     return Statistics({key: _Entry(name, key, e, version).read() for key, e in points.items()}, tuple(samples))
 
 

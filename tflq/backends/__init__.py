@@ -34,10 +34,12 @@ class Backend:
         suffixes: Those of its files, without the dot; by default its name. Files that tflq names get the first one.
         form: The form of the modules that it writes.
         targets: The names of its targets.
+        states: What can become of operators that hold state, as `--state` takes it.
         builtins: Whether TFLite's builtins compute the result: state, resizable inputs and operators without quantized
             tensors can stay as they are, and a target lists kernels.
         interpreted: Whether its files are TFLite's, which an interpreter allocates and runs.
         static: Whether it has no open dims.
+        close: Whether it asks how close the bounds of a sum are, beyond what TOSA's RESCALE needs to know.
         one_entry: Whether a file has one entry, so that each signature becomes a file.
         text: Whether files are text.
         requires: What runs a file: modules of which one must be installed, the package that has it, and tflq's extra
@@ -47,9 +49,11 @@ class Backend:
     name: ClassVar[str]
     form: ClassVar[Form] = "integer"
     targets: ClassVar[tuple[str, ...]] = ()
+    states: ClassVar[tuple[str, ...]] = ("variables",)
     builtins: ClassVar[bool] = False
     interpreted: ClassVar[bool] = False
     static: ClassVar[bool] = False
+    close: ClassVar[bool] = True
     one_entry: ClassVar[bool] = True
     text: ClassVar[bool] = False
     requires: ClassVar[tuple[tuple[str, ...], str, str] | None] = None
@@ -69,16 +73,18 @@ class Backend:
     def check_options(self, **asked: Any) -> None:
         """OptionError for options of a conversion that do nothing for this format."""
         usual = {"mac": "integer", "prefer": "speed", "reset_signature": False, "cache": None}
+        file, state = f"a .{self.suffixes[0]} file", asked["state"]
+        if state not in (None, *self.states):
+            whose = "ONNX" if state == "inputs" else "TFLite"
+            remedy = f"{file} takes {' or '.join(map(repr, self.states))}"
+            raise OptionError(Reason(f"state '{state}' is for {whose} files", value=state, remedy=remedy))
         if self.builtins:
             return
-        file = f"a .{self.suffixes[0]} file"
         for name, value in asked.items():
             if name in usual and value != usual[name]:
                 shown = f"{name} '{value}'" if isinstance(value, str) else name
                 what = f"{shown} is for TFLite files; {file} has no use for it"
                 raise OptionError(Reason(what, value=value if isinstance(value, (bool, str)) else str(value)))
-        if asked["state"] == "kept":
-            raise OptionError(Reason(f"state 'kept' is for TFLite files; in {file} state is variables"))
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
         """The passes from the integer form to the result, and its check. form: that of the source."""

@@ -16,6 +16,7 @@ class Onnx(Backend):
     name = "onnx"
     form = "onnx"
     targets = ("onnx",)
+    states = ("variables", "inputs")
     requires = (("onnxruntime",), "onnxruntime", "onnx")
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
@@ -24,9 +25,10 @@ class Onnx(Backend):
         return to_onnx(options)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.contract import Notes
         from tflq.onnx.exactness import runtimes
 
-        return (), runtimes(module)
+        return Notes.of(module, real=options.semantics == "real"), runtimes(module)
 
     def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes]:
         from tflq.onnx.write import onnx_pieces

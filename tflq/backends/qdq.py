@@ -9,6 +9,7 @@ from typing import Any
 from tflq.backends.onnx import Onnx
 from tflq.files import resource
 from tflq.ir.core import Module
+from tflq.light import replace
 
 
 class _Qdq(Onnx):
@@ -23,12 +24,15 @@ class _Qdq(Onnx):
         """Which operators take the form: by default those for which there is a pattern."""
         from tflq.targets.load import load_target
 
-        return load_target(resource("rules/qdq.toml") if asked in (None, "qdq") else asked)
+        target = load_target(resource("rules/qdq.toml") if asked in (None, "qdq") else asked)
+        return replace(target, by_parameters=True)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.contract import Notes
         from tflq.onnx.exactness import qdq_form
 
-        return qdq_form(module)
+        notes, form = qdq_form(module)
+        return [*notes, *Notes.of(module, real=options.semantics == "real")], form
 
 
 BACKEND = _Qdq()

@@ -16,6 +16,7 @@ class _Tflite(Backend):
     name = "tflite"
     form = "kernels"
     targets = ("integer", "kernels", "portable", "tflm")
+    states = ("kept", "variables")
     builtins = True
     interpreted = True
     one_entry = False

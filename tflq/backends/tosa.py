@@ -17,6 +17,7 @@ class Tosa(Backend):
     """A format of TOSA."""
 
     form = "tosa"
+    close = False
     targets = ("tosa", *DEVICES)
     requires = (("tosa_reference_model",), "tosa-tools", "tosa")
 
@@ -47,12 +48,10 @@ class Tosa(Backend):
         return CheckTosa(options.target, static=self.static)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.contract import Notes
         from tflq.tosa.check import Requirements
-        from tflq.tosa.lowering.context import Notes
 
-        noted = module.record.find(Notes) or Notes()
-        real = options.semantics == "real"  # else notes say how far the result is from the interpreter's
-        return [note for note in noted.rows if not (real and note.exception)], module.record.find(Requirements)
+        return Notes.of(module, real=options.semantics == "real"), module.record.find(Requirements)
 
 
 class _Flatbuffer(Tosa):

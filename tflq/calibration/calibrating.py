@@ -48,7 +48,7 @@ class Calibration:
     """What a calibration saw.
 
     Attributes:
-        statistics: Of each float tensor that is no constant, by its name.
+        statistics: Of each float tensor that is not a constant, by its name.
         reused: The points whose earlier statistics still held.
     """
 
@@ -275,7 +275,7 @@ class _Run:
             row, column = np.argwhere(seen.counts[1:].any(axis=0))[0]
             number = batch[column].number
             what = f"sample {number} gives NaN or infinity at '{keys[row]}'"
-            remedy = "mend the sample, or count what is not finite and go on: --ignore-nonfinite"
+            remedy = "mend the sample, or leave out what is not finite: tflq calibrate --ignore-nonfinite"
             raise OptionError(Reason(what, tensor=keys[row], value=number, remedy=remedy))
         points = statistics_of(seen, [self.model.digests[key] for key in keys])
         return Statistics(dict(zip(keys, points, strict=True)), tuple(sample.digest for sample in batch))

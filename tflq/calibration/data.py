@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from tflq.errors import FileError, OptionError, Reason, nearest
+from tflq.errors import FileError, OptionError, Reason, choices
 from tflq.files import file_errors
 from tflq.ir.core import Module, Value
 
@@ -106,7 +106,7 @@ def samples_of(data: Any, inputs: Sequence[Input], images: Images | None = None)
             return _of_folder(path, inputs, images)
         if path.suffix != ".npz":
             remedy = "give an .npz file, or a folder of .npz, .npy or image files"
-            raise OptionError(Reason(f"{path} is no data to calibrate with", str(path), remedy=remedy))
+            raise OptionError(Reason("this is not data to calibrate with", str(path), remedy=remedy))
         return _of_npz(path, inputs)
     if not isinstance(data, Iterable):
         what = f"data={data!r} is neither a path nor iterable"
@@ -180,11 +180,12 @@ def _named(names: Sequence[str], where: str, inputs: Sequence[Input]) -> dict[In
         if name is None:
             if len(inputs) == len(names) == 1:
                 return {own: names[0]}
-            what = f"{where} has no input '{own.name}'"
-            raise OptionError(Reason(what, tensor=own.tensor, value=own.name, remedy=nearest(own.name, names)))
+            what = f"{where} has no array '{own.name}', which is an input"
+            remedy = choices(own.name, names) or "save each input under its name: np.savez(path, name=array)"
+            raise OptionError(Reason(what, tensor=own.tensor, value=own.name, remedy=remedy))
     if extra := [name for name in names if name not in found.values()]:
-        what = f"{where} has '{extra[0]}', which is no input"
-        raise OptionError(Reason(what, value=extra[0], remedy=nearest(extra[0], [own.name for own in inputs])))
+        what = f"{where} has '{extra[0]}', which is not an input"
+        raise OptionError(Reason(what, value=extra[0], remedy=choices(extra[0], [own.name for own in inputs])))
     return {own: name for own, name in found.items() if name is not None}
 
 
@@ -202,7 +203,7 @@ def _of_npz(path: Path, inputs: Sequence[Input]) -> Samples:
             raise FileError(str(path), "not an .npz file") from error
     if len(set(counts.values())) > 1:
         shown = ", ".join(f"{count} of '{own.name}'" for own, count in counts.items())
-        raise OptionError(Reason(f"{path} has not as many samples of each input: {shown}", str(path)))
+        raise OptionError(Reason(f"not as many samples of each input: {shown}", str(path)))
     return Samples(_rows(path, names), next(iter(counts.values())))
 
 
@@ -233,7 +234,7 @@ class _Rows:
         except (KeyError, ValueError) as error:
             raise FileError(str(path), f"'{member}' is not an array: {error}") from error
         if not shape or by_column or dtype.hasobject:
-            what = f"'{own.name}' of {path} has no first dim of samples that can be read in order"
+            what = f"'{own.name}' has no first dim of samples that can be read in order"
             raise OptionError(Reason(what, str(path), tensor=own.tensor, remedy="save it with np.savez, in C order"))
         return cls(stream, shape, dtype)
 
@@ -254,13 +255,13 @@ def _of_folder(folder: Path, inputs: Sequence[Input], images: Images | None) -> 
         files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
     kinds = {"image" if file.suffix.lower() in IMAGES else file.suffix for file in files}
     if len(kinds) != 1 or not kinds <= {"image", ".npy", ".npz"}:
-        what = f"{folder} holds {', '.join(sorted(kinds)) or 'no'} files"
+        what = f"the folder holds {', '.join(sorted(kinds)) or 'no'} files"
         raise OptionError(Reason(what, str(folder), remedy="put samples into it: only .npz, only .npy, or only images"))
     (kind,) = kinds
     if kind == "image":
         return Samples(_of_images(files, inputs, images), len(files))
     if kind == ".npy" and len(inputs) != 1:
-        what = f"{folder} holds .npy files, which have no names, and the model has {len(inputs)} inputs"
+        what = f"the folder holds .npy files, which have no names, and the model has {len(inputs)} inputs"
         raise OptionError(Reason(what, str(folder), remedy="save a sample of all inputs by np.savez"))
     return Samples((_of_file(file, inputs) for file in files), len(files))
 

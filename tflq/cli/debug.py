@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +63,10 @@ def print_debugging(result: Debugging) -> None:
 
     output.field("samples", str(result.samples))
     output.field("outputs", "no reals" if result.decibels is None else f"signal to noise {decibels(result.decibels)}")
-    head = ["#", "operator", "result", "own SNR", "RMSE/step", "cosine", "reached SNR", "clipped", "bits unused"]
-    output.table(head, [_cells(row) for row in result.rows[:SHOWN]], right=(0, 3, 4, 5, 6, 7, 8))
+    if result.left_out:
+        output.field("left out", f"{result.left_out} elements that are NaN or infinite in one of the networks")
+    head = ["#", "operator", "result", "own SNR", "RMSE/step", "reached SNR", "clipped", "bits unused"]
+    output.table(head, [_cells(row) for row in result.rows[:SHOWN]], right=(0, 3, 4, 5, 6, 7))
     if len(result.rows) > SHOWN:
         click.echo(f"  and {len(result.rows) - SHOWN} more: --csv, --json")
     for each in result.advice[:SHOWN]:
@@ -86,7 +87,6 @@ def _cells(row: DebugRow) -> list[str]:
         shortened(row.tensor),
         row.why if own is None else decibels(own.snr_db),
         "-" if step is None else f"{step:.3g}",
-        "-" if own is None or math.isnan(own.cosine) else f"{own.cosine:.6f}",
         decibels(row.reached.snr_db),
         f"{row.clipped:.2%}" if row.range else "-",
         "-" if row.bits_unused is None else f"{row.bits_unused:.1f}",

@@ -25,7 +25,8 @@ COLOURS = {"integer": "green", "table": "green", "float": "yellow", "refused": "
 
 @click.command()
 @target_option(
-    "integer (the default), kernels, portable, tflm, tosa, ethos-u55, ethos-u65, ethos-u85, or a target file.",
+    "integer (the default), kernels, portable, tflm, tosa, ethos-u55, ethos-u65, ethos-u85, onnx, qdq, or a target "
+    "file.",
     metavar="NAME|PATH.toml",
 )
 @click.option("--operator", metavar="NAME", help="Only operators whose name contains this.")
@@ -67,14 +68,14 @@ def command(target: str | None, operator: str | None, *, fresh: bool, as_json: b
 
 def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
     """A target's name, and its rows from the engine."""
+    from tflq.backends import of_target
     from tflq.coverage.table import coverage
-    from tflq.targets.load import is_of_tosa, load_target
-    from tflq.tosa.operands import load_target as load_tosa
+    from tflq.options import asked
 
-    of_tosa = target is not None and is_of_tosa(target)
-    chosen = load_tosa(None if target == "tosa" else target) if of_tosa else load_target(target)
+    form = of_target(target, static=True)
+    options = asked(form.name, target)
     with output.progress("asking the engine", silent=quiet):
-        return str(target) if of_tosa else getattr(chosen, "name", ""), list(coverage(chosen, operator))
+        return options.kernels.name if form.builtins else str(target), list(coverage(options, operator))
 
 
 def _by_operator(rows: Sequence[CoverageRow]) -> Iterator[list[Cell]]:

@@ -7,10 +7,12 @@ what is taken where nothing is said, are those of `tflq.options`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Option = Callable[[Any], Any]
@@ -46,6 +48,8 @@ def _targets() -> Iterable[str]:
 
 def complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes names of targets, and files."""
+    from click.shell_completion import CompletionItem
+
     names = [CompletionItem(name) for name in _targets() if name.startswith(incomplete)]
     return names or [CompletionItem(incomplete, type="file")]
 
@@ -140,9 +144,10 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     ),
     "state": click.option(
         "--state",
-        type=click.Choice(["kept", "variables"]),
-        help="Operators that hold state, in a .tflite file. By default kept, unless a target's file does not list "
-        "them.",
+        type=click.Choice(["kept", "variables", "inputs"]),
+        help="Operators that hold state. In a .tflite file: kept, which is the default unless a target's file does not "
+        "list them, or lowered into variables. 'inputs': in an .onnx file, inputs that are given in every run, which "
+        "OpenVINO needs; by default their first values are initializers.",
     ),
     "reset_signature": click.option(
         "--reset-signature",

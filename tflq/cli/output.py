@@ -14,7 +14,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,7 +61,18 @@ def _nearest_file(path: str) -> str:
 
 MODEL = _Model(dir_okay=False, allow_dash=True)
 """The path of a model as text, in which `-` is standard input and `./-` a file of that name."""
-FILE = _Model(dir_okay=False, path_type=Path)
+
+
+class _File(_Model):
+    """The same, as a `pathlib.Path`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from pathlib import Path
+
+        return Path(super().convert(value, param, ctx))
+
+
+FILE = _File(dir_okay=False)
 """The path of a model or another file; `-` is a file of that name."""
 
 
@@ -289,6 +299,10 @@ def _columns(
     _print(lines, err=err)
 
 
+_BREAK = "\v"
+"""Where a line may end; a space to `textwrap`. No text that is printed has it."""
+
+
 def _shrink(widths: list[int], flexible: Sequence[int], excess: int) -> None:
     """Narrows the widest of the columns that can wrap, one character at a time, until nothing is too much."""
     while excess > 0 and flexible:
@@ -300,10 +314,14 @@ def _shrink(widths: list[int], flexible: Sequence[int], excess: int) -> None:
 
 
 def _wrap(text: str, width: int) -> list[str]:
+    """Lines of a cell, which end between words or behind a `/`, as names of tensors have them."""
     if len(text) <= width:
         return [text]
     indent = " " * (len(text) - len(text.lstrip()))
-    return textwrap.wrap(text, width, initial_indent="", subsequent_indent=indent, break_on_hyphens=False) or [""]
+    wrapper = textwrap.TextWrapper(
+        width, subsequent_indent=indent, break_on_hyphens=False, expand_tabs=False, replace_whitespace=False
+    )
+    return [line.replace(_BREAK, "") for line in wrapper.wrap(text.replace("/", f"/{_BREAK}"))] or [""]
 
 
 def _stripped(cells: list[Cell]) -> list[Cell]:

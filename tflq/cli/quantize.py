@@ -52,7 +52,9 @@ class _Quantize(SectionedCommand):
     show_default=True,
     help="Of weights.",
 )
-@click.option("--statistics", metavar="FILE.json", type=FILE, help="What `tflq calibrate` saw.")
+@click.option(
+    "--statistics", metavar="FILE.json", multiple=True, type=FILE, help="What `tflq calibrate` saw of each signature."
+)
 @click.option("--calibration", metavar="DATA", type=click.Path(exists=True, path_type=Path), help="Samples instead.")
 @click.option(
     "--range", metavar="METHOD", default="minmax", show_default=True, help="minmax, ema, percentile:99.9 or mse."

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tflq.backends import backend
 from tflq.coverage.rows import CoverageRow
 from tflq.coverage.samples import operators, samples_of, unquantized
 from tflq.dialects.tfl import builtin_of, op_name
@@ -21,8 +20,7 @@ from tflq.ir.core import Module, Op
 from tflq.options import Options
 from tflq.pipelines import lower
 from tflq.report import short_type
-from tflq.targets.target import INTEGER, Target
-from tflq.tosa.operands import Target as TosaTarget
+from tflq.tosa.check import Requirements
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +42,15 @@ class Outcome:
     module: Module | None = None
 
 
-def outcome(module: Module, op: Op, target: Target | TosaTarget) -> Outcome:
+def outcome(module: Module, op: Op, options: Options) -> Outcome:
     """What becomes of an operator of a module."""
-    options = Options(backend("tosa"), target=target) if isinstance(target, TosaTarget) else Options(kernels=target)
     try:
         lowered, report = lower(module, options)
     except TflqError as error:
         return Outcome("refused", refusal(error))
     row = next(row for row in report.rows if row.opcode == builtin_of(op.name))
     path = "table" if row.path == "integer" and any(map(_is_table, lowered.ops())) else row.path
-    needed = report.requirements
+    needed = report.requirements if isinstance(report.requirements, Requirements) else None
     needs = () if needed is None else (*needed.profiles, *needed.extensions)
     return Outcome(path, row.reason or row.note, row.warning, needs, lowered)
 
@@ -67,8 +64,9 @@ def refusal(error: TflqError) -> str:
     return "; ".join(dict.fromkeys(part for reason in error.reasons for part in (reason.what, reason.remedy) if part))
 
 
-def coverage(target: Target | TosaTarget = INTEGER, operator: str = "") -> Iterator[CoverageRow]:
-    """A row per operator and signature, in the order of names, of the operators whose name contains `operator`."""
+def coverage(options: Options | None = None, operator: str = "") -> Iterator[CoverageRow]:
+    """A row per operator and signature, in the order of names, of the operators whose name contains `operator`, in a
+    conversion with these options."""
     for name in operators():
         if operator.lower() not in name:
             continue
@@ -76,10 +74,10 @@ def coverage(target: Target | TosaTarget = INTEGER, operator: str = "") -> Itera
             reason = f"no quantized signature: {unquantized()[name]}"
             yield CoverageRow(name.upper(), (), (), "", "none", reason, "", (), name)
         for key, model in samples_of(name):
-            yield converted(key, model, target)[0]
+            yield converted(key, model, options or Options())[0]
 
 
-def converted(key: str, model: bytes, target: Target | TosaTarget) -> tuple[CoverageRow, Module | None]:
+def converted(key: str, model: bytes, options: Options) -> tuple[CoverageRow, Module | None]:
     """The row of a sample, and what it was converted to, if it was."""
     name, detail = key.partition(" ")[0], key.partition(": ")[2]
     operands: tuple[str, ...] = ()
@@ -92,6 +90,6 @@ def converted(key: str, model: bytes, target: Target | TosaTarget) -> tuple[Cove
         op = next(op for op in module.ops() if op.name == op_name(name))
         operands = tuple("none" if v is None else short_type(v) for v in op.operands)
         results = tuple(short_type(v) for v in op.results)
-        result = outcome(module, op, target)
+        result = outcome(module, op, options)
     said = result.path, result.reason, result.warning, result.needs
     return CoverageRow(name.upper(), operands, results, detail, *said, key), result.module

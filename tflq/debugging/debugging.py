@@ -20,6 +20,7 @@ from tflq.debugging.measuring import (
     CAST,
     CLIPPED,
     COUNT,
+    LEFT_OUT,
     NOISE,
     POWER,
     PRODUCT,
@@ -85,9 +86,9 @@ def debug(
         The errors of each operator, worst first, and what to do about them.
 
     Raises:
-        OptionError: No samples, or such that do not fit; networks of other inputs or outputs, or without a common
-            tensor.
-        InvalidModelError: A file is no valid model, or the interpreter refuses it.
+        OptionError: No samples, or such that do not fit; networks of other inputs or outputs, without a common tensor,
+            or in the other order.
+        InvalidModelError: A file is not a valid model, or the interpreter refuses it.
         FileError: A file cannot be read or written.
 
     Example:
@@ -130,6 +131,7 @@ class _Networks:
     def __init__(self, floats: str, quantized: str, signature: str | None) -> None:
         self.paths = floats, quantized
         modules = read(floats), read(quantized)
+        _check_order(*modules, self.paths)
         self.entries = [entry_of(module, signature) for module in modules]
         if len({bool(key) for key, _, _ in self.entries}) > 1:  # only one has signatures: both by position
             self.entries = [("", 0, names if number == 0 else []) for _, number, names in self.entries]
@@ -196,7 +198,16 @@ class _Networks:
             tuple(advised(rows)),
             self.pairing.only_float,
             self.pairing.only_quantized,
+            int(sums.reached[:, LEFT_OUT].sum()),
         )
+
+
+def _check_order(floats: Module, quantized: Module, paths: tuple[str, str]) -> None:
+    """OptionError if it is the first network that is quantized, and not the second."""
+    has = [any(v.type.quantized for op in module.ops() for v in op.tensors) for module in (floats, quantized)]
+    if has == [True, False]:
+        what = f"this network is quantized, and {paths[1]}, which is compared with it, is not"
+        raise OptionError(Reason(what, paths[0], remedy="give the float network first"))
 
 
 def _noise(plan: Plan, sums: Sums) -> list[float]:

@@ -20,8 +20,9 @@ from tflq.ir.types import TensorType
 from tflq.numerics.histogram import add_histogram, finite_bins, histogram
 from tflq.verification.worker import Model
 
-SIGNAL, NOISE, PRODUCT, POWER, COUNT, CLIPPED = range(6)
-"""Columns of sums: Σf², Σ(f-q)², Σfq, Σq², elements, and those that lie beyond what the type can hold."""
+SIGNAL, NOISE, PRODUCT, POWER, COUNT, CLIPPED, LEFT_OUT = COLUMNS = range(7)
+"""Columns of sums: Σf², Σ(f-q)², Σfq, Σq², elements, those of them that lie beyond what the type can hold, and those
+that were left out, since one of the two is not finite."""
 
 
 class Tensor(NamedTuple):
@@ -91,7 +92,7 @@ class Sums(NamedTuple):
 
     Attributes:
         samples: How many there were.
-        own: The sums of its own error, of shape [pairs, 6].
+        own: The sums of its own error, of shape [pairs, columns].
         reached: The sums of the error that has reached it.
         least: Of the float network's numbers and of the quantized one's, [pairs, 2].
         largest: The same.
@@ -148,7 +149,7 @@ class _Running:
 
     def compare(self, samples: Sequence[Sequence[np.ndarray]]) -> Sums:
         count = len(self.plan.compared)
-        own, reached = np.zeros((count, 6)), np.zeros((count, 6))
+        own, reached = np.zeros((count, len(COLUMNS))), np.zeros((count, len(COLUMNS)))
         least, largest = np.full((count, 2), np.inf), np.full((count, 2), -np.inf)
         bins = [[histogram(np.zeros(0, np.float32)) for _ in range(2)] for _ in range(count)]
         for arrays in samples:
@@ -237,4 +238,4 @@ def _sums(floats: np.ndarray, numbers: np.ndarray, ends: tuple[float, float, flo
     apart = f - q
     low, high, step = ends
     clipped = np.count_nonzero((f < low - step / 2) | (f > high + step / 2))
-    return np.array([f @ f, apart @ apart, f @ q, q @ q, f.size, clipped])
+    return np.array([f @ f, apart @ apart, f @ q, q @ q, f.size, clipped, finite.size - f.size])

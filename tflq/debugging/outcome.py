@@ -112,6 +112,7 @@ class Debugging:
         advice: What to do, the largest gain first.
         only_float: Results of float operators that have no partner.
         only_quantized: Results of the quantized network's operators that have none.
+        left_out: How many elements were compared with nothing, since one of the two is NaN or infinite.
     """
 
     floats: str
@@ -122,6 +123,7 @@ class Debugging:
     advice: tuple[Advice, ...]
     only_float: tuple[Unpaired, ...]
     only_quantized: tuple[Unpaired, ...]
+    left_out: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """What `tflq debug --json` prints: docs/json.md."""
@@ -136,6 +138,7 @@ class Debugging:
             "advice": [asdict(each) for each in self.advice],
             "only_float": [asdict(each) for each in self.only_float],
             "only_quantized": [asdict(each) for each in self.only_quantized],
+            "left_out": self.left_out,
         }
 
     def to_csv(self) -> str:
@@ -164,6 +167,6 @@ def decibels(ratio: float) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name that a converter has made of many, by its last part."""
+    """A name that a converter has made of many, by its last part: a pattern, as `--keep-float` takes it."""
     parts = name.split(";")
-    return name if len(parts) == 1 else f"…;{parts[-1]}"
+    return name if len(parts) == 1 else f"*;{parts[-1]}"

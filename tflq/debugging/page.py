@@ -60,6 +60,7 @@ class Shown:
     clipped: str
     unused: str
     share: str
+    holds: str
     picture: Picture | None
 
 
@@ -89,6 +90,7 @@ def _shown(row: DebugRow, worst: bool) -> Shown:
         f"{row.clipped:.2%}" if row.range else "–",
         "–" if row.bits_unused is None else f"{row.bits_unused:.1f}",
         "–" if row.share is None else f"{row.share:.1%}",
+        "" if row.range is None else "{:.4g} to {:.4g}".format(*row.range),
         picture(row) if worst else None,
     )
 

@@ -19,7 +19,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 
 INPUT: Final = "input"
-"""What a row is of that is no operator: an input that the network takes as stored integers."""
+"""What a row is of that is not about an operator: an input that the network takes as stored integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +136,13 @@ class _Pairing:
             real = self.named.get(value)
             if real is not None and value.type.quantized and _is_real(real):
                 self._add(Pair(INPUT, -1, real, value, (), (), ()))
+        read = {value for side in (self.floats, self.quantized) for value in (*side.function.users(), *side.outputs)}
         for place, op in enumerate(self.quantized.function.ops):
             for value in op.results:
-                if (pair := self._pair(place, op, value)) is not None:
+                real = self.meaning(value)
+                if value not in read or real not in read:
+                    continue  # a result that nothing reads has no data in the interpreter
+                if (pair := self._pair(place, op, value, real)) is not None:
                     self._add(pair)
         outputs = [self._source(value) for value in self.quantized.outputs]
         return Pairing(
@@ -152,9 +156,9 @@ class _Pairing:
         self.places[pair.stored] = len(self.pairs)
         self.pairs.append(pair)
 
-    def _pair(self, place: int, op: Op, value: Value) -> Pair | None:
-        """The pair of an operator's result, if it stands for a float value."""
-        real = self.meaning(value)
+    def _pair(self, place: int, op: Op, value: Value, real: Value | None) -> Pair | None:
+        """The pair of an operator's result and the float value that it stands for; None if these are no numbers to
+        compare."""
         if real is None or not _is_real(real):
             return None
         if isinstance(op, Quantize) and _cast_from(value) is not None and self.meaning(op.input) is real:
@@ -199,7 +203,7 @@ def _is_real(value: Value) -> bool:
 
 
 def _cast_from(value: Value) -> Value | None:
-    """What a value is a cast of; None if it is none, or one of a constant."""
+    """What a value is a cast of; None if it is not a cast, or one of a constant."""
     if not isinstance(value.producer, (Quantize, Dequantize)):
         return None
     source = value.producer.input
@@ -228,7 +232,7 @@ def _behind(value: Value, stops: Callable[[Value], bool]) -> tuple[tuple[Op, ...
 
 
 def _unpaired(function: Function, has_partner: Callable[[Value], bool]) -> list[Unpaired]:
-    """The results of operators without a partner, but for casts."""
+    """The results of operators without a partner, except casts."""
     kept = [op for op in function.ops if not isinstance(op, (Quantize, Dequantize))]
     return [Unpaired(op.short_name, v.name) for op in kept for v in op.results if not has_partner(v)]
 

@@ -380,15 +380,20 @@ class Operator(Op):
         type.__setattr__(cls, "name", name)  # instead of the slot of a plain op
         if newest != cls.newest:
             cls.newest = newest
-        cls.operand_slots = tuple(operands)
-        cls.result_slots = tuple(results)
-        if attributes:
-            cls.attribute_slots = {each.key: each for each in attributes}
-            cls.checked_attributes = tuple(each for each in attributes if each.checked)
-        cls.checked_traits = tuple(t for t in cls.traits if type(t).check is not Trait.check)
-        cls.shape_trait = next((t for t in cls.traits if type(t).infer is not Trait.infer), None)
-        cls.infers = cls.shape_trait is not None or cls.infer is not Operator.infer
-        cls._by_trait = {kind: t for t in reversed(cls.traits) for kind in type(t).__mro__}  # the first one stays
+        traits = cls.traits
+        found: dict[str, Any] = {
+            "operand_slots": tuple(operands),
+            "result_slots": tuple(results),
+            "attribute_slots": {each.key: each for each in attributes},
+            "checked_attributes": tuple([each for each in attributes if each.checked]),
+            "checked_traits": tuple([t for t in traits if type(t).check is not Trait.check]),
+            "shape_trait": next((t for t in traits if type(t).infer is not Trait.infer), None),
+            "_by_trait": {kind: t for t in reversed(traits) for kind in type(t).__mro__},  # the first one stays
+        }
+        found["infers"] = found["shape_trait"] is not None or cls.infer is not Operator.infer
+        for key, value in found.items():
+            if value != getattr(cls, key):  # what no slot or trait changes is that of `Operator`
+                setattr(cls, key, value)
         register(name, cls)
 
     def infer(self, site: Stated) -> Shape | list[Shape]:
@@ -425,6 +430,10 @@ class Operator(Op):
     def has(cls, *kinds: type[Trait]) -> bool:
         """Whether it has a trait of one of the kinds."""
         return not cls._by_trait.keys().isdisjoint(kinds)
+
+    @classmethod
+    def shows(cls, kind: type) -> bool:
+        return kind in cls._by_trait or issubclass(cls, kind)
 
     @classmethod
     def slot(cls, name: str) -> Slot | None:

@@ -14,6 +14,7 @@ from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.indexing import EmbeddingLookup
 from tflq.dialects.traits.operands import Atomic, Calls, Impure
 from tflq.ir.core import Block, Function, Module, Op, Value
+from tflq.ir.registry import op_class
 from tflq.ir.types import f32
 
 PURE_DIALECTS = frozenset({"arith", "linalg", "math", "shape", "tensor"})
@@ -25,7 +26,7 @@ _TERMINATORS = frozenset({"linalg.yield", "quant.return", "stablehlo.return", "t
 def is_pure(op: Op) -> bool:
     """Whether the op can be removed if its results are unused, and, if it has no ops inside, merged with an identical
     one."""
-    if not (not op.has(Impure) if isinstance(op, Operator) else _is_pure_kind(op.name)):
+    if not _is_pure_kind(op.name):
         return False
     for value in op.operands:
         if value is not None and value.info and is_variable(value):
@@ -40,6 +41,9 @@ def is_pure(op: Op) -> bool:
 
 @cache
 def _is_pure_kind(name: str) -> bool:
+    declared = op_class(name)
+    if declared is not None:
+        return not declared.has(Impure)
     return name == "func.constant" or name.partition(".")[0] in PURE_DIALECTS
 
 

@@ -16,8 +16,8 @@ first op of a class is met; types that have passed are remembered. `ir.verifier`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any, Final, Literal
 
 from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types, trait_of
@@ -106,13 +106,16 @@ class Declared:
 
     def _mistyped(self, op: Op) -> str | None:
         """Why no signature fits, by the one that gets furthest."""
-        misfits = [self._misfit(signature, op) for signature in range(self.signatures)]
-        if not misfits or any(reason is None for _, reason in misfits):
-            return None
-        return max(misfits, key=lambda misfit: misfit[0])[1]
+        misfits: list[tuple[int, Callable[[], str]]] = []
+        for signature in range(self.signatures):
+            fitting, misfit = self._misfit(signature, op)
+            if misfit is None:
+                return None
+            misfits.append((fitting, misfit))
+        return max(misfits, key=lambda misfit: misfit[0])[1]() if misfits else None
 
-    def _misfit(self, signature: int, op: Op) -> tuple[int, str | None]:
-        """How many values fit a signature, and why the next one does not."""
+    def _misfit(self, signature: int, op: Op) -> tuple[int, Callable[[], str] | None]:
+        """How many values fit a signature, and what says why the next one does not."""
         bound: dict[int, str] = {}
         fitting = 0
         operands, results = self.slots
@@ -121,9 +124,10 @@ class Declared:
                 continue
             allowed, name = self.types[slot][signature], getattr(value.type.element, "name", "quantized")
             if not allowed.admits(value.type.element):
-                return fitting, f"'{slot.name}' is {_text(value.type.element)}, not {allowed}"
-            if allowed.bound and bound.setdefault(id(allowed), name) != name:
-                return fitting, f"'{slot.name}' is {name}, not {bound[id(allowed)]} like the other values of one type"
+                return fitting, partial(_mistaken, slot, value.type.element, allowed)
+            if allowed.bound and (other := bound.setdefault(id(allowed), name)) != name:
+                other_type = "'{}' is {}, not {} like the other values of one type".format
+                return fitting, partial(other_type, slot.name, name, other)
             fitting += 1
         return fitting, None
 
@@ -166,10 +170,10 @@ def _elements(values: Sequence[Value | None]) -> tuple[object, ...]:
     return tuple([v and (e if (e := v.type.element).__class__ is ScalarType else "quantized") for v in values])
 
 
-def _text(element: ElementType) -> str:
+def _mistaken(slot: Slot, element: ElementType, allowed: Types) -> str:
     from tflq.ir.print_types import type_text
 
-    return type_text(BareType.of(element))
+    return f"'{slot.name}' is {type_text(BareType.of(element))}, not {allowed}"
 
 
 def _paired(slots: Sequence[Slot], values: Sequence[Value | None]) -> Iterator[tuple[Slot, Value | None]]:

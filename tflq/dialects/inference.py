@@ -95,8 +95,11 @@ class Stated:
 
     def broadcast(self, values: Sequence[Value]) -> Dims:
         """The shape that these broadcast to."""
-        first, *others = map(self.shape, values)
-        if first is not None and others.count(first) == len(others):
+        shapes = [shape for shape in map(self.shape, values) if shape != ()]
+        if not shapes:
+            return ()
+        first = shapes[0]
+        if first is not None and shapes.count(first) == len(shapes):
             return first
         return broadcast(*map(self.dims, values)) or ()
 

@@ -128,7 +128,7 @@ def _as_dest(op: Insert | InsertSlice) -> bool:
 
 @constraint
 def _joined(op: Concat) -> bool:
-    """the tensors must be of one element type and rank, and agree but for 'dim', along which the result is their sum"""
+    """the tensors must be of one element type and rank, and equal except in 'dim', along which the result is the sum"""
     shapes = [v.type.shape for v in op.inputs]
     made, dim = op.result.type.shape, op.dim
     if made is None or not shapes or not 0 <= dim < len(made) or any(s is None or len(s) != len(made) for s in shapes):
@@ -331,7 +331,7 @@ def _counts_agree(one: Any, other: Any) -> bool:
 
 
 def groups(op: Operator) -> list[list[int]] | None:
-    """`reassociation`: which dims of the larger shape make each dim of the smaller; None if it is no such list."""
+    """`reassociation`: which dims of the larger shape make each dim of the smaller; None if it is not such a list."""
     given = op.attributes.get("reassociation")
     if not isinstance(given, (list, tuple)):
         return None

@@ -4,14 +4,16 @@ quantization. In text only. Constants (`tf.Const`) are values, as in every diale
 
 from __future__ import annotations
 
-from tflq.dialects.declare import BOOL, INT, NUMBER, Operator, attribute, operand
+from typing import ClassVar
+
+from tflq.dialects.declare import BOOL, INT, NUMBER, Operator, Trait, attribute, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
 from tflq.dialects.traits.quantization import SimulatesQuantization
 from tflq.dialects.traits.types import SameShape
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32
-from tflq.ir.verifier import constraint
+from tflq.ir.verifier import Check, constraint
 
 
 @constraint
@@ -66,29 +68,31 @@ class FakeQuantWithMinMaxArgs(Operator, name="tf.FakeQuantWithMinMaxArgs"):
     constraints = (declared, _alike, _bits, _range_ordered)
 
 
-class FakeQuantWithMinMaxVars(Operator, name="tf.FakeQuantWithMinMaxVars"):
+class _WithVars(Operator):
+    """Of a range that is computed."""
+
+    __slots__ = ()
+    inputs: Value = operand(f32)
+    min: Value = operand(f32)
+    max: Value = operand(f32)
+    outputs: Value = result_(f32)
+    num_bits: int = attribute(INT, default=8)
+    narrow_range: bool = attribute(BOOL, default=False)
+    traits: ClassVar[tuple[Trait, ...]] = (SameShape(inputs, outputs),)
+    constraints: ClassVar[tuple[Check, ...]] = (declared, _alike, _bits)
+
+
+class FakeQuantWithMinMaxVars(_WithVars, name="tf.FakeQuantWithMinMaxVars"):
     """`tf.FakeQuantWithMinMaxArgs` with a range that is computed."""
 
     __slots__ = ()
-    inputs: Value = operand(f32)
-    min: Value = operand(f32)
-    max: Value = operand(f32)
-    outputs: Value = result_(f32)
-    num_bits: int = attribute(INT, default=8)
-    narrow_range: bool = attribute(BOOL, default=False)
-    traits = (SimulatesQuantization(inputs, min, max), SameShape(inputs, outputs))
-    constraints = (declared, _alike, _bits, _one_range)
+    traits = (SimulatesQuantization(_WithVars.inputs, _WithVars.min, _WithVars.max), *_WithVars.traits)
+    constraints = (*_WithVars.constraints, _one_range)
 
 
-class FakeQuantWithMinMaxVarsPerChannel(Operator, name="tf.FakeQuantWithMinMaxVarsPerChannel"):
+class FakeQuantWithMinMaxVarsPerChannel(_WithVars, name="tf.FakeQuantWithMinMaxVarsPerChannel"):
     """`tf.FakeQuantWithMinMaxVars` with a range for each index of the last dim."""
 
     __slots__ = ()
-    inputs: Value = operand(f32)
-    min: Value = operand(f32)
-    max: Value = operand(f32)
-    outputs: Value = result_(f32)
-    num_bits: int = attribute(INT, default=8)
-    narrow_range: bool = attribute(BOOL, default=False)
-    traits = (SimulatesQuantization(inputs, min, max, axis=-1), SameShape(inputs, outputs))
-    constraints = (declared, _alike, _bits, _ranges_of_channels)
+    traits = (SimulatesQuantization(_WithVars.inputs, _WithVars.min, _WithVars.max, axis=-1), *_WithVars.traits)
+    constraints = (*_WithVars.constraints, _ranges_of_channels)

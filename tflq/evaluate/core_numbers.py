@@ -45,8 +45,8 @@ def held_integers(type: TensorType, numbers: np.ndarray) -> np.ndarray:
 
 
 def rounded_to_odd(numbers: np.ndarray) -> np.ndarray:
-    """Integers, int64 or uint64, as float64 that rounds on to fewer than 50 bits as they do: where float64 does not
-    hold them, the bits that go leave one behind."""
+    """Integers, int64 or uint64, as float64 numbers that round to fewer than 50 bits as they do. Where float64 does not
+    hold them they are rounded to odd."""
     x = np.asarray(numbers)
     size = np.where(x < 0, -x, x).astype(np.uint64) if x.dtype.kind == "i" else x
     cut = size & ~np.uint64(0x7FF)
@@ -173,8 +173,8 @@ def _exact(op: Op, *arrays: np.ndarray) -> np.ndarray:
 
 @evaluator(math.Fma)
 def _fma(op: math.Fma, *arrays: np.ndarray) -> np.ndarray:
-    """The product is exact in float64, and so is the error of its sum, which makes the sum odd: rounded to the type
-    that gives what the exact sum gives."""
+    """The product is exact in float64, and so is the error of its sum, by which the sum is rounded to odd. Rounded to
+    the type, it is what the exact sum gives."""
     kind = op.result.type
     if kind.element == f64:
         raise NotImplementedError("math.fma of f64 is not evaluated")
@@ -209,8 +209,8 @@ def _asked(op: math.Question, x: np.ndarray) -> np.ndarray:
     return np.asarray(_QUESTIONS[type(op)](floats(op.input.type, x)))
 
 
-# Functions of floats: computed in float64, then rounded to the type, so the last bit is right but in rare cases; those
-# of f64 are numpy's.
+# Functions of floats: computed in float64, then rounded to the type, so that the last bit is seldom wrong; those of f64
+# are numpy's.
 
 
 _IN_DOUBLE: Final[dict[type[Op], Callable[..., Any]]] = {
@@ -276,7 +276,7 @@ def _ceil_unsigned(a: np.ndarray, b: np.ndarray, bits: int) -> np.ndarray:
 
 
 def _remainder_signed(a: np.ndarray, b: np.ndarray, bits: int) -> np.ndarray:
-    """The least integer leaves 0 by -1, though the quotient overflows."""
+    """The least integer by -1 leaves 0, though the quotient overflows."""
     return signless.divided_signed(np.where(b == -1, 0, a), b, bits)[1]
 
 

@@ -112,7 +112,7 @@ evaluator: Final[Registry[Evaluator]] = Registry("tflq.evaluate")
 """What each op computes on arrays."""
 
 running: Final[Registry[Running]] = Registry("tflq.evaluate")
-"""What ops compute that also take the `Run`."""
+"""The same of ops that also take the `Run`."""
 
 
 def of_arrays(function: Callable[..., Any]) -> Evaluator:
@@ -179,7 +179,7 @@ def evaluate_block(
     compute: Callable[[Op, list[np.ndarray | None]], list[np.ndarray]],
     outside: Callable[[Value], np.ndarray],
 ) -> list[np.ndarray]:
-    """The operands of a block's last op. `compute` evaluates one op, `outside` tells a value of no op of the block."""
+    """The operands of a block's last op. `compute` evaluates one op, `outside` gives the values from around it."""
     env = dict(zip(block.arguments, arguments, strict=True))
     *steps, last = block.ops
     for op in steps:

@@ -66,7 +66,7 @@ def stored(type: TensorType, numbers: np.ndarray) -> np.ndarray:
 
 
 def rounded_to(type: TensorType, numbers: np.ndarray) -> np.ndarray:
-    """Numbers rounded as a step of a computation in a type rounds them: those of bf16 are float32 here."""
+    """Numbers rounded to a type, as after each step of a computation in it; those of bf16 are kept as float32."""
     return bfloat16_values(bfloat16_bits(numbers)) if type.storage is bf16 else numbers
 
 
@@ -159,7 +159,7 @@ _BOOLEAN: Final[dict[type[Op], Callable[..., Any]]] = {
 ELEMENTWISE: Final = frozenset(
     {*_FUNCTIONS, hlo.UniformQuantize, hlo.UniformDequantize, hlo.Convert, hlo.Compare, hlo.Select, hlo.Clamp}
 )
-"""Ops whose result at a place depends only on the operands there: they compute on arrays of any one shape."""
+"""Ops whose result at a place depends only on the operands there: they take arrays of any shape, all of the same."""
 
 
 @evaluator(*_FUNCTIONS)

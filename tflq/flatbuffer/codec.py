@@ -263,6 +263,10 @@ def decode(data: bytes | bytearray | memoryview, name: str = "", schema: Schema 
 ALIGNMENT: Final = 16
 """Of constants in a file, and of the length of the file."""
 
+_LARGE: Final = 1 << 12
+_MOST: Final = 1 << 12
+"""Chunks of fewer bytes are written together, at most so many."""
+
 Piece: TypeAlias = bytes | bytearray | memoryview
 
 _PADS = [bytes(n) for n in range(ALIGNMENT)]
@@ -473,8 +477,16 @@ class Encoder:
         self.end = end
 
     def pieces(self) -> Iterable[Piece]:
-        """The file's bytes, in order."""
-        return reversed(self.chunks)
+        """The file's bytes, in order: large constants as they are, what is between them joined."""
+        between: list[Piece] = []
+        for chunk in reversed(self.chunks):
+            if len(chunk) < _LARGE and len(between) < _MOST:
+                between.append(chunk)
+            else:
+                yield b"".join(between)
+                between = []
+                yield chunk
+        yield b"".join(between)
 
 
 def encode(values: Mapping[str, Any], name: str = "", schema: Schema = TFLITE) -> bytes:

@@ -23,7 +23,7 @@ from tflq.errors import InvalidModelError
 from tflq.flatbuffer.layout import PLACEHOLDER, enum, options_of, table
 from tflq.flatbuffer.tensors import quantized_element
 from tflq.ir.record import Notes
-from tflq.ir.types import SCALARS, UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.ir.types import SCALARS, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -173,7 +173,7 @@ def verify_call_arity(module: Module, op: Op, notes: Notes) -> None:
 def verify_parameters(value: Value, where: str, notes: Notes) -> None:
     """The parameters of a tensor are valid, and along one of its dims, as many as that dim is long."""
     element = value.type.element
-    if isinstance(element, UniformQuantizedType):
+    if isinstance(element, (UniformQuantizedType, UniformQuantizedSubChannelType)):
         return
     if isinstance(element, UniformQuantizedPerAxisType):
         _verify_axis(value, element, where, notes)

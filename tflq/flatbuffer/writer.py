@@ -61,8 +61,9 @@ class _Tensors:
     def __init__(self, function: Function) -> None:
         self.rows = list(function.tensors)
         self.index: dict[Value | None, int] = {value: i for i, value in enumerate(self.rows)}
-        for value in function.values():
-            self.add(value)
+        others = [value for value in function.values() if value not in self.index]
+        self.index.update(zip(others, range(len(self.rows), len(self.rows) + len(others)), strict=True))
+        self.rows += others
         self.index[None] = -1
 
     def add(self, value: Value) -> None:

@@ -3,14 +3,16 @@
 A `Function` is a TFLite subgraph: arguments, an ordered list of ops in SSA form, and the values it returns.
 A constant is a `Value` with a `Buffer` and no producer. What a file says of a tensor beyond its type (a stored shape
 with a shape signature, min/max statistics, sparsity ...) is in `Value.info`; what it says of an operator beyond its
-options is in `Op.info`. A pass builds a new op list and replaces values in one sweep (`Function.replace`), so users are
-computed when asked for (`Function.users`), never kept in step.
+options is in `Op.info`. A pass builds a new op list and replaces values in one sweep (`Function.replace`), so what
+passes ask of a function (`Function.users`, `values`, `ops_of`) is computed by a walk, never kept in step. While passes
+run, the pass manager keeps the answers until a pass has changed something.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from functools import wraps
+from typing import Any, ClassVar, Final, TypeVar, cast
 
 import numpy as np
 
@@ -186,8 +188,12 @@ class Op:
 
     __slots__ = ("attributes", "info", "intermediates", "location", "name", "operands", "regions", "results")
 
-    constraints: ClassVar[tuple[Callable[[Op], str | None], ...]] = ()
+    constraints: ClassVar[tuple[Callable[[Any], str | None], ...]] = ()
     """Each answers why an op of the class is invalid, in any form, or None. It relies on those before it."""
+
+    module_constraints: ClassVar[tuple[Callable[[Any, Module, str], str | None], ...]] = ()
+    """As `constraints`, where the answer depends on the module, or on the op around it, whose name comes last ("" for
+    an op of a function)."""
 
     def __init__(
         self,
@@ -226,6 +232,11 @@ class Op:
 
     def normalize(self) -> None:
         """Spells attributes as the custom form reads them, where the op is printed in it."""
+
+    @classmethod
+    def shows(cls, kind: type) -> bool:
+        """Whether ops of the class are of a class, or have a trait."""
+        return issubclass(cls, kind)
 
     @property
     def short_name(self) -> str:
@@ -288,14 +299,40 @@ def walk(ops: Iterable[Op]) -> Iterator[Op]:
     """The ops and those inside of them, each before what is inside."""
     for op in ops:
         yield op
-        for region in op.regions:
-            for block in region.blocks:
-                yield from walk(block.ops)
+        if op.regions:
+            for region in op.regions:
+                for block in region.blocks:
+                    yield from walk(block.ops)
+
+
+_FACTS_DEPEND_ON: Final = frozenset({"ops", "inputs", "outputs"})
+Fact = TypeVar("Fact")
+_Op = TypeVar("_Op", bound=Op)
+
+
+def _kept(compute: Callable[[Function], Fact]) -> Callable[[Function], Fact]:
+    """A method whose answer is kept, if facts of the function are, until it changes."""
+    name = compute.__name__
+
+    @wraps(compute)
+    def answer(self: Function) -> Fact:
+        if self._facts is None:
+            return compute(self)
+        if name not in self._facts:
+            self._facts[name] = compute(self)
+        return cast("Fact", self._facts[name])
+
+    return answer
 
 
 @dataclass(eq=False, repr=False)
 class Function:
-    """One subgraph. `tensors` is the tensor table of the file it was read from, in order, unused ones included."""
+    """One subgraph. `tensors` is the tensor table of the file it was read from, in order, unused ones included.
+
+    What `users`, `values` and `ops_of` answer is not to be changed: while passes run, it is kept from one to the next
+    (`keep_facts`). Other ops, inputs or outputs drop it, and the pass manager does after a pass that changed something.
+    A pass that asks again after it has changed operands or results says `changed()` before.
+    """
 
     name: str | None
     inputs: list[Value]
@@ -303,19 +340,63 @@ class Function:
     ops: list[Op]
     tensors: list[Value] = field(default_factory=list)
     info: Mapping[str, Any] = field(default_factory=dict)
+    _facts: dict[str, object] | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
         return f"<Function '{self.name or ''}' of {len(self.ops)} ops>"
 
-    def users(self) -> dict[Value, list[Op]]:
+    def keep_facts(self, keep: bool = True) -> None:
+        """Keeps what is asked of it from now on, or nothing any more."""
+        if not keep:
+            self._facts = None
+        elif self._facts is None:
+            self._facts = {}
+
+    def changed(self) -> None:
+        """Drops what was kept: operands or results are others now."""
+        if self._facts:
+            self._facts = {}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _FACTS_DEPEND_ON:
+            self.changed()
+        object.__setattr__(self, name, value)
+
+    @_kept
+    def users(self) -> Mapping[Value, Sequence[Op]]:
         """The ops that read each value, also those inside of others, in order; one that reads it twice is there
         twice."""
         users: dict[Value, list[Op]] = {}
         for op in walk(self.ops):
             for value in op.operands:
-                if value is not None:
-                    users.setdefault(value, []).append(op)
+                if value in users:
+                    users[value].append(op)
+                elif value is not None:
+                    users[value] = [op]
         return users
+
+    @_kept
+    def _by_class(self) -> Mapping[type[Op], Sequence[Op]]:
+        """The ops of each class, also those inside of others, in order."""
+        found: dict[type[Op], list[Op]] = {}
+        for op in walk(self.ops):
+            found.setdefault(op.__class__, []).append(op)
+        return found
+
+    def has_ops(self, *kinds: type) -> bool:
+        """Whether some op is of one of these classes, or has one of these traits."""
+        return any(of_class.shows(kind) for of_class in self._by_class() for kind in kinds)
+
+    def ops_of(self, *kinds: type[_Op]) -> Sequence[_Op]:
+        """The ops of some classes, also those inside of others, in order."""
+        return cast("Sequence[_Op]", self.ops_with(*kinds))
+
+    def ops_with(self, *kinds: type) -> Sequence[Op]:
+        """The ops of some classes or with some traits, also those inside of others, in order."""
+        found = [of_class for of_class in self._by_class() if any(map(of_class.shows, kinds))]
+        if len(found) > 1:
+            return [op for op in walk(self.ops) if op.__class__ in found]
+        return self._by_class()[found[0]] if found else ()
 
     def replace(self, replacements: Mapping[Value, Value]) -> None:
         """Put values in the place of others, in every operand and output; chains of replacements are followed."""
@@ -333,16 +414,16 @@ class Function:
                 op.operands = [final(v) for v in op.operands]
         self.outputs = [final(v) or v for v in self.outputs]
 
-    def values(self) -> list[Value]:
+    @_kept
+    def values(self) -> Sequence[Value]:
         """Every value in use, once: inputs, then operands, intermediates and results in op order, then outputs."""
         found: list[Value | None] = [*self.inputs]
         for op in walk(self.ops):
             found += op.operands
             found += op.intermediates
             found += op.results
-            for region in op.regions:
-                for block in region.blocks:
-                    found += block.arguments
+            if op.regions:
+                found += [value for region in op.regions for block in region.blocks for value in block.arguments]
         found += self.outputs
         return [value for value in dict.fromkeys(found) if value is not None]
 

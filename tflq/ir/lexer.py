@@ -21,13 +21,21 @@ INLINE_LIMIT = 64
 CAST_OPS = frozenset({"quant.dcast", "quant.qcast", "quant.scast"})
 """Ops with the custom form `op %x : type to type`."""
 
-CLOSED_OPS = frozenset({"quant.region"})
+REGION_OP = "quant.region"
+CLOSED_OPS = frozenset({REGION_OP})
 """Ops whose regions read nothing that is defined outside, constants included."""
 
+TFL_CONSTANT = "tfl.pseudo_const"
+TOSA_CONSTANT = "tosa.const"
+ARITH_CONSTANT = "arith.constant"
+STABLEHLO_CONSTANT = "stablehlo.constant"
 CONSTANT_OPS = frozenset(
-    {"tfl.pseudo_const", "tfl.pseudo_qconst", "tosa.const", "arith.constant", "stablehlo.constant", "tf.Const"}
+    {TFL_CONSTANT, "tfl.pseudo_qconst", TOSA_CONSTANT, ARITH_CONSTANT, STABLEHLO_CONSTANT, "tf.Const"}
 )
 """Ops that stand for a constant value."""
+
+STRUCTURED_OP = "linalg.generic"
+"""An op with a custom form of its own, since MLIR's tools write enumerations into its generic form."""
 
 REPEATED = {"tfl.quantize": "qtype"}
 """By op, the attribute by which MLIR repeats the type of the result: it is checked, and not kept."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from tflq.ir.attributes import AffineMap, Opaque, TypedArray
 from tflq.ir.core import Value
+from tflq.ir.lexer import ARITH_CONSTANT, REGION_OP, STABLEHLO_CONSTANT, STRUCTURED_OP
 from tflq.ir.parse_ops import Form, OpParser, Types
 from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, i64, index
 
@@ -28,6 +29,8 @@ _DEFAULTS = {"fastmath": "#arith.fastmath<none>", "overflowFlags": "#arith.overf
 """Attributes that the generic form states and the custom form leaves out."""
 _OF_OPERAND = -(1 << 63)
 """Stands in a list of numbers for one that an operand gives."""
+_ENDS = (".return", ".yield")
+"""How the names of the ops end that end a block, in every dialect."""
 _INDEX = BareType.of(index)
 _FORMS = {
     "func.call": ("@callee ( %* ) signature", "", ""),
@@ -63,6 +66,8 @@ class CustomParser(OpParser):
         form = Form(_SHORT.get(name, name), results=results, at=at)
         if form.name in _FORMS:
             self._pieces(form, *_FORMS[form.name])
+        elif form.name.endswith(_ENDS):
+            self._terminator(form)
         else:
             self.readers.get(form.name, CustomParser.usual)(self, form)
         return form
@@ -115,7 +120,7 @@ class CustomParser(OpParser):
             value = form.attributes.get(key)
             if isinstance(value, Opaque) and value.text == default:
                 del form.attributes[key]
-        if form.name == "linalg.generic":
+        if form.name == STRUCTURED_OP:
             form.attributes["iterator_types"] = [
                 _iterator(item) for item in form.attributes.get("iterator_types") or []
             ]
@@ -349,11 +354,7 @@ def _iterator(item: Any) -> Any:
 CustomParser.readers.update(
     {
         **{f"math.{name}": CustomParser._question for name in ("isfinite", "isinf", "isnan", "isnormal")},
-        **dict.fromkeys(
-            ("linalg.yield", "stablehlo.return", "tensor.yield", "func.return", "quant.return"),
-            CustomParser._terminator,
-        ),
-        **dict.fromkeys(("arith.constant", "stablehlo.constant"), CustomParser._constant),
+        **dict.fromkeys((ARITH_CONSTANT, STABLEHLO_CONSTANT), CustomParser._constant),
         **dict.fromkeys(("arith.cmpf", "arith.cmpi"), CustomParser._compare),
         "math.fpowi": CustomParser._of_two_types,
         "arith.addui_extended": CustomParser._sum_and_overflow,
@@ -365,7 +366,7 @@ CustomParser.readers.update(
         "arith.select": CustomParser.select,
         "func.call_indirect": CustomParser._call_indirect,
         "shape.const_shape": CustomParser._const_shape,
-        "linalg.generic": CustomParser._generic_linalg,
-        "quant.region": CustomParser._quant_region,
+        STRUCTURED_OP: CustomParser._generic_linalg,
+        REGION_OP: CustomParser._quant_region,
     }
 )

@@ -21,7 +21,19 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.core import Block, Function, Location, Metadata, Module, Op, Signature, Value, walk
-from tflq.ir.lexer import BARE_KEY, CAST_OPS, CLOSED_OPS, NO_VALUE_OP, PLACEHOLDER_OP, quote
+from tflq.ir.lexer import (
+    ARITH_CONSTANT,
+    BARE_KEY,
+    CAST_OPS,
+    CLOSED_OPS,
+    NO_VALUE_OP,
+    PLACEHOLDER_OP,
+    STABLEHLO_CONSTANT,
+    STRUCTURED_OP,
+    TFL_CONSTANT,
+    TOSA_CONSTANT,
+    quote,
+)
 from tflq.ir.print_constants import ConstantPrinter, inline, is_constant, is_data
 from tflq.ir.print_types import AttributePrinter, TypePrinter
 from tflq.ir.types import BareType, ScalarType
@@ -30,7 +42,7 @@ _ELSEWHERE = ("attributes", "declaration", "result_attributes", "visibility")
 """The parts of a function's info that are not printed as `tflq.info`."""
 _OWN = frozenset({"", "ext", "tfl"})
 """Dialects whose ops take `tfl.pseudo_const`, as the return of a function does."""
-_CONSTANTS = {"stablehlo": "stablehlo.constant", "tosa": "tosa.const"}
+_CONSTANTS = {"stablehlo": STABLEHLO_CONSTANT, "tosa": TOSA_CONSTANT}
 
 
 def print_module(module: Module, *, elide: bool = False) -> str:
@@ -287,7 +299,7 @@ class FunctionPrinter:
                     before += self._defined(value)
                 regions = [self._region(region.blocks, path) for region in op.regions]
             self.pending = before
-            if op.name == "linalg.generic" and _is_structured(op):
+            if op.name == STRUCTURED_OP and _is_structured(op):
                 yield f"{left}{self._structured(op, names.split(', '), types, attributes, regions[0])}{suffix}"
                 return
             inside = f" ({', '.join(regions)})"
@@ -415,13 +427,13 @@ class FunctionPrinter:
             shown = f" {{{attributes}}}" if attributes else ""
             return f'{name} = "{PLACEHOLDER_OP}"(){shown} : () -> {type_text}'
         op = self._constant_op(value)
-        bare = op == "arith.constant" and isinstance(value.type, BareType)
-        signless = op == "stablehlo.constant"
+        bare = op == ARITH_CONSTANT and isinstance(value.type, BareType)
+        signless = op == STABLEHLO_CONSTANT
         elements = self.constants.literal(value) if bare else self.constants.elements(value, signless=signless)
-        if op == "arith.constant" and not attributes:
+        if op == ARITH_CONSTANT and not attributes:
             return f"{name} = {op} {elements}"
         comma = ", " if attributes else ""
-        key = "values" if op == "tosa.const" else "value"
+        key = "values" if op == TOSA_CONSTANT else "value"
         return f'{name} = "{op}"() {{{key} = {elements}{comma}{attributes}}} : () -> {type_text}'
 
     def _constant_op(self, value: Value) -> str:
@@ -433,8 +445,8 @@ class FunctionPrinter:
         plain = isinstance(element, ScalarType) and element.kind in ("int", "bool", "float", "index")
         others = dialect not in _OWN or isinstance(value.type, BareType)
         if plain and others and inline(value) is not None:
-            return "arith.constant"
-        return "tfl.pseudo_const"
+            return ARITH_CONSTANT
+        return TFL_CONSTANT
 
 
 def _homes(ops: Sequence[Op], within: tuple[Block, ...] = ()) -> dict[Value | None, tuple[Block, ...]]:

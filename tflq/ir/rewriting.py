@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -78,9 +78,11 @@ def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
     }
     modified = False
     for function in module.functions:
-        dead = unneeded(function.ops, pinned | set(function.outputs), removable)
-        remove_ops(function, dead)
-        modified |= bool(dead)
+        needed, read = pinned | set(function.outputs), function.users()
+        unread = (op for op in function.ops if read.keys().isdisjoint(op.results) and needed.isdisjoint(op.results))
+        if any(map(removable, unread)):  # the last of those that go is unread
+            remove_ops(function, unneeded(function.ops, needed, removable))
+            modified = True
     return modified
 
 
@@ -164,6 +166,9 @@ def _block(block: Block, known: dict[Value, Value]) -> Block:
 # Structural equality.
 
 
+_INT: Final = frozenset((int,))
+
+
 def attribute_key(value: Any) -> Hashable:
     """What an attribute is compared and hashed by; equal keys mean equal attributes.
 
@@ -175,6 +180,10 @@ def attribute_key(value: Any) -> Hashable:
         return (kind is bool, value)
     if kind is int:
         return ("int", value)
+    if kind is tuple:
+        return ("ints", value) if _INT.issuperset(map(type, value)) else (False, tuple(map(attribute_key, value)))
+    if kind is np.ndarray:
+        return ("array", value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, (TypedInt, TypedFloat, TypedString)):
         return ("typed", value.type, attribute_key(value.plain))
     if value is None or isinstance(value, (str, bytes)):

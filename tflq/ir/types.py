@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from functools import cache, cached_property
-from math import prod
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 import numpy as np
@@ -430,17 +429,30 @@ def element_storage(element: ElementType) -> ScalarType:
     return element if isinstance(element, ScalarType) else element.storage
 
 
-@dataclass(frozen=True, slots=True)
 class TensorType:
-    """A tensor: `shape` (see `Shape`) and its element type."""
+    """A tensor: `shape` (see `Shape`), its element type, and `storage`, the plain type that elements are stored as.
+    Nothing changes one. It is a plain class, since a conversion makes thousands of them."""
 
-    shape: Shape
-    element: ElementType
+    __slots__ = ("element", "shape", "storage")
+    __match_args__ = ("shape", "element")
 
-    @property
-    def storage(self) -> ScalarType:
-        element = self.element
-        return element if isinstance(element, ScalarType) else element.storage
+    def __init__(self, shape: Shape, element: ElementType) -> None:
+        self.shape = shape
+        self.element = element
+        self.storage: ScalarType = element if isinstance(element, ScalarType) else element.storage
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return self.shape == other.shape and self.element == other.element
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.element))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={self.shape!r}, element={self.element!r})"
 
     @property
     def quantized(self) -> bool:
@@ -458,7 +470,10 @@ class TensorType:
     @property
     def size(self) -> int:
         """How many elements it has, where an open dim and an unknown rank count as 1."""
-        return prod(1 if dim is None else dim for dim in self.shape or ())
+        size = 1
+        for dim in self.shape or ():
+            size *= 1 if dim is None else dim
+        return size
 
     def __str__(self) -> str:
         """As messages have it: `?x49x10x1xi8`; `qi8` for any quantized type stored in i8."""
@@ -478,9 +493,10 @@ class TensorType:
         return plain if plain.storage.kind != "uint" else plain.with_element(signless(plain.storage))
 
 
-@dataclass(frozen=True, slots=True)
 class BareType(TensorType):
     """A scalar outside any tensor, as the text form has them (`f32`, `!quant.uniform<i8:f32, 2.0>`); shape ()."""
+
+    __slots__ = ()
 
     @classmethod
     def of(cls, element: ElementType) -> BareType:

@@ -1,9 +1,9 @@
 """The IR verifier: what holds in every form, whatever its dialect.
 
 Values are defined once and before their use; constants are within the bounds of their types; quantized axes are axes of
-the tensors, wherever a type stands; ops obey the constraints that their classes declare, and calls are those of the
-functions they name (`OP_CHECKS`). Which ops are legal is for each form's own verifier. This one runs after every pass,
-so it walks the module once.
+the tensors, wherever a type stands; ops obey the constraints that their classes declare, also those that depend on the
+module (a call is of a function that it has). Which ops are legal is for each form's own verifier. This one runs after
+every pass, so it walks the module once.
 """
 
 from __future__ import annotations
@@ -25,14 +25,11 @@ from tflq.ir.types import (
     is_quantized,
 )
 
-# Constraints. Those of a class are its `constraints`; those that depend on the op's module are in `OP_CHECKS`.
+# Constraints: those of a class are its `constraints` and `module_constraints`.
 
 
 Check: TypeAlias = Callable[[Any], str | None]
 """The reason why an op is invalid, or None."""
-
-OpCheck: TypeAlias = Callable[[Op, Module], str | None]
-"""The reason why an op is invalid in its module, or None."""
 
 
 def constraint(predicate: Callable[[Any], bool], sentence: str = "") -> Check:
@@ -44,86 +41,6 @@ def constraint(predicate: Callable[[Any], bool], sentence: str = "") -> Check:
 
     check.__doc__ = reason
     return check
-
-
-ENDS: Final = {"quant.return": "quant.region"}
-"""Ops that end a block of another op, and stand nowhere else."""
-
-
-def _call(op: Op, module: Module) -> str | None:
-    name = op.attributes.get("callee")
-    return _matches(name, FunctionType(_types(op.operands), _types(op.results)), module)
-
-
-def _constant(op: Op, module: Module) -> str | None:
-    if op.operands or len(op.results) != 1:
-        return "it must have no operands and one result"
-    kind = op.result.type.element
-    if not isinstance(kind, FunctionType):
-        return "its result must be of a function type"
-    return _matches(op.attributes.get("value"), kind, module)
-
-
-def _call_indirect(op: Op, _: Module) -> str | None:
-    if not op.operands or op.operands[0] is None or not isinstance(op.operands[0].type.element, FunctionType):
-        return "its first operand must be a function"
-    kind = op.operands[0].type.element
-    given = FunctionType(_types(op.operands[1:]), _types(op.results))
-    return None if given == kind else f"it is {_text(given)}, but the function is {_text(kind)}"
-
-
-def _matches(name: object, given: FunctionType, module: Module) -> str | None:
-    """Why the module has no function of this name and type."""
-    from tflq.ir.lexer import Symbol
-
-    if not isinstance(name, Symbol):
-        return "it must name a function: @name"
-    function = next((f for f in module.functions if f.name == name), None)
-    if function is None:
-        return f"there is no function @{name}"
-    kind = _type_of(function)
-    return None if given == kind else f"@{name} is used as {_text(given)}, but is {_text(kind)}"
-
-
-def _type_of(function: Function) -> FunctionType:
-    return FunctionType(_types(function.inputs), _types(function.outputs))
-
-
-def _types(values: object) -> tuple[TensorType, ...]:
-    return tuple(_MISSING if v is None else v.type for v in values)  # type: ignore[attr-defined]
-
-
-def _pad(op: Op, _: Module) -> str | None:
-    """The padding value of tosa.pad is said once."""
-    if len(op.operands) > 2 and "quantization_info" in op.attributes:
-        return "the padding value is given twice, as an operand and in 'quantization_info'"
-    return None
-
-
-def _stats_ref(op: Op, module: Module) -> str | None:
-    """The key of a point is unique."""
-    key = op.attributes.get("statsKey")
-    alike = (o for f in module.functions for o in walk(f.ops) if o.name == op.name)
-    if next(o for o in alike if o.attributes.get("statsKey") == key) is op:
-        return None
-    return f"there is another point with the key '{key}'"
-
-
-_MISSING = BareType.of(FunctionType((), ()))
-
-OP_CHECKS: Final[dict[str, tuple[OpCheck, ...]]] = {
-    "func.call": (_call,),
-    "func.call_indirect": (_call_indirect,),
-    "func.constant": (_constant,),
-    "quant.stats_ref": (_stats_ref,),
-    "tosa.pad": (_pad,),
-}
-
-
-def _text(kind: FunctionType) -> str:
-    from tflq.ir.print_types import type_text
-
-    return type_text(kind)
 
 
 # What `quant.qcast`, `quant.dcast` and `quant.scast` must satisfy, as in the `quant` dialect's specification.
@@ -287,10 +204,6 @@ def axis_integrity(op: Op) -> str | None:
     return axis_problem(source) or axis_problem(target)
 
 
-_CHECKED: Final = frozenset({*ENDS, *OP_CHECKS})
-"""Ops that are checked by name."""
-
-
 def verify(module: Module) -> None:
     """VerificationError, showing the op among its neighbours, if the module breaks an invariant of the IR."""
     for index, function in enumerate(module.functions):
@@ -379,23 +292,15 @@ class _Function:
                     self.fail(shown, _within(outer, op, reason))
             if op.__class__ is Op and (reason := _undeclared(op.name)) is not None:
                 self.fail(shown, _within(outer, op, reason))
-            if op.name in _CHECKED:
-                self._named(op, outer, parent)
+            for demand in op.module_constraints:
+                reason = demand(op, self.module, parent)
+                if reason is not None:
+                    self.fail(shown, _within(outer, op, reason))
             for position, value in enumerate(() if plain else op.results):
                 if value.type.element.__class__ in PER_AXIS and (reason := axis_problem(value.type)) is not None:
                     self.fail(shown, _within(outer, op, f"result {position}: {reason}"))
             if op.regions:
                 self._regions(op, shown)
-
-    def _named(self, op: Op, outer: Op | None, parent: str) -> None:
-        """What is asked of an op by its name."""
-        if ENDS.get(op.name, parent) != parent:
-            where = f"it ends a block of {ENDS[op.name]} and stands nowhere else"
-            self.fail(outer or op, _within(outer, op, where))
-        for check in OP_CHECKS.get(op.name, ()):
-            reason = check(op, self.module)
-            if reason is not None:
-                self.fail(outer or op, _within(outer, op, reason))
 
     def _regions(self, op: Op, outer: Op) -> None:
         """What is inside of an op: it sees what is defined before, and nothing after the op sees it."""

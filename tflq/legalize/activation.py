@@ -101,8 +101,8 @@ def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
 
 @rule(LeakyRelu)
 def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
-    """x - z1 by input / output from zero up, by input * |alpha| / output below, where the rounded result is negated if
-    alpha is negative."""
+    """x - z1 times input / output where it is at least 0, else times input * |alpha| / output, and negated after
+    rounding if alpha is negative."""
     source, output = _types(op, i8, ui8, i16)
     identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.alpha)
     bound = 1 << source.storage.bits
@@ -116,8 +116,8 @@ def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
 
 @rule(Prelu)
 def prelu(op: Prelu, b: RuleBuilder) -> Answer:
-    """x - z1 by input / output from zero up; below, (x - z1) * (alpha - z2) by input * alpha / output. The kernel reads
-    alpha's bytes as uint8 if the operand is uint8, else as int8."""
+    """x - z1 times input / output where it is at least 0, else (x - z1) * (alpha - z2) times
+    input * alpha / output. The kernel reads alpha's bytes as uint8 if the operand is uint8, else as int8."""
     source, output = _types(op, i8, ui8, i16)
     (weight,) = per_layer(op, [op.alpha])
     read = ui8 if source.storage is ui8 else i8

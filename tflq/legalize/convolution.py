@@ -34,6 +34,7 @@ from tflq.legalize.rescaled import (
     bias_of,
     bounds_of,
     element,
+    enough,
     fixed,
     line,
     scales_of,
@@ -82,19 +83,25 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
     weight_zp = weight_zero_point(weights) if storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, channels, acc), source.zero_point, weight_zp, acc)
     sums = products.sums(op, b, terms)
-    bounds = bounds_of(source, weights, products.summed, weight_zp, terms.bias)
+    crude = enough(b, scales, target)
+    bounds = bounds_of(source, weights, products.summed, weight_zp, terms.bias, crude)
     answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
     ignored = weight_zp == 0 and unused_zero_point(weights)
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
 
+def _depth(image: Value) -> int:
+    """The channels of an NHWC image. NotApplicable if they are not known."""
+    shape = image.type.shape
+    if shape is None or len(shape) != 4 or shape[3] is None:
+        raise NotApplicable("the input's rank is not 4, or its channels are not known")
+    return shape[3]
+
+
 def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums:
     """CONV_2D with weights [O, KH, KW, I]."""
-    x, weights = b.value(op.input), terms.weights
-    if x.type.rank != 4 or x.type.shape is None or x.type.shape[3] is None:
-        raise NotApplicable("the input's rank is not 4, or its channels are not known")
+    x, weights, depth = b.value(op.input), terms.weights, _depth(op.input)
     outputs, kernel_h, kernel_w, inputs = (d or 0 for d in weights.type.shape or ())
-    depth = x.type.shape[3]
     if not inputs or not depth or depth % inputs or outputs % (depth // inputs):
         raise NotApplicable(f"{depth} input channels and {outputs} output channels do not make groups of {inputs}")
     groups = depth // inputs
@@ -113,11 +120,8 @@ def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums:
 
 def depthwise_sums(op: DepthwiseConv2D, b: RuleBuilder, terms: Terms) -> Sums:
     """DEPTHWISE_CONV_2D with weights [1, KH, KW, C * M]; output channel c * M + m reads input channel c."""
-    x, weights = b.value(op.input), terms.weights
-    if x.type.rank != 4 or x.type.shape is None or x.type.shape[3] is None:
-        raise NotApplicable("the input's rank is not 4, or its channels are not known")
+    x, weights, depth = b.value(op.input), terms.weights, _depth(op.input)
     one, kernel_h, kernel_w, outputs = (d or 0 for d in weights.type.shape or ())
-    depth = x.type.shape[3]
     if one != 1 or not depth or outputs % depth:
         raise NotApplicable(f"{outputs} output channels are not a multiple of {depth} input channels")
     taps = viewed(b, weights, (kernel_h, kernel_w, depth, outputs // depth))

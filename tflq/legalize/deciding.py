@@ -30,7 +30,17 @@ from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize import recurrent
 from tflq.legalize.calls import misread
-from tflq.legalize.fallback import beyond_floats, disregarded, fall_back, inexact, remedies, settled, without_kernel
+from tflq.legalize.fallback import (
+    BY_PARAMETERS,
+    beyond_floats,
+    disregarded,
+    fall_back,
+    inexact,
+    remedies,
+    settled,
+    unlike_kernel,
+    without_kernel,
+)
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.light import dataclass
 from tflq.targets.target import Target
@@ -60,6 +70,7 @@ class Policy:
     semantics: Semantics
     target: Target
     rules: Mapping[str | type[Op], Sequence[Rule]]
+    close: bool
 
     @property
     def real(self) -> bool:
@@ -80,6 +91,7 @@ class _Case:
     reasons: list[str]
     warnings: dict[str, str]
     not_kernel: str = ""
+    remedy: str = ""  # what can be done about the warnings; else it follows from what kind of exceptions they are
 
 
 class Decider:
@@ -87,10 +99,10 @@ class Decider:
 
     def __init__(self, policy: Policy, plain: dict[Value, Value], variables: Variables, memory: Memory) -> None:
         self.plain = plain
-        self.b = RuleBuilder([], plain, variables, real=policy.real, memory=memory)
+        self.b = RuleBuilder([], plain, variables, real=policy.real, close=policy.close, memory=memory)
         self._policy = policy
         self._kernels: TargetKernels | None = None
-        if policy.target.kernels:
+        if policy.target.kernels or policy.target.complete:
             from tflq.legalize.target_kernels import TargetKernels
 
             self._kernels = TargetKernels(policy.target, plain, self.b)
@@ -177,8 +189,13 @@ class Decider:
         return kept(op, reason, recurrent.misread(op) if case.recurrent else "")
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
-        if case.hybrid and self._kernels is not None:
-            case.missing = case.missing or self._kernels.hybrid(case.op)
+        if case.hybrid and self._kernels is not None and not case.missing:
+            case.missing = self._kernels.hybrid(case.op)
+            if case.missing and not self.b.real:
+                from tflq.analysis.hybrid import REMEDY, rounding_of
+
+                if text := rounding_of(case.op, "float operators"):
+                    case.warnings[text], case.remedy = "inexact", REMEDY
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
             if case.recurrent:
@@ -190,14 +207,30 @@ class Decider:
         return None
 
     def _by_kernel(self, case: _Case) -> Decision | None:
-        if self._kernels is None or case.hybrid or case.missing:
+        if self._kernels is None or not self._policy.target.kernels or case.hybrid or case.missing:
             return None
         verdict = self._kernels.keep(case.op)
         if verdict.kept:
-            return Decision(case.op, "kept", verdict.reason)
+            warning = self._unlike_kernel(case.op) if self._policy.target.by_parameters else ""
+            return Decision(case.op, "kept", verdict.reason, warning, remedy=BY_PARAMETERS if warning else "")
         case.reasons.append(verdict.reason)
         case.not_kernel = self._policy.target.why_not(case.op)
         return None
+
+    def _unlike_kernel(self, op: Op) -> str:
+        """What the interpreter's kernel gives otherwise than the parameters say, as the operator's first rule finds it;
+        empty if nothing shows."""
+        start = len(self.b.ops)
+        try:
+            for rule in rules_of(type(op)):
+                self.b.undefined.clear()
+                try:
+                    return unlike_kernel(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+                except NotApplicable:
+                    continue
+        finally:
+            del self.b.ops[start:]
+        return ""
 
     def _by_rule(self, case: _Case) -> Decision | None:
         if case.hybrid or case.missing or case.narrow:
@@ -250,7 +283,7 @@ class Decider:
         """A decision with its warnings."""
         decision.warning = _joined(*case.warnings)
         decision.exception = next(iter(case.warnings.values()), "")
-        decision.remedy = remedies(case.warnings.values())
+        decision.remedy = case.remedy or remedies(case.warnings.values())
         return decision
 
     def _pass_through(self, op: Op) -> None:

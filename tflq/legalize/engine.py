@@ -120,7 +120,7 @@ class Walk:
             plain.info = value.info
             return plain
         producer = plain.producer
-        if producer is not None and producer.operands and producer.operands[0] is value:
+        if producer is not None and value in producer.operands:
             return value  # a kept operator's own result
         plain.name = ""
         self._b.location = producer.location if producer else None
@@ -362,12 +362,19 @@ class Legalize(Pass):
     semantics: Literal["interpreter", "real"] = "interpreter"
     state: Literal["kept", "variables", "lowered"] | None = None
     rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
+    close: bool = True
 
     def run(self, module: Module) -> PassResult:
         state = self.state or ("kept" if self.target.recurrent else "variables")
         source = SourceFunctions(tuple(module.functions))
         module, decisions = legalize(
-            module, fallback=self.fallback, state=state, semantics=self.semantics, target=self.target, rules=self.rules
+            module,
+            fallback=self.fallback,
+            state=state,
+            semantics=self.semantics,
+            target=self.target,
+            rules=self.rules,
+            close=self.close,
         )
         module.record.note(Decisions(_by_source(decisions)))
         module.record.note(source)
@@ -382,6 +389,7 @@ def legalize(
     semantics: Semantics = "interpreter",
     target: Target = INTEGER,
     rules: Mapping[str | type[Op], Sequence[Rule]] | None = None,
+    close: bool = True,
 ) -> tuple[Module, list[Decision]]:
     """The module in the integer form, and one decision per operator. The values of `module` are used on.
 
@@ -391,10 +399,11 @@ def legalize(
     semantics: what holds where a reference kernel disregards quantization parameters: the kernel ("interpreter", with
     a warning), or the parameters ("real").
     target: whose quantized kernels are kept. rules: the user's, by custom code or class (`tflq.Extension`).
+    close: bounds of sums are noted as close as the weights say, since selection proves forms with them.
     UnsupportedError lists every operator refused, or every tensor whose type cannot be honoured.
     """
     decisions: list[Decision] = []
-    policy, accepted = Policy(fallback, state, semantics, target, rules or {}), accept(module)
+    policy, accepted = Policy(fallback, state, semantics, target, rules or {}, close), accept(module)
     calls = Calls(module, strips=not target.kernels, real=policy.real)
     shared = Shared(policy, calls, variables_of(module), bounds=accepted.bounds)
     functions: list[Function] = []

@@ -132,7 +132,7 @@ def _computed(
         operands = [first, _not_zero(b, operands[1])]
     if isinstance(op, Quantize):  # the casts do all of it
         return [first]  # type: ignore[list-item]
-    attributes = {} if isinstance(op, Cast) else op.attributes  # of CAST they state the types, which change here
+    attributes = {} if isinstance(op, Cast) else op.attributes  # those of CAST state types, which change here
     activation = None if is_recurrent(op) else attributes.get("fused_activation_function")  # theirs is within the cell
     if activation in _DISREGARDED:
         attributes = {**attributes, "fused_activation_function": "NONE"}
@@ -178,7 +178,7 @@ def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:
 
 
 def _real(b: RuleBuilder, value: Value) -> Value:
-    """An operand in float. For a variable tensor another one, which starts as 0."""
+    """An operand in float; of a variable tensor, the float variable in its place, which starts as 0."""
     if is_variable(value):
         return b.float_state(value)
     return b.dcast(b.typed(value)) if value.type.quantized else b.value(value)
@@ -311,7 +311,7 @@ def remedies(exceptions: Iterable[str]) -> str:
 
 
 def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> Rewritten:
-    """A rule's answer with the warnings that its results need: what shows in no value is left out."""
+    """A rule's answer with the warnings that its results need; none for what changes no value."""
     if answer.warning and not EXCEPTIONS[answer.exception].reproduced:
         return answer
     unusual = _unusual(op)
@@ -335,8 +335,24 @@ def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int |
     return replace(answer, warning="; ".join(w for w in (answer.warning, words) if w), exception=name)
 
 
+BY_PARAMETERS = "quantize the model again with scales closer to each other, or take the exact form (plain .onnx)"
+"""What a user can do where a target computes by parameters, and the interpreter's kernel does not."""
+
+
+def unlike_kernel(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> str:
+    """What shows in a result of the kernel that parameters do not say, for a target that computes by them; empty if
+    nothing does. answer: the rule's, which does as the kernel."""
+    found = settled(rule, op, answer, undefined)
+    if not found.warning or not EXCEPTIONS[found.exception].reproduced:
+        return ""
+    exceeded = "its sums or products exceed its types" if found.exception == "range" else ""
+    why = "; ".join(w for w in (answer.warning, " and ".join(undefined), exceeded) if w)
+    far = distance(rule, op)
+    return f"the interpreter's kernel gives something else than the parameters say{f', {far}' if far else ''}: {why}"
+
+
 def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
-    """Warnings that a rule cannot give what the kernel does, with the exception that each is."""
+    """Warnings that the result is not the kernel's, each with its exception."""
     warnings = {answer.warning: "inexact"} if answer.warning else {}
     if answer.unsettled:
         far = distance(rule, op)  # the result of one of them
@@ -393,7 +409,7 @@ def disregarded(op: Op) -> str:
 
 
 def _in_blocks(op: Op, sparsity: Mapping[str, Any]) -> bool:
-    """Whether sparse weights are stored as the only hybrid kernel that reads sparse weights takes them."""
+    """Whether sparse weights are in the blocks of the only hybrid kernel that reads sparse weights."""
     blocks, levels = sparsity["block_map"], sparsity["dim_metadata"]
     whole = blocks is not None and len(blocks) == 1 and levels[-1]["dense_size"] == _SPARSE_BLOCK
     return isinstance(op, FullyConnected) and whole

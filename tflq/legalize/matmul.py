@@ -58,6 +58,7 @@ from tflq.legalize.rescaled import (
     Terms,
     bias_of,
     bounds_of,
+    enough,
     fixed,
     real,
     scales_of,
@@ -100,11 +101,12 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     weight_zp = weight_zero_point(weights) if one_scale else 0
     terms = Terms(b.value(weights), bias_of(b, bias, outputs, acc), source.zero_point, weight_zp, acc)
     sums = fully_connected_sums(op, b, terms)
-    bounds = bounds_of(source, weights, (1,), weight_zp, terms.bias)
     if rescaled is fixed and one_scale:
         products = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
     else:
         products = double_scales(source.scale, scales, target.scale)
+    crude = enough(b, products, target) if rescaled is fixed else 0
+    bounds = bounds_of(source, weights, (1,), weight_zp, terms.bias, crude)
     answer = rescaled(b, sums.value, products, target, op.fused_activation_function, bounds)
     ignored = not one_scale and unused_zero_point(weights)
     warning = HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""

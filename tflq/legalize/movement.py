@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.tfl import without_activation
 from tflq.dialects.tfl.comparison import Select, SelectV2
 from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.indexing import GatherND
@@ -344,8 +345,7 @@ def _requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target:
 
 
 def _concatenate(op: Op, b: RuleBuilder, parts: list[Value]) -> Value:
-    attributes = {**op.attributes, "fused_activation_function": "NONE"}
-    return b.op(Concatenation, parts, [op.result.type.stripped()], attributes).result
+    return b.op(Concatenation, parts, [op.result.type.stripped()], without_activation(op)).result
 
 
 # PAD, PADV2 and SPACE_TO_BATCH_ND: stored integers moved, and others put around them.

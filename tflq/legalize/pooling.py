@@ -12,6 +12,7 @@ import numpy as np
 
 from tflq.dialects.ext import RoundingDivideByPot
 from tflq.dialects.tfl import pooling as tfl
+from tflq.dialects.tfl import without_activation
 from tflq.dialects.tfl.arithmetic import Add, Mul
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import StridedSlice
@@ -71,7 +72,7 @@ def pool(op: AveragePool2D | MaxPool2D, b: RuleBuilder) -> Answer:
     rows, columns = (window(size, k, s, 1, op.padding) for size, k, s in sizes)
     plain, out = b.value(x), result.type.stripped()
     if rows is None or columns is None:  # the padding is found when the model runs, by the kernel
-        pooled = b.op(op.name, [plain], [out], {**op.attributes, "fused_activation_function": "NONE"}).result
+        pooled = b.op(op.name, [plain], [out], without_activation(op)).result
     else:
         pad = (rows.before, rows.after, columns.before, columns.after)
         attributes = {"kernel": kernel, "stride": stride, "pad": pad}

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tflq.dialects.inference import broadcast
+from tflq.dialects.tfl import fused_activation
 from tflq.errors import Refused
 from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Op, Value, constant
@@ -223,16 +224,15 @@ def distance(rule: Rule, op: Op) -> Distance | None:
         return _compared(op.result, got, real)
 
 
-def _function(op: Op, name: str) -> _Real | None:
-    alpha = op.attributes.get("alpha", 0.0)
+def _function(op: Any, name: str) -> _Real | None:
     unary = {
         **REAL_FUNCTIONS,
         **{key: _FUSED[key] for key in BOUNDS},
-        "LEAKY_RELU": lambda x: np.where(x >= 0, x, x * alpha),
+        "LEAKY_RELU": lambda x: np.where(x >= 0, x, x * op.alpha),
         "QUANTIZE": lambda x: x,
     }
     inner = _OF_TWO.get(name) or _OF_ROWS.get(name) or unary.get(name)
-    fused = _FUSED.get(op.attributes.get("fused_activation_function", "NONE"))
+    fused = _FUSED.get(fused_activation(op))
     if inner is None or fused is None:
         return inner
     return lambda *operands: fused(inner(*operands))

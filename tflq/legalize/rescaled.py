@@ -30,7 +30,7 @@ from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tfl.shape import Range as TflRange
 from tflq.dialects.tfl.shape import Shape
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i16, i32, i64
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, i64
 from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder, no_parameters
 from tflq.light import dataclass
 from tflq.numerics.convolution import exact_channel_bounds
@@ -47,6 +47,8 @@ from tflq.numerics.fixed_point import (
 
 _EXACT_BOUNDS = 1 << 22
 """Up to this many weights the bounds of the accumulator come from the weights themselves."""
+_NEAR = 1 << 29
+"""Sums nearer to 0 than this, scaled to less than half, are within all that a RESCALE of TOSA takes."""
 _FAR = 2.0**61
 """With a bias of this size and more, bounds may leave int64."""
 _MOST_LEFT = 29
@@ -186,22 +188,35 @@ def viewed(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     return b.reshape(value, shape)
 
 
-def bounds_of(x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], weight_zp: int, bias: Value) -> Bounds:
-    """Bounds of the accumulator over all stored inputs; `axis` are the weights' dims that are summed over."""
+def enough(b: RuleBuilder, scales: np.ndarray, to: UniformQuantizedType) -> int:
+    """How far from 0 crude bounds of a sum may be, if what reads it asks for no closer ones: 0 if it does."""
+    return _NEAR if not b.close and to.storage == i8 and scales.max(initial=0) < 0.5 else 0
+
+
+def bounds_of(
+    x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], weight_zp: int, bias: Value, crude: int = 0
+) -> Bounds:
+    """Bounds of the accumulator over all stored inputs; `axis` are the weights' dims that are summed over. They follow
+    from the weights themselves, or only from their type where these are less than `crude` from 0."""
     low, high = x.storage.minimum - x.zero_point, x.storage.maximum - x.zero_point
     shape = [d or 0 for d in weights.type.shape or ()]
     near = bias.type.storage.bits <= 32
     known = bias.is_constant and (near or np.abs(bias.array.astype(np.float64)).max(initial=0) < _FAR)
     offset = bias.array.astype(np.int64) if known else np.zeros(1, np.int64)
-    if weights.is_constant and math.prod(shape) <= _EXACT_BOUNDS:
+    storage = weights.type.storage
+    widest = max(storage.maximum - weight_zp, weight_zp - storage.minimum) * max(-low, high)
+    reach = math.prod(shape[a] for a in axis) * widest
+    if not weights.is_constant or math.prod(shape) > _EXACT_BOUNDS or _reaches_less(reach, offset, crude):
+        bounds = Bounds(offset.reshape(-1) - reach, offset.reshape(-1) + reach)
+    else:
         least, most = exact_channel_bounds(weights.array, axis, weight_zp, low, high, offset)
         bounds = Bounds(least.reshape(-1), most.reshape(-1))
-    else:
-        terms = math.prod(shape[a] for a in axis)
-        storage = weights.type.storage
-        reach = terms * max(storage.maximum - weight_zp, weight_zp - storage.minimum) * max(-low, high)
-        bounds = Bounds(offset.reshape(-1) - reach, offset.reshape(-1) + reach)
     return bounds if known else bounds.widened(value_range(bias))
+
+
+def _reaches_less(reach: int, offset: np.ndarray, than: int) -> bool:
+    """Whether sums of that reach, with an offset, are less than so far from 0."""
+    return reach < than and reach + int(np.abs(offset).max(initial=0)) < than
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a legalization rule is: a function for one op that answers rewritten, not applicable or rejected.
+"""What a legalization rule is: a function of one op that gives new results, or raises NotApplicable or Refused.
 
     @rule(Add, Sub)
     def addition(op: Add | Sub, b: RuleBuilder) -> Answer: ...
@@ -78,8 +78,8 @@ _LEAST_BYTES = 4
 class Memory:
     """Whether the interpreter writes an operator's result over an operand, as its memory planner decides.
 
-    That shows where a kernel's loop comes to something undefined: with separate memory for its result the loop runs in
-    vector registers, over an operand one by one (`tflq.numerics.fixed_point`). With
+    It matters where a kernel's loop does something undefined: the loop runs in vector registers if the result has its
+    own memory, and one element at a time over an operand (`tflq.numerics.fixed_point`). With
     `experimental_preserve_all_tensors` nothing is written over. Source: ArenaPlanner::IdentifyInPlaceTensors in
     tflite/arena_planner.cc, for operators with kTfLiteInplaceOpInput0Shared and kTfLiteInplaceOpInput1Shared.
     """
@@ -148,8 +148,8 @@ class NotApplicable(Refused):
 
 
 class Refusing:
-    """`with Refusing(words):` a ValueError of what is computed from an operator's parameters means that the rule is
-    NotApplicable; the words stand before what it says."""
+    """`with Refusing(words):` turns a ValueError about an operator's parameters into NotApplicable. The words stand
+    before its message."""
 
     __slots__ = ("_words",)
 
@@ -208,6 +208,7 @@ class RuleBuilder(Builder):
     Attributes:
         real: Follow quantization parameters even where the reference kernel ignores them.
         memory: What the interpreter overwrites, if that is known.
+        close: What reads the result asks how close the noted bounds of a sum are.
         probing: The ops only serve to measure how far off a kernel is.
         undefined: What C++ leaves undefined in the op's kernel, as rules note it with `note_undefined`. If it shows in
             a result, the report warns; if quantization parameters must hold, the rule does not apply.
@@ -234,11 +235,13 @@ class RuleBuilder(Builder):
         variables: Variables | None = None,
         *,
         real: bool = False,
+        close: bool = True,
         memory: Memory | None = None,
         probing: bool = False,
     ) -> None:
         super().__init__(ops)
         self.real = real
+        self.close = close
         self.memory = memory
         self.probing = probing
         self.undefined: dict[str, int | None] = {}

@@ -62,7 +62,7 @@ _SAME: Final[Mapping[type[Op], tuple[type[Operator], Mapping[str, Any]]]] = {
     hlo.StablehloCosine: (Cos, {}),
     hlo.StablehloSelect: (SelectV2, {}),
 }
-"""The builtin of an operator of files, and of one of text that floats have; operands are in the same places."""
+"""The builtin of an operator in files, and of one in text that floats have; operands are in the same order."""
 _MOST_DIMS = 5
 """Of an operand of BATCH_MATMUL, which has two or more."""
 _COMPARED: Final[Mapping[str, type[Operator]]] = {
@@ -167,7 +167,7 @@ def _dot_general(op: hlo.StablehloDotGeneral) -> Op | None:
 
 @rule(hlo.StablehloAdd, hlo.StablehloMaximum, hlo.StablehloMinimum, hlo.StablehloMultiply)
 def stored(op: hlo.StablehloBinary, b: RuleBuilder) -> Answer:
-    """result = the kernel's, of stored integers."""
+    """The kernel's result, of stored integers."""
     x, y, result = op.lhs, op.rhs, op.result
     storage = result.type.storage
     one_shape = refined(x.type.shape, y.type.shape) == refined(y.type.shape, x.type.shape)
@@ -241,7 +241,7 @@ def compare(op: hlo.StablehloCompare, b: RuleBuilder) -> Answer:
     order=1,
 )
 def builtin(op: Op, b: RuleBuilder) -> Answer:
-    """result = the builtin's, parameters honoured."""
+    """The builtin's result; parameters count."""
     same = as_builtin(op)
     if same is None:
         raise _rejected(op)
@@ -249,7 +249,7 @@ def builtin(op: Op, b: RuleBuilder) -> Answer:
 
 
 def by_rules(op: Op, b: RuleBuilder) -> Rewritten:
-    """What the first rule gives that honours the parameters."""
+    """The answer of the first rule that goes by the parameters."""
     reasons, was = [], b.real
     b.real = True
     try:
@@ -285,7 +285,7 @@ def _rejected(op: Op) -> Refused:
     hlo.StablehloWhile,
 )
 def refuse(op: Op, b: RuleBuilder) -> Answer:
-    """What runs other functions, or is one of many kernels."""
+    """Operators that run other functions, or have one of many kernels."""
     raise _rejected(op)
 
 

@@ -280,12 +280,13 @@ def drifting(first: np.ndarray, step: np.ndarray, last: np.ndarray, drift: np.nd
     end = first + (last - 1).astype(np.uint32) * step
     start = np.concatenate([first, end, ~first, ~end])  # the lower corners from both ends, and the upper ones
     apart = np.concatenate([step, -step, -step, step])
-    upper, backward = (np.repeat(some, step.size) for some in ([False, False, True, True], [False, True, False, True]))
-    last, drift, found = np.tile(last, 4), np.tile(drift, 4), np.full(start.shape, np.inf)
-    for at, index, place in _corners(start, apart, last):
-        order = np.where(backward[at], last[at] - index, index + 1.0)
-        sums = drift[at] * order + np.where(upper[at], _WHOLE - 1.0 - place, place) * _TURN
-        found[at] = np.minimum(found[at], np.where(upper[at], -sums, sums))
+    order, back = np.concatenate([np.ones(last.size), last] * 2), np.repeat([1.0, -1.0, 1.0, -1.0], step.size)
+    drift = np.concatenate([drift, drift, -drift, -drift])  # what is greatest is least with the other sign
+    beyond = np.repeat([0.0, 0.0, 1.0 - _WHOLE, 1.0 - _WHOLE], step.size)
+    found = np.full(start.shape, np.inf)
+    for at, index, place in _corners(start, apart, np.tile(last, 4)):
+        sums = drift[at] * (order[at] + back[at] * index) + (place + beyond[at]) * _TURN
+        found[at] = np.minimum(found[at], sums)
     least, most = found.reshape(2, 2, -1).min(axis=1)
     return least, -most
 

@@ -22,14 +22,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.exact_sums import EXACT
-from tflq.numerics.float_lines import Steps, inside, level_bounds
+from tflq.numerics.float_lines import Steps, blocks, exact_part, inside, level_bounds
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
 _TRIED: Final = (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7, -7, 8, -8)  # steps of m away from the real slope
 _EARLY: Final = 3  # tries after which channels without a line may be too many
 _LEFT: Final = 0.25  # the share of channels that is too many, if more than a few
 _FEW: Final = 12
-_BLOCK: Final = 128  # channels whose thresholds stay in the cache
 _FARTHEST: Final = EXACT << 4  # where x is not exact, but h - x may be
 _FLAT: Final = np.float32(2.0**-40)  # m of a channel with one result: no accumulator changes it
 
@@ -74,8 +73,7 @@ def fit_distance(
     one less. None without a proof."""
     top = np.clip(thresholds[-1], low, high)
     least = top + 1 - EXACT  # below it h - x is rounded, but on the first level anyway
-    low = np.where(thresholds[0] > least, np.maximum(low, least), low)
-    live = ((thresholds > low) & (thresholds <= high)).any(0)
+    low, live = exact_part(thresholds, low, high, least)
     if ((low < least) | (np.abs(top) >= _FARTHEST))[live].any():
         return None
     flat = (((thresholds <= low).sum(0) + 0.5) / _FLAT).astype(np.float32)
@@ -88,11 +86,11 @@ def fit_distance(
         if count == _EARLY and left.size > few:
             return None
         proven = np.zeros(left.size, bool)
-        for at in range(0, left.size, _BLOCK):
-            some = left[at : at + _BLOCK]
+        for block in blocks(left.size):
+            some = left[block]
             beneath = None if below is None else below.take(some, 1)
             steps = Steps.of(thresholds.take(some, 1), beneath, low[some], high[some], 0)
-            proven[at : at + _BLOCK] = _fill(fit, some, steps, slope[some], step)
+            proven[block] = _fill(fit, some, steps, slope[some], step)
         left = left[~proven]
     return fit if not left.size else None
 

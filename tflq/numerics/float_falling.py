@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.exact_sums import EXACT
-from tflq.numerics.float_lines import Steps, Tight, blocks, level_bounds, proven
+from tflq.numerics.float_lines import Steps, Tight, blocks, exact_part, level_bounds, proven
 from tflq.numerics.float_thresholds import float_steps, from_steps
 from tflq.numerics.multiply_add import SumRounding, multiply_add
 
@@ -166,8 +166,7 @@ def _fit(
     top = np.clip(thresholds[-1], low, high)
     span = np.clip(_ROOM / np.maximum(slope, 1 / EXACT), 1, sum(_TRIED) * _FURTHER).astype(np.int64)
     least = top + span - EXACT  # below it x is rounded, but on the first level anyway
-    low = np.where(thresholds[0] > least, np.maximum(low, least), low)
-    live = ((thresholds > low) & (thresholds <= high)).any(0)
+    low, live = exact_part(thresholds, low, high, least)
     farthest = EXACT if rounding == "separate" else _FARTHEST
     if (low < least)[live].any() or (np.abs(top) + span >= farthest)[live].any():
         return None

@@ -243,6 +243,20 @@ def blocks(channels: int) -> Iterator[np.ndarray]:
     return (np.arange(at, min(at + _BLOCK, channels)) for at in range(0, channels, _BLOCK))
 
 
+def exact_part(
+    thresholds: np.ndarray, low: np.ndarray, high: np.ndarray, least: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """low [C], but `least` in channels whose accumulators below that are on the first level, however they are rounded;
+    and whether thresholds int64 [L, C] are between that and high, bool [C]."""
+    low = np.where(thresholds[0] > least, np.maximum(low, least), low)
+    return low, live_channels(thresholds, low, high)
+
+
+def live_channels(thresholds: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Whether the level of a channel depends on its accumulator, bool [C]."""
+    return np.asarray(((thresholds > low) & (thresholds <= high)).any(0))
+
+
 def proven(task: Any, fit: Any) -> np.ndarray:
     """Whether a formula with the constants `fit` does what a task asks, bool [C]; `of` gives channels of both."""
     result = np.zeros(task.slope.size, bool)

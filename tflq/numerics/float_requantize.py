@@ -35,7 +35,7 @@ import numpy as np
 
 from tflq.light import dataclass
 from tflq.numerics.exact_sums import EXACT
-from tflq.numerics.float_lines import Lines, Steps, Tight, blocks, level_bounds, proven
+from tflq.numerics.float_lines import Lines, Steps, Tight, blocks, level_bounds, live_channels, proven
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
 _FIRST: Final = 16  # gains whose nearest one is tried on all thresholds
@@ -150,7 +150,7 @@ def fit_float_requantization(
     """
     if clamp is N1_TO_1 and thresholds.shape[0] != 255:
         return None
-    live = ((thresholds > low) & (thresholds <= high)).any(0)
+    live = live_channels(thresholds, low, high)
     origins = [np.zeros_like(low)]
     if centred:
         origins.append(np.clip(thresholds[thresholds.shape[0] // 2], low, high))

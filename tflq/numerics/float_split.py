@@ -26,7 +26,7 @@ import numpy as np
 
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_falling import fit_clipped
-from tflq.numerics.float_lines import Steps, blocks
+from tflq.numerics.float_lines import Steps, blocks, live_channels
 from tflq.numerics.multiply_add import multiply_add
 
 _FEWEST: Final = 4  # accumulators to a level
@@ -94,7 +94,7 @@ def fit_split(
     level and the last one is below 2^24.
     """
     fit = SplitRequantization(*(np.zeros(low.shape, np.float32) for _ in range(9)))
-    live = ((thresholds > low) & (thresholds <= high)).any(0)
+    live = live_channels(thresholds, low, high)
     first, last = np.maximum(thresholds[0] - 1 if below is None else below[0], low), np.minimum(thresholds[-1], high)
     run = 1 / np.where(live, slope, 1)
     most = np.maximum(-first, last) + 2 * run

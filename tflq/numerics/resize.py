@@ -17,14 +17,16 @@ TOSA 1.0 specification, RESIZE.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from math import gcd
 from typing import NamedTuple
 
 import numpy as np
 
 from tflq.light import dataclass
 
+_EXACT_PARTS = 1 << 14
+"""The most of which a weight may be one, for its product by a difference of 8-bit numbers to have 24 bits at most."""
 _FLOAT_ERROR = 10 * 2.0**-24
 """Bounds the relative error of a float32 sum of four products of an integer and two rounded differences, plus 1/2."""
 
@@ -100,7 +102,7 @@ def rational_steps(size: int, out: int, align_corners: bool, half_pixel_centers:
         n, d, offset = out, size, 0
     if not d:
         return Steps(1 << (out - 1).bit_length(), 1, 0)  # one element: any position before the next one
-    common = gcd(n, d, offset)
+    common = math.gcd(n, d, offset)
     return Steps(n // common, d // common, offset // common)
 
 
@@ -111,7 +113,7 @@ def nearest_steps(size: int, out: int, align_corners: bool, half_pixel_centers: 
     """
     long, short = (size - 1, out - 1) if align_corners and out > 1 else (size, out)
     offset = (long if half_pixel_centers else 0) - (0 if align_corners else short)
-    common = gcd(2 * short, 2 * long, offset)
+    common = math.gcd(2 * short, 2 * long, offset)
     steps = Steps(2 * short // common, max(2 * long // common, 1), offset // common)
     if steps.border(size, out) >= steps.n:
         return None
@@ -145,6 +147,34 @@ def _float_positions(size: int, out: int, align_corners: bool, half_pixel_center
     f = np.float32
     scale, index = _float_scale(size, out, align_corners), np.arange(out).astype(f)
     return (index + f(0.5)) * scale - f(0.5) if half_pixel_centers else index * scale
+
+
+class FloatKernel(NamedTuple):
+    """Options of the float RESIZE_BILINEAR; its results are whole numbers of parts, of which `parts` are 1."""
+
+    align_corners: bool
+    half_pixel_centers: bool
+    parts: int
+
+
+def float_kernel(steps: Sequence[Steps], source: Sequence[int | None], out: Sequence[int | None]) -> FloatKernel | None:
+    """The float RESIZE_BILINEAR that takes just these steps of rows and columns, given the sizes of source and result:
+    positions are exact in float32 in whatever way they are computed, and so are sums of 8-bit numbers times weights.
+    None if there is none."""
+    lowest = [_in_lowest_terms(own) for own in steps]
+    parts = math.prod(own.n for own in lowest)
+    if parts & (parts - 1) or parts > _EXACT_PARTS:
+        return None
+    for flags in ((False, False), (True, False), (False, True)):
+        made = [rational_steps(size or 0, count or 0, *flags) for size, count in zip(source, out, strict=True)]
+        if made == lowest:
+            return FloatKernel(*flags, parts)
+    return None
+
+
+def _in_lowest_terms(steps: Steps) -> Steps:
+    common = math.gcd(*steps)
+    return Steps(*(v // common for v in steps))
 
 
 def uint8_is_rational(

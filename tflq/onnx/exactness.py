@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Final
 
 from tflq.contract import Decisions, Note
 from tflq.dialects.forms import OF_TARGET
-from tflq.dialects.onnx.elementwise import BitShift, Div
+from tflq.dialects.onnx.elementwise import BitShift, Div, Floor, Round
 from tflq.dialects.onnx.movement import ArgMax, Gather, GatherND, ScatterND, TopK
 from tflq.dialects.onnx.movement import Shape as ShapeOf
 from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f64, i64, ui32, ui64
 from tflq.light import dataclass
 
@@ -34,17 +34,20 @@ class Runtimes:
     """What the report calls it."""
     names: tuple[str, ...]
     opset: int
+    remedy: str = ""
+    """What makes it exact in more of them."""
 
     def __str__(self) -> str:
-        return f"ONNX, opset {self.opset}: exact in {self._listed}"
+        return f"ONNX, opset {self.opset}: {self._exact}"
 
     @property
-    def _listed(self) -> str:
+    def _exact(self) -> str:
         titles = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
-        return " and ".join(titles[name] for name in self.names) or "no runtime"
+        listed = " and ".join(titles[name] for name in self.names) or "no runtime"
+        return f"exact in {listed}" + (f"; {self.remedy}" if self.remedy else "")
 
     def to_json(self) -> dict[str, Any]:
-        return {"opset": self.opset, "exact_in": list(self.names)}
+        return {"opset": self.opset, "exact_in": list(self.names), "remedy": self.remedy or None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +55,20 @@ class QdqForm(Runtimes):
     """The same of a file in the QDQ form. between: how many operators of the source stand between casts; exact: those
     that have the exact form."""
 
-    between: int
-    exact: tuple[str, ...]
+    between: int = 0
+    exact: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         others = ", ".join(f"{name} x{n}" if n > 1 else name for name, n in Counter(self.exact).most_common())
         form = f"{self.between} operator{'s' * (self.between != 1)} between casts"
         form += f", in the exact form {others}" if others else ""
-        return f"ONNX, opset {self.opset}, QDQ: {form}; exact in {self._listed}"
+        return f"ONNX, opset {self.opset}, QDQ: {form}; {self._exact}"
 
     def to_json(self) -> dict[str, Any]:
         return {**Runtimes.to_json(self), "between_casts": self.between, "exact_form": list(self.exact)}
 
 
+_GIVEN: Final = "with state as inputs that are always given (--state inputs), in OpenVINO, too"
 _BETWEEN: Final = "between DequantizeLinear and QuantizeLinear"
 _EXACT: Final = "in the exact form: "
 _NO_PATTERN: Final = "the target has no pattern of it on these types"
@@ -78,21 +82,41 @@ def qdq_form(module: Module) -> tuple[list[Note], QdqForm]:
     notes = [Note(d.op.location, _BETWEEN) for d in between]
     notes += [Note(d.op.location, _EXACT + (d.not_kernel or _NO_PATTERN)) for d in exact]
     found = runtimes(module)
-    return notes, QdqForm(found.names, found.opset, len(between), tuple(d.op.short_name.upper() for d in exact))
+    opcodes = tuple(d.op.short_name.upper() for d in exact)
+    return notes, QdqForm(found.names, found.opset, found.remedy, len(between), opcodes)
 
 
 def runtimes(module: Module) -> Runtimes:
     """The runtimes that compute all entries of a module exactly."""
     each = [exact_in(function) for function in module.functions]
-    return Runtimes(tuple(name for name in RUNTIMES if all(name in names for names in each)), OPSET)
+    names = tuple(name for name in RUNTIMES if all(name in names for names in each))
+    lost = any(map(left_out, module.functions)) and not any(map(only_onnxruntime, module.functions))
+    return Runtimes(names, OPSET, _GIVEN if lost and names else "")
 
 
 def exact_in(function: Function) -> list[str]:
     """The runtimes that compute the graph exactly, by name. None does where an operator stands between casts."""
-    if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops):
+    if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops) or results_in_sums(function):
         return []
-    stateful = any("start" in v.info for v in function.inputs)  # OpenVINO takes an input with a value as a constant
-    return list(RUNTIMES[:1] if stateful or only_onnxruntime(function) else RUNTIMES)
+    return list(RUNTIMES[:1] if left_out(function) or only_onnxruntime(function) else RUNTIMES)
+
+
+def left_out(function: Function) -> list[Value]:
+    """The states that callers may leave out. OpenVINO takes an input with an initializer as a constant."""
+    return [v for v in function.inputs if "start" in v.info and not v.info["given"]]
+
+
+def results_in_sums(function: Function) -> bool:
+    """Whether a result follows from sums of real numbers (`onnx.lowering.convolution_real`) without being rounded, or
+    from those of a hybrid operator."""
+    following: set[Value] = set()
+    for op in function.ops:
+        sums = op.info.get("sums")
+        if sums == "hybrid":
+            return True
+        if sums or (not isinstance(op, (Round, Floor)) and following.intersection(op.reads)):
+            following.update(v for v in op.results if v.type.storage.is_float)
+    return bool(following.intersection(function.outputs))
 
 
 def only_onnxruntime(function: Function) -> list[Op]:

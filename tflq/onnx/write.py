@@ -2,8 +2,10 @@
 
 An op of the dialect is a node of its class's name. Constants are initializers. A first dim that is open is called
 "batch", others by their tensor. An argument with a first value, a state, is an input with an initializer, which a
-caller may leave out. Metadata: the scales and zero points of inputs and outputs, which input each state's output is
-for, and which runtimes compute the model exactly.
+caller may leave out; or an input that is given in every run, for runtimes that take an initializer as a constant. (A
+sparse initializer would serve both, but ONNX's inference of types refuses it.) Metadata: the scales and zero points of
+inputs and outputs, which input each state's output is for, the first values that no initializer has, and which runtimes
+compute the model exactly.
 """
 
 from __future__ import annotations
@@ -73,8 +75,7 @@ class _Graph:
         helper = self.onnx.helper
         nodes = [self._node(op) for op in self.function.ops]
         tensors = [self._tensor(name, value.array, value.type.storage) for name, value in self.constants.items()]
-        starts = [(v, v.info["start"]) for v in self.function.inputs if "start" in v.info]
-        tensors += [self._tensor(self.names[v], array, v.type.storage) for v, array in starts]
+        tensors += [self._tensor(self.names[v], start, v.type.storage) for v, start in self._starts(given=False)]
         sides = ([self._described(v) for v in side] for side in (self.function.inputs, self.function.outputs))
         return helper.make_graph(nodes, self.function.name or "main", *sides, initializer=tensors)
 
@@ -86,9 +87,16 @@ class _Graph:
         said: dict[str, Any] = {"tflq.exact_in": exact_in(self.function), "tflq.quantization": scales}
         if state:
             said["tflq.state"] = state
+        if start := {self.names[v]: _first(array) for v, array in self._starts(given=True)}:
+            said["tflq.start"] = start
         results = (v for op in self.function.ops for v in op.results if "holds" in v.info)
         said["tflq.tensors"] = {v.name: (self.names[v], *v.info["holds"]) for v in results}
         return {key: json.dumps(value, separators=(",", ":")) for key, value in said.items()}
+
+    def _starts(self, *, given: bool) -> list[tuple[Value, np.ndarray]]:
+        """The states that callers have to give, or those that they may leave out, with their first values."""
+        states = (v for v in self.function.inputs if "start" in v.info)
+        return [(v, v.info["start"]) for v in states if v.info["given"] == given]
 
     def _input_of(self, name: str) -> str:
         return next(self.names[v] for v in self.function.inputs if v.name == name and "start" in v.info)
@@ -128,6 +136,13 @@ def _dim(name: str, index: int, dim: int | None) -> int | str:
     if dim is not None:
         return dim
     return f"{name}_{index}" if index else "batch"
+
+
+def _first(array: np.ndarray) -> Any:
+    """The elements, in a row, or the one number that all of them are."""
+    elements = array.reshape(-1)
+    alike = elements.size and np.array_equal(np.resize(elements[:1], elements.shape), elements)
+    return elements[0].item() if alike else elements.tolist()
 
 
 def _parameters(value: Value) -> Mapping[str, Any]:

@@ -44,6 +44,7 @@ class Canonicalize(Pass):
     """
 
     name: ClassVar[str] = "canonicalize"
+    looks_at: ClassVar[tuple[type, ...]] = (Qcast, Dcast, Scast, tfl.Cast, tosa.Cast, Identity)
     semantics: Literal["real", "interpreter"] = "real"
 
     def run(self, module: Module) -> PassResult:
@@ -260,17 +261,23 @@ class CommonSubexpressionElimination(Pass):
     keep_names: bool = True
 
     def run(self, module: Module) -> PassResult:
-        modified, called = False, set(called_functions(module))
-        for function in module.functions:
-            modified |= self._constants(module, function)
-            modified |= self._ops(module, function, set(function.outputs) if function in called else set())
-        return PassResult(module, modified)
+        called = set(called_functions(module))
+        merged = [self._function(module, function, function in called) for function in module.functions]
+        return PassResult(module, any(merged))
 
-    def _constants(self, module: Module, function: Function) -> bool:
+    def _function(self, module: Module, function: Function, called: bool) -> bool:
+        merging = _Merging(self._clash, set(function.outputs) if called else set(), self._constants(function))
+        merging.block(function.ops)
+        replace_values(module, function, merging.replacements)
+        remove_ops(function, merging.merged)
+        return bool(merging.replacements or merging.merged)
+
+    def _constants(self, function: Function) -> dict[Value, Value]:
+        """The constants that are equal to an earlier one, and that one."""
         first: dict[Hashable, Value] = {}
         replacements: dict[Value, Value] = {}
         for value in _read(function):
-            if not value.is_constant or is_variable(value):
+            if value.buffer is None or not value.is_constant or is_variable(value):
                 continue
             key = _constant_key(value)
             known = first.setdefault(key, value)
@@ -279,15 +286,7 @@ class CommonSubexpressionElimination(Pass):
             if value.name and not known.name:
                 first[key], known, value = value, value, known
             replacements[value] = known
-        replace_values(module, function, replacements)
-        return bool(replacements)
-
-    def _ops(self, module: Module, function: Function, outputs: set[Value]) -> bool:
-        merging = _Merging(self._clash, outputs)
-        merging.block(function.ops)
-        replace_values(module, function, merging.replacements)
-        remove_ops(function, merging.merged)
-        return bool(merging.merged)
+        return replacements
 
     def _clash(self, a: Value, b: Value) -> bool:
         return self.keep_names and bool(a.name) and bool(b.name) and a.name != b.name
@@ -296,11 +295,11 @@ class CommonSubexpressionElimination(Pass):
 @dataclass
 class _Merging:
     """Which ops repeat an earlier one. `first`: ops by name and operands; `alike`: where several have the same, by all
-    else. `outputs`: values of which no two may become one."""
+    else. `outputs`: values of which no two may become one. `replacements`: what is read in the place of others."""
 
     clash: Callable[[Value, Value], bool]
     outputs: set[Value]
-    replacements: dict[Value, Value] = field(default_factory=dict)
+    replacements: dict[Value, Value]
     merged: set[Op] = field(default_factory=set)
     first: dict[Hashable, Op] = field(default_factory=dict)
     alike: dict[Hashable, dict[Hashable, Op]] = field(default_factory=dict)
@@ -324,8 +323,10 @@ class _Merging:
         self.first, self.alike = before
 
     def _op(self, op: Op) -> None:
-        replacements = self.replacements
-        operands = (op.name, *[_final(v, replacements) if v in replacements else v for v in op.operands])
+        replacements, read = self.replacements, op.operands
+        if not replacements.keys().isdisjoint(read):
+            read = [_final(v, replacements) if v in replacements else v for v in read]
+        operands = (op.name, *read)
         earlier = self.first.setdefault(operands, op)
         if earlier is op:
             return

@@ -157,7 +157,9 @@ def quantize(b: Emitter, op: Qcast, rounding: str | None = None) -> Value:
     quotient = op.rounding or (rounding if total is None else None)
     for name in (quotient, total):
         if name is not None and name not in ROUNDINGS:
-            raise OptionError(Reason.at(op.location, f"'{name}' is no rounding", remedy=f"use {', '.join(ROUNDINGS)}"))
+            raise OptionError(
+                Reason.at(op.location, f"'{name}' is not a rounding", remedy=f"use {', '.join(ROUNDINGS)}")
+            )
     rounded = quotient is not None or total is not None
 
     def step(b: Emitter, x: Value, scale: Value, zero: Value | None, dims: list[Value]) -> Value:

@@ -142,7 +142,7 @@ class _Lowering:
         return self.b.emit(Scast, [stored], self.op.result.type)
 
     def at_most(self, bits: int) -> None:
-        """Refused if a tensor, but for a bias, is stored in more bits."""
+        """Refused if a tensor other than a bias is stored in more bits."""
         for name, element in zip(self.names, self.elements, strict=True):
             if element.storage.bits > bits and name != "bias":
                 what = f"'{name}' is stored in {element.storage}, and the form on integers takes {bits} bits at most"

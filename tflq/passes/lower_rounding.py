@@ -31,6 +31,7 @@ class LowerRounding(Pass):
     """Lowers every tosa.rescale with a `rounding`. UnsupportedError for 48 bits, and for a result that leaves int32."""
 
     name: ClassVar[str] = "lower-rounding"
+    looks_at: ClassVar[tuple[type, ...]] = (Rescale,)
 
     def run(self, module: Module) -> PassResult:
         modified = [_lower_function(function) for function in module.functions]
@@ -38,7 +39,7 @@ class LowerRounding(Pass):
 
 
 def _lower_function(function: Function) -> bool:
-    if not any(map(_is_stated, function.ops)):
+    if not any(map(_is_stated, function.ops_of(Rescale))):
         return False
     ops: list[Op] = []
     for op in function.ops:

@@ -223,6 +223,6 @@ def _bounds(op: RealMath) -> _Bounds:
 
 
 def _attributes(bounds: _Bounds) -> dict[str, Any]:
-    """The attributes of a clamp; an end that is infinite is none."""
+    """The attributes of a clamp; None for an end that is infinite."""
     named = zip(("clamp_min", "clamp_max"), bounds, strict=True)
     return {name: bound for name, bound in named if bound is not None and isfinite(bound)}

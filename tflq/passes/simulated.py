@@ -115,7 +115,7 @@ def _types(module: Module) -> _Types:
 
 
 def _refuse_others(module: Module) -> None:
-    """UnsupportedError names the ops of TensorFlow that are no fake quantization."""
+    """UnsupportedError names the ops of TensorFlow that are not fake quantizations."""
     ops = (op for function in module.functions for op in walk(function.ops))
     others = [op for op in ops if op.name.startswith("tf.") and trait_of(op, SimulatesQuantization) is None]
     if not others:

@@ -3,8 +3,9 @@
 A value has sources if it is computed, elementwise and by ops with an evaluator, from at most two 8-bit tensors and
 scalar constants (a constant of at most 256 different integers counts as an 8-bit tensor). Walking back from what is
 needed (names, outputs, other ops' operands), each such value becomes tosa.table of its source (256 entries) or
-ext.table_2d of its two (65536, of 8 bits), where that is worth it to the target. Tensors with names stay: they are
-sources of what follows them. The entries are the evaluator's. Equal tables are one constant, in whichever function.
+ext.table_2d of its two (65536, of 8 bits), where that is worth it to the target. Tensors with names are sources of
+what follows them, but for one that is itself a function of the others: x * LOGISTIC(x) is one table of x. The entries
+are the evaluator's. Equal tables are one constant, in whichever function.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ class _Tabulation:
                 inputs[operand] = None
             else:
                 return None
+        inputs = self._independent(inputs)
         if len(inputs) > _SOURCES:  # an unnamed 8-bit operand can be a source itself
             inputs = dict.fromkeys(v for v in op.reads if _is_8bit(v))
             if not 0 < len(inputs) <= _SOURCES or any(
@@ -116,6 +118,33 @@ class _Tabulation:
         if not sources or not _spans(sources, op.result):
             return None
         return sources
+
+    def _independent(self, inputs: dict[Value, None]) -> dict[Value, None]:
+        """Those that are no function of the others."""
+        for value in sorted(self.sources.keys() & inputs.keys(), key=self._made, reverse=True):
+            others = {v: None for v in inputs if v is not value}
+            if self._follows(value, others):
+                inputs = others
+        return inputs
+
+    def _follows(self, value: Value, others: dict[Value, None]) -> bool:
+        """Whether a value is computed from others alone, elementwise."""
+        first = min(map(self._made, others), default=len(self.place))
+        pending, seen = [value], set(others)
+        while pending:
+            inner = self.sources.get(pending.pop())
+            if inner is None:
+                return False
+            new = [v for v in inner if v not in seen]
+            if any(self._made(v) < first for v in new):
+                return False
+            seen.update(new)
+            pending += new
+        return True
+
+    def _made(self, value: Value) -> int:
+        """The place of the op that makes a value; before all of them where none does."""
+        return -1 if value.producer is None else self.place[value.producer]
 
     def _cone(self, root: Op, sources: tuple[Value, ...]) -> list[Op]:
         """The ops between the sources and the root, in order."""

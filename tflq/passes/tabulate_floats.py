@@ -78,8 +78,8 @@ def _operand(op: Op) -> Value:
 
 
 def _is_function(op: Op) -> bool:
-    one = len(op.operands) == 1 and op.operands[0] is not None and op.operands[0].type.storage.is_float
-    return one and trait_of(op, Elementwise) is not None and evaluator.get(type(op)) is not None
+    floats = [value is not None and value.type.storage.is_float for value in op.operands]
+    return floats == [True] and trait_of(op, Elementwise) is not None and evaluator.get(type(op)) is not None
 
 
 def _entries(chain: list[Op]) -> np.ndarray:

@@ -76,5 +76,5 @@ def keep(region: Region) -> None:
 
 
 def _activations(region: Region) -> list[Port]:
-    """The ports of reals that are no constants."""
+    """The ports of reals that are not constants."""
     return [port for port in ports(region) if is_real(port.spec) and not same_value(port.value).is_constant]

@@ -13,7 +13,7 @@ from tflq.calibration.data import Span, in_run_order, inputs_of
 from tflq.calibration.moments import Factor, second_moments
 from tflq.dialects.tfl.convolution import Conv2D, FullyConnected
 from tflq.formats import read
-from tflq.ir.core import Op
+from tflq.ir.core import Op, Value
 from tflq.numerics.second_order import compensated_weights, error_of_products
 from tflq.quantization.giving_back import CALIBRATED
 
@@ -41,11 +41,7 @@ def moments_of(source: str | os.PathLike[str], data: Any) -> Placed:
     entry, function, names = entry_of(module, None)
     called = module.functions[function]
     place = {value: index for index, value in enumerate(called.tensors)}
-    found = [
-        (op.operand(1), factor)
-        for op in called.ops
-        if op.operands and op.operands[0] in place and (factor := _factor(op, (function, place[op.operand(0)])))
-    ]
+    found = [product for op in called.ops if (product := _product(op, function, place)) is not None]
     inputs = inputs_of(module, function, names)
     samples = Span.of(data, inputs)
     sides = samples.split(min(math.ceil(len(samples) * CALIBRATED), len(samples) - 1))
@@ -61,16 +57,19 @@ def moments_of(source: str | os.PathLike[str], data: Any) -> Placed:
     return moments
 
 
-def _factor(op: Op, place: tuple[int, int]) -> Factor | None:
-    """What the constant weights of an operator are multiplied with; None if it is no product of matrices."""
-    if not isinstance(op, (Conv2D, FullyConnected)) or not op.operand(1).is_constant:
+def _product(op: Op, function: int, place: dict[Value, int]) -> tuple[Value, Factor] | None:
+    """The constant weights of an operator, and what they are multiplied with; None if it does not multiply matrices."""
+    if not isinstance(op, (Conv2D, FullyConnected)):
         return None
-    shape = op.operand(1).array.shape
+    weights = op.weights if isinstance(op, FullyConnected) else op.filter
+    if not weights.is_constant or op.input not in place:
+        return None
+    at, shape = (function, place[op.input]), weights.array.shape
     if isinstance(op, FullyConnected):
-        return Factor(place, shape[-1])
+        return weights, Factor(at, shape[-1])
     if shape[1:] != (1, 1, (op.input.type.shape or (None,))[-1]):
         return None
-    return Factor(place, shape[-1], (op.stride_h, op.stride_w))
+    return weights, Factor(at, shape[-1], (op.stride_h, op.stride_w))
 
 
 def rounded(

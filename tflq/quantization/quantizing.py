@@ -15,10 +15,12 @@ import numpy as np
 from tflq.analysis.digests import digests
 from tflq.analysis.observed_ranges import Method, observed_range
 from tflq.analysis.statistics import Statistics, keys_of, read_statistics
+from tflq.backends import DEFAULT, named_by
 from tflq.calibration.calibrating import calibrate, entry_of
 from tflq.calibration.data import Images, Span, inputs_of
 from tflq.contract import Pipeline
 from tflq.dialects.quant.regions import Stats
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
 from tflq.files import check_outputs, replace_file
 from tflq.formats import read, write
@@ -30,6 +32,7 @@ from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.materialize import of_tflite
 from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
+from tflq.passes.regions.ranges import is_statement
 from tflq.passes.simulated import PrepareTfl
 from tflq.quantization.edges import STORAGES, Edges, store_edges
 from tflq.quantization.giving_back import CALIBRATED, MOST, Search, give_back, rules_of
@@ -54,7 +57,14 @@ if TYPE_CHECKING:
     from tflq.quantization.fidelity import FloatNetwork, Metric
     from tflq.quantization.products import Moments, Placed
 
+OneStatistics = str | os.PathLike[str] | Statistics
+"""A file of statistics, or what it holds."""
 EDGES: Final = ("float", *STORAGES)
+_LARGEST: Final = 2.0**100
+"""A tensor with larger numbers, such as a mask of the least float32, stays float: products of its scale overflow in
+kernels, and that of ADD then ends the process."""
+_NAMED: Final = 3
+"""Operators that an error names."""
 
 
 def quantize(
@@ -62,7 +72,7 @@ def quantize(
     destination: str | os.PathLike[str] | None = None,
     *,
     scheme: Scheme = "int8",
-    statistics: str | os.PathLike[str] | Statistics | None = None,
+    statistics: OneStatistics | Sequence[OneStatistics] | None = None,
     calibration: Any = None,
     images: Images | None = None,
     range: str = "minmax",
@@ -85,8 +95,9 @@ def quantize(
         scheme: "int8": activations and weights of 8 bits. "int16x8": activations of 16 bits, weights of 8. "dynamic":
             weights of 8 bits, activations quantized as the network runs. "weight-only": weights of 8 bits,
             dequantized before use. "float16": weights as float16.
-        statistics: What calibration saw, for "int8" and "int16x8": a file of `tflq calibrate`, or its result. A network
-            that was trained with fake quantization needs neither these nor samples.
+        statistics: What calibration saw, for "int8" and "int16x8": a file of `tflq calibrate`, or its result; or a list
+            of these, each of another signature. A network that was trained with fake quantization needs neither these
+            nor samples.
         calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them. The signal-to-noise ratio of the
             outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
         images: How images among them become inputs.
@@ -132,11 +143,17 @@ def quantize(
     default.check()
     check_choice("io", io, EDGES)
     check_flags(force=force)
+    stated = _listed(statistics)
     check_number("min_snr", min_snr, -math.inf, optional=True)
     if destination is not None:
-        check_outputs([("the result", destination)], inputs=[source, statistics, calibration], force=force)
+        if named_by(destination) != DEFAULT:
+            what = f"the suffix says another format than {DEFAULT}"
+            raise OptionError(
+                Reason(what, os.fspath(destination), remedy="quantize to a .tflite file, and convert this")
+            )
+        check_outputs([("the result", destination)], inputs=[source, *stated, calibration], force=force)
     rules = read_recipe(recipe, keep_float, default)
-    work = _Work(source, default, target, io, stated=statistics is not None)
+    work = _Work(source, default, target, io, stated=bool(stated))
     search, decibels = None, None
     moments: Placed = {}
     if rounds_by_products(rules, default):
@@ -144,12 +161,12 @@ def quantize(
         moments = _moments(source, calibration) if min_snr is None else {}
     if min_snr is not None:
         samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
-        made, search = _near(work, rules, statistics, samples, min_snr, metric)
+        made, search = _near(work, rules, stated, samples, min_snr, metric)
         decibels = search.after if metric is None else None
     elif metric is not None:
         raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
     else:
-        made = work.made(rules, lambda bins: _statistics(source, statistics, calibration, images, bins), moments)
+        made = work.made(rules, lambda bins: _statistics(source, stated, calibration, images, bins), moments)
         if calibration is not None and not isinstance(calibration, Iterator):
             with _floats_of(source) as floats:
                 decibels = _measured(floats, made.data, calibration, images)
@@ -176,15 +193,16 @@ class _Work:
     io: Edges
     stated: bool
 
-    def made(self, rules: Sequence[Rule], statistics: Callable[[bool], Statistics | None], moments: Placed) -> _Made:
+    def made(self, rules: Sequence[Rule], statistics: Callable[[bool], list[Statistics]], moments: Placed) -> _Made:
         """The network by some rules. statistics: is called where ranges of activations are needed, and told
         whether these need histograms. moments: of what weights are multiplied with, by the function and the tensor."""
         module = read(self.source)
+        _check_floats(module, self.source)
         chosen = Choices(module, rules, self.default)
         of_weights = {module.functions[at].tensors[tensor]: each for (at, tensor), each in moments.items()}
         if any(map(chosen.uses, STATIC)):
             seen = statistics(chosen.needs_bins)
-            if seen is not None:
+            if seen:
                 _state_ranges(module, seen, chosen)
             rows = _static(module, self.target, chosen, self.io, of_weights)
         else:
@@ -193,25 +211,33 @@ class _Work:
                 remedy = "leave out statistics, target and io, or take int8"
                 raise OptionError(Reason(what, value=self.default.scheme, remedy=remedy))
             rows = quantize_weights(module, chosen, of_weights)
+            if not _asked(rows):
+                why = "; ".join(dict.fromkeys(f"{row.operator}: {row.why}" for row in rows[:_NAMED]))
+                raise OptionError(Reason(f"no operator has weights to quantize: {why}", remedy="take another scheme"))
         forget_constants(module)
         module.buffers, module.operator_codes = [], []  # the writer makes these tables anew
         return _Made(module, tuple(rows), write(module))
 
 
 def _near(
-    work: _Work, rules: tuple[Rule, ...], statistics: Any, samples: Span, least: float, metric: Metric | None
+    work: _Work,
+    rules: tuple[Rule, ...],
+    statistics: Sequence[OneStatistics],
+    samples: Span,
+    least: float,
+    metric: Metric | None,
 ) -> tuple[_Made, Search]:
     """The network whose outputs are near enough, and how it was found."""
     chosen = Choices(read(work.source), rules, work.default)
     static = any(map(chosen.uses, STATIC))
     rounds = rounds_by_products(rules, work.default)
-    split = math.ceil(len(samples) * CALIBRATED) if rounds or (static and statistics is None) else 0
+    split = math.ceil(len(samples) * CALIBRATED) if rounds or (static and not statistics) else 0
     if len(samples) <= split:
         what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
     first, judge = samples.split(split)
-    given = first if statistics is None else None
-    seen = _statistics(work.source, statistics, given or None, None, chosen.needs_bins) if static else None
+    given = None if statistics else first
+    seen = _statistics(work.source, statistics, given or None, None, chosen.needs_bins) if static else []
     moments = _moments(work.source, first) if rounds else {}
 
     def made(kept: Sequence[Rule]) -> _Made:
@@ -262,37 +288,50 @@ def _measured(
         return float(metric(list(each), list(others)))
 
 
-def _statistics(source: Any, statistics: Any, calibration: Any, images: Images | None, bins: bool) -> Statistics | None:
-    if statistics is not None and calibration is not None:
+def _listed(statistics: OneStatistics | Sequence[OneStatistics] | None) -> Sequence[OneStatistics]:
+    if statistics is None:
+        return ()
+    return (statistics,) if isinstance(statistics, (str, os.PathLike, Statistics)) else tuple(statistics)
+
+
+def _statistics(
+    source: Any, statistics: Sequence[OneStatistics], calibration: Any, images: Images | None, bins: bool
+) -> list[Statistics]:
+    """What is given, read; or what is seen of samples; empty without either."""
+    if statistics and calibration is not None:
         what = "ranges come either from statistics or from samples to calibrate with"
         raise OptionError(Reason(what, remedy="give one of them"))
-    if statistics is None and calibration is None:
-        return None
     if calibration is not None:
-        return calibrate(source, calibration, images=images, histogram=bins).statistics
-    return statistics if isinstance(statistics, Statistics) else read_statistics(statistics)
+        return [calibrate(source, calibration, images=images, histogram=bins).statistics]
+    return [given if isinstance(given, Statistics) else read_statistics(given) for given in statistics]
 
 
-def _state_ranges(module: Module, seen: Statistics, chosen: Choices) -> None:
-    """Puts a `quant.stats` with its range behind each float value that was seen. OptionError if none was, or if one was
-    seen in another model."""
+def _state_ranges(module: Module, seen: Sequence[Statistics], chosen: Choices) -> None:
+    """Puts a `quant.stats` with its range behind each float value that was seen. OptionError if none was, if one was
+    seen in another model, or in several runs."""
     stale, used = dict[str, Value](), set[str]()
     for function in module.functions:
         known = digests(function)
         watched = [v for v in function.values() if v.type.element == f32 and not v.is_constant and v in known]
         behind: dict[Value, Op] = {}
         for value, key in keys_of(function, watched, set()).items():
-            point = seen.points.get(key)
-            if point is None:
+            points = [each.points[key] for each in seen if key in each.points]
+            fitting = [point for point in points if point.digest in ("", known[value])]
+            if not fitting:
+                stale.update({key: value} if points else {})
                 continue
-            if point.digest and point.digest != known[value]:
-                stale[key] = value
-                continue
+            if len(fitting) > 1:
+                what, remedy = (
+                    f"{len(fitting)} statistics have ranges of '{key}'",
+                    "join those of one signature: tflq calibrate merge",
+                )
+                raise OptionError(Reason(what, tensor=key, value=key, remedy=remedy))
             used.add(key)
+            (point,) = fitting
             asked = chosen.of([value])
             levels = STATIC.get(asked.scheme, STATIC["int8"])
             ends = observed_range(point, Method.of(asked.range), key, levels)
-            if ends is not None:
+            if ends is not None and max(map(abs, ends)) <= _LARGEST:
                 stats = {"layerStats": np.array(ends, np.float32)}
                 behind[value] = Op(Stats.op_name, [value], [Value(value.type)], stats)
         put_behind(module, function, behind)
@@ -337,11 +376,26 @@ def _static(
     of_tflite(module)
     Pipeline([Fold(), PrepareTfl()]).run(module)
     quantize_kernels(module, kernels, propagated=lambda found: rows.extend(rows_of(found, kernels, known)))
-    if not any(row.quantized or row.why == ASKED for row in rows):
+    if not _asked(rows):
         raise _nothing(rows, has_ranges=has_ranges)
     drop_annotations(module)
     store_edges(module, list(dict.fromkeys(entries)), io)
     return rows
+
+
+def _check_floats(module: Module, source: str | os.PathLike[str]) -> None:
+    """OptionError if operators compute on quantized numbers, and none on floats."""
+    computing = [op for op in module.ops() if not isinstance(op, (Quantize, Dequantize)) and not is_statement(op)]
+    if any(v.type.quantized for op in computing for v in op.results) and not any(
+        v.type.element == f32 for op in computing for v in op.tensors
+    ):
+        what = f"the network is quantized already: none of its {len(computing)} operators computes on floats"
+        raise OptionError(Reason(what, os.fspath(source), remedy="give the float network that it was made of"))
+
+
+def _asked(rows: Sequence[QuantizedRow]) -> bool:
+    """Whether something became of an operator that the caller has asked for."""
+    return any(row.quantized or row.why == ASKED for row in rows)
 
 
 def _nothing(rows: Sequence[QuantizedRow], *, has_ranges: bool) -> OptionError:

@@ -109,6 +109,9 @@ Recipe = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 def read_recipe(recipe: Recipe | None, keep_float: Sequence[str], default: Settings) -> tuple[Rule, ...]:
     """The rules of a recipe, behind those that keep operators float. default: what the call asks for. OptionError for
     what is no rule; FileError if the file cannot be read."""
+    if not all(keep_float):
+        remedy = "give names of tensors, or leave it out"
+        raise OptionError(Reason("a pattern of what stays float is empty", value=list(keep_float), remedy=remedy))
     kept = tuple(Rule(name=pattern, what=(("scheme", FLOAT),)) for pattern in keep_float)
     if recipe is None:
         return kept
@@ -132,9 +135,9 @@ def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:
         raise at.error(f"{where} is {table!r}, and a rule has keys: {', '.join(known)}", "write a table")
     for key, value in table.items():
         if key not in known:
-            raise at.error(f"{where}: '{key}' is no key of a rule", choices(key, known), key)
+            raise at.error(f"{where}: '{key}' is not a key of a rule", choices(key, known), key)
         if key != "blocks" and (not isinstance(value, str) or not value):
-            raise at.error(f"{where}: {key} = {value!r} is no text", 'write it in quotes: scheme = "int8"', value)
+            raise at.error(f"{where}: {key} = {value!r} is not a text", 'write it in quotes: scheme = "int8"', value)
     if not _WHERE.keys() & table.keys():
         raise at.error(f"{where} does not say of which operators it is", f"give {', '.join(_WHERE)}, or several")
     if not set(_WHAT) & table.keys():
@@ -209,7 +212,7 @@ class Choices:
 
 
 def inner_names(region: Region) -> list[str]:
-    """The names of what the operators of a region make, but for its results."""
+    """The names of what the operators of a region make, without its results."""
     return [value.name for op in region.regions[0].block.ops for value in op.results if value.name]
 
 

@@ -113,7 +113,7 @@ def rows_of(module: Module, target: str, known: Mapping[str, QuantizedRow]) -> l
         elif isinstance(op, Region):
             rows.append(_of_region(op, kernels))
         elif not is_statement(op) and op.name.startswith("tfl.") and op.results:
-            rows.append(QuantizedRow(op.short_name, op.results[0].name, False, why=_why_no_kernel(op, kernels)))
+            rows.append(QuantizedRow(op.short_name, op.result.name, False, why=_why_no_kernel(op, kernels)))
     return rows
 
 
@@ -126,11 +126,11 @@ def _stores_weights(op: Op) -> bool:
 def _why_no_kernel(op: Op, kernels: Any) -> str:
     if op.short_name not in kernels:
         return f"the target lists no kernel '{op.short_name}'"
-    return "it is no kernel: it has a state, calls functions, or computes no reals"
+    return "it is not a kernel: it has a state, calls functions, or computes no reals"
 
 
 def _of_region(region: Region, kernels: Any) -> QuantizedRow:
-    tensor = region.results[0].name if region.results else ""
+    tensor = region.result.name if region.results else ""
     all_ports = ports(region)
     origins = tuple(origins_of(region))
     specs = [port.spec for port in all_ports]

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.dialects.tfl import fused_activation, op_name, without_activation
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.ir.core import Module, Op, Value, constant
@@ -56,7 +57,7 @@ def quantize_weights(module: Module, chosen: Choices, moments: Mapping[Value, Mo
 
 
 def _row(op: Op, why: str = "", types: str = "") -> QuantizedRow:
-    name = op.results[0].name if op.results else ""
+    name = op.result.name if op.results else ""
     return QuantizedRow(op.short_name, name, not why, types=types, why=why)
 
 
@@ -97,7 +98,7 @@ class _Weights:
             return _row(op, "the interpreter has no kernel for it with weights of 8 bits or fewer")
         blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
         if blocks and (bits != 4 or weights.array.shape[-1] % blocks):
-            return _row(op, f"its rows of {weights.array.shape[-1]} weights are no blocks of {blocks}")
+            return _row(op, f"its rows of {weights.array.shape[-1]} weights do not divide into blocks of {blocks}")
         stored = self._stored(weights, axis, bits, blocks, settings.weight_range)
         if settings.scheme == "weight-only":
             op.operands[place] = self._dequantized(stored, op)
@@ -124,14 +125,14 @@ class _Weights:
 
     def _set_apart(self, op: Op) -> None:
         """Makes the activation of the last operator one of its own: the optimized kernel for blocks drops it."""
-        activation = op.attributes.get("fused_activation_function", "NONE")
+        activation = fused_activation(op)
         if activation == "NONE":
             return
-        result = op.results[0]
+        result = op.result
         product = Value(result.type, f"{result.name}/product")
-        op.attributes = {**op.attributes, "fused_activation_function": "NONE"}
+        op.attributes = without_activation(op)
         self.ops[-1] = Op(op.name, op.operands, [product], op.attributes, op.location, info=op.info)
-        self.ops.append(Op(f"tfl.{activation.lower()}", [product], [result], {}, op.location))
+        self.ops.append(Op(op_name(activation), [product], [result], {}, op.location))
 
     def _dequantized(self, stored: Value, op: Op) -> Value:
         """Weights of fewer bits, made floats again, under their old name."""

@@ -201,17 +201,17 @@ def select(op: Select, k: Kernels) -> Value:
 @lowering(Clz)
 def clz(op: Clz, k: Kernels) -> Value:
     """Comparisons with 32 powers along a last axis, summed; flat, since the kernels broadcast four dims."""
-    x = k.value(op.input)
-    shape = x.type.shape
+    x, (low, high) = k.value(op.input), k.ranges.of(op.input)
+    shape, count = x.type.shape, _count_positive if low >= 0 and high < i32.maximum else _count
     one = shape is not None and shape[-1:] == (1,)
     if one and len(shape or ()) <= 4:
-        return _count(k, x)
+        return count(k, x)
     if shape is None or shape.count(None) > 1:
         axis = -1 if shape is None else len(shape)
         expanded = TensorType(None if shape is None else (*shape, 1), i32)
-        counted = _count(k, k.emit(ExpandDims, [x, k.constant(np.asarray(axis))], expanded))
+        counted = count(k, k.emit(ExpandDims, [x, k.constant(np.asarray(axis))], expanded))
         return k.emit(Squeeze, [counted], x.type, squeeze_dims=np.asarray([axis], np.int32))
-    return k.reshape(_count(k, k.reshape(x, (None, 1))), shape)
+    return k.reshape(count(k, k.reshape(x, (None, 1))), shape)
 
 
 def _count(k: KernelBuilder, x: Value) -> Value:
@@ -219,6 +219,12 @@ def _count(k: KernelBuilder, x: Value) -> Value:
     unsigned = k.cast(k.bitcast(x, ui32), i64)
     above = k.cast(k.greater(k.constant(1 << np.arange(32, dtype=np.int64), i64), unsigned), i32)
     return k.reduce(Sum, above, [-1])
+
+
+def _count_positive(k: KernelBuilder, x: Value) -> Value:
+    """The same where x is known to be neither negative nor the greatest: no bits are read anew."""
+    powers = np.minimum(1 << np.arange(32, dtype=np.int64), i32.maximum)
+    return k.reduce(Sum, k.cast(k.greater(k.constant(powers), x), i32), [-1])
 
 
 @lowering(LogicalLeftShift)
@@ -275,14 +281,15 @@ def arithmetic_right_shift(op: ArithmeticRightShift, k: Kernels) -> Value:
     storage, narrow = op.result.type.storage, op.result.type.storage.bits < 32
     if narrow:
         x, amount = k.cast(x, i32), k.cast(amount, i32)
-    result = _rounded(k, x, amount) if op.round else right_shift(k, x, amount)
+    result = _rounded(k, x, amount, k.ranges.of(op.input2)[0]) if op.round else right_shift(k, x, amount)
     return k.cast(result, storage) if narrow else result
 
 
-def _rounded(k: Kernels, x: Value, amount: Value) -> Value:
+def _rounded(k: Kernels, x: Value, amount: Value, least: int) -> Value:
+    """`least`: the least amount there can be."""
     one = k.constant(1)
-    if amount.is_constant and (amount.array > 0).all():
-        twice = right_shift(k, x, k.constant(amount.array - 1))
+    if least > 0:
+        twice = right_shift(k, x, k.constant(amount.array - 1) if amount.is_constant else k.sub(amount, one))
         return k.sub(twice, right_shift(k, twice, one))
     if amount.is_constant and not amount.array.any():
         return x

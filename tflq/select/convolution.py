@@ -5,7 +5,7 @@ With x = sum a_i X_i + c and w = sum b_j W_j + d in int8 digits, c' = c - x_zp a
 
     sum (x - x_zp) (w - w_zp) = sum_ij a_i b_j X_i . W_j  +  d' sum_i a_i sum(X_i)  +  c' sum(w - w_zp)
 
-The last term is a constant of the output channel and goes into the bias; d' is 0 but for uint8 weights with a zero
+The last term is a constant of the output channel and goes into the bias; d' is 0 except for uint8 weights with a zero
 point that does not let w - w_zp fit int8, and for int16 weights. Padding holds the digits of x_zp, which make both
 sides 0. int32 arithmetic wraps, as the kernels' does, so only the final sum has to fit.
 """
@@ -20,9 +20,9 @@ from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, Depthwis
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 from tflq.numerics.convolution import channel_sums
-from tflq.select.im2col import Geometry, pad_spatial, patches, tap_sum
+from tflq.select.im2col import Geometry, Layer, pad_spatial, patches, tap_sum
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.shifts import Digit, Digits, WeightedSum, digits, fills, fits_int32
+from tflq.select.shifts import Digit, Digits, WeightedSum, digits, fills
 
 
 @lowering(Conv2D)
@@ -58,27 +58,17 @@ def convolve(k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value,
         from tflq.select.convolution_float import conv2d_of_floats
 
         return conv2d_of_floats(k, x, weights, bias, geometry)
-    zero_points = (op.input_zp, op.weight_zp)
-    acc = op.output.type.storage
-    element = i32 if acc == i32 or fits_int32(k, op) else acc
-    result = None
+    layer, result = Layer.of(k, op, x, weights, bias, geometry), None
     if k.mac == "float32":
         from tflq.select.matmul import float_convolve
 
-        result = float_convolve(k, x, weights, bias, geometry, zero_points, element)
-    return k.cast(result or _byte_convolve(k, x, weights, bias, geometry, zero_points, element), acc)
+        result = float_convolve(k, layer)
+    return k.cast(result or _byte_convolve(k, layer), op.output.type.storage)
 
 
-def _byte_convolve(
-    k: Kernels,
-    x: Value,
-    weights: Value,
-    bias: Value,
-    geometry: Geometry,
-    zero_points: tuple[int, int],
-    element: ScalarType,
-) -> Value:
+def _byte_convolve(k: Kernels, layer: Layer) -> Value:
     """Rows, BATCH_MATMUL per pair of digits, bias, in `element`."""
+    x, weights, bias, geometry, zero_points, element = layer
     matrix = _matrix(k, weights)
     input_zp, weight_zp = zero_points
     filters, weight_offset = _weight_digits(k, matrix, weight_zp)
@@ -207,9 +197,7 @@ def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
         from tflq.select.convolution_float import activated, depthwise_of_floats
 
         return activated(k, op, depthwise_of_floats(k, x, weights, bias, geometry))
-    zero_points = (op.input_zp, op.weight_zp)
-    acc = op.output.type.storage
-    element = i32 if acc == i32 or fits_int32(k, op) else acc
+    layer, acc = Layer.of(k, op, x, weights, bias, geometry), op.output.type.storage
     if k.mac == "float32":
         from tflq.select.convolution_float import requantized_depthwise
         from tflq.select.matmul import float_depthwise
@@ -217,14 +205,14 @@ def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
         result = requantized_depthwise(k, op, x, weights, bias, geometry)
         if result is not None:
             return result
-        result = float_depthwise(k, x, weights, bias, geometry, zero_points, element)
+        result = float_depthwise(k, layer)
         if result is not None:
             return k.cast(result, acc)
     if x.type.storage.bits == 8 and weights.is_constant:
-        taps = weights.array.reshape(kernel_h * kernel_w, -1).astype(np.int64) - zero_points[1]
+        taps = weights.array.reshape(kernel_h * kernel_w, -1).astype(np.int64) - op.weight_zp
         if (np.abs(taps).sum(0) < 1 << 23).all():  # the sum of its products with 8 bits is in int32
-            return k.cast(_by_bytes(k, x, taps, multiplier, bias, geometry, zero_points[0]), acc)
-    return k.cast(_by_taps(k, x, weights, bias, geometry, zero_points, element), acc)
+            return k.cast(_by_bytes(k, x, taps, multiplier, bias, geometry, op.input_zp), acc)
+    return k.cast(_by_taps(k, layer), acc)
 
 
 def _by_bytes(
@@ -258,16 +246,9 @@ def _fold(shape: Sequence[int | None] | None) -> int:
     return max((f for f in range(1, shape[2] + 1) if shape[2] % f == 0 and f * shape[3] <= _ROW), default=1)
 
 
-def _by_taps(
-    k: Kernels,
-    x: Value,
-    weights: Value,
-    bias: Value,
-    geometry: Geometry,
-    zero_points: tuple[int, int],
-    element: ScalarType,
-) -> Value:
+def _by_taps(k: Kernels, layer: Layer) -> Value:
     """int16 x, or weights that are not constant or very many: products in `element`."""
+    x, weights, bias, geometry, zero_points, element = layer
     padded = _repeated(k, pad_spatial(k, x, geometry.pad, zero_points[0]), (weights.type.shape or (1,))[-1] or 1)
     wide = k.cast(padded, element)
     if zero_points[0]:
@@ -338,12 +319,22 @@ def transpose_conv2d(op: TransposeConv2D, k: Kernels) -> Value:
     rows, columns = rows or 0, columns or 0
     if (stride_h, stride_w) != (1, 1):
         lead = None if batch is None else batch * rows
-        apart = k.refold(cells, (lead, columns, stride_h, stride_w * outputs))
-        cells = k.refold(k.transpose(apart, (0, 2, 1, 3)), (batch, rows * stride_h, columns * stride_w, outputs))
+        apart = _interleaved(k, cells, (lead, columns, stride_h, stride_w * outputs))
+        cells = k.refold(apart, (batch, rows * stride_h, columns * stride_w, outputs))
     if (rows * stride_h, columns * stride_w) == (out_h, out_w):
         return cells
     ends = (0, skip_h + out_h, skip_w + out_w, 0)
     return k.strided_slice(cells, (0, skip_h, skip_w, 0), ends, (1, 1, 1, 1), begin_mask=0b1001, end_mask=0b1001)
+
+
+def _interleaved(k: Kernels, cells: Value, shape: tuple[int | None, int, int, int]) -> Value:
+    """[lead, columns, parts, channels] of cells with parts and columns swapped; without TRANSPOSE, which few runtimes
+    have of int32, where the target says which builtins it has."""
+    lead, columns, parts, channels = shape
+    if not k.restricted:
+        return k.transpose(k.refold(cells, shape), (0, 2, 1, 3))
+    rows = [k.refold(part, (lead, 1, columns, channels)) for part in k.split(cells, parts, 3)]
+    return k.concatenation(rows, 1) if len(rows) > 1 else rows[0]
 
 
 def _placed(kernel: int, stride: int, out_pad: int, size: int, out: int) -> tuple[int, int, int, int]:

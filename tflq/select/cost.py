@@ -1,7 +1,7 @@
 """What ops of the integer form cost as builtins, and which of two exact forms to take.
 
 The figures are in `rules/costs.toml`, nanoseconds per element, measured by `benchmarks/kernel_costs.py`. What builtins
-cost there, on an AMD EPYC (the reference kernels are within 20% of these but for MAXIMUM and MINIMUM of 8 bits, 1.9):
+cost there, on an AMD EPYC (the reference kernels are within 20% of these; MAXIMUM and MINIMUM of 8 bits take 1.9):
 
     CAST of 8 and 32 bits .1, to int64 .2, float32 to int32 .3      BITCAST .03 to .3, RESHAPE .03 to .1
     ADD, SUB, MUL int32 .15 scalar, .2 per channel                   the same of int64 .4 to .5, MUL per channel .75
@@ -59,7 +59,7 @@ def load_costs(path: str | os.PathLike[str]) -> Costs:
     for name, figure in listed.items():
         kind = op_class(name)
         if kind is None:
-            file.fail(f"'{name}' is no op", "elementwise", name)
+            file.fail(f"'{name}' is not an op", "elementwise", name)
         elementwise[kind] = _figure(file, "elementwise", name, figure)
     for kind in (Table, Table2D):
         if kind not in elementwise:
@@ -80,7 +80,7 @@ def _section(file: RulesFile, name: str) -> Mapping[str, Any]:
 
 def _figure(file: RulesFile, section: str, key: str, figure: object) -> float:
     if isinstance(figure, bool) or not isinstance(figure, (int, float)) or not 0 < figure < float("inf"):
-        file.fail(f"{key} = {figure!r} is no number of nanoseconds", section, key)
+        file.fail(f"{key} = {figure!r} is not a number of nanoseconds", section, key)
     return float(figure)
 
 

@@ -8,18 +8,18 @@ something else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tflq.contract import Decisions, Pass, PassResult
 from tflq.dialects.declare import trait_of
-from tflq.dialects.effects import is_hybrid
-from tflq.dialects.forms import UNQUANTIZED, Form, kept_reason
+from tflq.dialects.effects import entry_functions, is_hybrid
+from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, kept_reason
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.operands import ComputesInFloat
+from tflq.dialects.traits.operands import Calls, ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.ir.types import ScalarType
+from tflq.ir.types import QUANTIZED_TYPES, f32
 from tflq.light import dataclass
 from tflq.select.lowering import Kernels, Mac, lowering
 from tflq.targets.target import INTEGER, KernelRules, Target, load_rules
@@ -78,7 +78,7 @@ def _known(op: Op) -> bool:
 
 
 def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, target: Target) -> None:
-    restricted: Callable[[Op, Kernels], Value | None] | None = None
+    restricted: Callable[[Op, Kernels], Value | list[Value] | None] | None = None
     if target.builtins is not None:
         from tflq.select.portable import portable
 
@@ -91,7 +91,7 @@ def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, ta
         k.begin()
         made = restricted(op, k) if restricted is not None else None
         if made is not None:
-            k.end(op, [made])
+            k.end(op, [made] if isinstance(made, Value) else made)
             continue
         if op.name.startswith("tfl."):
             operands = [None if v is None else k.value(v) for v in op.operands]
@@ -113,6 +113,10 @@ def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, ta
 # themselves, and for multiply-accumulate if that was asked for. Parameters may be on the model's inputs and outputs,
 # and on tensors of a kept operator: one that the target lists, or that is kept whatever the target (recurrent, custom
 # and calling operators, hybrid ones).
+#
+# A target that restricts plain builtins binds all of these, too, and those that compute in float or had no quantized
+# tensor, which may also be its `floats`. Operators that call functions copy tensors of any types: their names are
+# enough. Custom ones are the user's.
 
 
 @dataclass(frozen=True)
@@ -131,16 +135,20 @@ class CheckLegality(Pass):
 
 
 def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", target: Target = INTEGER) -> None:
-    """UnsupportedError lists every operator of a module on kernels that must not be there, and why."""
+    """UnsupportedError lists every operator of a module on kernels that must not be there, and why; or it names entries
+    that the target does not run."""
+    if target.first_entry and (others := entry_functions(module)[1:]):
+        keys = {s.function: f"signature '{s.key}'" for s in module.signatures or ()}
+        listed = ", ".join(keys.get(index, f"subgraph {index}") for index in others)
+        what = f"the target '{target.name}' runs the first subgraph and what it calls, not {listed}"
+        raise UnsupportedError(Reason(what, module.source, remedy="convert a signature alone (--signature KEY)"))
     paths = _Paths(decisions)
-    illegal = [
-        reason
-        for function in module.functions
-        for reason in (*_unlisted(function, paths, target), *_illegal(function, paths, mac, target))
-    ]
+    illegal = dict.fromkeys(
+        reason for function in module.functions for reason in _illegal_in(function, paths, mac, target)
+    )
     if illegal:
         remedy = "list these kernels in the target file, or convert for another target"
-        raise UnsupportedError(f"{len(illegal)} operator(s) of the result are not legal:", illegal, remedy=remedy)
+        raise UnsupportedError(f"{len(illegal)} operator(s) of the result are not legal:", list(illegal), remedy=remedy)
 
 
 class _Paths:
@@ -161,6 +169,10 @@ class _Paths:
             return "exempt"
         return "float kernel" if trait_of(decision.op, ComputesInFloat) else "integer"
 
+    def keeps(self, op: Op) -> bool:
+        """Whether it is a source operator that was kept, and not because it had no quantized tensor."""
+        return self.of(op) == "exempt" and self.kept.get(op.location) == op.name
+
     def of(self, op: Op) -> str:
         key = id(op.location)
         path = self._by_object.get(key)
@@ -169,18 +181,46 @@ class _Paths:
         return path
 
 
-def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[Reason]:
+def _illegal_in(function: Function, paths: _Paths, mac: Mac, target: Target) -> Iterable[Reason]:
+    placed = [(op, paths.of(op)) for op in function.ops]
+    exempt = [op for op, path in placed if path == "exempt"]
+    edges: set[Value] = {*function.inputs, *function.outputs} if target.builtins is None else set()
+    rest = placed
+    if exempt:
+        excused = {op for op in exempt if target.builtins is None or _has(op, target) or _on_kernel(op, paths)}
+        edges.update(value for op in excused for value in op.tensors)
+        rest = [pair for pair in placed if pair[0] not in excused]
+    yield from _unlisted(exempt, paths, target)
+    yield from _illegal(rest, edges, _sections(mac, target), target)
+
+
+def _unlisted(ops: Iterable[Op], paths: _Paths, target: Target) -> Iterable[Reason]:
     """Operators kept on quantized tensors, neither listed by the target nor kept whatever it is."""
-    for op in function.ops:
-        if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or kept_reason(op) is not None:
+    for op in ops:
+        if not paths.keeps(op) or _anywhere(op, target):
             continue
         if not any(v.type.quantized for v in op.tensors):
-            continue
-        if not target.complete and (is_hybrid(op) or _restores_weights(op)):
             continue
         verdict = target.judge(op)
         if not verdict.kept:
             yield Reason.at(op.location, f"{op.name} is kept on quantized tensors: {verdict.reason}")
+
+
+def _anywhere(op: Op, target: Target) -> bool:
+    """Whether an operator is kept on quantized tensors whatever kernels the target lists."""
+    if target.builtins is None:
+        return kept_reason(op) is not None or is_hybrid(op) or _restores_weights(op)
+    return _has(op, target) or (isinstance(op, Dequantize) and target.builtins.admit(op))
+
+
+def _has(op: Op, target: Target) -> bool:
+    """Whether a target that restricts plain builtins has an operator on whatever tensors."""
+    from tflq.dialects.tfl.control import Custom
+
+    if is_recurrent(op):
+        return target.recurrent
+    calls = trait_of(op, Calls) is not None and target.builtins is not None and op.short_name in target.builtins.names
+    return calls or isinstance(op, Custom)
 
 
 def _restores_weights(op: Op) -> bool:
@@ -188,23 +228,26 @@ def _restores_weights(op: Op) -> bool:
     return isinstance(op, Dequantize) and op.input.is_constant
 
 
-def _illegal(function: Function, paths: _Paths, mac: Mac, target: Target) -> Iterable[Reason]:
-    sections, states = _sections(mac, target), () if target.builtins is None else (Quantize, Dequantize)
-    edges: set[Value] = {*function.inputs, *function.outputs} if target.builtins is None else set()
-    rest: list[tuple[Op, str]] = []
-    for op in function.ops:
-        path = paths.of(op)
-        if path == "exempt":
-            edges.update(op.tensors)
-        else:
-            rest.append((op, path))
-    for op, path in rest:
-        if not any(kernels.admit(op) for kernels in sections[path]):
+def _illegal(
+    ops: Iterable[tuple[Op, str]], edges: set[Value], sections: Mapping[str, Sequence[KernelRules]], target: Target
+) -> Iterable[Reason]:
+    """Other operators than the target has, and parameters on tensors that are not at an edge."""
+    states = () if target.builtins is None else (Quantize, Dequantize)
+    legal: set[tuple[object, ...]] = set()  # an op's name, path and plain types, of which nothing more is asked
+    for op, path in ops:
+        elements = [None if v is None else v.type.element for v in (*op.operands, None, *op.results)]
+        key = (op.name, path, *elements)
+        if key in legal:
+            continue
+        if not any(kernels.admit(op) for kernels in sections[path]) and not (path == "exempt" and _runs(op, target)):
             yield Reason.at(op.location, f"{op.name} on {_types(op)} is not an operator of the target")
+        elif not any(isinstance(element, QUANTIZED_TYPES) for element in elements):
+            if any(kernels.admit_all(op) for kernels in sections[path]):
+                legal.add(key)
+            continue
         for value in op.tensors:
             if (
-                not isinstance(value.type.element, ScalarType)
-                and value.type.quantized
+                value.type.quantized
                 and value not in edges
                 and not isinstance(op, states)
                 and not value.info.get("is_variable", False)
@@ -212,10 +255,21 @@ def _illegal(function: Function, paths: _Paths, mac: Mac, target: Target) -> Ite
                 yield Reason.at(op.location, f"tensor '{value.name}' of {op.name} has quantization parameters")
 
 
+def _runs(op: Op, target: Target) -> bool:
+    """Whether a target has an operator that stays in float32."""
+    floats = {v.type.storage for v in op.tensors if v.type.storage.is_float}
+    return op.short_name in target.floats and floats == {f32}
+
+
+def _on_kernel(op: Op, paths: _Paths) -> bool:
+    """Whether an operator is kept on quantized tensors."""
+    return paths.keeps(op) and any(v.type.quantized for v in op.tensors)
+
+
 def _sections(mac: Mac, target: Target) -> dict[str, list[KernelRules]]:
     """By path: the rules of which one must admit an op."""
     if target.builtins is not None:
-        return {path: [target.builtins] for path in ("integer", "float kernel")}
+        return {path: [target.builtins] for path in ("integer", "float kernel", "exempt")}
     rules = load_rules()
     integer = [rules["integer"], *([rules["float32"]] if mac == "float32" else [])]
     return {"integer": integer, "float kernel": [*integer, rules["float_kernels"]]}

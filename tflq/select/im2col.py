@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
+from tflq.dialects.tosa.convolution import Conv2D, Convolution, DepthwiseConv2D
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, Shape
+from tflq.ir.types import ScalarType, Shape, i32
 from tflq.light import dataclass
 from tflq.select.lowering import Kernels
+from tflq.select.shifts import fits_int32
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,24 @@ class Geometry:
             return None
         extent = (self.kernel[axis] - 1) * self.dilation[axis] + 1
         return (size + self.pad[2 * axis] + self.pad[2 * axis + 1] - extent) // self.stride[axis] + 1
+
+
+class Layer(NamedTuple):
+    """A convolution of integers: x and weights, less their zero points, are multiplied and added up in `element`."""
+
+    x: Value
+    weights: Value
+    bias: Value
+    geometry: Geometry
+    zero_points: tuple[int, int]
+    element: ScalarType
+
+    @classmethod
+    def of(cls, k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Layer:
+        """That of an op: in int32 if its accumulator is of it, or stays within it."""
+        acc = op.output.type.storage
+        element = i32 if acc == i32 or fits_int32(k, op) else acc
+        return cls(x, weights, bias, geometry, (op.input_zp, op.weight_zp), element)
 
 
 def pad_spatial(k: Kernels, x: Value, pad: Sequence[int], fill: int | float) -> Value:

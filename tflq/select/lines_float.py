@@ -11,11 +11,12 @@ In the last two, no constant is added to a product by one, so that none can be p
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from tflq.dialects.tfl.activation import Relu, ReluN1To1
+from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.unary import Floor
 from tflq.ir.core import Value
 from tflq.ir.types import f32
@@ -23,7 +24,13 @@ from tflq.numerics.float_distance import DistanceRequantization
 from tflq.numerics.float_falling import FallingRequantization
 from tflq.numerics.float_requantize import N1_TO_1, FloatRequantization
 from tflq.numerics.float_split import SplitRequantization
+from tflq.select.im2col import Geometry
 from tflq.select.lowering import KernelBuilder
+from tflq.select.matmul import conv_options
+
+_IMAGE: Final = 4
+"""Dims of an image: batch, rows, columns, channels."""
+_POINT: Final = Geometry((1, 1), (0, 0, 0, 0), (1, 1), (1, 1))
 
 Line: TypeAlias = FloatRequantization | FallingRequantization | DistanceRequantization | SplitRequantization
 
@@ -66,9 +73,19 @@ def stepped(k: KernelBuilder, x: Value, fit: Line) -> Value:
 def _clamped(k: KernelBuilder, x: Value, fit: FloatRequantization) -> Value:
     total, rest = k.mul(x, k.row(fit.m, f32)), k.row(fit.c, f32)
     if fit.e is not None:
-        rest = k.add(k.mul(_sign(k, x, fit.a), k.row(fit.e, f32)), rest)
+        rest = _of_sign(k, _sign(k, x, fit.a), fit.e, fit.c)
     total = k.add(total, rest, fit.clamp.activation)
     return k.mul(total, k.row(fit.gain, f32))
+
+
+def _of_sign(k: KernelBuilder, sign: Value, e: np.ndarray, c: np.ndarray) -> Value:
+    """c + e, c or c - e. The product by a sign is exact, so a kernel may round once or twice: for each channel of an
+    image, DEPTHWISE_CONV_2D is MUL and ADD in one."""
+    if sign.type.rank != _IMAGE or sign.type.shape is None or not 1 < e.size == c.size == sign.type.shape[-1]:
+        return k.add(k.mul(sign, k.row(e, f32)), k.row(c, f32))
+    constants = k.constant(e.reshape(1, 1, 1, -1), f32), k.constant(c, f32)
+    options = conv_options(_POINT, "VALID") | {"depth_multiplier": 1}
+    return k.emit(DepthwiseConv2D, [sign, *constants], sign.type, **options)
 
 
 def _split(k: KernelBuilder, x: Value, fit: SplitRequantization) -> Value:

@@ -24,10 +24,10 @@ from tflq.dialects.tfl.comparison import Bitcast, BitwiseXor, Equal, Greater, Gr
 from tflq.dialects.tfl.control import state_version
 from tflq.dialects.tfl.convolution import BatchMatMul
 from tflq.dialects.tfl.indexing import Gather
-from tflq.dialects.tfl.joining import Concatenation
+from tflq.dialects.tfl.joining import Concatenation, Split
 from tflq.dialects.tfl.movement import PadV2, Reshape, StridedSlice, Transpose
 from tflq.ir.core import Function, Op, Value, constant
-from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i32
+from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i8, i32, ui8
 from tflq.registering import Registry
 from tflq.select.naming import role_of
 
@@ -124,6 +124,16 @@ class KernelBuilder(Emitter):
 
     def concatenation(self, xs: Sequence[Value], axis: int) -> Value:
         return self.emit(Concatenation, xs, axis=axis, fused_activation_function="NONE")
+
+    def split(self, x: Value, count: int, axis: int) -> list[Value]:
+        """SPLIT into equal parts; x itself if it is one."""
+        if count == 1:
+            return [x]
+        shape = list(x.type.shape or ())
+        size = shape[axis]
+        shape[axis] = None if size is None else size // count
+        types = [TensorType(tuple(shape), x.type.element)] * count
+        return self.op(Split, [self.constant(np.asarray(axis)), x], types, {"num_splits": count}).results
 
     def padv2(self, x: Value, paddings: npt.ArrayLike, value: float) -> Value:
         """PADV2 with a scalar of x's type."""
@@ -238,6 +248,9 @@ def _plus(k: Kernels, x: Value, number: int) -> Value:
 
 
 Mac = Literal["integer", "float32"]
+IMAGE: Final = 4
+"""Dims of an image."""
+BYTES: Final = (i8, ui8)
 JOINED: Final = 10
 """The operands of CONCATENATION that all runtimes take: TFLite Micro's kernels/concatenation.cc, kMaxInputNum."""
 
@@ -270,7 +283,7 @@ class Kernels(KernelBuilder):
         self._users = function.users()
         self._outputs = frozenset(function.outputs)
         self._selected: dict[Value, Value] = {}
-        self.ranges: Final = Ranges()  # of integer tensors of `source`
+        self.ranges: Final = Ranges(sums=not restricted)  # of integer tensors of `source`
         self._once: dict[Callable[[Kernels], Any], Any] = {}
 
     def concatenation(self, xs: Sequence[Value], axis: int) -> Value:
@@ -279,6 +292,14 @@ class Kernels(KernelBuilder):
             groups = [xs[i : i + JOINED] for i in range(0, len(xs), JOINED)]
             xs = [super(Kernels, self).concatenation(g, axis) if len(g) > 1 else g[0] for g in groups]
         return super().concatenation(xs, axis)
+
+    def gather(self, x: Value, indices: Value, axis: int = 0) -> Value:
+        """GATHER; where the target says which builtins it has, from a table by an index of one dim: OpenVINO, which
+        lays images out otherwise, takes one of four dims in the wrong order."""
+        shape = indices.type.shape or ()
+        if not self.restricted or len(shape) < IMAGE or len(x.type.shape or ()) != 1 or None in shape[1:]:
+            return super().gather(x, indices, axis)
+        return self.refold(super().gather(x, self.reshape(indices, (None,)), axis), shape)
 
     def value(self, operand: Value) -> Value:
         """What an operand has become; arguments and constants stay themselves."""
@@ -329,14 +350,18 @@ class Kernels(KernelBuilder):
 
     def only_user(self, value: Value, kind: type[T]) -> T | None:
         """The only reader of an unnamed value, if it is of a class: a lowering may fuse it with its producer."""
-        users = self._users.get(value, [])
-        if len(users) != 1 or not isinstance(users[0], kind) or value.name or value in self._outputs:
+        users = self._users.get(value, ())
+        if len(users) != 1 or not isinstance(users[0], kind) or not self.is_inner(value):
             return None
         return users[0]
 
-    def readers(self, value: Value) -> list[Op]:
+    def is_inner(self, value: Value) -> bool:
+        """Whether nothing but its readers needs a value: it has no name, and is not returned."""
+        return not value.name and value not in self._outputs
+
+    def readers(self, value: Value) -> Sequence[Op]:
         """The ops of the integer form that read a value."""
-        return self._users.get(value, [])
+        return self._users.get(value, ())
 
     def fuse(self, op: Op, result: Value) -> Value:
         """Records that `result` is what `op`, a reader, would have computed, so that it is not selected again."""

@@ -32,7 +32,7 @@ from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, ui8
 from tflq.light import dataclass
 from tflq.numerics.convolution import window
 from tflq.numerics.exact_sums import ProductBounds
-from tflq.select.im2col import Geometry, pad_spatial
+from tflq.select.im2col import Geometry, Layer, pad_spatial
 from tflq.select.lowering import Kernels, centred, lowering
 from tflq.select.shifts import Digits, WeightedSum, digits, fits_int32
 
@@ -47,16 +47,9 @@ class _Part:
     value: Value
 
 
-def float_convolve(
-    k: Kernels,
-    x: Value,
-    weights: Value,
-    bias: Value,
-    geometry: Geometry,
-    zero_points: tuple[int, int],
-    element: ScalarType,
-) -> Value | None:
+def float_convolve(k: Kernels, layer: Layer) -> Value | None:
     """CONV_2D with constant weights [O, KH, KW, I], plus bias, in `element`; None where not exact, or slower."""
+    x, weights, bias, geometry, zero_points, element = layer
     if not weights.is_constant or few_rows(k, x, geometry):
         return None
     filters = weights.array.astype(np.float32) - np.float32(zero_points[1])
@@ -79,16 +72,9 @@ def float_convolve(
     return sums.plus(_integers(k, rest, element))
 
 
-def float_depthwise(
-    k: Kernels,
-    x: Value,
-    weights: Value,
-    bias: Value,
-    geometry: Geometry,
-    zero_points: tuple[int, int],
-    element: ScalarType,
-) -> Value | None:
+def float_depthwise(k: Kernels, layer: Layer) -> Value | None:
     """DEPTHWISE_CONV_2D with constant weights [KH, KW, C, M], plus bias, in `element`; None where not exact."""
+    x, weights, bias, geometry, zero_points, element = layer
     if not weights.is_constant:
         return None
     kernel_h, kernel_w, depth, multiplier = weights.array.shape

@@ -79,12 +79,16 @@ def slice_(op: Slice, k: Kernels) -> Value:
 
 @lowering(Concat)
 def concat(op: Concat, k: Kernels) -> Value:
-    xs = [k.value(v) for v in op.inputs if v is not None]
+    return joined(k, [k.value(v) for v in op.inputs if v is not None], op.axis)
+
+
+def joined(k: Kernels, xs: Sequence[Value], axis: int) -> Value:
+    """CONCATENATION; of twins, if any operand has one."""
     twins = [k.twins[x] for x in xs if x in k.twins]
     if not twins:
-        return k.concatenation(xs, op.axis)
+        return k.concatenation(xs, axis)
     offset = twins[0].offset
-    whole = k.concatenation([centred(k, x, offset) for x in xs], op.axis)
+    whole = k.concatenation([centred(k, x, offset) for x in xs], axis)
     return integers_of(k, Twin(whole, offset), xs[0].type.storage)
 
 
@@ -179,9 +183,9 @@ class DeclareVariables(Pass):
 
     def run(self, module: Module) -> PassResult:
         initial: dict[str, Variable] = {}
-        own = {op.shared_name: None for op in module.ops() if isinstance(op, VarHandle)}
+        own = {op.shared_name: None for function in module.functions for op in function.ops_of(VarHandle)}
         for function in module.functions:
-            declarations = [op for op in function.ops if isinstance(op, Variable)]
+            declarations = function.ops_of(Variable)
             if not declarations:
                 continue
             for op in declarations:
@@ -205,10 +209,10 @@ def _retype_handles(module: Module) -> bool:
     Whether there are any."""
     modified = False
     for function in module.functions:
-        others = {v for op in function.ops if not isinstance(op, (ReadVariable, AssignVariable)) for v in op.operands}
-        others.update(function.outputs)
-        for op in function.ops:
-            if isinstance(op, VarHandle) and op.resource not in others and op.resource.type.element != i32:
+        users = function.users() if function.has_ops(VarHandle) else {}
+        for op in function.ops_of(VarHandle):
+            known = all(isinstance(user, (ReadVariable, AssignVariable)) for user in users.get(op.resource, ()))
+            if known and op.resource not in function.outputs and op.resource.type.element != i32:
                 op.resource.type = op.resource.type.with_element(i32)
                 modified = True
     return modified

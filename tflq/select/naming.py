@@ -18,8 +18,7 @@ two models go by names.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from math import prod
 from typing import ClassVar, TypeGuard
 
@@ -70,27 +69,29 @@ class _Names:
         for value in self._function.values():
             if value.name and value not in self._done:
                 value.name = self._free(value.name) if value.name in self._taken else value.name
-                self._take(value)
+                self._taken.add(value.name)
+                self._done.add(value)
+        done, place, base = self._done, None, ""
         for op in self._function.ops:
-            base, kernel = _base(op), op.name.partition(".")[2]
+            if place is None or op.location is not place:
+                place, base = op.location, _base(op)
             for value in op.results:
-                if value not in self._done:
-                    self._name(value, base, value.role or kernel)
-            for place, operand in enumerate(op.operands):
-                if operand is None or operand.producer is not None or operand in self._done:
+                if value not in done:
+                    self._name(value, base, value.role or op.name.partition(".")[2])
+            for number, operand in enumerate(op.operands):
+                if operand is None or operand.producer is not None or operand in done:
                     continue
                 if operand.role:
                     self._name(operand, base, operand.role)
                 else:
-                    self._name(operand, op.result.name if op.results else base, _operand(op, place))
+                    self._name(operand, op.results[0].name if op.results else base, _operand(op, number))
 
     def _name(self, value: Value, base: str, role: str) -> None:
         name = f"{base}/{role}" if base else role
-        value.name = self._free(name) if name in self._taken or name in self._reserved else name
-        self._take(value)
-
-    def _take(self, value: Value) -> None:
-        self._taken.add(value.name)
+        if name in self._taken or name in self._reserved:
+            name = self._free(name)
+        value.name = name
+        self._taken.add(name)
         self._done.add(value)
 
     def _free(self, name: str) -> str:
@@ -133,14 +134,13 @@ class MergeViews(Pass):
 
     name: ClassVar[str] = "merge-views"
     takes: ClassVar[Form] = "kernels"
+    looks_at: ClassVar[tuple[type, ...]] = (Reshape,)
 
     def run(self, module: Module) -> PassResult:
         modified = False
         for function in module.functions:
             outputs, replaced = set(function.outputs), dict[Value, Value]()
-            for op in function.ops:
-                if not isinstance(op, Reshape):
-                    continue
+            for op in function.ops_of(Reshape):
                 source = op.input
                 while isinstance(source.producer, Reshape) and not source.name:
                     source = source.producer.input
@@ -159,16 +159,11 @@ class KeepApart(Pass):
 
     name: ClassVar[str] = "keep-apart"
     takes: ClassVar[Form] = "kernels"
+    looks_at: ClassVar[tuple[type, ...]] = (View,)
 
     def run(self, module: Module) -> PassResult:
-        copied = [_Plan(function).run() for function in module.functions if _has_views(function)]
+        copied = [_Plan(function).run() for function in module.functions]
         return PassResult(module, any(copied))
-
-
-def _has_views(function: Function) -> bool:
-    """Whether some result may be in memory that another tensor is read from. Without such a result, nothing else reads
-    what is written over."""
-    return any(issubclass(kind, Operator) and kind.trait(View) for kind in {type(op) for op in function.ops})
 
 
 class _Plan:
@@ -176,33 +171,46 @@ class _Plan:
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.readers: Counter[Value] = Counter([*function.inputs, *function.outputs])
-        self.last: dict[Value, int] = {}
-        for i, op in enumerate(function.ops):
-            for value in op.operands:
-                if value is not None:
-                    self.readers[value] += 1
-                    self.last[value] = i
+        self.fixed = {*function.inputs, *function.outputs}
+        self.users = function.users()
+        self.place: dict[Op, int] = {}
         self.owner: dict[Value, Value] = {}
         self.held: dict[Value, list[Value]] = {}  # by owner, of memory that views are in
 
     def run(self) -> bool:
-        ops: list[Op] = []
-        fixed = {*self.function.inputs, *self.function.outputs}
-        for i, op in enumerate(self.function.ops):
-            if isinstance(op, Operator) and (source := self._memory(op, fixed)) is not None:
-                is_view = not op.has(InPlace)
-                if not is_view and self._is_read(source, i):
-                    copy = Op(Cast.op_name, [source], [Value(source.type)], {}, op.location)
-                    state_version(copy)
-                    ops.append(copy)
-                    op.operands = [copy.result if v is source else v for v in op.operands]
-                    source = copy.result
-                self._share(op.result, source, is_view=is_view)
-            ops.append(op)
-        modified = len(ops) > len(self.function.ops)
-        self.function.ops = ops
-        return modified
+        copies: dict[Op, Op] = {}
+        for op in self._concerned():
+            source = self._memory(op)
+            if source is None:
+                continue
+            is_view = trait_of(op, InPlace) is None
+            if not is_view and self._is_read(source, self.place[op]):
+                copies[op] = copy = Op(Cast.op_name, [source], [Value(source.type)], {}, op.location)
+                state_version(copy)
+                op.operands = [copy.result if v is source else v for v in op.operands]
+                source = copy.result
+            self._share(op.result, source, is_view=is_view)
+        if copies:
+            self.function.ops = [o for op in self.function.ops for o in ((copies[op], op) if op in copies else (op,))]
+        return bool(copies)
+
+    def _concerned(self) -> Sequence[Op]:
+        """The ops whose results may be in one memory with a tensor that something else reads than its view, in order.
+        In any other memory each tensor is read once, to make the next."""
+        taken = (self._taken(op) for op in self.function.ops_with(View))
+        values = [value for value in taken if value is not None and len(self.users[value]) > 1]
+        found: set[Op] = set()
+        while values:
+            value = values.pop()
+            for op in (value.producer, *self.users.get(value, ())):
+                if op is None or op in found or (source := self._taken(op)) is None:
+                    continue
+                if value in (source, op.result):
+                    found.add(op)
+                    values += (source, op.result)
+        if found:
+            self.place = {op: i for i, op in enumerate(self.function.ops)}
+        return sorted(found, key=self.place.__getitem__)
 
     def _owner(self, value: Value) -> Value:
         return self.owner.get(value, value)
@@ -216,27 +224,36 @@ class _Plan:
         if owner in self.held:
             self.held[owner].append(value)
 
-    def _memory(self, op: Operator, fixed: set[Value]) -> Value | None:
+    def _memory(self, op: Op) -> Value | None:
         """The operand in whose memory the result is; None if it has its own."""
-        if (trait := op.trait(InPlace)) is not None:
+        taken = self._taken(op)
+        if taken is None or not trait_of(op, InPlace) or self._is_read_once(self._owner(taken)):
+            return taken
+        return None
+
+    def _taken(self, op: Op) -> Value | None:
+        """The same, as far as the op and its operands decide it."""
+        if (trait := trait_of(op, InPlace)) is not None:
             result = op.result
             read = (v for slot in trait.slots for v in slot.values(op))
-            x = next((v for v in read if self.readers[v] < 2 and self._is_own(v, fixed) and _alike(v, result)), None)
-            if x is None or result in fixed or _size(result) <= _SMALL:
-                return None
-            return x if self.readers[self._owner(x)] < 2 else None
-        if (view := op.trait(View)) is None or op.result in fixed:
+            x = next((v for v in read if self._is_read_once(v) and self._is_own(v) and _alike(v, result)), None)
+            return x if x is not None and result not in self.fixed and _size(result) > _SMALL else None
+        if (view := trait_of(op, View)) is None or op.result in self.fixed:
             return None
-        return next((v for slot in view.slots for v in slot.values(op) if self._is_own(v, fixed)), None)
+        return next((v for slot in view.slots for v in slot.values(op) if self._is_own(v)), None)
 
-    def _is_own(self, value: Value, fixed: set[Value]) -> bool:
+    def _is_own(self, value: Value) -> bool:
         """Whether a value is in memory that the interpreter's planner gives."""
-        return value not in fixed and not value.is_constant
+        return value not in self.fixed and not value.is_constant
+
+    def _is_read_once(self, value: Value) -> bool:
+        """Whether one op reads a value, or none."""
+        return len(self.users.get(value, ())) < 2
 
     def _is_read(self, value: Value, place: int) -> bool:
         """Whether another tensor in a value's memory is read at a place in the function or later."""
         held = self.held.get(self._owner(value), ())
-        return any(v is not value and self.last.get(v, -1) >= place for v in held)
+        return any(v is not value and v in self.users and self.place[self.users[v][-1]] >= place for v in held)
 
 
 def _alike(a: Value, b: Value) -> bool:
@@ -278,10 +295,10 @@ def _is_copy(op: Op) -> TypeGuard[Cast]:
 
 
 def _trim(function: Function) -> bool:
-    users, outputs = function.users(), set(function.outputs)
+    users, outputs = dict(function.users()), set(function.outputs)
     replaced: dict[Value, Value] = {}
     dropped: set[Op] = set()
-    for op in function.ops:
+    for op in function.ops_of(Cast):
         if not _is_copy(op):
             continue
         source, result = op.input, op.output
@@ -289,7 +306,7 @@ def _trim(function: Function) -> bool:
             source = replaced[source]
         if not result.name and result not in outputs and _readable(source, result, users):
             replaced[result] = source
-            users.setdefault(source, []).extend(users.get(result, []))
+            users[source] = [*users.get(source, ()), *users.get(result, ())]
             dropped.add(op)
         elif _writable(source, op, users, outputs, replaced):
             _hand_over(source, result)
@@ -298,19 +315,19 @@ def _trim(function: Function) -> bool:
     if dropped:
         function.ops = [op for op in function.ops if op not in dropped]
         function.replace(replaced)
-    for op in function.ops:
-        if "kept" in op.info:
-            op.info = {key: value for key, value in op.info.items() if key != "kept"}
+    for kept in function.ops:
+        if "kept" in kept.info:
+            kept.info = {key: value for key, value in kept.info.items() if key != "kept"}
     return bool(dropped)
 
 
-def _readable(source: Value, result: Value, users: dict[Value, list[Op]]) -> bool:
+def _readable(source: Value, result: Value, users: Mapping[Value, Sequence[Op]]) -> bool:
     """Whether all readers of the copy can read the original."""
     if source.type.element == result.type.element:
         return True
     return all(
         i in _read_as_stored(reader)
-        for reader in users.get(result, [])
+        for reader in users.get(result, ())
         for i, v in enumerate(reader.operands)
         if v is result
     )
@@ -328,11 +345,11 @@ def _unread(op: Op) -> ParametersUnread | None:
 
 
 def _writable(
-    source: Value, copy: Cast, users: dict[Value, list[Op]], outputs: set[Value], replaced: dict[Value, Value]
+    source: Value, copy: Cast, users: Mapping[Value, Sequence[Op]], outputs: set[Value], replaced: dict[Value, Value]
 ) -> bool:
     """Whether the kernel that makes the original can write the copy instead."""
     producer = source.producer
-    if producer is None or source.name or source in outputs or users.get(source) != [copy]:
+    if producer is None or source.name or source in outputs or list(users.get(source, ())) != [copy]:
         return False
     if source.type.element == copy.output.type.element:
         return True

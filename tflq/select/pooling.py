@@ -10,7 +10,8 @@ RESIZE is rows, then columns, each two GATHERs weighted by constants:
     columns    the same, [columns, 1] weights, in the result's type
 
 A dim in which every output is one element is one GATHER, or nothing, if that is all of them in order. No constant knows
-the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
+the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs. `resize_float.py` has the
+builtin of floats.
 
 SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits; ALL and ANY are the
 least and the greatest of bytes. A chain of reductions of one kind is one kernel over several axes, and a reshape that
@@ -47,7 +48,7 @@ from tflq.dialects.tosa.movement import (
 )
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType, f32, i1, i8, i16, i32, i64
+from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64
 from tflq.numerics.convolution import window, window_counts
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
@@ -141,19 +142,22 @@ def resize(op: Resize, k: Kernels) -> Value:
     if source.shape is None or result.shape is None or None in source.shape[1:3] or None in result.shape[1:3]:
         remedy = "state the sizes of the model's inputs (--batch, --shape)"
         raise UnsupportedError(Reason.at(op.location, f"{op.name} with sizes that are not known", remedy=remedy))
-    dims = [
-        _Dim(axis, source.shape[axis] or 0, result.shape[axis] or 0, steps)
-        for axis, steps in zip((1, 2), steps_of(op.scale, op.offset), strict=True)
-    ]
+    dims = resized_dims(op)
     if op.mode == "NEAREST_NEIGHBOR":
         return moved(k, x, lambda v, _: _nearest(k, v, dims, result.with_element(v.type.storage)))
+    if x in k.twins and not k.restricted:
+        from tflq.select.resize_float import float_resize
+
+        made = float_resize(op, k)
+        if made is not None:
+            return made
     if x.type.storage.is_float:
         return _mixed(k, _mixed(k, x, dims[0]), dims[1])
-    x = k.cast(_interpolated(k, k.cast(x, i32), dims[0]), result.storage)
-    return _interpolated(k, x, dims[1])
+    x = k.cast(interpolated(k, k.cast(x, i32), dims[0]), result.storage)
+    return interpolated(k, x, dims[1])
 
 
-class _Dim(NamedTuple):
+class Dim(NamedTuple):
     """A dim that is resized."""
 
     axis: int
@@ -162,7 +166,14 @@ class _Dim(NamedTuple):
     steps: Steps
 
 
-def _nearest(k: Kernels, x: Value, dims: list[_Dim], type: TensorType) -> Value:
+def resized_dims(op: Resize) -> list[Dim]:
+    """Rows and columns; their sizes are known."""
+    sizes, results = op.input.type.shape or (), op.output.type.shape or ()
+    steps = zip((1, 2), steps_of(op.scale, op.offset), strict=True)
+    return [Dim(axis, sizes[axis] or 0, results[axis] or 0, s) for axis, s in steps]
+
+
+def _nearest(k: Kernels, x: Value, dims: list[Dim], type: TensorType) -> Value:
     indices = [nearest_index(d.steps, d.size, d.out) for d in dims]
     for flags in product((False, True), repeat=2):
         if all(
@@ -176,20 +187,19 @@ def _nearest(k: Kernels, x: Value, dims: list[_Dim], type: TensorType) -> Value:
     return x
 
 
-def _interpolated(k: Kernels, x: Value, dim: _Dim) -> Value:
-    """x[lower] * (n - f) + x[upper] * f along a dim."""
-    axis, steps = dim.axis, dim.steps
+def interpolated(k: Kernels, x: Value, dim: Dim, to: ScalarType | None = None) -> Value:
+    """x[lower] * (n - f) + x[upper] * f along a dim, computed in x's type, or in `to`."""
+    axis, steps, storage = dim.axis, dim.steps, to or x.type.storage
     lower, upper, fraction = taps(steps, dim.size, dim.out)
-    first = _taken(k, x, lower, axis)
+    first = k.cast(_taken(k, x, lower, axis), storage)
     if is_copy(steps, dim.size, dim.out):
-        return first if steps.n == 1 else k.mul(first, k.constant(steps.n, x.type.storage))
-    second = _taken(k, x, upper, axis)
+        return first if steps.n == 1 else k.mul(first, k.constant(steps.n, storage))
+    second = k.cast(_taken(k, x, upper, axis), storage)
     weight = fraction.reshape(-1, *(1,) * (3 - axis))
-    storage = x.type.storage
     return k.add(k.mul(first, k.constant(steps.n - weight, storage)), k.mul(second, k.constant(weight, storage)))
 
 
-def _mixed(k: Kernels, x: Value, dim: _Dim) -> Value:
+def _mixed(k: Kernels, x: Value, dim: Dim) -> Value:
     """x[lower] * (1 - f / n) + x[upper] * f / n along a dim of floats."""
     lower, upper, fraction = taps(dim.steps, dim.size, dim.out)
     first = _taken(k, x, lower, dim.axis)
@@ -266,7 +276,9 @@ def reduce_logical(op: ReduceAll | ReduceAny, k: Kernels) -> Value:
 
 @lowering(ArgMax)
 def argmax(op: ArgMax, k: Kernels) -> Value:
-    return arg_of(op, k, k.value(op.input), tfl_reduction.ArgMax)
+    x = k.value(op.input)
+    twin = None if k.restricted else k.twins.get(x)
+    return arg_of(op, k, x if twin is None else twin.value, tfl_reduction.ArgMax)
 
 
 def arg_of(op: ArgMax, k: Kernels, x: Value, kind: type[Operator]) -> Value:

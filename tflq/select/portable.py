@@ -21,8 +21,8 @@ from tflq.dialects.tfl import reduction as tfl_reduction
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.indexing import Gather
-from tflq.dialects.tfl.joining import Concatenation
-from tflq.dialects.tfl.movement import Moved, Padding, PadV2, Reshape
+from tflq.dialects.tfl.joining import Concatenation, Pack, Split, Unpack
+from tflq.dialects.tfl.movement import Moved, Padding, PadV2
 from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import (
@@ -43,29 +43,27 @@ from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, u
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_thresholds import quantize_thresholds
 from tflq.numerics.multiply_add import in_any_order
-from tflq.numerics.resize import float_nearest_index, nearest_index, steps_of
 from tflq.select.arithmetic import elementwise
 from tflq.select.lines_float import on_whole
-from tflq.select.lowering import JOINED, Kernels, Twin, as_int32, centred, integers_of, twin_of
+from tflq.select.lowering import BYTES, Kernels, Twin, as_int32, centred, integers_of, twin_of
+from tflq.select.portable_movement import concatenation, moved_elements, pack, pad, resize, split, unpack
 from tflq.select.rescale import input_range
 from tflq.select.rescale_float import float_rescale, movable_line
 from tflq.select.words_float import LIMB, WORD, by_amount, by_number, halved, high_product, limbs
 
-Portable = Callable[[Any, Kernels], Value | None]
-BYTES: Final = (i8, ui8)
+Made = Value | list[Value] | None
+Portable = Callable[[Any, Kernels], Made]
 
 
-def portable(op: Op, k: Kernels) -> Value | None:
-    """The op's result on a target that restricts plain builtins; None if it has no form here, or is a kernel that the
+def portable(op: Op, k: Kernels) -> Made:
+    """The op's results on a target that restricts plain builtins; None if it has no form here, or is a kernel that the
     target keeps on quantized tensors."""
     if op.name.startswith("tfl.") and any(v.type.quantized for v in op.tensors):
         return None
     if isinstance(op, PadV2):
-        return _padded(op, k)
-    if isinstance(op, Concatenation) and len(op.operands) > JOINED:
-        return k.concatenation([k.value(v) for v in op.reads], op.axis)
+        return pad(op, k)
     if isinstance(op, (Moved, Gather)) and not isinstance(op, Padding):
-        return _moved(op, k)
+        return moved_elements(op, k)
     lower = FORMS.get(type(op))
     return None if lower is None else lower(op, k)
 
@@ -119,45 +117,6 @@ def _written(op: Scast, k: Kernels, element: UniformQuantizedType, scale: np.flo
     return k.emit(Quantize, [real], type)
 
 
-def _moved(op: Moved | Gather, k: Kernels) -> Value | None:
-    """An op that only moves elements, on the twin of its first operand."""
-    first, *others = op.operands
-    assert first is not None
-    twin = k.twins.get(k.value(first))
-    if twin is None or any(v is not None and not v.is_constant for v in others):
-        return None
-    result, attributes = Value(op.result.type.with_element(f32)), dict(op.attributes)
-    if isinstance(op, Reshape) and op.shape is not None:
-        attributes["new_shape"] = op.shape.array  # tf2onnx reads it
-    k.ops.append(Op(op.name, [twin.value, *others], [result], attributes, op.location))
-    return integers_of(k, Twin(result, twin.offset), op.result.type.storage)
-
-
-def _resized(op: Resize, k: Kernels) -> Value | None:
-    """Rows, then columns, by GATHER, unless the builtin takes these elements without options: others are not alike."""
-    twin, shape, sizes = k.twins.get(k.value(op.input)), op.input.type.shape or (), op.output.type.shape or ()
-    if twin is None or op.mode != "NEAREST_NEIGHBOR" or None in (*shape[1:3], *sizes[1:3]):
-        return None
-    dims = list(zip((1, 2), steps_of(op.scale, op.offset), strict=True))
-    indices = {axis: nearest_index(steps, shape[axis] or 0, sizes[axis] or 0) for axis, steps in dims}
-    plain = (float_nearest_index(shape[axis] or 0, sizes[axis] or 0, False, False) for axis in indices)
-    if all(map(np.array_equal, indices.values(), plain)):
-        return None
-    value = twin.value
-    for axis, index in indices.items():
-        value = k.gather(value, k.constant(index), axis)
-    return integers_of(k, Twin(value, twin.offset), op.output.type.storage)
-
-
-def _padded(op: PadV2, k: Kernels) -> Value | None:
-    x = k.value(op.input)
-    twin = k.twins.get(x)
-    if twin is None or not (op.paddings.is_constant and op.value.is_constant):
-        return None
-    around = int(op.value.array.reshape(())) - twin.offset
-    return integers_of(k, Twin(k.padv2(twin.value, op.paddings.array, around), twin.offset), x.type.storage)
-
-
 def _extreme(op: Maximum | Minimum | tfl.Extreme, k: Kernels) -> Value | None:
     operands = [k.value(v) for v in op.reads]
     storage = operands[0].type.storage
@@ -169,9 +128,9 @@ def _extreme(op: Maximum | Minimum | tfl.Extreme, k: Kernels) -> Value | None:
 
 def _clamp(op: Clamp, k: Kernels) -> Value | None:
     x = k.value(op.input)
-    twin = k.twins.get(x)
-    if twin is None:
+    if x.type.storage not in BYTES:
         return None
+    twin = twin_of(k, x) or Twin(k.cast(x, f32), 0)
     least, most = (k.constant(float(v - twin.offset), f32) for v in (op.min_val, op.max_val))
     return integers_of(k, Twin(k.minimum(k.maximum(twin.value, least), most), twin.offset), x.type.storage)
 
@@ -422,20 +381,24 @@ FORMS: Final[dict[type[Op], Portable]] = {
     Cast: _cast,
     Clamp: _clamp,
     Clz: _clz,
+    Concatenation: concatenation,
     LogicalLeftShift: _left_shift,
     Maximum: _extreme,
     Minimum: _extreme,
     Mul: _mul,
+    Pack: pack,
     ReduceMax: _greatest,
     ReduceSum: _sum,
     Rescale: _rescale,
     RescaleF64: _rescale,
-    Resize: _resized,
+    Resize: resize,
     Scast: _scast,
     Select: _select,
+    Split: split,
     Table: _table,
     Table16Bit: _table_of_16_bits,
     Table2D: _table_2d,
+    Unpack: unpack,
     tfl.Maximum: _extreme,
     tfl.Minimum: _extreme,
 }

@@ -3,7 +3,7 @@
 RIGHT_SHIFT broadcasts at most four dims and has no int64; an int64 shifted by 32 is its high word. For that, BITCAST
 makes two int32 (or four int16), low word first, of which the last is taken. As a [n, 2] matrix, TRANSPOSE and GATHER of
 one row read it with whole-vector copies, four times faster than GATHER or STRIDED_SLICE along the last axis (1.0
-against 3.7 and 12 ns per element).
+against 3.7 and 12 ns per element); of a few elements, as one for each row, GATHER alone is faster.
 
 BATCH_MATMUL is exact only on int8, so stored integers are taken as signed bytes:
 
@@ -14,6 +14,8 @@ less 128.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 
@@ -26,6 +28,9 @@ from tflq.ir.types import ScalarType, Shape, i8, i16, i32, i64, ui8
 from tflq.light import dataclass
 from tflq.select.lowering import BROADCAST_DIMS, KernelBuilder, Kernels
 
+_FEW: Final = 16
+"""Elements up to which an operator less is worth more than whole-vector copies."""
+
 
 def flat(shape: Shape) -> bool:
     """Whether a tensor of this shape can be flattened and given its shape again without knowing its first dim."""
@@ -35,20 +40,20 @@ def flat(shape: Shape) -> bool:
 def high_part(k: KernelBuilder, x: Value, part: ScalarType) -> Value:
     """The upper bits of each element of x, as wide as `part`.
 
-    The result is flat where `flat(x.type.shape)`, else of x's shape.
+    The result is flat where `flat(x.type.shape)` and there are more than a few, else of x's shape.
     """
     shape = x.type.shape
     pieces = x.type.storage.bits // part.bits
     words = k.bitcast(x, part, None if shape is None else (*shape, pieces))
     last = k.constant(pieces - 1)
-    if flat(shape):
+    if flat(shape) and x.type.size > _FEW:
         return k.gather(k.transpose(k.reshape(words, (None, pieces)), (1, 0)), last)
     return k.gather(words, last, axis=-1 if shape is None else len(shape))
 
 
 def restore(k: KernelBuilder, x: Value, shape: Shape) -> Value:
     """x of `shape` again, after `high_part` of a tensor of that shape."""
-    return x if shape is None or not flat(shape) else k.refold(x, shape)
+    return x if shape is None or x.type.shape == shape or not flat(shape) else k.refold(x, shape)
 
 
 def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
@@ -85,9 +90,11 @@ def product_shifted(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
         factor = k.constant(b.array.astype(np.int64) << up, i64)
         product = k.mul(k.cast(a, i64), factor)
     else:
-        product = k.mul(k.cast(a, i64), k.cast(b, i64))
+        factors = [k.cast(v, i64) for v in (a, b)]
         if up:
-            product = k.mul(product, k.constant(1 << up, i64))
+            smaller = int(b.type.size < a.type.size)
+            factors[smaller] = k.mul(factors[smaller], k.constant(1 << up, i64))
+        product = k.mul(*factors)
     total = k.add(product, k.constant(1 << (shift + up - 1), i64))
     word = high_part(k, total, i32)
     if shift > 32:

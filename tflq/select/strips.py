@@ -28,7 +28,7 @@ from tflq.dialects.traits.types import Elementwise
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType
 from tflq.light import dataclass
-from tflq.numerics.resize import steps_of
+from tflq.numerics.resize import float_kernel, steps_of
 
 _Windowed: TypeAlias = Conv2D | DepthwiseConv2D | Resize
 _ROWS: Final = -3
@@ -68,25 +68,26 @@ class _Cone:
 @dataclass(frozen=True)
 class SplitRows(Pass):
     """Results with large intermediates are computed in strips of rows. `share`: how much memory each may take, as a
-    multiple of what the largest operator reads and makes; `least`: bytes of intermediates that are always allowed."""
+    multiple of what the largest operator reads and makes; `least`: bytes of intermediates that are always allowed.
+    `whole`: only what is resized in integers, since the rest has kernels of floats, which take images as they are."""
 
     name: ClassVar[str] = "split-rows"
     takes: ClassVar[Form] = "integer"
     share: float = 2.0
     least: int = 1 << 15
+    whole: bool = False
 
     def run(self, module: Module) -> PassResult:
-        changed = [_Strips(function, self.share, self.least).run() for function in module.functions]
+        changed = [_Strips(function, self).run() for function in module.functions]
         return PassResult(module, any(changed))
 
 
 class _Strips:
     """One function."""
 
-    def __init__(self, function: Function, share: float, least: int) -> None:
+    def __init__(self, function: Function, asked: SplitRows) -> None:
         self._function = function
-        self._share = share
-        self._least = least
+        self._asked = asked
         self._users = function.users()
         self._outputs = set(function.outputs)
         self._place = {op: at for at, op in enumerate(function.ops)}
@@ -148,11 +149,13 @@ class _Strips:
 
     def _count(self, cone: _Cone, largest: int) -> int:
         """In how many strips a result is computed; 1: whole."""
+        if self._asked.whole and not any(map(_is_resized_in_integers, cone.ops)):
+            return 1
         needed = sum(_intermediate(op) for op in cone.ops if _is_windowed(op))
         if len(cone.ops) > 1:
             needed += _ELEMENTWISE * cone.root.type.size
         joined = _bytes(cone.root)  # the strips are there until they are put together
-        room = max(self._share * largest - cone.around - joined, largest / 8, self._least)
+        room = max(self._asked.share * largest - cone.around - joined, largest / 8, self._asked.least)
         if needed <= room:
             return 1
         weights = sum(_bytes(op.weight) for op in cone.ops if isinstance(op, Conv2D))
@@ -168,6 +171,13 @@ def _is_windowed(op: Op) -> bool:
     extent = (_kernel_height(op) - 1) * op.dilation[0] + 1
     met = max(op.pad[:2]) < extent  # each window meets the image
     return met and op.input.type.storage.is_integer and _has_known_rows(op.input)
+
+
+def _is_resized_in_integers(op: Op) -> bool:
+    if not isinstance(op, Resize):
+        return False
+    sizes = ((v.type.shape or ())[1:3] for v in (op.input, op.output))
+    return float_kernel(steps_of(op.scale, op.offset), *sizes) is None
 
 
 def _kernel_height(op: Conv2D | DepthwiseConv2D) -> int:

@@ -21,7 +21,8 @@ from tflq.dialects.effects import is_variable
 from tflq.dialects.ext import Table2D, Table16Bit
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl.indexing import Gather
-from tflq.dialects.tosa.movement import Table
+from tflq.dialects.tosa.elementwise import Add
+from tflq.dialects.tosa.movement import Cast, Table
 from tflq.ir.core import Buffer, Module, Value, constant
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.select.lowering import Kernels, lowering
@@ -38,6 +39,9 @@ def table(op: Table, k: Kernels) -> Value:
     if x.type.storage is i16:
         return _interpolated(k, x, entries)
     signed = x.type.storage is i8
+    wide = _before_narrowing(op.input, k)
+    if wide is not None:
+        return k.gather(constant(entries), wide)
     return k.gather(constant(np.roll(entries, entries.size // 2) if signed else entries), _index(k, x))
 
 
@@ -46,6 +50,20 @@ def _index(k: Kernels, x: Value) -> Value:
     if x.is_constant:
         return k.constant(x.array.view(np.uint8))
     return k.cast(k.bitcast(x, ui8) if x.type.storage is i8 else x, i32)
+
+
+def _before_narrowing(x: Value, k: Kernels) -> Value | None:
+    """The index in int32 of an 8-bit x that is made of int32 numbers in its range; None if it is made of others."""
+    cast, storage = x.producer, x.type.storage
+    if not isinstance(cast, Cast) or cast.input.type.storage != i32 or not k.is_inner(x):
+        return None
+    low, high = k.ranges.of(cast.input)
+    if low < storage.minimum or high > storage.maximum:
+        return None
+    total, offset = cast.input.producer, -storage.minimum
+    if isinstance(total, Add) and total.input2.is_constant and total.input2.array.size == 1 and k.is_inner(cast.input):
+        return k.add(k.value(total.input1), k.constant(total.input2.array.reshape(()) + offset))
+    return k.add(k.value(cast.input), k.constant(offset))
 
 
 def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
@@ -93,12 +111,13 @@ class ShareTables(Pass):
 
     name: ClassVar[str] = "share-tables"
     takes: ClassVar[Form] = "kernels"
+    looks_at: ClassVar[tuple[type, ...]] = (Gather,)
 
     def run(self, module: Module) -> PassResult:
         known: dict[int, list[Buffer]] = {}
         shared = False
-        for op in module.ops():
-            if not isinstance(op, Gather) or not op.input.is_constant or is_variable(op.input):
+        for op in (op for function in module.functions for op in function.ops_of(Gather)):
+            if not op.input.is_constant or is_variable(op.input):
                 continue
             own = op.input.buffer
             if own is None or own.external or not _LEAST < own.data.size <= 1 << 16:

@@ -17,7 +17,7 @@ from tflq.select.arithmetic import elementwise
 from tflq.select.lowering import KernelBuilder
 
 WORD: Final = 31
-"""Bits of an int32 but for its sign."""
+"""Bits of an int32 without its sign."""
 LIMB: Final = 11
 """Bits of a limb."""
 _HALF: Final = 16

@@ -234,7 +234,8 @@ class StateShapes(Pass):
     takes: ClassVar[Form] = "kernels"
 
     def run(self, module: Module) -> PassResult:
-        if all(value.type.is_static for function in module.functions for value in function.values()):
+        shapes = [value.type.shape for function in module.functions for value in function.values()]
+        if all(shape is not None and None not in shape for shape in shapes):
             return PassResult(module, modified=False)
         modified = False
         entries = [module.functions[index] for index in entry_functions(module)]

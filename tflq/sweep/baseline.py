@@ -50,7 +50,7 @@ class Entry:
         return self.id, self.target
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields, but for those that say nothing."""
+        """Its fields, without those that say nothing."""
         return {name: value for name, value in asdict(self).items() if value not in ("", None, 0, (), {})}
 
 

@@ -41,6 +41,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from tflq.dialects.declare import Operator, Slot
+from tflq.dialects.tfl import fused_activation
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
@@ -250,7 +251,7 @@ def _rounds_alike(op: Op) -> str | None:
     zero = 0
     if isinstance(factor, UniformQuantizedType):
         zero, twice = factor.zero_point, np.asarray([legacy_scale(source.scale, factor.scale, result.scale)])
-    storage, activation = result.storage, getattr(op, "fused_activation_function", "NONE")
+    storage, activation = result.storage, fused_activation(op)
     try:
         least, most = activation_range(activation, storage.minimum, storage.maximum, result.scale, result.zero_point)
     except ValueError as error:
@@ -290,7 +291,7 @@ def _indices_from_zero(op: Op) -> str | None:
 
 @constraint("no_activation")
 def _no_activation(op: Op) -> str | None:
-    activation = getattr(op, "fused_activation_function", "NONE")
+    activation = fused_activation(op)
     return None if activation == "NONE" else f"the fused activation is {activation}"
 
 

@@ -4,6 +4,7 @@
 name = "npu"             # by default the file's
 base = "integer"         # kernels that it does not list: "integer" (lowered) or "kernels" (as there, and recurrent
                          # operators kept)
+entries = "all"          # "first": it runs the first subgraph and what that calls; a file has no other signatures
 
 [kernels]
 conv_2d = "qi8 qi8:0 qi32? -> qi8; multiplier_accumulator_scale"
@@ -13,6 +14,12 @@ abs = ["qi8 -> qi8", "qi16 -> qi16"]
 unsigned = ["add"]
 signed = ["add"]
 uniform = ["conv_2d"]
+
+[builtins]               # what operators are lowered to, if not all that the interpreter has
+add = "f32 f32 -> f32"
+
+[floats]                 # what operators that stay in float32 may be beside these
+run = ["softmax"]
 """
 
 from __future__ import annotations
@@ -25,6 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tflq.errors import OptionError, Reason, choices
 from tflq.files import resource
 from tflq.ir.registry import op_names
+from tflq.light import replace
 from tflq.targets.constraints import load_quant_functions
 from tflq.targets.signature import Signature, parse_signature
 from tflq.targets.target import INTEGER, KernelRules, RulesFile, Target
@@ -35,10 +43,15 @@ if TYPE_CHECKING:
 Kernels: TypeAlias = Mapping[str, Sequence[Signature]]
 """Logical kernels by name: the signatures of each, in order."""
 
-_KEYS = {"target": ("name", "base", "sums"), "rescale": ("unsigned", "signed", "uniform")}
-_SECTIONS = ("target", "kernels", "rescale", "builtins")
+_KEYS = {
+    "target": ("name", "base", "sums", "entries"),
+    "rescale": ("unsigned", "signed", "uniform"),
+    "floats": ("run",),
+}
+_SECTIONS = ("target", "kernels", "rescale", "builtins", "floats")
 _BASES = ("integer", "kernels")
 _SUMS = ("separate", "any")
+_ENTRIES = ("all", "first")
 RUNTIMES = ("portable", "tflm")
 """The targets of runtimes that were measured, `rules/<name>.toml`."""
 SCHEMES = ("int8", "int16x8", "uint8")
@@ -112,23 +125,19 @@ class _File(RulesFile):
 
     def kernels(self) -> Kernels:
         """Its kernels, also those that are not builtins, and those of its base."""
+        said = self._said()
         own = {name: self._signatures(name, lines, None) for name, lines in self._section("kernels").items()}
         self.check_faults()
-        return {**_measured().kernels, **own} if self._section("target").get("base") == "kernels" else own
+        return {**_measured().kernels, **own} if said.get("base") == "kernels" else own
 
     def target(self) -> Target:
-        if self.of_tosa:
-            what = "it is a target for TOSA files (.tosa, .mlir)"
-            raise OptionError(Reason(what, self.path, remedy="one for .tflite files has [kernels]"))
-        for name in self.content:
-            if name not in _SECTIONS:
-                self.fault(f"'{name}' is not a section", "", name, known=_SECTIONS)
         builtins = {name.removeprefix("tfl.") for name in op_names("tfl")}
         said = self._said()
         own: dict[str, Sequence[Signature]] = {
             name: self._signatures(name, lines, builtins) for name, lines in self._section("kernels").items()
         }
-        shifts = {key: self._names(key, names, builtins) for key, names in self._checked("rescale").items()}
+        shifts = self._named("rescale", builtins)
+        plain, floats = self._plain(builtins), self._named("floats", builtins).get("run", frozenset())
         self.check_faults()
         name = said.get("name", os.path.splitext(os.path.basename(self.path))[0])
         if self.path == resource("rules/kernels.toml"):
@@ -137,7 +146,8 @@ class _File(RulesFile):
         agreeing = {"unsigned": measured.unsigned, "signed": measured.unsigned, "uniform": measured.uniform}
         kernels = {**(measured.kernels if based else {}), **own}
         agreed = {} if shifts else dict(measured.kernels)
-        return self._of(name, kernels, agreeing | shifts, recurrent=based, agreed=agreed)
+        target = self._of(name, kernels, agreeing | shifts, recurrent=based, agreed=agreed)
+        return replace(target, builtins=plain, floats=floats, first_entry=said.get("entries") == "first")
 
     def _of(
         self,
@@ -150,26 +160,37 @@ class _File(RulesFile):
     ) -> Target:
         unsigned, signed, uniform = (shifts.get(key, frozenset()) for key in _KEYS["rescale"])
         sums: SumRounding = "any" if self._section("target").get("sums") == "any" else "separate"
-        return Target(name, kernels, unsigned, signed, uniform, recurrent, agreed, self._plain(), sums)
+        return Target(name, kernels, unsigned, signed, uniform, recurrent, agreed, sums=sums)
 
-    def _plain(self) -> KernelRules | None:
+    def _plain(self, builtins: set[str]) -> KernelRules | None:
         """The builtins on plain tensors, if it restricts them."""
+        lines = self._section("builtins")
+        for name, line in lines.items():
+            if name not in builtins:
+                remedy = choices(name, builtins) or "tflq ops lists them"
+                self.fault(f"'{name}' is not an operator of TFLite", "builtins", name, remedy=remedy)
+            elif not isinstance(line, str):
+                remedy = f'write {name} = "f32 -> f32 | i32 -> i32"'
+                self.fault(f"{name} is not a string", "builtins", name, remedy=remedy)
+        self.check_faults()
         if "builtins" not in self.content:
             return None
-        rules = KernelRules(self._section("builtins"), f"{self.path}, section builtins")
+        rules = KernelRules(lines, f"{self.path}, section builtins")
         rules.parse()
         return rules
 
     def _said(self) -> dict[str, str]:
-        """What [target] says."""
+        """What [target] says, of a file that is for TFLite and has no other sections than it can have."""
+        if self.of_tosa:
+            what = "it is a target for TOSA files (.tosa, .mlir)"
+            raise OptionError(Reason(what, self.path, remedy="one for .tflite files has [kernels]"))
+        self.check_sections(_SECTIONS)
         said = self._checked("target")
         for key, value in said.items():
             if not isinstance(value, str):
                 self.fault(f"{key} is not a string", "target", key, remedy=f'write {key} = "..."')
-            elif key == "base" and value not in _BASES:
-                self.fault(f"base: '{value}' is not known", "target", key, item=value, known=_BASES)
-            elif key == "sums" and value not in _SUMS:
-                self.fault(f"sums: '{value}' is not known", "target", key, item=value, known=_SUMS)
+            elif value not in (known := {"base": _BASES, "sums": _SUMS, "entries": _ENTRIES}.get(key, (value,))):
+                self.fault(f"{key}: '{value}' is not known", "target", key, item=value, known=known)
         return said
 
     def _section(self, name: str) -> dict[str, Any]:
@@ -220,12 +241,16 @@ class _File(RulesFile):
         else:
             signatures.append(signature)
 
-    def _names(self, key: str, names: object, builtins: set[str]) -> frozenset[str]:
+    def _named(self, section: str, builtins: set[str]) -> dict[str, frozenset[str]]:
+        """A section of lists of operators."""
+        return {key: self._names(section, key, names, builtins) for key, names in self._checked(section).items()}
+
+    def _names(self, section: str, key: str, names: object, builtins: set[str]) -> frozenset[str]:
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            self.fault(f"{key} is not a list of strings", "rescale", key, remedy=f'write {key} = ["add"]')
+            self.fault(f"{key} is not a list of strings", section, key, remedy=f'write {key} = ["add"]')
             return frozenset()
         for name in names:
             if name not in builtins:
                 remedy = choices(name, builtins) or "tflq ops lists them"
-                self.fault(f"'{name}' is not an operator of TFLite", "rescale", key, item=name, remedy=remedy)
+                self.fault(f"'{name}' is not an operator of TFLite", section, key, item=name, remedy=remedy)
         return frozenset(names)

@@ -42,7 +42,9 @@ class Target:
     Of these, other storage is met by an exact rescale, on the signatures that are `agreed`, where some of a kernel are:
     those on which it was measured that it is exact. recurrent: whether it runs operators with
     variable tensors, which it does not list. builtins: which builtins on plain tensors it has, if it is not all that
-    the interpreter has; sums: how it may round MUL and ADD of floats.
+    the interpreter has; floats: which operators that stay in float32 may be there beside these; sums: how it may round
+    MUL and ADD of floats. first_entry: whether it runs the first subgraph alone.
+    by_parameters: whether its kernels compute what the parameters say, where the interpreter's give something else.
     """
 
     name: str
@@ -53,16 +55,18 @@ class Target:
     recurrent: bool = True
     agreed: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
     builtins: KernelRules | None = None
+    floats: frozenset[str] = frozenset()
     sums: SumRounding = "separate"
+    first_entry: bool = False
+    by_parameters: bool = False
     _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Possible]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     @property
     def complete(self) -> bool:
-        """Whether it lists all that it has, plain builtins and kernels: hybrid operators and weights that are
-        dequantized, too."""
-        return self.builtins is not None and bool(self.kernels)
+        """Whether it lists all that it has, hybrid operators and weights that are dequantized, too."""
+        return self.builtins is not None
 
     def judge(self, op: Op) -> Verdict:
         """Whether it runs an op as it is."""
@@ -132,11 +136,18 @@ class KernelRules:
 
     def admit(self, op: Op) -> bool:
         """Whether some signature of the op's kernel fits its plain types and attributes."""
+        return any(all(str(getattr(op, key)) in words for key, words in wanted) for wanted in self._wanted(op))
+
+    def admit_all(self, op: Op) -> bool:
+        """Whether one fits all ops of its kernel on its plain types, whatever their attributes."""
+        return () in self._wanted(op)
+
+    def _wanted(self, op: Op) -> list[_Wanted]:
+        """What each signature that fits an op's plain types asks of its attributes."""
         name = op.name.removeprefix("tfl.")
         if name == op.name:
-            return False
-        fitting = self._fitting(name, tuple(map(_type, op.operands)), tuple(map(_type, op.results)))
-        return any(all(str(getattr(op, key)) in words for key, words in wanted) for wanted in fitting)
+            return []
+        return self._fitting(name, tuple(map(_type, op.operands)), tuple(map(_type, op.results)))
 
     def admits(self, name: str, operands: tuple[str, ...], results: tuple[str, ...]) -> bool:
         """Whether some signature of a kernel fits types of operands ("" for one left out) and results."""
@@ -248,6 +259,12 @@ class RulesFile:
         remedy = remedy or choices(item or key, map(str, known))
         self._faults.append(self._reason(self.line(section, key, item), where + reason, remedy))
 
+    def check_sections(self, known: Iterable[str]) -> None:
+        """Notes the sections and keys at the top that nothing reads."""
+        for name in self.content:
+            if name not in known:
+                self.fault(f"'{name}' is not a section", "", name, known=known)
+
     def fail(
         self, reason: str, section: str = "", key: str = "", *, item: str = "", known: Iterable[object] = ()
     ) -> NoReturn:
@@ -275,6 +292,8 @@ class RulesFile:
             shared = min(len(place), len(wanted))
             if shared > depth and place[:shared] == wanted[:shared]:
                 depth, found = shared, number
+        if not depth and wanted:
+            return self.table_line(wanted[0], 0)
         if not item or depth < len(wanted):
             return found
         lines = self._text.splitlines()[found - 1 :]

@@ -185,7 +185,7 @@ def note_bounds(op: Op) -> None:
         return
     value = op.input
     while isinstance(value.producer, _LAYOUT):
-        value = value.producer.operand(0)
+        (value,) = value.producer.reads
     bounds = None
     if value.type.storage.is_integer:
         if isinstance(value.producer, Convolution):

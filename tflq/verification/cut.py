@@ -221,8 +221,8 @@ def _note_rounding(parts: Divided, graph: Graph, operators: Sequence[int]) -> No
         listed = ", ".join(dict.fromkeys(graph.operators[i].opcode for i in operators))
         more = f" and {len(operators) - 1} more" if len(operators) > 1 else ""
         parts.notes.append(
-            f"{listed} (operator {operators[0]}{more}): the interpreter rounds activations to 8 bits, and TOSA does "
-            "not: results differ; give the conversion's report (--report FILE) to compare the rest"
+            f"{listed} (operator {operators[0]}{more}): the interpreter rounds activations to 8 bits, and the "
+            "other model does not: results differ; give the conversion's report (--report FILE) to compare the rest"
         )
 
 

@@ -284,7 +284,7 @@ def _own(op: Op) -> int:
     return _OF_FUNCTION if name in _FUNCTIONS else int(name in _ROUNDED)
 
 
-def _terms(op: Op, name: str) -> int | None:
+def _terms(op: Any, name: str) -> int | None:
     """How many terms an operator adds up; None if it is not a sum."""
     shapes = [[d or 1 for d in v.type.shape or ()] if v is not None else [] for v in op.operands]
     if name in _WEIGHTED:
@@ -294,9 +294,9 @@ def _terms(op: Op, name: str) -> int | None:
     if name == "matmul":
         return shapes[0][-1]
     if name == "avg_pool2d":
-        return prod(op.attributes["kernel"]) + 1
+        return prod(op.kernel) + 1
     if name in ("reduce_sum", "reduce_product"):
-        return shapes[0][op.attributes["axis"]]
+        return shapes[0][op.axis]
     if name in ("fft2d", "rfft2d"):
         return prod(shapes[0])
     if name == "resize":

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.verification.model_file import Graph, ModelFile, Tensor, entry_of
-from tflq.verification.runner import Opened, Resolver, RunError
-from tflq.verification.tflite_runner import Division, Fed, Fetcher, Held, TfliteRunner, index_of
+from tflq.verification.runner import Held, Opened, Resolver, RunError
+from tflq.verification.tflite_runner import Division, Fed, Fetcher, TfliteRunner, index_of
 from tflq.verification.worker import Side
 
 _WIDEST: Final = 8
@@ -38,6 +38,10 @@ class MicroRunner(TfliteRunner):
         super().__init__(path, "reference", timeout)
 
     def _open(self) -> None:
+        others = [f"'{key}'" for key, entry in self.file.entries.items() if entry.graph]
+        if others:
+            only = "TFLite Micro runs the first subgraph and what it calls, and ends its process on a file with more"
+            raise RunError(f"{only}: convert signature {' or '.join(others)} alone (--signature KEY)")
         self.interpreter = self._entry("").head["interpreter"]
         self.entries = {
             key: {"inputs": _side(graph, entry.inputs), "outputs": _side(graph, entry.outputs)}
@@ -52,12 +56,8 @@ class MicroRunner(TfliteRunner):
         return self._opened[key]
 
     def _opened_graph(self, key: str, *, keep: bool) -> Opened:
-        entry, graph = entry_of(self.file, key)
-        if entry.graph:
-            raise RunError(f"TFLite Micro runs the first subgraph only, which signature '{key}' is not of")
-        request = {"micro": self.path, "arena": arena(self.file), "keep": keep, "outputs": len(graph.outputs)}
         try:
-            return Opened(self._child, request)
+            return Opened(self._child, {"micro": self.path, "arena": arena(self.file), "keep": keep})
         except RunError as error:
             if error.fatal:
                 raise
@@ -97,8 +97,10 @@ class MicroRunner(TfliteRunner):
     def fetching(self, key: str, names: Sequence[str]) -> Iterator[Fetcher]:
         """The model, with memory for each of its tensors."""
         opened = self._opened_graph(key, keep=True)
-        yield _Fetcher(self, opened, key, {name: self._tensor(key, name) for name in names})
-        opened.close()
+        try:
+            yield _Fetcher(self, opened, key, {name: self._tensor(key, name) for name in names})
+        finally:
+            opened.close()
 
     def release(self) -> None:
         for opened in self._opened.values():

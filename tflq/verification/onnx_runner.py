@@ -11,32 +11,16 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from tflq.errors import Reason, TflqError, to_install
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType
-from tflq.verification.runner import Child, FileRunner, Opened
+from tflq.verification.runner import Child, FileRunner, Held, Opened
 
 _TYPES: Final = {t.numpy: t for t in reversed(SCALARS.values()) if t.numpy and t.bits >= 8 and t.name != "index"}
-
-
-class Held(NamedTuple):
-    """How the file holds a tensor of the model: as a value less an offset, or with channels as the second dim; and the
-    numpy name of the tensor's type."""
-
-    value: str
-    offset: int
-    first: bool
-    dtype: str
-
-    def tensor(self, array: np.ndarray) -> np.ndarray:
-        """The tensor of the model."""
-        if self.first:
-            array = np.moveaxis(array, 1, -1)
-        return (array.astype(np.int64) + self.offset if self.offset else array).astype(self.dtype)
 
 
 class OnnxFetcher:
@@ -80,7 +64,7 @@ class OnnxRunner(FileRunner):
         self.has_state = bool(head["state"])
         tensors = json.loads(head["metadata"].get("tflq.tensors", "{}"))
         if json.loads(head["metadata"].get("tflq.exact_in", "null")) == []:
-            self.inexact = "the second model is in the QDQ form, which is exact in no runtime"
+            self.inexact = "the second model says that it is exact in no runtime: QDQ form, or sums of real numbers"
         self._held = {name: Held(*said) for name, said in tensors.items()}
 
     def run(
@@ -105,7 +89,7 @@ class OnnxRunner(FileRunner):
     def fetching(self, _: str, names: Sequence[str]) -> Iterator[OnnxFetcher]:
         """An extended file that returns these tensors, too."""
         path = Path(self._folder.name, "extended.onnx")
-        count = extend(self.path, path, [self._held[name].value for name in names])
+        count = extend(self.path, path, [self._held[name].place for name in names])
         opened = Opened(self._child, {"onnx": str(path), "runtime": self._runtime, "outputs": len(self.outputs)})
         fetcher = OnnxFetcher(self, opened, {name: (count + i, self._held[name]) for i, name in enumerate(names)})
         try:

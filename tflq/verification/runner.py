@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Final, Literal, Protocol
+from typing import IO, Any, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,6 +39,22 @@ class RunError(TflqError):
     def __init__(self, reason: str, *, fatal: bool = False) -> None:
         super().__init__(reason)
         self.fatal = fatal
+
+
+class Held(NamedTuple):
+    """Where a file holds a tensor of the model that it was made from: at an index or under a name, less an offset, or
+    with channels as the second dim; and the numpy name of the tensor's type."""
+
+    place: Any
+    offset: int
+    first: bool
+    dtype: str
+
+    def tensor(self, array: np.ndarray) -> np.ndarray:
+        """The tensor of the model."""
+        if self.first:
+            array = np.moveaxis(array, 1, -1)
+        return (array.astype(np.int64) + self.offset if self.offset else array).astype(self.dtype)
 
 
 class Opened:

@@ -10,13 +10,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from tflq.errors import InvalidModelError, TflqError
 from tflq.verification.model_file import Entry, Graph, ModelCopy, ModelFile, entry_of
-from tflq.verification.runner import Child, Opened, Resolver, RunError
+from tflq.verification.runner import Child, Held, Opened, Resolver, RunError
 from tflq.verification.worker import Entries
 
 # The operators of a graph in parts that run one after the other, so that some can be run by other kernels, and
@@ -146,21 +146,10 @@ _HELD: Final = re.compile(r"(.+)/(u?int8)([+-]\d+)", re.DOTALL)
 """The name of a tensor that a conversion holds in float32: its own, its type, and what is added to the floats."""
 
 
-class Held(NamedTuple):
-    """A tensor that another one holds, in float32."""
-
-    place: int
-    dtype: str
-    offset: int
-
-    def tensor(self, array: np.ndarray) -> np.ndarray:
-        return (array + self.offset).astype(self.dtype)
-
-
 def held_in(graph: Graph) -> dict[str, Held]:
     """The tensors of a graph that are only there as floats, by name."""
     found = ((_HELD.fullmatch(name), index) for name, index in graph.named.items())
-    held = {match[1]: Held(index, match[2], int(match[3])) for match, index in found if match}
+    held = {match[1]: Held(index, int(match[3]), False, match[2]) for match, index in found if match}
     return {name: one for name, one in held.items() if name not in graph.named}
 
 
@@ -185,7 +174,7 @@ class Fetcher:
 
 def index_of(tensor: int | Held) -> int:
     """Of the tensor that is read."""
-    return tensor if isinstance(tensor, int) else tensor.place
+    return tensor if isinstance(tensor, int) else int(tensor.place)
 
 
 class TfliteRunner:

@@ -13,7 +13,7 @@ a number, "id", that the request to open it gives.
     {"do": "open", "id": N, "onnx": PATH, "runtime": NAME, "outputs": N or nothing}
                              → {"interpreter": ..., "inputs": [[NAME, DTYPE, SHAPE], ...], "outputs": [...],
                                 "state": [NAME, ...], "metadata": {KEY: TEXT}}
-    {"do": "open", "id": N, "micro": PATH, "arena": BYTES, "keep": BOOL, "outputs": N} → {"interpreter": ...}
+    {"do": "open", "id": N, "micro": PATH, "arena": BYTES, "keep": BOOL} → {"interpreter": ...}
     {"do": "run", "id": N, "entry": KEY, "fed": [INDEX, ...], "follows": BOOL} + inputs + fed → {} + outputs
     {"do": "time", "id": N, "entry": KEY} + inputs                      → {"seconds": N}, the mean of runs in a row
     {"do": "fetch", "id": N, "place": [subgraph, index]}                → {} + the tensor, if it has data
@@ -380,10 +380,17 @@ class OnnxModel:
             raise LookupError(NO_RUNTIME + runtime) from None
         self.label = self._runtime.label
         self._state = _state(self._runtime.metadata)
+        self._start = self._first_values()
         self._kept: dict[str, np.ndarray] = {}
         self._shown = [name not in self._state for name, *_ in self._runtime.outputs]
         self._count = outputs
         self._results: list[np.ndarray] = []
+
+    def _first_values(self) -> dict[str, np.ndarray]:
+        """What states that have no initializer start as."""
+        start = json.loads(self._runtime.metadata.get("tflq.start", "{}"))
+        rows = {name: (dtype, shape) for name, dtype, shape in self._runtime.inputs if name in start}
+        return {name: np.resize(np.asarray(start[name], dtype), shape) for name, (dtype, shape) in rows.items()}
 
     def head(self) -> dict[str, Any]:
         """What is said of it when it is opened."""
@@ -396,7 +403,7 @@ class OnnxModel:
     def run(self, _: str, inputs: list[np.ndarray], __: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
         """Outputs, in the file's order; a run that does not follow another starts with the file's initial values."""
         names = [name for name, *_ in self.head()["inputs"]]
-        values = dict(zip(names, inputs, strict=True)) | (self._kept if follows else {})
+        values = dict(zip(names, inputs, strict=True)) | (self._kept if follows else self._start)
         self._results = [np.asarray(array) for array in _told(self._runtime.run, values)]
         rows = zip(self._runtime.outputs, self._results, strict=True)
         self._kept = {self._state[name]: array for (name, *_), array in rows if name in self._state}
@@ -411,10 +418,10 @@ class OnnxModel:
 
 
 class MicroModel:
-    """The first subgraph of one TFLite file in TFLite Micro. outputs: how many it returns; keep: every tensor has
-    memory of its own, so that inner ones can be fetched."""
+    """The first subgraph of one TFLite file in TFLite Micro. arena: bytes of memory; keep: every tensor has memory of
+    its own, so that inner ones can be fetched."""
 
-    def __init__(self, path: str, arena: int, outputs: int, *, keep: bool) -> None:
+    def __init__(self, path: str, arena: int, *, keep: bool) -> None:
         try:
             from tflite_micro.python.tflite_micro import runtime
         except ImportError:
@@ -423,7 +430,8 @@ class MicroModel:
         kinds = runtime.InterpreterConfig
         kind = kinds.kPreserveAllTensors if keep else kinds.kAllocationRecording
         self._open = partial(runtime.Interpreter.from_file, path, arena_size=arena, intrepreter_config=kind)
-        self._outputs = outputs
+        with open(path, "rb") as file:
+            self._outputs = runtime.schema_fb.Model.GetRootAsModel(file.read(), 0).Subgraphs(0).OutputsLength()
         self._interpreter = self._open()
         self._fresh = True
 
@@ -487,7 +495,7 @@ def opened(request: dict[str, Any]) -> tuple[Opened, dict[str, Any]]:
         onnx = OnnxModel(request["onnx"], request["runtime"], request.get("outputs"))
         return onnx, onnx.head()
     if "micro" in request:
-        micro = MicroModel(request["micro"], request["arena"], request["outputs"], keep=request["keep"])
+        micro = MicroModel(request["micro"], request["arena"], keep=request["keep"])
         return micro, {"interpreter": micro.label}
     if "parts" in request:
         parts = Parts(request)

@@ -87,6 +87,14 @@ def test_reduction_along_and_across_the_quantized_axis(name: str, axis: int) -> 
     assert_near(name, operands, y, lambda x: function(x, axis=axis), {"keep_dims": False})
 
 
+@pytest.mark.parametrize("zeros", [[3, 0, -7, 0], [1, 4, 9, -2]])
+def test_an_extreme_of_the_same_scales(zeros: list[int]) -> None:
+    """Only a result with the zero points of the operand, too, takes its stored integers."""
+    y = argument((4,), UniformQuantizedPerAxisType.of(i8, 0, AXIS.scales, zeros), "y")
+    operands = [argument((3, 4), AXIS), const(np.asarray([0]), i32)]
+    assert_near("reduce_max", operands, y, lambda x: x.max(0), {"keep_dims": False}, tolerance=0)
+
+
 @pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
 @pytest.mark.parametrize("narrow", [False, True])
 def test_fake_quant(storage: ScalarType, narrow: bool) -> None:

@@ -81,7 +81,7 @@ def test_what_a_file_says_takes_the_place_of_what_the_model_says(tmp_path: Path)
         ('[tensors]\n"in" = 8', r"tensors.toml:2: \[tensors\] 'in' is not a string"),
         ('[tensors]\n\n"in" = "int8"', r"tensors.toml:3: \[tensors\] 'in': "),
         ('[tensors]\n"in" = "!quant.uniform<i8:f32, 0.5"', r"tensors.toml:2: \[tensors\] 'in': "),
-        ('[tensors]\n"in" = "tensor<4xf32>"', r"'tensor<4xf32>' is no constraint; known are !quant.uniform"),
+        ('[tensors]\n"in" = "tensor<4xf32>"', r"'tensor<4xf32>' is not a constraint; known are !quant.uniform"),
         ('[tensors]\n"blok/1" = "none"', r"tensors.toml:2: 'blok/1': no tensor .* near are 'block/1'"),
         ('[tensors]\n"out" = "!quant.uniform<i8:f16, 0.5>"', r"tensor 'out' is of f32, which .* does not express"),
         ('[tensors]\n"out" = "!quant.uniform<i8:f32:1, {0.5, 1.0}>"', r"tensor 'out': the tensor's rank \(1\)"),

@@ -55,5 +55,5 @@ def test_an_operand_that_must_be_a_constant() -> None:
 
 def test_what_the_form_has_not_is_refused() -> None:
     text = ADD.replace('"tosa.rescale"', '"tosa.scale_me"')
-    with pytest.raises(UnsupportedError, match="scale_me is no operator"):
+    with pytest.raises(UnsupportedError, match="scale_me is not an operator"):
         tflq.read(text.encode())

@@ -283,7 +283,7 @@ class PRelu(Operator, name="onnx.p_relu"):
 
 
 class IsNaN(Operator, name="onnx.is_nan"):
-    """Whether it is no number."""
+    """Whether it is NaN."""
 
     __slots__ = ()
     x: Value = operand(OneOf(f32, f64))

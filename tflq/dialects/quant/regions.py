@@ -16,7 +16,7 @@ from tflq.dialects.declare import result as result_
 from tflq.dialects.traits.operands import Annotates, Atomic, Impure
 from tflq.dialects.traits.quantization import SimulatesQuantization
 from tflq.dialects.traits.types import SameShape
-from tflq.ir.core import Op, Value, walk
+from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.print_types import type_text
 from tflq.ir.types import (
     QUANTIZED_TYPES,
@@ -166,12 +166,17 @@ class Region(Operator, name="quant.region"):
         self.attributes.pop(_ORIGINS, None)
 
 
+def _ends_region(_op: Return, _: Module, parent: str) -> str | None:
+    return None if parent == Region.op_name else f"it ends a block of {Region.op_name} and stands nowhere else"
+
+
 class Return(Operator, name="quant.return"):
     """Ends a `quant.region`, whose results are its operands."""
 
     __slots__ = ()
     values: list[Value] = operand(variadic=True)
     traits = (Impure(),)
+    module_constraints = (_ends_region,)
 
 
 @constraint
@@ -396,6 +401,14 @@ class Stats(Operator, name="quant.stats"):
     )
 
 
+def _unique_key(op: StatsRef, module: Module, _: str) -> str | None:
+    """The key of a point is unique."""
+    alike = (o for f in module.functions for o in walk(f.ops) if isinstance(o, StatsRef))
+    if next(o for o in alike if o.stats_key == op.stats_key) is op:
+        return None
+    return f"there is another point with the key '{op.stats_key}'"
+
+
 class StatsRef(Operator, name="quant.stats_ref"):
     """result = arg; statistics are to be gathered here, under a key that no other point has."""
 
@@ -405,6 +418,7 @@ class StatsRef(Operator, name="quant.stats_ref"):
     stats_key: str = attribute(key="statsKey")
     traits = (Annotates(), Impure(), SameShape(arg, result))
     constraints = (one_operand_and_result, _same_type, _real, _stats_key)
+    module_constraints = (_unique_key,)
 
 
 class CoupledRef(Operator, name="quant.coupled_ref"):

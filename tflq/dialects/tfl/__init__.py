@@ -21,6 +21,17 @@ def builtin_of(name: str) -> str:
     return name.removeprefix("tfl.").upper()
 
 
+def fused_activation(op: Op) -> str:
+    """The activation that an op applies to its result; "NONE" if it is of a kind that has none."""
+    return str(op.attributes.get("fused_activation_function", "NONE"))
+
+
+def without_activation(op: Op) -> dict[str, Any]:
+    """The attributes of an op, with no activation."""
+    activation = {} if fused_activation(op) == "NONE" else {"fused_activation_function": "NONE"}
+    return {**op.attributes, **activation}
+
+
 # Which version of an operator its types and options need. Source: tflite/tools/versioning/op_version.cc.
 
 

@@ -123,10 +123,14 @@ def version_info(op: Op) -> dict[str, Any]:
 def state_version(op: Op) -> None:
     """Has an operator on plain tensors state the version that its types and options need, the first of its `Needs` that
     holds; in place."""
-    needs = op.versions if isinstance(op, Operator) else ()
-    version = next((min(need.version, op.newest) for need in needs if need.holds(op)), 1)  # type: ignore[attr-defined]
-    if version > 1:
-        op.info = {**op.info, "version": version}
+    if not isinstance(op, Operator):
+        return
+    for need in op.versions:
+        if need.holds(op):
+            version = min(need.version, op.newest)
+            if version > 1:
+                op.info = {**op.info, "version": version}
+            return
 
 
 def state_runtime(module: Module, *, made: bool) -> bool:
@@ -145,14 +149,13 @@ def _stating(item: Metadata, module: Module, made: bool) -> Metadata:
     operator of which nothing is known needs the release that the source names."""
     oldest, known = _releases()
     release = _release(oldest) if made else ()
-    for op in module.ops():
-        releases = known.get(op.name.removeprefix("tfl."))
+    for name, version in {(op.name, op.info.get("version", 1)) for op in module.ops()}:
+        releases = known.get(name.removeprefix("tfl."))
         if releases is None:
             stated = bytes(item.buffer.data).rstrip(b"\0").decode("ascii", "replace")
-            release = max(release, _release(stated) if op.name != "tfl.custom" else ())
+            release = max(release, _release(stated) if name != "tfl.custom" else ())
         else:
-            version = int(op.info.get("version", 1))
-            release = max(release, releases[min(version, len(releases)) - 1])
+            release = max(release, releases[min(int(version), len(releases)) - 1])
     text = ".".join(map(str, release)).encode()
     return Metadata(item.name, Buffer.of(np.frombuffer(text.ljust(max(16, item.buffer.data.size), b"\0"), np.uint8)))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tflq.dialects import inference as sizes
-from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, plus
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits.operands import Axes, Axis, ComputedEarly, Counts, MovesElements, SizedBy
@@ -36,6 +38,18 @@ class Concatenation(Operator, name="tfl.concatenation", newest=7):
         return site.joined(self.values, self.axis)
 
 
+def _divides(input: Any, outputs: Any, axis: Any, count: Any) -> tuple[Trait, ...]:
+    """What is true of operators that divide a tensor along an axis into `count` parts."""
+    return (
+        SameScale(input, outputs),
+        Axes(axis, input),
+        Counts(count, outputs),
+        SameElementType(input, outputs),
+        Misreads("copied"),
+        MovesElements(input),
+    )
+
+
 class Split(Operator, name="tfl.split", newest=5):
     """Equal parts along an axis. Source: kernels/split.cc."""
 
@@ -44,15 +58,7 @@ class Split(Operator, name="tfl.split", newest=5):
     input: Value = operand()
     outputs: list[Value] = result(variadic=True)
     num_splits: int = attribute(default=0)
-    traits = (
-        SameScale(input, outputs),
-        Axes(axis, input),
-        Counts(num_splits, outputs),
-        SameElementType(input, outputs),
-        Misreads("copied"),
-        MovesElements(input),
-        SizedBy(axis),
-    )
+    traits = (*_divides(input, outputs, axis, num_splits), SizedBy(axis))
     versions = (Needs(4, input, i16), Needs(3, input, i32), Needs(2, input, i8))
 
     def infer(self, site: Stated) -> list[Shape]:
@@ -75,15 +81,7 @@ class SplitV(Operator, name="tfl.split_v", newest=3):
     axis: Value = operand(indices=True)
     outputs: list[Value] = result(variadic=True)
     num_splits: int = attribute(default=0)
-    traits = (
-        SameScale(input, outputs),
-        Axes(axis, input),
-        Counts(num_splits, outputs),
-        SameElementType(input, outputs),
-        Misreads("copied"),
-        MovesElements(input),
-        SizedBy(sizes, axis),
-    )
+    traits = (*_divides(input, outputs, axis, num_splits), SizedBy(sizes, axis))
     versions = (Needs(2, input, i8),)
 
     def infer(self, site: Stated) -> list[Shape]:

@@ -116,6 +116,12 @@ class Identity(Moved, name="tosa.identity"):
     )
 
 
+def _padded_once(op: Pad) -> str | None:
+    if len(op.operands) > 2 and "quantization_info" in op.attributes:
+        return "the padding value is given twice, as an operand and in 'quantization_info'"
+    return None
+
+
 class Pad(Operator, name="tosa.pad"):
     """A constant around the input."""
 
@@ -131,6 +137,7 @@ class Pad(Operator, name="tosa.pad"):
         Role("padded"),
         ConstantOperands(padding=index, pad_const=input1),
     )
+    constraints = (_padded_once,)
 
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.input1, len(self.padding) // 2)

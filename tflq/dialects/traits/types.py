@@ -35,8 +35,11 @@ class _Shapes(OfSlots):
         self.strict = strict
         self._sources = tuple(slot for slot in self.slots if not slot.is_result)
 
-    def operands(self, op: Op) -> list[Value]:
+    def operands(self, op: Operator) -> list[Value]:
         """The operands that the result's shape follows from."""
+        given = op.operands
+        if len(given) == len(self._sources) == len(op.operand_slots) and None not in given:
+            return given  # type: ignore[return-value]
         return [v for slot in self._sources for v in slot.values(op)]
 
 

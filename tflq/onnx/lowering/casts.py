@@ -1,6 +1,6 @@
 """Casts between element types, and between numbers and stored integers.
 
-A cast that all numbers survive is no operator: the tensor is held in the forms that it has. What a float leaves an
+A cast that changes no number needs no operator: the tensor is held in the forms that it has. What a float leaves an
 integer type with is saturated before CAST, which must not be given more than the type holds.
 Sources: kernels/cast.cc, quantize.cc, dequantize.cc.
 """
@@ -92,7 +92,11 @@ def dequantize(op: Dcast, t: Onnx) -> Value:
 @lowering(Dequantize)
 def kernel_dequantize(op: Dequantize, t: Onnx) -> Value:
     """Of float16 a cast, of integers with parameters as `Dcast`."""
-    return _real(t, op.input, op.output) if op.input.type.quantized else t.cast(t.value(op.input), f32)
+    if op.input.type.quantized:
+        return _real(t, op.input, op.output)
+    if op.input.is_constant:
+        return t.constant(op.input.array, f32)
+    return t.cast(t.value(op.input), f32)
 
 
 def _real(t: Onnx, x: Value, result: Value) -> Value:

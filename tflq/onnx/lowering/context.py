@@ -18,6 +18,7 @@ import numpy as np
 
 from tflq.analysis.known import Ranges
 from tflq.caches import ProofCache
+from tflq.contract import Note
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
@@ -71,6 +72,8 @@ class Onnx(OnnxBuilder):
         """The module being lowered."""
         self.lower_ops: Callable[[Sequence[Op]], None] = lambda _: None
         """Lowers the ops of a function in the place of its call."""
+        self.notes: list[Note] = []
+        """What the report is told."""
         self.state = State()
         self.ranges = Ranges()
         self._proofs = proofs
@@ -152,6 +155,11 @@ class Onnx(OnnxBuilder):
         result = self.identity(result) if result in taken or result.producer is None else result
         taken.add(result)
         return result
+
+    def warn(self, text: str, exception: str, remedy: str) -> None:
+        """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.fallback` names
+        it; `remedy`: what the user can do."""
+        self.notes.append(Note(self.location, text, exception, remedy))
 
     # --- elementwise ---------------------------------------------------------------------------------------------
 

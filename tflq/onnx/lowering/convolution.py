@@ -15,7 +15,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from tflq.dialects.onnx.convolution import ConvTranspose
-from tflq.dialects.tfl.convolution import BatchMatMul
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, MatMul, TransposeConv2D
 from tflq.errors import Refused
 from tflq.ir.core import Value
@@ -185,22 +184,6 @@ def _computed(t: Onnx, x: Operand, inputs: int, taps: int) -> Weights:
 @lowering(MatMul)
 def matmul(op: MatMul, t: Onnx) -> Held:
     return _product(t, op.input1, op.input2, (op.a_zp, op.b_zp), op.result)
-
-
-@lowering(BatchMatMul)
-def batch_matmul(op: BatchMatMul, t: Onnx) -> Held:
-    """float32, or plain int8 into int32."""
-    x, y = (_adjoint(t, v, adjoint) for v, adjoint in ((op.lhs, op.adj_x), (op.rhs, op.adj_y)))
-    if op.result.type.storage.is_float:
-        return t.made(t.matmul(x.get(t, Form(f32)), y.get(t, Form(f32))), op.result)
-    raise Refused("BATCH_MATMUL of plain integers")
-
-
-def _adjoint(t: Onnx, operand: Value, adjoint: bool) -> Held:
-    if not adjoint:
-        return t.held(operand)
-    *outer, rows, columns = range(len(operand.type.shape or ()))
-    return t.moved(operand, lambda x: t.transpose(x, (*outer, columns, rows)), operand)
 
 
 def _product(t: Onnx, left: Value, right: Value, zero_points: tuple[int, int], result: Value) -> Held:

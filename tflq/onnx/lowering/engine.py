@@ -15,7 +15,7 @@ from typing import ClassVar
 from tflq.analysis.known import is_handle
 from tflq.builder import needed, stand_in
 from tflq.caches import ProofCache
-from tflq.contract import Pass, PassResult
+from tflq.contract import Notes, Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
@@ -27,38 +27,45 @@ from tflq.onnx.lowering.held import Held
 
 @dataclass(frozen=True)
 class LowerToOnnx(Pass):
-    """The integer form becomes operators of ONNX. cache: a folder of proofs, "" for none."""
+    """The integer form becomes operators of ONNX. cache: a folder of proofs, "" for none. given: callers give each
+    state in every run, since its input has no initializer."""
 
     name: ClassVar[str] = "lower-to-onnx"
     title: ClassVar[str] = "lowering to ONNX"
     takes: ClassVar[Form] = "integer"
     makes: ClassVar[Form] = "onnx"
     cache: str = ""
+    given: bool = False
 
     def run(self, module: Module) -> PassResult:
-        return PassResult(lower(module, ProofCache(self.cache) if self.cache else None), modified=True)
+        made = lower(module, ProofCache(self.cache) if self.cache else None, given=self.given)
+        return PassResult(made, modified=True)
 
 
-def lower(module: Module, proofs: ProofCache | None = None) -> Module:
+def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = False) -> Module:
     """The module on ONNX's operators. UnsupportedError lists every operator that has no form there."""
     entries = {0, *(s.function for s in module.signatures or ())}
     entries = {i for i in entries if not module.functions[i].info.get("declaration")}
     refused: dict[Reason, None] = {}
     renamed: dict[Value, Value] = {}
     places = sorted(entries)
-    made = [_Function(module, module.functions[i], proofs, refused, renamed).run() for i in places]
+    walks = [_Function(module, module.functions[i], proofs, refused, renamed) for i in places]
+    made = [walk.run() for walk in walks]
     if refused:
         what = f"{len(refused)} operator(s) have no form in ONNX:"
         remedy = "convert to a .tflite file, or only the part before it (--cut)"
         raise UnsupportedError(what, list(refused), remedy=remedy)
     signatures = None if module.signatures is None else [_remap(s, places, renamed) for s in module.signatures]
+    for argument in (v for function in made for v in function.inputs if "start" in v.info):
+        argument.info = {**argument.info, "given": given}
     lowered = Module(made, signatures, description=module.description, source=module.source)
     lowered.warnings = list(module.warnings)
+    lowered.record.note(Notes([note for walk in walks for note in walk.t.notes]))
     return lowered
 
 
 def _remap(signature: Signature, places: Sequence[int], renamed: dict[Value, Value]) -> Signature:
-    """A signature of the module that is made. State is no part of it."""
+    """A signature of the module that is made. It does not have the state."""
 
     def side(pairs: list[tuple[str | None, Value]] | None) -> list[tuple[str | None, Value]] | None:
         return None if pairs is None else [(name, renamed.get(value, value)) for name, value in pairs]

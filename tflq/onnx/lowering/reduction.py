@@ -122,5 +122,5 @@ def top_k(op: tfl.TopKV2, t: Onnx) -> list[Made]:
     types = [x.type, x.type.with_element(i64)]
     for i, result in enumerate(op.results):
         types[i] = result.type.with_element(types[i].element)
-    made = t.op(onnx.TopK, [x, t.vector(numbers(op.k))], types, {"axis": rank - 1})
-    return [t.made(made.results[0], op.values), t.made(t.cast(made.results[1], i32), op.indices)]
+    values, indices = t.op(onnx.TopK, [x, t.vector(numbers(op.k))], types, {"axis": rank - 1}).results
+    return [t.made(values, op.values), t.made(t.cast(indices, i32), op.indices)]

@@ -17,6 +17,7 @@ import numpy as np
 
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
+from tflq.dialects.tfl import fused_activation, without_activation
 from tflq.dialects.traits.quantization import MultiplyAccumulate
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
@@ -39,7 +40,6 @@ from tflq.registering import Registry
 pattern: Final[Registry[Lowering]] = Registry("tflq.onnx.qdq")
 """What computes an operator between casts, where that is not its lowering on float32."""
 
-_ACTIVATION: Final = "fused_activation_function"
 _SIGN: Final = 128
 
 
@@ -67,8 +67,7 @@ def _real(op: Operator, t: Onnx) -> Any:
         else:
             operands.append(value)
     results = [Value(_expressed(v.type)) for v in op.results]
-    attributes = {**op.attributes, _ACTIVATION: "NONE"} if _ACTIVATION in op.attributes else op.attributes
-    return Op(op.name, operands, results, attributes, op.location)
+    return Op(op.name, operands, results, without_activation(op), op.location)
 
 
 def _expressed(type: TensorType) -> TensorType:
@@ -110,7 +109,7 @@ def _unsigned(element: UniformQuantizedType, *, first: bool) -> Form:
 
 
 def _as_unsigned(t: Onnx, held: Held, form: Form, element: UniformQuantizedType) -> Value:
-    """A tensor as it is stored in the file; one of int8 that is none of the form's, such as an input, by casts."""
+    """A tensor as it is stored in the file; one of int8 that the form does not make, such as an input, by casts."""
     if form.offset and form not in held.forms:
         stored = held.get(t, Form(element.storage, 0, form.first))
         real = dequantize(t, stored, element.scale, element.zero_point)
@@ -175,7 +174,7 @@ def _stored(t: Onnx, made: Made, result: Value, op: Operator) -> Made:
     kept = _unsigned(element, first=form.first)
     stored = scale, zero_point - kept.offset
     y = quantize(t, x, *stored, kept.element)
-    activation = op.attributes.get(_ACTIVATION, "NONE")
+    activation = fused_activation(op)
     low, high = activation_range(activation, storage.minimum, storage.maximum, scale, zero_point)
     if (low, high) != (storage.minimum, storage.maximum):
         ends = ((np.float32(n - zero_point) * np.float32(scale)) for n in (low, high))

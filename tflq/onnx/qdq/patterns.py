@@ -79,8 +79,8 @@ def clamp(op: tfl.ScaledActivation, t: Onnx) -> Held:
     """RELU or CLIP."""
     low, high = BOUNDS[CLAMPS[type(op)]]
     if low is None or high is None:
-        return t.elementwise(t.relu, [op.operand(0)], op.result)
-    return t.elementwise(lambda x: t.clip(x, low, high), [op.operand(0)], op.result)
+        return t.elementwise(t.relu, [op.input], op.output)
+    return t.elementwise(lambda x: t.clip(x, low, high), [op.input], op.output)
 
 
 @pattern(tfl.LeakyRelu)

@@ -15,6 +15,7 @@ from itertools import zip_longest
 import numpy as np
 
 from tflq.dialects.quant.regions import Region
+from tflq.dialects.tfl import fused_activation
 from tflq.ir.core import Module, Op, Value, constant, walk
 from tflq.ir.print_types import type_text
 from tflq.ir.types import (
@@ -63,11 +64,8 @@ def lookup(
 def _holds(signature: Signature, region: Region) -> bool:
     """Whether a signature has a kernel at all, and takes the fused activations inside."""
     names = {name for name, _ in signature.constraints}
-    if "no_activation" in names:
-        fused = (op.attributes.get("fused_activation_function", "NONE") for op in walk(region.regions[0].block.ops))
-        if any(activation != "NONE" for activation in fused):
-            return False
-    return "lowered" not in names
+    fused = any(fused_activation(op) != "NONE" for op in walk(region.regions[0].block.ops))
+    return "lowered" not in names and not (fused and "no_activation" in names)
 
 
 def _assigned(slots: Sequence[Slot], specs: Sequence[ElementType]) -> tuple[Kind, ...] | None:
@@ -333,7 +331,7 @@ def _origins(region: Region) -> Iterator[tuple[Port, str]]:
 
 
 def is_quantized_model(module: Module) -> bool:
-    """Whether some kernel has parameters for a port that is no constant."""
+    """Whether some kernel has parameters for a port that is not a constant."""
     return any(row.origin not in ("none", CONSTANT) for row in report(module))
 
 

@@ -16,7 +16,7 @@ _REGULAR: Final = "re:"
 
 
 def matcher(pattern: str) -> Callable[[str], object]:
-    """Whether a name fits a pattern. OptionError for a regular expression that is none."""
+    """Whether a name fits a pattern. OptionError for a regular expression that is not valid."""
     if pattern.startswith(_REGULAR):
         try:
             return re.compile(pattern.removeprefix(_REGULAR), re.DOTALL).fullmatch

@@ -98,6 +98,8 @@ def patterns(path: str | os.PathLike[str] | None = None) -> Sequence[Pattern]:
 @cache
 def _patterns(path: str) -> Sequence[Pattern]:
     file = RulesFile(path)
+    file.check_sections(("pattern",))
+    file.check_faults()
     return tuple(_pattern(file, item) for item in file.content.get("pattern", []))
 
 

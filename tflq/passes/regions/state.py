@@ -56,7 +56,7 @@ def quantization_state(module: Module) -> QuantizationState:
     """The state of a module in the tfl form, or of one of logical kernels. The module is not to be used any more.
 
     Ops become kernels first (`kernel-fusion`), so that casts and statistics around an op count as its parameters. What
-    is annotated to stay as it is, is not counted; statistics alone are no parameters.
+    is annotated to stay as it is, is not counted; statistics alone are not parameters.
     """
     module = KernelFusion().run(module).module
     operators, quantized, missing = 0, 0, list[Unquantized]()

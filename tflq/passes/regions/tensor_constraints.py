@@ -13,7 +13,7 @@ constraint on such tensors, as IR writes types; `none`: they stay as they are. T
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,9 +82,8 @@ def named_in(path: Path) -> Callable[[str], bool]:
 
 def _section(file: RulesFile) -> Mapping[str, Any]:
     """The lines of a file of annotations."""
-    for name in file.content:
-        if name != _SECTION:
-            file.fail(f"'{name}' is not a section", "", name, known=(_SECTION,))
+    file.check_sections((_SECTION,))
+    file.check_faults()
     section = file.content.get(_SECTION, {})
     if not isinstance(section, dict):
         file.fail(f"'{_SECTION}' is not a section", "", _SECTION)
@@ -105,7 +104,7 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
         file.fail(f"'{pattern}': {error.reasons[0].what}", _SECTION, pattern)
     if parser.pos < len(text) or not isinstance(stated, (*SPECS, ScalarType)):
         known = ("!quant.uniform<...>", "!quant.calibrated<f32<min:max>>", "!quant.any<i16:f32>", _NONE)
-        file.fail(f"'{pattern}': '{text}' is no constraint", _SECTION, pattern, known=known)
+        file.fail(f"'{pattern}': '{text}' is not a constraint", _SECTION, pattern, known=known)
     return stated
 
 
@@ -138,7 +137,7 @@ def _ports(module: Module) -> Iterator[tuple[Port, Value]]:
                 yield from ((port, value) for value in _tensors(port.value, users))
 
 
-def _tensors(value: Value, users: Mapping[Value, list[Op]]) -> Iterator[Value]:
+def _tensors(value: Value, users: Mapping[Value, Sequence[Op]]) -> Iterator[Value]:
     """A value, and the tensors of the model that it stands for: quantized, or with the parameters asked for."""
     yield value
     if value.producer is not None and is_dequantizing(value.producer):

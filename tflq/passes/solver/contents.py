@@ -20,6 +20,7 @@ from tflq.analysis.cast_cost import computes_on_reals
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.tfl import fused_activation
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits.operands import MovesElements, Surrounded
 from tflq.ir.core import Function, Op, Value, walk
@@ -287,7 +288,7 @@ class Contents:
     def _move(self, op: Op) -> Moves | None:
         """An op that moves elements; None if it does anything else, or moves what has no one form."""
         trait = trait_of(op, MovesElements)
-        if trait is None or op.attributes.get("fused_activation_function", "NONE") != "NONE" or op.regions:
+        if trait is None or fused_activation(op) != "NONE" or op.regions:
             return None
         moved = {i: v for i, v in enumerate(op.operands) if v is not None and trait.moves(i)}
         seen = [self.look(v) for v in moved.values() if not v.is_constant or is_variable(v)]

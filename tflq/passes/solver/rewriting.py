@@ -170,7 +170,7 @@ class Rewriting:
         return grid
 
     def _surrounded(self, moves: Moves, form: Form) -> Mapping[str, Any]:
-        """Its attributes, with that which stands around the elements in their form."""
+        """Its attributes; what stands around the elements is in their form."""
         op = moves.op
         trait = trait_of(op, Surrounded)
         if trait is None or trait.attribute is None or (form == moves.form and not moves.roundings):
@@ -274,7 +274,7 @@ def _cost(step: _Step) -> int:
     """The elements that an op casts."""
     if step.op is not None and not isinstance(step.op, RealCast):
         return cost_of_op(step.op) if step.results == step.op.results else 0
-    source = step.operands[0]
+    (source,) = step.operands
     return 0 if source is None or step.name == Scast.op_name else source.type.size
 
 

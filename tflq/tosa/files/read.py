@@ -303,7 +303,7 @@ def _accumulator(op: Op, said: str) -> dict[str, str]:
     """An `acc_type` as it must be kept, if it does not follow from the types."""
     element = ELEMENTS.get(said)
     if element is None:
-        raise InvalidModelError("attribute.acc_type", f"{said} is no type to accumulate in")
+        raise InvalidModelError("attribute.acc_type", f"{said} is not a type to accumulate in")
     if element == accumulator(op):
         return {}
     if not element.is_float:

@@ -26,6 +26,7 @@ from tflq.dialects.tosa.movement import Rescale, Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.attributes import Opaque, TypedArray, TypedFloat, TypedInt
 from tflq.ir.core import Block, Function, Location, Module, Op, Region, Value
+from tflq.ir.lexer import TOSA_CONSTANT
 from tflq.ir.print_types import type_text
 from tflq.ir.printer import standard_pieces
 from tflq.ir.registry import op_class
@@ -169,7 +170,7 @@ class _Body:
         result = self._values.get(value)
         if result is None:
             result = self._values[value] = Value(_type(value.type), value.name)
-            self.ops.append(Op("tosa.const", [], [result], {"values": elements(value)}))
+            self.ops.append(Op(TOSA_CONSTANT, [], [result], {"values": elements(value)}))
         return result
 
     def _constant(self, constant: Constant) -> Value:
@@ -181,7 +182,7 @@ class _Body:
             type = _tensor(array.shape, element)
             result = self._constants[key] = Value(_shape_type(array.size) if constant.is_shape else type)
             values = {"values": TypedArray.of(array, element, type)}
-            self.ops.append(Op(_SHAPE_OP if constant.is_shape else "tosa.const", [], [result], values))
+            self.ops.append(Op(_SHAPE_OP if constant.is_shape else TOSA_CONSTANT, [], [result], values))
         return result
 
 
@@ -315,7 +316,7 @@ def _from_text_function(function: Function, reasons: list[Reason]) -> None:
             shapes[op.result] = np.asarray(op.attributes.get("values", ()), np.int64).reshape(-1)
             continue
         if op_class(op.name) is None or op.regions:
-            what = f"{op.name} {'with regions' if op.regions else 'is no operator of the tosa form'}"
+            what = f"{op.name} {'with regions' if op.regions else 'is not an operator of the tosa form'}"
             reasons.append(Reason.at(op.location, what, remedy="read the .tosa file instead"))
         else:
             _operator(op, shapes)
@@ -346,8 +347,8 @@ def _place(module: Module, index: int, function: Function) -> None:
 def _operator(op: Op, shapes: Mapping[Value, np.ndarray]) -> None:
     wanted = slots(type(op))
     unsigned = {key for key in ("input_unsigned", "output_unsigned") if op.attributes.get(key) is True}
-    if "input_unsigned" in unsigned:
-        _as_unsigned(op.operand(0))
+    if isinstance(op, Rescale) and "input_unsigned" in unsigned:
+        _as_unsigned(op.input)
     if "output_unsigned" in unsigned:
         _as_unsigned(op.result)
     op.attributes = {key: _plain(key, item) for key, item in op.attributes.items() if key not in _MADE}

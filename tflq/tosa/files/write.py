@@ -16,14 +16,14 @@ from typing import Any, Final, TypeAlias
 
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.errors import VerificationError
-from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Template, Written, string_bytes, template
+from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Written, string_bytes, template
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.rewriting import attribute_key
 from tflq.ir.types import ScalarType, TensorType, element_storage, i8, index
 from tflq.light import dataclass
 from tflq.tosa.files.constants import attribute_table, dtype, member, packed, reached
-from tflq.tosa.operands import Constant, operands, tosa_name
+from tflq.tosa.operands import Constant, operands
 
 LARGEST: Final = 2**31
 VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
@@ -31,33 +31,64 @@ VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
 _OPERATORS: Final = TOSA.enum("Op").values
 _TYPES: Final = TOSA.enum("DType").values
 _ATTRIBUTES: Final = TOSA.union("Attribute").values
+_ATTRIBUTE, _INPUTS, _OUTPUTS, _LOCATION = (
+    TOSA.table("TosaOperator").by_name[name].slot for name in ("attribute", "inputs", "outputs", "location")
+)
+_NAME, _SHAPE, _DATA = (TOSA.table("TosaTensor").by_name[name].slot for name in ("name", "shape", "data"))
 VERSION: Final = {"_major": 1, "_minor": 0, "_patch": 0, "_draft": False}
+
+
+_Vectors: TypeAlias = Mapping[int, tuple[int, str]]
+"""The number of elements of each vector, and their type, by slot, in the order in which they follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
     """A table in one piece with the vectors that follow it. `pack` takes the distance of the vtable, the fields in the
-    order of the form's row, and each vector's size and elements."""
+    order of their slots (`attribute_type` last), and each vector's size and elements. `vectors`: the offsets of these,
+    as stored. `places`: where the fields are that hold other offsets, in the table."""
 
-    form: Template
+    vtable: bytes
     pack: Callable[..., bytes]
     size: int
+    vectors: tuple[int, ...]
+    places: tuple[int, ...]
 
     @classmethod
-    def of(cls, table: str, slots: Iterable[int], vectors: str) -> _Record:
+    def of(cls, table: str, slots: Iterable[int], places: Sequence[int], vectors: _Vectors) -> _Record:
         form = template(table, frozenset(slots), TOSA)
-        made = struct.Struct(f"{form.pack.__self__.format}{-form.size % 4}x{vectors}")
-        return cls(form, made.pack, made.size)
+        codes = "".join(f"I{count}{code}" for count, code in vectors.values())
+        made = struct.Struct(f"{form.pack.__self__.format}{-form.size % 4}x{codes}")
+        at, begins = 4 + form.size + -form.size % 4, dict[int, int]()
+        for slot, (count, _) in vectors.items():
+            begins[slot] = at - form.offsets[slot]
+            at += 4 + 4 * count
+        offsets = tuple(begins[slot] for slot in sorted(begins))
+        return cls(form.vtable, made.pack, made.size, offsets, tuple(form.offsets.get(slot, 0) for slot in places))
 
 
 @cache
 def _operator_record(inputs: int, outputs: int, has_location: bool) -> _Record:
-    return _Record.of("TosaOperator", range(6 if has_location else 5), f"I{outputs}II{inputs}I")
+    vectors = {_OUTPUTS: (outputs, "I"), _INPUTS: (inputs, "I")}
+    return _Record.of("TosaOperator", range(6 if has_location else 5), (_ATTRIBUTE, _LOCATION), vectors)
 
 
 @cache
 def _tensor_record(rank: int, has_data: bool) -> _Record:
-    return _Record.of("TosaTensor", range(4 if has_data else 3), f"I{rank}i")
+    return _Record.of("TosaTensor", range(4 if has_data else 3), (_NAME, _DATA), {_SHAPE: (rank, "i")})
+
+
+@cache
+def _written_name(op: str) -> str:
+    """What TOSA calls an operator of the IR: CONV2D."""
+    return op.partition(".")[2].upper()
+
+
+@cache
+def _codes(operator: str) -> tuple[int, str, int]:
+    """An operator's code, its table of attributes and the code of that."""
+    kind = member(operator)
+    return _OPERATORS["IDENTITY" if operator in VARIABLE_OPERATORS else operator], kind, _ATTRIBUTES[kind]
 
 
 class Names:
@@ -109,13 +140,14 @@ def tosa_pieces(module: Module, function: int = 0, *, fetch: Iterable[Value] = (
 _Data: TypeAlias = tuple[Buffer, ScalarType]
 _Operator: TypeAlias = tuple[str, list[str], list[str], dict[str, Any], str]
 """Its name in TOSA, inputs, outputs, attributes, and where it comes from."""
+_Tensor: TypeAlias = tuple[Sequence[int], str, _Data | None, str]
+"""Its dims, its type in TOSA, its elements if they are known, and the variable that it is; "" for none."""
 _Variables: TypeAlias = Mapping[str, tuple[Value, str]]
 """Initial value and name of the tensor, by name of the variable."""
 
 
 class _Block:
-    """One function's block: its operators, its tensors and shapes as dicts, in order. `data` is a buffer and its
-    type."""
+    """One function's block: its operators, its tensors by name, and its shapes by name, with their rank, in order."""
 
     def __init__(self, function: Function, names: Names, regions: Mapping[int, str], variables: _Variables) -> None:
         self.function = function
@@ -123,16 +155,15 @@ class _Block:
         self.regions = regions
         self.variables = variables
         self.operators: list[_Operator] = []
-        self.tensors: dict[str, dict[str, Any]] = {}
-        self.shapes: list[dict[str, Any]] = []
+        self.tensors: dict[str, _Tensor] = {}
+        self.shapes: dict[str, tuple[int, _Data]] = {}
         self._constants: dict[tuple[str, bytes], str] = {}
         self._places: dict[int, str] = {}
 
     def fill(self, fetch: Sequence[Value] = ()) -> None:
         """Builds all of it; `fetch` become results too."""
         for name, (initial, tensor) in self.variables.items():
-            fields = {"variable": True, "variable_name": name, "data": _data(initial)}
-            self._tensor(tensor, initial.type, **fields)
+            self._tensor(tensor, initial.type, _data(initial), name)
         self.inputs = [self.use(value) for value in self.function.inputs]
         for op in self.function.ops:
             try:
@@ -150,7 +181,7 @@ class _Block:
             if value.is_constant:
                 self.operators.append(("CONST", [], [name], {}, location))
                 data = _data(value)
-            self._tensor(name, value.type, data=data)
+            self._tensor(name, value.type, data)
         return name
 
     def _operator(self, op: Op) -> None:
@@ -163,8 +194,9 @@ class _Block:
             self._constant(v, location) if isinstance(v, Constant) else self.use(v, location) for v in operands(op)
         ]
         outputs = [self.use(v) for v in op.results]
-        operator = tosa_name(op).upper()
-        if isinstance(op, VariableRead | VariableWrite):
+        operator = _written_name(op.name)
+        if operator in VARIABLE_OPERATORS:
+            assert isinstance(op, VariableRead | VariableWrite)
             side = inputs if isinstance(op, VariableRead) else outputs
             side.append(self.variables[op.variable][1])
         self.operators.append((operator, inputs, outputs, attribute_table(op, self.regions), location))
@@ -178,11 +210,11 @@ class _Block:
             known = self._places[id(location)] = location.place
         return known
 
-    def _tensor(self, name: str, type: TensorType, **fields: Any) -> None:
+    def _tensor(self, name: str, type: TensorType, data: _Data | None, variable: str = "") -> None:
         if type.shape is None:
             raise VerificationError(f"'{name}' has a rank that is not known")
         shape = [-1 if size is None else size for size in type.shape]
-        self.tensors[name] = {"name": name, "shape": shape, "type": dtype(type.element), **fields}
+        self.tensors[name] = shape, dtype(type.element), data, variable
 
     def _constant(self, constant: Constant, location: str) -> str:
         """The name of a compile-time-constant operand; equal ones are one tensor or shape."""
@@ -193,9 +225,9 @@ class _Block:
             name = self._constants[key] = self.names.free("c", count=True)
             data = Buffer.of(constant.array), index if constant.is_shape else i8
             if constant.is_shape:
-                self.shapes.append({"name": name, "rank": constant.array.size, "data": data})
+                self.shapes[name] = constant.array.size, data
             else:
-                self.tensors[name] = {"name": name, "shape": constant.array.shape, "type": kind, "data": data}
+                self.tensors[name] = constant.array.shape, kind, data, ""
             self.operators.append(("CONST_SHAPE" if constant.is_shape else "CONST", [], [name], {}, location))
         return name
 
@@ -225,9 +257,11 @@ class _Writer:
     def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order: tables, then the constants."""
         encoder = self.encoder
-        tables = [t for block in self.blocks.values() for t in (*block.tensors.values(), *block.shapes)]
-        for table in reversed(tables):
-            self._data(table)
+        for block in reversed(self.blocks.values()):
+            for _, dims in reversed(block.shapes.values()):
+                self._written(dims)
+            for _, _, elements, _ in reversed(block.tensors.values()):
+                self._written(elements)
         self._check_size()
         regions = [{"name": name, "blocks": [self._block(name, block)]} for name, block in self.blocks.items()]
         encoder.finish(encoder.table("TosaGraph", {"version": VERSION, "regions": regions}))
@@ -238,82 +272,79 @@ class _Writer:
         if self.encoder.end >= LARGEST:
             raise VerificationError(f"{self.encoder.end} bytes or more: a TOSA flatbuffer ends at 2 GiB")
 
-    def _data(self, table: dict[str, Any]) -> None:
-        """Writes a table's constant and refers to it; those that share a buffer share it in the file."""
-        data = table.get("data")
+    def _written(self, data: _Data | None) -> Written | None:
+        """The elements of a constant, written when first asked for: those that share a buffer share it in the file."""
         if data is None:
-            return
-        buffer, element = data
+            return None
         end = self.data.get(data)
         if end is None:
+            buffer, element = data
             end = self.data[data] = Written(self.encoder.bytes_vector(packed(buffer.data, element), ALIGNMENT))
-        table["data"] = end
+        return end
 
     def _block(self, name: str, block: _Block) -> dict[str, Any]:
         """The `TosaBasicBlock`, whose operators and tensors are written first."""
         operators = [self._operator(*fields) for fields in reversed(block.operators)]
-        tensors = [self._tensor(fields) for fields in reversed(block.tensors.values())]
+        tensors = [self._tensor(name, *fields) for name, fields in reversed(block.tensors.items())]
+        shapes = block.shapes.items()
         return {
             "name": name,
             "operators": operators[::-1],
             "tensors": tensors[::-1],
             "inputs": block.inputs,
             "outputs": block.outputs,
-            "shapes": block.shapes,
+            "shapes": [{"name": name, "rank": rank, "data": self._written(data)} for name, (rank, data) in shapes],
         }
 
     def _operator(
         self, operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any], location: str
     ) -> Written:
         """A `TosaOperator`. Equal attributes share a table, as do equal locations."""
-        encoder, kind = self.encoder, member(operator)
-        code = _OPERATORS["IDENTITY" if operator in VARIABLE_OPERATORS else operator]
-        table = self._once(kind, attributes, attribute_key(attributes) if attributes else None)
-        slots = {0: code, 1: _ATTRIBUTES[kind], 2: table}
-        if (end := self._operator_at_once(slots, inputs, outputs, location)) is not None:
-            return end
-        slots[3], slots[4] = encoder.strings(inputs), encoder.strings(outputs)
-        if location:
-            slots[5] = self._once("OpLocation", {"text": location}, location)
-        return Written(encoder.of_slots("TosaOperator", slots))
-
-    def _operator_at_once(
-        self, slots: dict[int, int], inputs: list[str], outputs: list[str], location: str
-    ) -> Written | None:
-        """The table and its vectors in one piece; None if something is written between them for the first time."""
         encoder = self.encoder
+        code, kind, tag = _codes(operator)
+        table = self._once(kind, attributes, tuple(map(attribute_key, attributes.values())))
         read, made = [encoder.shared_string(text) for text in inputs], encoder.known_strings(outputs)
         place = self.tables.get(("OpLocation", location)) if location else 0
         record = _operator_record(len(inputs), len(outputs), bool(location))
-        vtable = encoder.known_vtable(record.form.vtable)
-        if made is None or place is None or vtable is None:
-            return None
+        vtable = encoder.known_vtable(record.vtable)
+        if made is None or place is None or vtable is None:  # something is written between them for the first time
+            return self._operator_by_parts(code, kind, table, inputs, outputs, location)
         first = encoder.end + 4 * len(read)  # where the vectors begin
         second = first + 4 + 4 * len(made)
         end = encoder.end = encoder.end + record.size
-        slots = {**slots, 3: first + 4, 4: second + 4, 5: place}
-        row = [end - at - slots[slot] if at else slots[slot] for slot, at in record.form.row]
+        of_attribute, of_place = record.places
+        row = code, end - of_attribute - table, *record.vectors, *((end - of_place - place,) if location else ()), tag
         of_made = map(sub, range(second, first + 4, -4), made)
         of_read = map(sub, range(first, first - 4 * len(read), -4), read)
         encoder.chunks.append(record.pack(vtable - end, *row, len(made), *of_made, len(read), *of_read))
         return Written(end)
 
-    def _tensor(self, fields: dict[str, Any]) -> Written:
-        """A `TosaTensor`."""
+    def _operator_by_parts(
+        self, code: int, kind: str, attributes: Written, inputs: list[str], outputs: list[str], location: str
+    ) -> Written:
         encoder = self.encoder
-        if "variable" in fields:
-            return Written(encoder.table("TosaTensor", fields))
-        name, shape, data, code = fields["name"], fields["shape"], fields["data"], _TYPES[fields["type"]]
-        record = _tensor_record(len(shape), data is not None)
-        vtable = encoder.known_vtable(record.form.vtable)
+        slots = {0: code, 1: _ATTRIBUTES[kind], _ATTRIBUTE: attributes}
+        slots[_INPUTS], slots[_OUTPUTS] = encoder.strings(inputs), encoder.strings(outputs)
+        if location:
+            slots[_LOCATION] = self._once("OpLocation", {"text": location}, location)
+        return Written(encoder.of_slots("TosaOperator", slots))
+
+    def _tensor(self, name: str, shape: Sequence[int], type: str, data: _Data | None, variable: str) -> Written:
+        """A `TosaTensor`, with the dims and the name in one piece."""
+        encoder, elements = self.encoder, self._written(data)
+        if variable:
+            fields = {"name": name, "shape": shape, "type": type, "data": elements}
+            return Written(encoder.table("TosaTensor", {**fields, "variable": True, "variable_name": variable}))
+        record = _tensor_record(len(shape), elements is not None)
+        vtable = encoder.known_vtable(record.vtable)
         if vtable is None:
-            slots = {0: encoder.string(name), 1: encoder.vector("int32", shape), 2: code}
-            return Written(encoder.of_slots("TosaTensor", slots if data is None else {**slots, 3: data}))
+            slots = {_NAME: encoder.string(name), _SHAPE: encoder.vector("int32", shape), 2: _TYPES[type]}
+            return Written(encoder.of_slots("TosaTensor", slots if elements is None else {**slots, _DATA: elements}))
         text = string_bytes(name)
-        named = encoder.end + len(text)
-        end = encoder.end = named + record.size
-        slots = {0: named, 1: named + 4 + 4 * len(shape), 2: code, 3: data}
-        row = [end - at - slots[slot] if at else slots[slot] for slot, at in record.form.row]
+        end = encoder.end = encoder.end + record.size + len(text)
+        of_name, of_data = record.places
+        of_elements = () if elements is None else (end - of_data - elements,)
+        row = record.size - of_name, *record.vectors, _TYPES[type], *of_elements
         encoder.chunks.append(record.pack(vtable - end, *row, len(shape), *shape) + text)
         return Written(end)
 

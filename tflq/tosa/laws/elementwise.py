@@ -49,7 +49,7 @@ def rescale(op: Rescale, _: Context) -> Violations:
 
 def _ends(numbers: np.ndarray) -> list[int]:
     """All of few numbers, the least and the greatest of many."""
-    return numbers.tolist() if numbers.size <= 32 else [int(numbers.min()), int(numbers.max())]
+    return numbers.tolist() if numbers.size <= 64 else [int(numbers.min()), int(numbers.max())]
 
 
 @law(Broadcasts)

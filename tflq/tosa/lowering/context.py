@@ -164,13 +164,6 @@ def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str,
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """What lowerings tell the report of a module's operators."""
-
-    rows: Sequence[Note] = ()
-
-
 class Tosa(TosaBuilder):
     """A `TosaBuilder` that knows what the values of the integer form have become."""
 

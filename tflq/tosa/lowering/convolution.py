@@ -182,7 +182,7 @@ def depthwise_conv_2d(op: DepthwiseConv2D, t: Tosa) -> Value:
     one, kernel_h, kernel_w, outputs = static_shape(weights)
     depth = (x.type.shape or ())[3]
     if one != 1 or not depth or outputs % depth:
-        raise Refused(f"{outputs} output channels are no multiple of {depth} input channels")
+        raise Refused(f"{outputs} output channels are not a multiple of {depth} input channels")
     taps = t.reshape(weights, (kernel_h, kernel_w, depth, outputs // depth))
     return _planar(op, t, TosaDepthwiseConv2D, x, taps, float_bias(t, op.bias, outputs))
 

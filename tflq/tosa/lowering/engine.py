@@ -14,14 +14,14 @@ from typing import ClassVar
 
 from tflq.analysis.known import Accesses, is_handle
 from tflq.builder import needed, stand_in
-from tflq.contract import Note, Pass, PassResult
+from tflq.contract import Note, Notes, Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Variable
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i1, i8, i32, i64, is_quantized, ui8
 from tflq.light import dataclass, field, replace
-from tflq.tosa.lowering.context import NO_STATE, ONE, Notes, Scope, Tosa, lowered
+from tflq.tosa.lowering.context import NO_STATE, ONE, Scope, Tosa, lowered
 from tflq.tosa.lowering.shaping import narrow
 from tflq.tosa.operands import Target
 

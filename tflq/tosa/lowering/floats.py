@@ -21,13 +21,13 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tflq.analysis.hybrid import BLOCKS, BLOCKS_REMEDY, REMEDY, as_read, rounding
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tosa.elementwise import Abs, Floor, Reciprocal, Tanh
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.record import parameters
-from tflq.ir.types import UniformQuantizedSubChannelType, f16, f32, i4, ui8
+from tflq.ir.types import UniformQuantizedSubChannelType, f16, f32, i4
 from tflq.tosa.lowering.context import Tosa, lowering
 
 _SPLIT = 4097
@@ -192,25 +192,10 @@ def _wide(t: Tosa, op: Op, operand: Value) -> Value:
 # something else that must hold, legalization has made the constant float before (`tflq.legalize.fallback`).
 #
 # The kernels round activations to 8 bits as they run, by a scale per row of the input or per item of the batch.
-# Activations stay float here, which is nearer to the real value; the report says how far that is from the
-# interpreter's. An activation is rounded by half a step of 1/127 of the largest at most, twice that if the range is not
-# symmetric.
+# Activations stay float here; the report says how far that is from the interpreter's (`tflq.analysis.hybrid`).
 #
 # Sources: kernels/conv.cc, depthwise_conv.cc, transpose_conv.cc, fully_connected.cc, batch_matmul.cc, svdf.cc,
 # basic_rnn.cc, embedding_lookup.cc, internal/portable_tensor_utils.cc.
-
-
-_HALF_STEP = 1 / 254
-_STEP = 1 / 127
-_ROUNDED = (
-    "the interpreter's kernel rounds the activations that meet '{}' to 8 bits as it runs, but TOSA's operators do not: "
-    "their products are up to {:.3g} times the largest activation apart"
-)
-_QUANTIZED = "allow for the difference, or quantize the activations as well, which makes both exact"
-_BLOCKS = (
-    "the interpreter's reference kernel finds no scale of '{}' and gives only the bias; others, and this, take the "
-    "scale per block"
-)
 
 
 def real(t: Tosa, operand: Value) -> Value:
@@ -218,9 +203,7 @@ def real(t: Tosa, operand: Value) -> Value:
     if operand.type.quantized:
         if not operand.is_constant:
             raise Refused(f"'{operand.name}' is quantized and not constant")
-        stored = np.ascontiguousarray(operand.array)
-        scale, _ = parameters(operand.type)
-        return constant((stored.view(np.int8) if operand.type.storage == ui8 else stored).astype(np.float32) * scale)
+        return constant(as_read(operand))
     x = t.value(operand)
     if x.type.storage == f16 and x.is_constant:
         return constant(x.array.astype(np.float32))
@@ -238,8 +221,6 @@ def factor(op: Op, t: Tosa, operand: Value, axis: int) -> Value:
     if isinstance(operand.type.element, UniformQuantizedSubChannelType):
         if not (isinstance(op, FullyConnected) and operand.type.storage == i4):
             return constant(np.zeros_like(x.array))  # the kernel finds no scale, and says so
-        t.warn(_BLOCKS.format(operand.name), "inexact", "do not compare this with the reference kernels")
-    sums = np.abs(x.array).sum(tuple(a for a in range(x.array.ndim) if a != axis % x.array.ndim))
-    step = _STEP if getattr(op, "asymmetric_quantize_inputs", False) else _HALF_STEP
-    t.warn(_ROUNDED.format(operand.name, float(sums.max(initial=0)) * step), "inexact", _QUANTIZED)
+        t.warn(BLOCKS.format(operand.name), "inexact", BLOCKS_REMEDY)
+    t.warn(rounding(op, operand.name, x.array, axis, "TOSA's operators"), "inexact", REMEDY)
     return x

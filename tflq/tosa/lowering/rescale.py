@@ -83,7 +83,7 @@ def rescale(op: Rescale, t: Tosa) -> Value:
     scaling = _Scaling(
         op.multiplier.astype(np.int64),
         op.shift.astype(np.int64),
-        op.rounding_mode == "DOUBLE_ROUND" and bool(op.scale32) and bool((op.shift > 31).any()),
+        op.rounding_mode == "DOUBLE_ROUND" and bool(op.scale32) and int(op.shift.max(initial=0)) > 31,
         *operand_range(source, op.input_range, t, op.input_zp),
     )
     to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
@@ -121,22 +121,24 @@ def _rescale_48(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, outpu
 
 def _admissible(s: _Scaling) -> _Scaling:
     """Shifts within TOSA's: one of more than 62 makes 0 of any int32."""
-    far = s.shift > 62
-    if not far.any():
+    if int(s.shift.max(initial=0)) <= 62:
         return s
+    far = s.shift > 62
     return _Scaling(np.where(far, 0, s.multiplier), np.where(far, 62, s.shift), s.double_round, s.least, s.most)
 
 
 def _rescale_32(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, output_zp: int) -> Value:
     m, shift = s.multiplier, s.shift
-    room = np.left_shift(np.int64(1), np.maximum(shift, 1) - 1)
-    within = bool(((shift >= 2) & (s.least >= -room) & (s.most < room)).all())
+    least_shift = int(shift.min(initial=62))
+    least_room = 1 << (max(least_shift, 1) - 1)
+    within = least_shift >= 2 and -least_room <= s.least and s.most < least_room
     if zero and not within:
         x, zero = t.sub(t.cast(x, i32), t.constant(zero)), 0
     if not within and to != i32 and _scaled_reach(s.reach, m, shift) >= _I31 and _saturates(m, shift):
+        room = np.left_shift(np.int64(1), np.maximum(shift, 1) - 1)
         x, within = limited(t.cast(x, i32), t, -room, room - 1), True
         s = _Scaling(m, shift, s.double_round, -int(room.max()), int(room.max()) - 1)
-    if (m >= 0).all() and within and (not s.double_round or t.target.has("doubleround")):
+    if within and int(m.min(initial=0)) >= 0 and (not s.double_round or t.target.has("doubleround")):
         return _finished(x, m, shift, s.double_round, zero, t, to, output_zp, reach=s.reach)
     if zero:
         x = t.sub(t.cast(x, i32), t.constant(zero))

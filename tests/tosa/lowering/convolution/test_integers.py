@@ -171,6 +171,20 @@ def test_int16_by_weights_with_a_zero_point(zero_point: int) -> None:
     assert_exact(emit, [i16], [draw((6, 4), i16, 1)])
 
 
+@pytest.mark.parametrize("zero_point", [19, -128])
+def test_int16_by_depthwise_weights_with_a_zero_point(zero_point: int) -> None:
+    """Weights of nine bits are two convolutions, whose sums TOSA adds in 32 bits and not in 48."""
+
+    def emit(b: Builder, x: Value, acc: ScalarType = i32) -> Value:
+        weights, bias = const(draw((3, 2, 4, 1), i8), i8), b.constant(np.arange(4) * 1000, acc)
+        sums = b.conv2d(x, weights, bias, (1, 3, 3, 4), weight_zp=zero_point, acc=acc, depthwise=True)
+        return b.rescale(sums, Multiplier(1 << 30, -8), i16)
+
+    assert assert_exact(emit, [i16], [draw((1, 5, 4, 4), i16, 1)]).count("depthwise_conv2d") == 2
+    with pytest.raises(UnsupportedError, match="adds no sums of 48 bits"):
+        lowered_names(emitted(lambda b, x: emit(b, x, i64), [i16], [(1, 5, 4, 4)]))
+
+
 def test_int16_in_groups() -> None:
     def emit(b: Builder, x: Value) -> Value:
         parts = []

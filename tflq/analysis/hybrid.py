@@ -1,0 +1,58 @@
+"""How far operators on floats are from hybrid kernels, which take float activations and quantized constant weights.
+
+Such a kernel rounds activations to 8 bits as it runs, by a scale per row of the input or per item of the batch. A form
+without such kernels keeps them float, which is nearer to the real value. An activation is rounded by half a step of
+1/127 of the largest at most, twice that if the range is not symmetric; a product is then so far off as the weights
+that meet it add up to.
+
+Sources: kernels/conv.cc, depthwise_conv.cc, fully_connected.cc, batch_matmul.cc, svdf.cc, basic_rnn.cc,
+internal/portable_tensor_utils.cc.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D, FullyConnected
+from tflq.ir.core import Op, Value
+from tflq.ir.record import parameters
+from tflq.ir.types import ui8
+
+HALF_STEP: Final = 1 / 254
+STEP: Final = 1 / 127
+REMEDY: Final = "allow for the difference, or quantize the activations as well, which makes both exact"
+_ROUNDED: Final = (
+    "the interpreter's kernel rounds the activations that meet '{}' to 8 bits as it runs, but {} do not: "
+    "their products are up to {:.3g} times the largest activation apart"
+)
+BLOCKS: Final = (
+    "the interpreter's reference kernel finds no scale of '{}' and gives only the bias; others, and this, take the "
+    "scale per block"
+)
+BLOCKS_REMEDY: Final = "do not compare this with the reference kernels"
+
+
+def rounding(op: Op, name: str, weights: np.ndarray, axis: int, floats: str) -> str:
+    """The sentence that says how far an operator on floats is from its hybrid kernel. name, weights: of an operand, as
+    real numbers, whose dim `axis` counts the results; floats: what computes it on floats."""
+    sums = np.abs(weights).sum(tuple(a for a in range(weights.ndim) if a != axis % weights.ndim))
+    step = STEP if getattr(op, "asymmetric_quantize_inputs", False) else HALF_STEP
+    return _ROUNDED.format(name, floats, float(sums.max(initial=0)) * step)
+
+
+def rounding_of(op: Op, floats: str) -> str:
+    """The same of an operator with one operand of weights; empty if its hybrid kernel rounds nothing."""
+    if not isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected, BatchMatMul)):
+        return ""
+    axis = (-2 if op.adj_y else -1) if isinstance(op, BatchMatMul) else -isinstance(op, DepthwiseConv2D)
+    return rounding(op, op.operand(1).name, as_read(op.operand(1)), axis, floats)
+
+
+def as_read(weights: Value) -> np.ndarray:
+    """What a quantized constant stands for to a kernel, which ignores zero points and reads bytes of uint8 as int8:
+    stored * scale in float32, per layer, per axis or per block."""
+    stored = np.ascontiguousarray(weights.array)
+    scale, _ = parameters(weights.type)
+    return (stored.view(np.int8) if weights.type.storage == ui8 else stored).astype(np.float32) * scale
