@@ -81,9 +81,10 @@ def _clamped(k: KernelBuilder, x: Value, fit: FloatRequantization) -> Value:
 
 
 def _of_sign(k: KernelBuilder, sign: Value, e: np.ndarray, c: np.ndarray) -> Value:
-    """c + e, c or c - e. The product by a sign is exact, so a kernel may round once or twice: for each of a few channels of
-    an image, DEPTHWISE_CONV_2D is MUL and ADD in one."""
-    if sign.type.rank != _IMAGE or sign.type.shape is None or not 1 < e.size == c.size == sign.type.shape[-1] <= _SHORT:
+    """c + e, c or c - e. The product by a sign is exact, so a kernel may round once or twice: where an image has few
+    channels, DEPTHWISE_CONV_2D is MUL and ADD in one."""
+    channels = (sign.type.shape or (None,))[-1] or 0
+    if sign.type.rank != _IMAGE or not 1 < e.size == c.size == channels <= _SHORT:
         return k.add(k.mul(sign, k.row(e, f32)), k.row(c, f32))
     constants = k.constant(e.reshape(1, 1, 1, -1), f32), k.constant(c, f32)
     options = conv_options(_POINT, "VALID") | {"depth_multiplier": 1}
