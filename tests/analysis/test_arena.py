@@ -20,16 +20,16 @@ MODELS = Path(__file__).resolve().parents[2] / "models"
 RUN = ("cnn_int16x8", "cnn_int8", "cnn_uint8", "log_softmax", "mul_per_axis", "pad", "split")
 NONE = {"fused_activation_function": "NONE"}
 WAYS = {"original": None, "integer": {}, "kernels": {"target": "kernels"}, "float32": {"mac": "float32"}}
-TIED = {
-    *(("cnn_int8", "float32"), ("cnn_int8", "integer"), ("cnn_uint8", "integer")),
-    *(("log_softmax", "float32"), ("log_softmax", "integer")),
-}
-"""Here the planner sorts tensors that its rule makes equal, as a result and scratch memory of its size, in the order of
-a hash table: places differ, and ends by one place at most."""
 PLACE = 64
+TIED = {
+    **dict.fromkeys([("cnn_int8", "float32"), ("cnn_int8", "integer"), ("cnn_uint8", "integer")], 0),
+    **dict.fromkeys([("log_softmax", "float32"), ("log_softmax", "integer")], PLACE),
+}
+"""Here the planner sorts tensors that its rule makes equal in the order of a hash table: places differ. By how many
+bytes the ends may, too: by a place where a result and scratch memory of its size are equal."""
 
 
-def check_places(model: bytes, *, tied: bool = False) -> Arena:
+def check_places(model: bytes, *, apart: int | None = None) -> Arena:
     """Holds each tensor's place against its address, and gives the arena that is stated."""
     module = tflq.read(model)
     placed, found = offsets(module), addresses(model)
@@ -38,10 +38,10 @@ def check_places(model: bytes, *, tied: bool = False) -> Arena:
     base = min(found[at][0] for at in ours)
     assert ours
     theirs = {at: found[at][0] - base for at in ours}
-    assert tied or ours == theirs
+    assert apart is not None or ours == theirs
     sizes = {at: found[at][1] for at in ours}
     ends = [max(places[at] + sizes[at] for at in ours) for places in (ours, theirs)]
-    assert abs(ends[0] - ends[1]) <= (PLACE if tied else 0)
+    assert abs(ends[0] - ends[1]) <= (apart or 0)
     return arena_of(module)
 
 
@@ -60,7 +60,7 @@ def test_places_are_the_interpreters(name: str, way: str) -> None:
         check_places(model)
         return
     conversion = tflq.convert(model, **asked)
-    assert conversion.arena == check_places(conversion.data, tied=(name, way) in TIED)
+    assert conversion.arena == check_places(conversion.data, apart=TIED.get((name, way)))
 
 
 def test_an_add_over_its_operand_takes_no_memory() -> None:
