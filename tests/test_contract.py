@@ -11,6 +11,7 @@ from tflq import contract
 from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.tosa.elementwise import Add, Sub
 from tflq.dialects.traits.operands import InPlace, View
+from tflq.errors import VerificationError
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.parser import parse_module
@@ -54,6 +55,19 @@ class OnAdd(Asks):
     looks_at: ClassVar[tuple[type, ...]] = (Sub, Add)
 
 
+class TakesTwo(Swaps):
+    name: ClassVar[str] = "takes-two"
+
+    def run(self, module: Module) -> PassResult:
+        module.main.ops[1].operands *= 2
+        return PassResult(module, modified=True)
+
+
+class Relies(Asks):
+    name: ClassVar[str] = "relies"
+    relies: ClassVar[bool] = True
+
+
 def own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contract, "_is_own", lambda _: True)
 
@@ -94,6 +108,14 @@ def test_a_pass_runs_where_there_is_what_it_looks_at() -> None:
     steps = list(Pipeline([OnSub(without), OnAdd(within)]).steps(parse_module(TEXT)))
     assert (len(without), len(within)) == (0, 1)
     assert [(step.item.name, step.modified) for step in steps] == [("on-sub", False), ("on-add", False)]
+
+
+def test_what_a_pass_relies_on_is_verified_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    own(monkeypatch)
+    seen: list[Any] = []
+    with pytest.raises(VerificationError, match=r"pass 'takes-two' left invalid IR"):
+        Pipeline([TakesTwo([]), Relies(seen)], "tosa").run(parse_module(TEXT))
+    assert not seen
 
 
 def test_other_ops_of_a_function_drop_what_was_kept() -> None:

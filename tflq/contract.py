@@ -40,6 +40,7 @@ class Pass(ABC):
 
     takes: the form that it needs; None: any. makes: the form of its result; None: the same as before; "any": unknown.
     looks_at: classes of ops, or traits, without which it has nothing to do, and is not run; none: it always is.
+    relies: what it asks of ops holds only of valid IR in the form that it takes, so this is verified before it runs.
     title: what users call a step of every conversion. The log has a line for it, and its errors, which are about the
     model, do not name the pass. labels: it changes only names and metadata, so nothing needs to be verified.
     """
@@ -49,6 +50,7 @@ class Pass(ABC):
     takes: ClassVar[Form | None] = None
     makes: ClassVar[Form | Literal["any"] | None] = None
     looks_at: ClassVar[tuple[type, ...]] = ()
+    relies: ClassVar[bool] = False
     labels: ClassVar[bool] = False
 
     @abstractmethod
@@ -104,6 +106,9 @@ class Pipeline:
         for item, following in zip_longest(self.passes, self.passes[1:]):
             if item.takes is not None and item.takes != form:
                 _check_form(item, module, form)
+            if item.relies and unverified:
+                _verify_after(unverified, module, form)
+                unverified = []
             start = time.perf_counter()
             try:
                 result = _result(item, module)

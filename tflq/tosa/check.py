@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Final
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.forms import Form, verify_form
+from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Rescale, Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
@@ -123,6 +123,7 @@ class CheckTosa(Pass):
     name: ClassVar[str] = "check-tosa"
     title: ClassVar[str] = "check of the result"
     takes: ClassVar[Form] = "tosa"
+    relies: ClassVar[bool] = True
     target: Target = field(default_factory=Target)
     static: bool = False
 
@@ -132,9 +133,8 @@ class CheckTosa(Pass):
 
 
 def check(module: Module, target: Target, *, static: bool = False) -> Requirements:
-    """The profiles and extensions that a module needs. UnsupportedError lists every violation; with `static`, dims that
-    are not known are among them, since a flatbuffer cannot hold them."""
-    verify_form(module, "tosa")
+    """The profiles and extensions that a valid module in the TOSA form needs. UnsupportedError lists every violation;
+    with `static`, dims that are not known are among them, since a flatbuffer cannot hold them."""
     checking = _Check(module, target, static)
     if reasons := list(dict.fromkeys(checking.run())):
         what = f"the result is not valid TOSA {target.specification} on this target:"
