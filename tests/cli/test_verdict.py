@@ -132,7 +132,7 @@ UNKNOWN = "unknown before a run: operator 3 (WHERE) gives what it finds then"
 def test_file_and_arena_before_and_after(
     before: Arena | None, after: Arena | None, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_cost(Cost(12536, 123952, before, after))
+    print_cost(Cost(12536, 118784, before, after))
     assert capsys.readouterr().out == f"{FILE}{told}\n"
 
 
