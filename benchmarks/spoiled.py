@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 import tflq
+from tflq.dialects.declare import trait_of
 from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.traits.quantization import SameScale
 from tflq.errors import TflqError
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
@@ -79,6 +81,9 @@ def spoiled(right: Path, wrong: Path, rng: np.random.Generator) -> Iterator[tupl
     for place, way in _drawn(tflq.read(right), rng):
         module = tflq.read(right)
         op = module.main.ops[place]
+        readers = module.main.users().get(op.result, ())
+        if way != "weights" and any(trait_of(reader, SameScale) for reader in readers):
+            continue  # a kernel of one scale that reads the result would be wrong, too
         if not _spoil(op, way):
             continue
         if way == "range":
@@ -86,7 +91,7 @@ def spoiled(right: Path, wrong: Path, rng: np.random.Generator) -> Iterator[tupl
         try:
             wrong.write_bytes(tflq.write(module))
             tflq.read(wrong)
-        except TflqError:  # kernels of one scale around it
+        except TflqError:
             continue
         yield op.results[0].name, way
 
