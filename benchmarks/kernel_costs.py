@@ -38,7 +38,7 @@ SEVERAL: Final = Multiplier(1431655765, 3)
 ACCUMULATED: Final = (-(1 << 20), 1 << 20)
 HEAD: Final = """\
 # What operators of the integer form cost, lowered by themselves: nanoseconds per element in the interpreter, with
-# optimized kernels, without delegate and on one thread. Selection takes the cheaper of two exact forms by these.
+# optimized kernels, without delegate and on one thread. `tabulate` makes a table where it costs less than the ops.
 #
 # Measured by `python benchmarks/kernel_costs.py` on the machine that is named; on another one, measure anew and put the
 # file in this place.

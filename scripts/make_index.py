@@ -11,6 +11,7 @@ import pkgutil
 import subprocess
 import sys
 import textwrap
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -22,7 +23,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 INDEX = ROOT / "tflq" / "index.py"
-ROOMS = ("dialects", "evaluate", "legalize", "onnx", "passes", "select", "shapes", "tosa")
 CORE = ("arith", "math", "tensor", "linalg", "shape", "func")
 ORDER = ("tfl", "tosa", "quant", "ext", "fxpmath", "onnx", "stablehlo", *CORE, "tf")
 TEXT = '''"""Which module declares each op, says what a stage does with it, has a pass. Made by `make index`.
@@ -53,9 +53,18 @@ PASSES: Final[dict[str, str]] = {{
 '''
 
 
+def rooms() -> list[str]:
+    """The packages that declare ops or say what a stage does with them: the stages are those that stand side by side on
+    the floor of `legalize`, in the import contracts."""
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    floors = [floor.split(" | ") for contract in linter["contracts"] for floor in contract.get("layers", ())]
+    (found,) = [floor for floor in floors if "legalize" in floor]
+    return ["dialects", "evaluate", *found]
+
+
 def import_everything() -> None:
     """Imports all modules that declare ops or say what a stage does with them."""
-    for room in ROOMS:
+    for room in rooms():
         package: ModuleType = import_module(f"tflq.{room}")
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             import_module(found.name)
@@ -159,9 +168,9 @@ def _rows(modules: Mapping[str, str]) -> str:
 def written() -> str:
     """The text of the index."""
     import_everything()
-    rooms = stages()
-    rooms["tflq.legalize"] = {**rules(), **rooms["tflq.legalize"]}
-    text = TEXT.format(dialects=_entries(dialects()), rooms=_entries(rooms), passes=_rows(passes()))
+    functions = stages()
+    functions["tflq.legalize"] = {**rules(), **functions["tflq.legalize"]}
+    text = TEXT.format(dialects=_entries(dialects()), rooms=_entries(functions), passes=_rows(passes()))
     command = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", str(INDEX), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 

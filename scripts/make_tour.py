@@ -49,10 +49,10 @@ parameters, and that shapes broadcast."""
 SAID = {
     "legalize": """\
 `tflq/index.py` lists the modules with rules of `Add`: first `legalize/arithmetic.py`, whose rule writes what the
-reference kernel computes: `z + m (((x - z1) << 20) m1 + ((y - z2) << 20) m2)`, each product rounded twice.
+reference kernel computes: `z + m (((x - z1) << 20) m1 + ((y - z2) << 20) m2)`, products by m and m1 rounded twice.
 Multipliers and shifts come from `numerics/elementwise.py`. `y` has the larger scale, and its multiplier m2 is
-exactly one half: with the shift by 20, `y` is multiplied by 2^19. The fused RELU is a clamp from the zero point
-of the result up. `quant.scast` stands where the model's quantized tensors meet plain integers.""",
+exactly one half: with the shift by 20, `y` is multiplied by 2^19, which rounds nothing. The fused RELU is a clamp
+from the zero point of the result up. `quant.scast` stands where the model's quantized tensors meet plain integers.""",
     "tabulate": """Written out, the sum is {ops} ops. Both operands have 256 values, so the result has 65,536: the
 evaluator computes them all, and one table takes the place of the ops. The index is 256 x + y of the stored bytes.
 For a file as small as this one `tflq convert` begins anew without the table: a result is at most 20 times as large as a

@@ -2,8 +2,8 @@
 
     python scripts/new_op.py tfl.foo unary [OPERAND...]        operands by name; without any: input
 
-The operator must be in schema/tflite.toml, which has its attributes. Prints what is left to do; docs/new-operator.md
-explains the steps.
+The operator must be in schema/tflite.toml, which has its attributes. Prints the next steps; docs/new-operator.md has
+all of them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_every_value(storage: ScalarType, scale: float) -> None:
 '''
 
 NEXT = """
-What is left for {upper} (docs/new-operator.md):
+What comes next for {upper}:
 1. {declaration}: the formula, the traits, constraints of attributes; `newest=` and `versions`;
    `infer`, unless a trait says the shapes of its results.
 2. tflq/numerics: multipliers, ranges and tables as pure functions, with tests.
@@ -66,7 +66,8 @@ What is left for {upper} (docs/new-operator.md):
 4. {test}: passes when the rule is right.
    Then: other types, invalid cases, a sample in tflq/coverage/samples_of_layers.py.
 5. The release of each version in schema/runtime.toml.
-6. `make quick`, then scripts/make_coverage.py, then `make test`.
+6. What docs/new-operator.md lists besides: TOSA and ONNX, if it occurs on floats; targets, test lists, exceptions.
+7. `make quick`, then scripts/make_coverage.py, then `make test`.
 """
 
 

@@ -261,8 +261,8 @@ def convert(
         batch: Size of the inputs' first dimension where the model leaves it open. A TOSA flatbuffer has no open
             dimensions.
         shapes: Whole shapes of inputs, by name.
-        signature: Convert only this signature. Otherwise each signature becomes a TOSA file of its own: `out.tosa`
-            becomes `out.KEY.tosa`.
+        signature: Convert only this signature. Otherwise each signature becomes a TOSA or ONNX file of its own:
+            `out.tosa` becomes `out.KEY.tosa`.
         cut: Names of tensors at which the model ends: they become outputs and keep their quantization. Outputs that do
             not depend on them stay. A signature that loses an output is dropped, with a warning.
         cut_before_custom: End the model at the tensors that custom operators read.

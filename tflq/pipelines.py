@@ -2,7 +2,9 @@
 
     TFLite → TFLite    part, shapes → legalize → simplify → tabulate → select → name → check
     TFLite → TOSA      part, shapes → legalize → simplify → tabulate → lower → check
+    TFLite → ONNX      part, shapes → legalize → simplify → tabulate → lower
     TOSA → TFLite      check → raise → simplify → tabulate → select → name → check
+    TOSA → ONNX        check → raise → simplify → tabulate → lower
     TOSA → TOSA        check
 
 `Options` says what the caller asks for; pipelines are made from it, and no pass sees it.

@@ -142,6 +142,69 @@ module {
   }
 }
 
+// ===== ADD, int16, scales that are powers of two
+module {
+  func.func @main(%arg0: tensor<1x8x!quant.uniform<i16:f32, 0.00024414062>> {tflq.name = "x"}, %arg1: tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>> {tflq.name = "y"}) -> tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>> {
+    %0 = "tfl.add"(%arg0, %arg1) {pot_scale_int16 = true} : (tensor<1x8x!quant.uniform<i16:f32, 0.00024414062>>, tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>>) -> tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>>
+    return %0 : tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>>
+  }
+}
+// ----- integer form
+module {
+  func.func @main(%arg0: tensor<1x8x!quant.uniform<i16:f32, 0.00024414062>> {tflq.name = "x"}, %arg1: tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>> {tflq.name = "y"}) -> tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>> {
+    %0 = quant.scast %arg0 : tensor<1x8x!quant.uniform<i16:f32, 0.00024414062>> to tensor<1x8xi16>
+    %1 = quant.scast %arg1 : tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>> to tensor<1x8xi16>
+    %2 = "tosa.cast"(%0) : (tensor<1x8xi16>) -> tensor<1x8xi32>
+    %cst0 = "tosa.const"() {values = dense<31> : tensor<i32>} : () -> tensor<i32>
+    %3 = "tosa.arithmetic_right_shift"(%2, %cst0) {round = false} : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %4 = "tosa.add"(%2, %3) : (tensor<1x8xi32>, tensor<1x8xi32>) -> tensor<1x8xi32>
+    %cst1 = "tosa.const"() {values = dense<2> : tensor<i32>} : () -> tensor<i32>
+    %5 = "tosa.arithmetic_right_shift"(%4, %cst1) {round = true} : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %6 = "tosa.cast"(%1) : (tensor<1x8xi16>) -> tensor<1x8xi32>
+    %7 = "tosa.add"(%5, %6) : (tensor<1x8xi32>, tensor<1x8xi32>) -> tensor<1x8xi32>
+    %8 = "tosa.clamp"(%7) {min_val = -32768, max_val = 32767} : (tensor<1x8xi32>) -> tensor<1x8xi32>
+    %9 = "tosa.cast"(%8) : (tensor<1x8xi32>) -> tensor<1x8xi16>
+    %10 = quant.scast %9 : tensor<1x8xi16> to tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>>
+    return %10 : tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>>
+  }
+}
+// ----- kernels
+module {
+  func.func @main(%arg0: tensor<1x8x!quant.uniform<i16:f32, 0.00024414062>> {tflq.name = "x"}, %arg1: tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>> {tflq.name = "y"}) -> tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>> {
+    %0 = "tfl.cast"(%arg0) : (tensor<1x8x!quant.uniform<i16:f32, 0.00024414062>>) -> tensor<1x8xi32>
+    %cst0 = "tfl.pseudo_const"() {value = dense<31> : tensor<i32>} : () -> tensor<i32>
+    %1 = "tfl.right_shift"(%0, %cst0) : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %2 = "tfl.add"(%0, %1) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<1x8xi32>, tensor<1x8xi32>) -> tensor<1x8xi32>
+    %cst1 = "tfl.pseudo_const"() {value = dense<1> : tensor<i32>} : () -> tensor<i32>
+    %3 = "tfl.right_shift"(%2, %cst1) : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %4 = "tfl.right_shift"(%3, %cst1) : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %5 = "tfl.sub"(%3, %4) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<1x8xi32>, tensor<1x8xi32>) -> tensor<1x8xi32>
+    %6 = "tfl.cast"(%arg1) : (tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>>) -> tensor<1x8xi32>
+    %7 = "tfl.add"(%5, %6) {fused_activation_function = "NONE", pot_scale_int16 = false} : (tensor<1x8xi32>, tensor<1x8xi32>) -> tensor<1x8xi32>
+    %cst2 = "tfl.pseudo_const"() {value = dense<-32768> : tensor<i32>} : () -> tensor<i32>
+    %8 = "tfl.maximum"(%7, %cst2) : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %cst3 = "tfl.pseudo_const"() {value = dense<32767> : tensor<i32>} : () -> tensor<i32>
+    %9 = "tfl.minimum"(%8, %cst3) : (tensor<1x8xi32>, tensor<i32>) -> tensor<1x8xi32>
+    %10 = "tfl.cast"(%9) : (tensor<1x8xi32>) -> tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>>
+    return %10 : tensor<1x8x!quant.uniform<i16:f32, 0.0009765625>>
+  }
+}
+// ----- TOSA
+module {
+  func.func @main(%arg0: tensor<1x8xi16> {tflq.name = "x"}, %arg1: tensor<1x8xi16> {tflq.name = "y"}) -> tensor<1x8xi16> {
+    %0 = "tosa.cast"(%arg0) : (tensor<1x8xi16>) -> tensor<1x8xi32>
+    %cst0 = "tosa.const"() {values = dense<[[31]]> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %1 = "tosa.arithmetic_right_shift"(%0, %cst0) {round = false} : (tensor<1x8xi32>, tensor<1x1xi32>) -> tensor<1x8xi32>
+    %2 = "tosa.add"(%0, %1) : (tensor<1x8xi32>, tensor<1x8xi32>) -> tensor<1x8xi32>
+    %cst1 = "tosa.const"() {values = dense<[[2]]> : tensor<1x1xi32>} : () -> tensor<1x1xi32>
+    %3 = "tosa.arithmetic_right_shift"(%2, %cst1) {round = true} : (tensor<1x8xi32>, tensor<1x1xi32>) -> tensor<1x8xi32>
+    %4 = "tosa.cast"(%arg1) : (tensor<1x8xi16>) -> tensor<1x8xi32>
+    %5 = "tosa.add"(%3, %4) : (tensor<1x8xi32>, tensor<1x8xi32>) -> tensor<1x8xi32>
+    %6 = "tosa.rescale"(%5) {multiplier = dense<[1073741824]> : tensor<1xi32>, shift = dense<[30]> : tensor<1xi8>, input_zp = 0, output_zp = 0, rounding_mode = "SINGLE_ROUND", scale32 = true, per_channel = false} : (tensor<1x8xi32>) -> tensor<1x8xi16>
+    return %6 : tensor<1x8xi16>
+  }
+}
+
 // ===== SUB, broadcast
 module {
   func.func @main(%arg0: tensor<2x8x!quant.uniform<i8:f32, 0.05:3>> {tflq.name = "x"}, %arg1: tensor<8x!quant.uniform<i8:f32, 0.02:5>> {tflq.name = "y"}) -> tensor<2x8x!quant.uniform<i8:f32, 0.06:-7>> {

@@ -149,6 +149,13 @@ CASES: dict[str, list[Case]] = {
             {"fused_activation_function": "RELU"},
         ),
         Case("ADD, int16", "tfl.add", [q16((1, 8), 0.001), q16((1, 8), 0.003, "y")], [q16((1, 8), 0.004)]),
+        Case(
+            "ADD, int16, scales that are powers of two",
+            "tfl.add",
+            [q16((1, 8), 2.0**-12), q16((1, 8), 2.0**-10, "y")],
+            [q16((1, 8), 2.0**-10)],
+            {"pot_scale_int16": True},
+        ),
         Case("SUB, broadcast", "tfl.sub", [q8((2, 8), 0.05, 3), q8((8,), 0.02, 5, "y")], [q8((2, 8), 0.06, -7)]),
         Case("MUL, uint8", "tfl.mul", [u8((1, 8), 0.05), u8((1, 8), 0.02, 3, "y")], [u8((1, 8), 0.01)]),
         Case("DIV, int8", "tfl.div", [q8((1, 8), 0.05, 3), q8((1, 8), 0.02, -2, "y")], [q8((1, 8), 0.1)]),

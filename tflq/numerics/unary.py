@@ -135,8 +135,6 @@ REAL_FUNCTIONS: dict[str, FloatFunction] = {
     "LOG": np.log,
     "LOGISTIC": lambda x: 1 / (1 + np.exp(-x)),
     "NEG": np.negative,
-    "RELU_0_TO_1": lambda x: np.clip(x, 0, 1),
-    "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
     "ROUND": np.rint,
     "RSQRT": lambda x: 1 / np.sqrt(x),
     "SIGN": np.sign,
@@ -145,7 +143,7 @@ REAL_FUNCTIONS: dict[str, FloatFunction] = {
     "SQUARE": np.square,
     "TANH": np.tanh,
 }
-"""The real functions of operators, by TFLite's name, in double."""
+"""The real functions of operators, by TFLite's name, in double; clamps are in `elementwise.BOUNDS`."""
 
 
 # The error function in float32 by polynomials, for targets that have an exponential but no erf.

@@ -1,4 +1,4 @@
-"""What ops of the integer form cost as builtins, and which of two exact forms to take.
+"""What ops of the integer form cost as builtins, and whether a table in their place pays.
 
 The figures are in `rules/costs.toml`, nanoseconds per element, measured by `benchmarks/kernel_costs.py`. What builtins
 cost there, on an AMD EPYC (the reference kernels are within 20% of these; MAXIMUM and MINIMUM of 8 bits take 1.9):
@@ -46,7 +46,7 @@ class Costs:
 
 @cache
 def costs() -> Costs:
-    """The figures that selection goes by."""
+    """The figures that conversions go by."""
     return load_costs(resource("rules/costs.toml"))
 
 

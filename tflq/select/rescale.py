@@ -1,5 +1,5 @@
-"""RESCALE on integer builtins, in the cheapest form that is exact for the operator at hand; ext.rescale_i64,
-ext.rounding_divide_by_pot, ext.rescale_mean.
+"""RESCALE on integer builtins, in the first form that is proven exact for the operator at hand, the cheapest first;
+ext.rescale_i64, ext.rounding_divide_by_pot, ext.rescale_mean.
 
     division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold (`numerics.division_fit`)
     wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE

@@ -284,7 +284,8 @@ class FileRunner:
     """One file, and the module that says its interface. `interpreter`: what runs it. `untimed`: why it is not timed.
     `inexact`: why it need not equal the model that it was made from, if it says so.
 
-    A backend must add `compute`; the rest, if tensors can also be fetched or given other values.
+    A backend must add `compute`, or override `run`, which has state to go on with; the rest, if tensors can also be
+    fetched or given other values.
     """
 
     interpreter: str = ""
