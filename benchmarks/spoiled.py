@@ -57,14 +57,14 @@ class _Network:
     def tried(self, rng: np.random.Generator) -> tuple[str, str, bool, float]:
         """Spoils an operator. Returns its name, how, whether it is named first, and by how many decibels the network is
         better than the unspoiled one when what is named is kept float."""
-        for tensor, way in spoiled(self.right, self.wrong, rng):
+        for place, tensor, way in spoiled(self.right, self.wrong, rng):
             try:
                 first = tflq.debug(self.path, self.wrong, self.judging).rows[0]
             except TflqError:  # the interpreter refuses what was made
                 continue
             kept = [literal(first.tensor)]
             tflq.quantize(self.path, self.wrong, statistics=self.statistics, force=True, keep_float=kept)
-            return tensor, way, first.tensor == tensor, self._decibels(self.wrong) - self.decibels
+            return tensor, way, first.number == place, self._decibels(self.wrong) - self.decibels
         raise ValueError(f"{self.right} has no operator to spoil")
 
 
@@ -75,9 +75,9 @@ def literal(name: str) -> str:
     return f"re:{re.escape(name)}"
 
 
-def spoiled(right: Path, wrong: Path, rng: np.random.Generator) -> Iterator[tuple[str, str]]:
-    """Writes networks with an operator spoiled, drawn, until one is taken. Yields the name of its result, and how it
-    was spoiled."""
+def spoiled(right: Path, wrong: Path, rng: np.random.Generator) -> Iterator[tuple[int, str, str]]:
+    """Writes networks with an operator spoiled, drawn, until one is taken. Yields its place, its result's name, and how
+    it was spoiled."""
     for place, way in _drawn(tflq.read(right), rng):
         module = tflq.read(right)
         op = module.main.ops[place]
@@ -93,7 +93,7 @@ def spoiled(right: Path, wrong: Path, rng: np.random.Generator) -> Iterator[tupl
             tflq.read(wrong)
         except TflqError:
             continue
-        yield op.results[0].name, way
+        yield place, op.results[0].name, way
 
 
 def _drawn(module: Module, rng: np.random.Generator) -> Iterator[tuple[int, str]]:
