@@ -138,8 +138,8 @@ class Emitter:
         """Any op with one result. Where only its element type is given, the op infers the shape; where nothing is, its
         declaration says the element type too, or it is that of the first operand. `Misfit` if the operands do not
         fit."""
-        made, name = (Op, kind) if isinstance(kind, str) else (kind, kind.op_name)
         if isinstance(type, TensorType):
+            made, name = (Op, kind) if isinstance(kind, str) else (kind, kind.op_name)
             result = Value(type)
             op = made(name, list(operands), [result], attributes, self.location)
         else:
@@ -150,7 +150,7 @@ class Emitter:
             if isinstance(element, int):
                 element = (operands[element] or first).type.element
             result = Value(_OPEN[element] if isinstance(element, ScalarType) else TensorType(None, element))
-            op = kind(name, list(operands), [result], attributes, self.location)
+            op = kind(kind.op_name, list(operands), [result], attributes, self.location)
             shape = op.follows()
             assert not isinstance(shape, list)
             result.type = _typed(first.type, shape, element)

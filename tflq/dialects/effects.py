@@ -97,15 +97,19 @@ def renumber(op: Op, numbers: Mapping[int, int]) -> None:
 
 def called_functions(module: Module) -> list[Function]:
     """The functions that some op runs, in order."""
-    called = {index for op in module.ops() for index in callees(op)}
+    called = _called(module)
     return [function for index, function in enumerate(module.functions) if index in called]
+
+
+def _called(module: Module) -> set[int]:
+    return {index for function in module.functions for op in function.ops_with(Calls) for index in callees(op)}
 
 
 def entry_functions(module: Module) -> list[int]:
     """The functions that a caller can run: the first, those of signatures, and those that no op runs."""
     if len(module.functions) == 1:
         return [0]
-    called = {index for op in module.ops() for index in callees(op)}
+    called = _called(module)
     named = {signature.function for signature in module.signatures or ()}
     return [i for i in range(len(module.functions)) if i == 0 or i in named or i not in called]
 

@@ -264,7 +264,8 @@ def _rescale(op: Rescale, x: np.ndarray) -> np.ndarray:
     else:
         double_round = op.rounding_mode == "DOUBLE_ROUND"
         scaled = rescale(values, *numbers, double_round=double_round, scale32=op.scale32)
-    scaled += op.output_zp
+    if op.output_zp:
+        scaled += op.output_zp
     return np.clip(scaled, storage.minimum, storage.maximum, out=scaled)
 
 

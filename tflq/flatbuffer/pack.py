@@ -246,12 +246,13 @@ class _Record:
     vtable: bytes
     size: int
     options: int  # place of the options offset in the table
-    vectors: tuple[int, int]  # the offsets of the vectors, as stored
+    head: tuple[int, ...]  # the place of the code, if it is not 0, and the offsets of the vectors, as stored
 
 
 @cache
-def _record(inputs: int, outputs: int, has_opcode: bool, union_slot: int) -> _Record:
-    slots = {1, 2, *([0] if has_opcode else []), *((union_slot, union_slot + 1) if union_slot else ())}
+def _record(inputs: int, outputs: int, opcode: int, union_slot: int) -> _Record:
+    code = (opcode,) if opcode else ()
+    slots = {1, 2, *([0] if code else []), *((union_slot, union_slot + 1) if union_slot else ())}
     form = template("Operator", frozenset(slots))
     numbers = "".join("B" if slot == union_slot and union_slot else "I" for slot in form.slots)
     pad = -form.size % 4
@@ -260,7 +261,7 @@ def _record(inputs: int, outputs: int, has_opcode: bool, union_slot: int) -> _Re
     first = size - form.offsets[1]
     second = size + 4 + 4 * inputs - form.offsets[2]
     total = size + 8 + 4 * (inputs + outputs)
-    return _Record(pack, form.vtable, total, form.offsets.get(union_slot + 1, 0), (first, second))
+    return _Record(pack, form.vtable, total, form.offsets.get(union_slot + 1, 0), (*code, first, second))
 
 
 class OperatorPacker:
@@ -280,19 +281,18 @@ class OperatorPacker:
         if not form.short or op.intermediates or (info and not info.keys() <= _WITHOUT_FIELD):
             return self.encoder.table("Operator", self.fields(op, opcode, index))
         encoder, plan = self.encoder, form.options
-        inputs = [index[v] for v in op.operands]
-        outputs = [index[v] for v in op.results]
-        record = _record(len(inputs), len(outputs), opcode != 0, form.union_slot)
-        first = (opcode, *record.vectors) if opcode else record.vectors
+        place, operands, results = index.__getitem__, op.operands, op.results
+        inputs, outputs = len(operands), len(results)
+        record = _record(inputs, outputs, opcode, form.union_slot)
         options = 0
         if plan is not None:
-            key = (member, *[attributes.get(name) for name in plan.names])
+            key = (member, *map(attributes.get, plan.names))
             options = self._bodies.get(key) or self._body(key, attributes)
         vtable = encoder.vtable(record.vtable)
         end = encoder.end = encoder.end + record.size
         union = () if plan is None else (end - record.options - options, plan.code)
-        chunk = record.pack(vtable - end, *first, *union, len(inputs), *inputs, len(outputs), *outputs)
-        encoder.chunks.append(chunk)
+        indices = (inputs, *map(place, operands), outputs, *map(place, results))
+        encoder.chunks.append(record.pack(vtable - end, *record.head, *union, *indices))
         return end
 
     def _body(self, key: tuple[Any, ...], attributes: Mapping[str, Any]) -> int:

@@ -239,6 +239,8 @@ class _Writer:
     def _operator_table(self, op: Op, pack: OperatorPacker, index: Mapping[Value | None, int]) -> int:
         info = op.info
         custom = op.attributes.get("custom_code") if isinstance(op, Custom) else None
+        if not info:
+            return pack(op, self.codes.index(op.name, custom, 1), index)
         opcode = self.codes.index(op.name, custom, info.get("version", 1), info.get("opcode"))
         large = info.get("large_custom_options")
         if large is None:

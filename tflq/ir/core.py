@@ -305,6 +305,13 @@ def walk(ops: Iterable[Op]) -> Iterator[Op]:
                     yield from walk(block.ops)
 
 
+def unique(values: Iterable[Value | None]) -> list[Value]:
+    """Those that are there, in order, and each once."""
+    found = dict.fromkeys(values)
+    found.pop(None, None)
+    return cast("list[Value]", list(found))
+
+
 _FACTS_DEPEND_ON: Final = frozenset({"ops", "inputs", "outputs"})
 Fact = TypeVar("Fact")
 _Op = TypeVar("_Op", bound=Op)
@@ -425,7 +432,7 @@ class Function:
             if op.regions:
                 found += [value for region in op.regions for block in region.blocks for value in block.arguments]
         found += self.outputs
-        return [value for value in dict.fromkeys(found) if value is not None]
+        return unique(found)
 
 
 @dataclass

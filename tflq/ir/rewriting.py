@@ -58,14 +58,14 @@ def put_behind(module: Module, function: Function, made: Mapping[Value, Op]) -> 
 
 def unneeded(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op], bool]) -> set[Op]:
     """The removable ops whose results neither a `needed` value nor an op that stays depends on."""
-    live, dead = set(needed), set[Op]()
+    live, dead = set[Value | None](needed), set[Op]()
     for op in reversed(ops):
         if live.isdisjoint(op.results) and removable(op):
             dead.add(op)
         else:
-            live.update(op.reads)
+            live.update(op.operands)
             for inner in walk([op]) if op.regions else ():
-                live.update(inner.reads)
+                live.update(inner.operands)
     return dead
 
 
@@ -78,8 +78,8 @@ def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
     }
     modified = False
     for function in module.functions:
-        needed, read = pinned | set(function.outputs), function.users()
-        unread = (op for op in function.ops if read.keys().isdisjoint(op.results) and needed.isdisjoint(op.results))
+        needed, read = pinned | set(function.outputs), function.users().keys()
+        unread = (op for op in function.ops if read.isdisjoint(op.results) and needed.isdisjoint(op.results))
         if any(map(removable, unread)):  # the last of those that go is unread
             remove_ops(function, unneeded(function.ops, needed, removable))
             modified = True

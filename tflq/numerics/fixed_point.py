@@ -250,8 +250,7 @@ def rescale(
     out = wide * m
     out += (np.int64(1) << (s - 1)) + np.where(twice, 1 << 30, 0)
     if twice.any():
-        below = wide >> 63  # from the sign: 2^31 less below zero
-        below <<= 31
+        below = wide & -(1 << 31)  # 2^31 less below zero: int32 values have the bits of the sign there
         out += below if twice.all() else np.where(twice, below, 0)
     out >>= s
     return out

@@ -20,7 +20,7 @@ from tflq.dialects.tfl.shape import Range, Rank, Shape
 from tflq.dialects.tosa import movement as tosa
 from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits.operands import MovesElements
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.core import Buffer, Function, Module, Op, Value, unique
 from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replace_values, take_over, unneeded
 from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.light import dataclass, field
@@ -355,16 +355,20 @@ class _Merging:
 
 def _read(function: Function) -> Iterable[Value]:
     """The values that a function's ops read and that it returns, in order, and once."""
-    read: list[Value | None] = [v for op in reachable(function.ops) for v in (*op.operands, *op.intermediates)]
-    return [value for value in dict.fromkeys((*read, *function.outputs)) if value is not None]
+    read: list[Value | None] = []
+    for op in reachable(function.ops):
+        read += op.operands
+        read += op.intermediates
+    read += function.outputs
+    return unique(read)
 
 
 def _constant_key(value: Value) -> Hashable:
-    buffer = value.buffer
+    buffer, shape, element = value.buffer, value.type.shape, value.type.element
     info = attribute_key(value.info) if value.info else None
     if buffer is None or buffer.data.size > CONSTANT_LIMIT or buffer.external:
-        return (value.type, id(buffer), info)
-    return (value.type, buffer.data.tobytes(), info)
+        return (shape, element, id(buffer), info)
+    return (shape, element, buffer.data.tobytes(), info)
 
 
 def _op_key(op: Op) -> Hashable:
