@@ -29,7 +29,7 @@ from tflq.dialects.tfl import (
     unary,
 )
 from tflq.dialects.tfl.control import Call, CallOnce, If, While, state_version
-from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8, ui32
 from tflq.select.lowering import KernelBuilder

@@ -321,7 +321,7 @@ class SourceFunctions:
 
 # `--dump-ir FOLDER`: `00-read.mlir`, then a file for each pass that changed something, with the number of the pass.
 
-_DUMPED: Final = re.compile(r"[0-9][0-9]-.*\.mlir", re.DOTALL)
+_DUMPED: Final = r"(?s:[0-9][0-9]-.*\.mlir)"
 
 
 def check_folder(
@@ -333,7 +333,7 @@ def check_folder(
     """
     for place in beside:
         path = os.path.realpath(place) if isinstance(place, (str, os.PathLike)) else ""
-        if _DUMPED.fullmatch(os.path.basename(path)) and os.path.dirname(path) == os.path.realpath(folder):
+        if re.fullmatch(_DUMPED, os.path.basename(path)) and os.path.dirname(path) == os.path.realpath(folder):
             raise FileError(path, "the dump has files of such names", remedy="write to another folder")
     with file_errors(folder):
         check_outputs([(os.path.basename(path), path) for path in _dumped(folder)], inputs=inputs, force=force)
@@ -342,7 +342,7 @@ def check_folder(
 def _dumped(folder: str | os.PathLike[str]) -> list[str]:
     """The files of an earlier dump."""
     names = os.listdir(folder) if os.path.isdir(folder) else ()
-    return [os.path.join(folder, name) for name in names if _DUMPED.fullmatch(name)]
+    return [os.path.join(folder, name) for name in names if re.fullmatch(_DUMPED, name)]
 
 
 class Dump:

@@ -416,8 +416,10 @@ def destinations(module: Module, format: str, path: str | os.PathLike[str]) -> D
     """Where the file of each entry of a converted module goes. FileError if two would have the same place."""
     entries = list(_entries(module, format))
     stem, suffix = os.path.splitext(path := tidy(path))
+    if len(entries) == 1:
+        return [(path, entries[0][1])]
     words = [re.sub(r"[^\w-]+", "_", key) for key, _ in entries]
-    places = [path] if len(entries) == 1 else [f"{stem}.{word}{suffix}" for word in words]
+    places = [f"{stem}.{word}{suffix}" for word in words]
     if len(set(places)) < len(places):
         what = f"signatures {', '.join(key for key, _ in entries)} would share a file"
         raise FileError(path, what, remedy="convert one at a time")

@@ -28,10 +28,11 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
         "convolution": (
             "conv_2d depthwise_conv_2d transpose_conv conv_3d conv_3d_transpose fully_connected batch_matmul"
         ),
+        "gathering": "gather gather_nd embedding_lookup scatter_nd",
         "indexing": (
-            "gather gather_nd scatter_nd sparse_to_dense dynamic_update_slice one_hot matrix_diag "
-            "matrix_set_diag embedding_lookup embedding_lookup_sparse hashtable_lookup lsh_projection "
-            "unique bucketize non_max_suppression_v4 non_max_suppression_v5 skip_gram concat_embeddings"
+            "sparse_to_dense dynamic_update_slice one_hot matrix_diag matrix_set_diag "
+            "embedding_lookup_sparse hashtable_lookup lsh_projection unique bucketize "
+            "non_max_suppression_v4 non_max_suppression_v5 skip_gram concat_embeddings"
         ),
         "joining": "concatenation split split_v pack unpack",
         "movement": (
@@ -40,20 +41,19 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             "batch_to_space_nd dilate densify"
         ),
         "pooling": ("average_pool_2d max_pool_2d l2_pool_2d reduce_window resize_bilinear resize_nearest_neighbor"),
+        "random": "random_uniform random_standard_normal multinomial",
         "recurrent": (
             "lstm unidirectional_sequence_lstm bidirectional_sequence_lstm rnn "
-            "unidirectional_sequence_rnn bidirectional_sequence_rnn svdf var_handle read_variable "
-            "assign_variable hashtable hashtable_find hashtable_import hashtable_size"
+            "unidirectional_sequence_rnn bidirectional_sequence_rnn svdf hashtable hashtable_find "
+            "hashtable_import hashtable_size"
         ),
         "reduction": (
             "mean sum reduce_prod reduce_max reduce_min reduce_any reduce_all cumsum arg_max arg_min "
             "topk_v2 segment_sum unsorted_segment_sum unsorted_segment_prod unsorted_segment_max "
             "unsorted_segment_min"
         ),
-        "shape": (
-            "shape rank range fill broadcast_args random_uniform random_standard_normal multinomial "
-            "real imag complex_abs rfft2d"
-        ),
+        "shape": "shape rank range fill broadcast_args",
+        "spectra": "real imag complex_abs rfft2d",
         "stablehlo": (
             "stablehlo_abs stablehlo_add stablehlo_and stablehlo_broadcast_in_dim stablehlo_case "
             "stablehlo_cbrt stablehlo_clamp stablehlo_compare stablehlo_composite stablehlo_concatenate "
@@ -68,6 +68,7 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             "stablehlo_transpose stablehlo_while"
         ),
         "unary": "abs ceil cos exp floor log neg round rsqrt sign sin sqrt square zeros_like",
+        "variables": "var_handle read_variable assign_variable",
     },
     "tosa": {
         "convolution": "conv2d conv3d depthwise_conv2d transpose_conv2d matmul avg_pool2d max_pool2d",
@@ -256,9 +257,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         "reduction": (
             "tfl.arg_max tfl.arg_min tfl.mean tfl.reduce_max tfl.reduce_min tfl.reduce_prod tfl.sum tfl.topk_v2"
         ),
-        "pooling": (
-            "tfl.average_pool_2d tfl.max_pool_2d tfl.reduce_window tfl.resize_bilinear tfl.resize_nearest_neighbor"
-        ),
+        "pooling": "tfl.average_pool_2d tfl.max_pool_2d tfl.reduce_window",
         "matmul": "tfl.batch_matmul tfl.fully_connected",
         "movement": (
             "tfl.batch_to_space_nd tfl.broadcast_to tfl.concatenation tfl.densify tfl.depth_to_space "
@@ -282,6 +281,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.relu tfl.relu6 tfl.relu_0_to_1 tfl.relu_n1_to_1 tfl.softmax tfl.tanh"
         ),
         "lstm": "tfl.lstm tfl.unidirectional_sequence_lstm",
+        "resize": "tfl.resize_bilinear tfl.resize_nearest_neighbor",
         "stablehlo": (
             "tfl.stablehlo_abs tfl.stablehlo_add tfl.stablehlo_and tfl.stablehlo_cbrt "
             "tfl.stablehlo_clamp tfl.stablehlo_compare tfl.stablehlo_concatenate tfl.stablehlo_convert "
@@ -419,10 +419,11 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         ),
         "pooling": (
             "tosa.argmax tosa.avg_pool2d tosa.max_pool2d tosa.reduce_all tosa.reduce_any "
-            "tosa.reduce_max tosa.reduce_min tosa.reduce_product tosa.reduce_sum tosa.resize"
+            "tosa.reduce_max tosa.reduce_min tosa.reduce_product tosa.reduce_sum"
         ),
         "rescale": "ext.rescale_i64 ext.rescale_mean ext.rounding_divide_by_pot tosa.rescale",
         "rescale_real": "ext.rescale_f64",
+        "resize": "tosa.resize",
         "tables": "ext.table_16bit ext.table_2d tosa.table",
     },
     "tflq.tosa": {

@@ -305,6 +305,13 @@ def test_scales_that_are_no_numbers_lose_all_sums() -> None:
     assert leaves_float([np.inf, np.nan, 0.0], 0).tolist() == [0, 0, _I63 - 1]
 
 
+def test_scales_that_lose_no_sum_beside_one_that_is_searched_longest() -> None:
+    edge = leaves_float([2.0**-60, 2.0**-32 * (1 + 2.0**-50), 1.0], 0)
+    assert edge[0] == _I63 - 1
+    assert edge[2] == _I31
+    assert float(edge[1]) * 2.0**-32 * (1 + 2.0**-50) >= _I31 - 0.5
+
+
 def test_multipliers_of_int64_sums() -> None:
     mantissa, left = quantize_multipliers([0.5, 2.0**-31, 0.0, 3.0])
     multiplier, shift = wide_multipliers(mantissa, left)

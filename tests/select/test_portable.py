@@ -19,7 +19,7 @@ from tflq.dialects.ext import RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tfl import arithmetic as tfl
 from tflq.dialects.tfl.arithmetic import Add, Sub
 from tflq.dialects.tfl.casts import Dequantize
-from tflq.dialects.tfl.indexing import Gather as TflGather
+from tflq.dialects.tfl.gathering import Gather as TflGather
 from tflq.dialects.tfl.joining import Concatenation, Pack, Split, Unpack
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import ResizeNearestNeighbor

@@ -12,7 +12,7 @@ from support.memory import memory
 
 import tflq
 from tflq.builder import Builder
-from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.gathering import Gather
 from tflq.dialects.tfl.joining import Concatenation
 from tflq.dialects.tosa.movement import Concat, Resize
 from tflq.evaluate.registry import evaluate_function

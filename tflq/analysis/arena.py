@@ -33,7 +33,6 @@ from tflq.dialects.tfl.convolution import (
     FullyConnected,
     TransposeConv,
 )
-from tflq.dialects.tfl.recurrent import SVDF
 from tflq.dialects.tfl.reduction import (
     AxesReduced,
     Mean,
@@ -45,7 +44,6 @@ from tflq.dialects.tfl.reduction import (
     ReduceProd,
     Sum,
 )
-from tflq.dialects.tfl.shape import RFFT2D
 from tflq.dialects.traits.operands import InPlace, Recurrent, View
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, f32, i4, i8, i16, i32, i64, ui8
@@ -83,7 +81,7 @@ def scratch_of(op: Op) -> Scratch | None:
         return size(op)
     if isinstance(op, Operator) and op.has(Recurrent):
         return _recurrent(op)
-    return None if isinstance(op, (Custom, Conv3DTranspose, RFFT2D)) else _NONE
+    return None if isinstance(op, (Custom, Conv3DTranspose)) or op.name == "tfl.rfft2d" else _NONE
 
 
 def _dims(value: Value) -> tuple[int, ...]:
@@ -177,6 +175,8 @@ def _summed(op: NumbersReduced) -> Scratch:
 
 
 def _recurrent(op: Op) -> Scratch | None:
+    from tflq.dialects.tfl.recurrent import SVDF
+
     if not isinstance(op, SVDF) or op.input.type.storage != i8:
         return None
     batch, filters, units = _dims(op.input)[0], _dims(op.feature)[0], _dims(op.output)[-1]

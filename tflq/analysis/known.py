@@ -21,10 +21,10 @@ from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import CallOnce, If
 from tflq.dialects.tfl.joining import Concatenation, Pack
 from tflq.dialects.tfl.movement import Slice
-from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tfl.reduction import Reduction
 from tflq.dialects.tfl.shape import BroadcastArgs, Rank
 from tflq.dialects.tfl.shape import Shape as TflShape
+from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tosa.elementwise import Add, ArithmeticRightShift, Clamp, Clz, Maximum, Minimum, Mul, Sub
 from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
 from tflq.dialects.traits.operands import ComputedEarly, KeptIfConstant, MovesElements, SizedBy, WithinRange

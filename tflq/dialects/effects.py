@@ -11,7 +11,7 @@ from functools import cache
 
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.tfl.casts import Dequantize
-from tflq.dialects.tfl.indexing import EmbeddingLookup
+from tflq.dialects.tfl.gathering import EmbeddingLookup
 from tflq.dialects.traits.operands import Atomic, Calls, Impure
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.registry import op_class

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tfl import indexing as tfl_indexing
+from tflq.dialects.tfl import gathering as tfl_gathering
 from tflq.dialects.tfl import joining
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Range, Rank, Shape
@@ -231,8 +231,8 @@ def _scatter(op: Scatter, values: np.ndarray, indices: np.ndarray, rows: np.ndar
     return out
 
 
-@evaluator(tfl_indexing.Gather)
-def _gather_axis(op: tfl_indexing.Gather, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+@evaluator(tfl_gathering.Gather)
+def _gather_axis(op: tfl_gathering.Gather, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """x[batch, before axis, indices[batch, ...], after axis]."""
     axis, batch = op.axis % x.ndim, op.batch_dims
     if batch < 0:
@@ -245,8 +245,8 @@ def _gather_axis(op: tfl_indexing.Gather, x: np.ndarray, indices: np.ndarray) ->
     return taken.reshape(*x.shape[:batch], *taken.shape[1:])
 
 
-@evaluator(tfl_indexing.GatherND)
-def _gather_nd(op: tfl_indexing.GatherND, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+@evaluator(tfl_gathering.GatherND)
+def _gather_nd(op: tfl_gathering.GatherND, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return x[tuple(np.moveaxis(indices, -1, 0))]
 
 

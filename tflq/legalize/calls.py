@@ -38,7 +38,6 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.legalize.movement import parameters_differ, refused, seen_by_kernel
-from tflq.legalize.recurrent import reads_past_state, unset
 from tflq.legalize.rule import AS_STATED
 from tflq.light import dataclass
 
@@ -280,7 +279,7 @@ def misread(op: Op) -> dict[str, str]:
 
 
 def _why(op: Op) -> str:
-    if why := _past_the_end(op) or (is_recurrent(op) and unset(op)):
+    if why := _of_recurrent(op) if is_recurrent(op) else _past_the_end(op):
         return why
     trait = trait_of(op, Misreads)
     kinds = frozenset[str]() if trait is None else trait.kinds
@@ -339,4 +338,13 @@ def _past_the_end(op: Op) -> str:
         single = isinstance(weights.type.element, UniformQuantizedType) and shape[-1:] != (1,)
         single = single and weights.type.storage == i8 and not op.input.type.quantized
         return f"the kernel reads a scale per channel of '{weights.name}', which has only one" if single else ""
-    return "the kernel reads past its state" if is_recurrent(op) and reads_past_state(op) else ""
+    return ""
+
+
+def _of_recurrent(op: Op) -> str:
+    """What the kernel of a recurrent operator reads past its end, or without having set it."""
+    from tflq.legalize.recurrent import reads_past_state, unset
+
+    if op.results and not op.result.type.quantized and reads_past_state(op):
+        return "the kernel reads past its state"
+    return unset(op)

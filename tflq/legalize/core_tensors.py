@@ -32,7 +32,7 @@ from tflq.dialects.tensor import (
 )
 from tflq.dialects.tfl import joining
 from tflq.dialects.tfl import movement as tfl
-from tflq.dialects.tfl.indexing import Gather, GatherND
+from tflq.dialects.tfl.gathering import Gather, GatherND
 from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused

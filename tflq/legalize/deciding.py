@@ -28,7 +28,6 @@ from tflq.errors import Refused, TflqError, VerificationError, fault_of_rule, na
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
-from tflq.legalize import recurrent
 from tflq.legalize.calls import misread
 from tflq.legalize.fallback import (
     BY_PARAMETERS,
@@ -173,6 +172,8 @@ class Decider:
         real, stateful, hybrid = self._policy.real, is_recurrent(op), is_hybrid(op)
         missing = ""
         if stateful:
+            from tflq.legalize import recurrent
+
             leaves = ("lowered",) if hybrid else ("lowered", "variables")
             missing = recurrent.without_kernel(op, real=real, kept=self._policy.state not in leaves)
         elif hybrid:
@@ -186,7 +187,11 @@ class Decider:
         if reason is None or (case.recurrent and leaves):
             return None
         self.keep(op)
-        return kept(op, reason, recurrent.misread(op) if case.recurrent else "")
+        if not case.recurrent:
+            return kept(op, reason, "")
+        from tflq.legalize import recurrent
+
+        return kept(op, reason, recurrent.misread(op))
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
         if case.hybrid and self._kernels is not None and not case.missing:
@@ -199,6 +204,8 @@ class Decider:
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
             if case.recurrent:
+                from tflq.legalize import recurrent
+
                 warning = _joined(recurrent.misread(case.op), recurrent.repeated(case.op))
             else:
                 warning = disregarded(case.op)

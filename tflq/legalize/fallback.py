@@ -24,7 +24,7 @@ from tflq.dialects.tfl.casts import Cast, Quantize
 from tflq.dialects.tfl.comparison import Bitcast, BitwiseXor, Equal, Less, RightShift, SelectV2
 from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.convolution import DepthwiseConv2D, FullyConnected
-from tflq.dialects.tfl.indexing import EmbeddingLookup
+from tflq.dialects.tfl.gathering import EmbeddingLookup
 from tflq.dialects.tfl.joining import Concatenation
 from tflq.dialects.tfl.reduction import ReduceProd
 from tflq.dialects.traits.quantization import FloatKernel, HybridKernel, Interpolates, Unbounded
@@ -46,7 +46,6 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.legalize.probing import Distance, distance, kernel_name
-from tflq.legalize.recurrent import missing_state, reads_past_state
 from tflq.legalize.rule import AS_STATED, NotApplicable, Rewritten, Rule, RuleBuilder
 from tflq.light import dataclass, replace
 
@@ -74,8 +73,11 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
         raise NotApplicable(f"no interpreter computes {kernel_name(op)} in float; convert it to TFLite's own operators")
     if family(op.name) == "casts" and op.name.startswith("quant."):
         raise NotApplicable(f"{op.name} is not an operator of TFLite, and has no float form but itself")
-    if problem := missing_state(op):
-        raise NotApplicable(problem)
+    if is_recurrent(op):
+        from tflq.legalize.recurrent import missing_state
+
+        if problem := missing_state(op):
+            raise NotApplicable(problem)
     numbers = _numbers(op)
     return through_floats(op, _Casts(op, b, numbers), partial(_computed, op, b, numbers))
 
@@ -138,7 +140,7 @@ def _computed(
         attributes = {**attributes, "fused_activation_function": "NONE"}
     if isinstance(op, ReduceProd) and op.input.type.shape == ():  # which its float kernel crashes on
         computed: Sequence[Value] = [b.identity(first)]  # type: ignore[arg-type]
-    elif reads_past_state(op):
+    elif _reads_past_state(op):
         computed = [_merged(op, b, operands, types[0])]
     else:
         emitted = b.op(op.name, operands, types, attributes, version_info(op))
@@ -234,6 +236,14 @@ def _finite(b: RuleBuilder, x: Value, element: QuantizedType) -> Value:
     x = b.emit(SelectV2, [known, x, b.constant(np.float32(0), f32)], x.type)
     x = b.emit(Maximum, [x, b.constant(-bound, f32)], x.type)
     return b.emit(Minimum, [x, b.constant(bound, f32)], x.type)
+
+
+def _reads_past_state(op: Op) -> bool:
+    if not is_recurrent(op):
+        return False
+    from tflq.legalize.recurrent import reads_past_state
+
+    return reads_past_state(op)
 
 
 def _merged(op: Op, b: RuleBuilder, operands: Sequence[Value | None], type: TensorType) -> Value:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tflq.dialects.ext import RescaleF64
-from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.gathering import Gather
 from tflq.ir.core import Value
 from tflq.ir.record import parameters
 from tflq.ir.types import (

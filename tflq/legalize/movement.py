@@ -19,7 +19,7 @@ from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.tfl import without_activation
 from tflq.dialects.tfl.comparison import Select, SelectV2
 from tflq.dialects.tfl.control import version_info
-from tflq.dialects.tfl.indexing import GatherND
+from tflq.dialects.tfl.gathering import GatherND
 from tflq.dialects.tfl.joining import Concatenation, Pack, Split, SplitV, Unpack
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.indexing import Gather, ScatterND
+from tflq.dialects.tfl.gathering import Gather, ScatterND
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.reduction import (
     Mean,

@@ -26,7 +26,7 @@ from tflq.builder import Builder
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant.casts import Scast
-from tflq.dialects.tfl.recurrent import AssignVariable, VarHandle
+from tflq.dialects.tfl.variables import AssignVariable, VarHandle
 from tflq.dialects.traits.operands import View
 from tflq.errors import Refused
 from tflq.ir.core import Buffer, Function, Module, Op, Value

@@ -22,7 +22,7 @@ from tflq.dialects.stablehlo.conversions import Accumulating, Functions, rescale
 from tflq.dialects.stablehlo.elementwise import Add, Maximum, Minimum, UniformDequantize, UniformQuantize
 from tflq.dialects.stablehlo.movement import Reduce, ReduceWindow, SelectAndScatter
 from tflq.dialects.tfl.arithmetic import Div
-from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.gathering import Gather
 from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.errors import Refused
 from tflq.evaluate.stablehlo_elementwise import same_scale

@@ -317,12 +317,15 @@ def leaves_float(scale: npt.ArrayLike, zero_point: int) -> np.ndarray:
     """
     d = np.atleast_1d(np.asarray(scale, np.float64))
     bound = _I31 - zero_point - 0.5 if zero_point >= 0 else _I31 + zero_point + 0.5
-    low, high = np.zeros(d.shape, np.int64), np.full(d.shape, _I63 - 1, np.int64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        for _ in range(63):
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        near = bound / d  # up to roundings, which are less than 2^-50 of it
+        ends = np.stack([near * (1 - 2.0**-50) - 2, near * (1 + 2.0**-50) + 2])
+        whole = np.where((ends > 0) & (ends < _I63), ends, 0).astype(np.int64)
+        low, high = np.where(ends >= _I63, _I63 - 1, whole)
+        while (low < high).any():
             middle = low + ((high - low) >> 1)
             inside = middle.astype(np.float64) * d < bound
-            low, high = np.where(inside, np.minimum(middle + 1, high), low), np.where(inside, high, middle)
+            low, high = np.where(inside, np.minimum(middle, high - 1) + 1, low), np.where(inside, high, middle)
     return high
 
 

@@ -16,7 +16,7 @@ from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.joining import Concatenation
 from tflq.dialects.tfl.movement import Reshape, Slice
-from tflq.dialects.tfl.shape import RFFT2D, ComplexAbs, Imag, Real
+from tflq.dialects.tfl.spectra import RFFT2D, ComplexAbs, Imag, Real
 from tflq.dialects.tfl.unary import Sqrt
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.rewriting import stand_for

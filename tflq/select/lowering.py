@@ -23,7 +23,7 @@ from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.comparison import Bitcast, BitwiseXor, Equal, Greater, GreaterEqual, RightShift
 from tflq.dialects.tfl.control import state_version
 from tflq.dialects.tfl.convolution import BatchMatMul
-from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.gathering import Gather
 from tflq.dialects.tfl.joining import Concatenation, Split
 from tflq.dialects.tfl.movement import PadV2, Reshape, StridedSlice, Transpose
 from tflq.ir.core import Function, Op, Value, constant

@@ -13,9 +13,9 @@ from tflq.dialects.forms import Form
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tfl.control import CallOnce, If, While
-from tflq.dialects.tfl.indexing import Gather as TflGather
-from tflq.dialects.tfl.indexing import ScatterND
-from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tfl.gathering import Gather as TflGather
+from tflq.dialects.tfl.gathering import ScatterND
+from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tosa.movement import (
     Concat,
     CondIf,

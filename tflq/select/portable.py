@@ -20,7 +20,7 @@ from tflq.dialects.tfl import arithmetic as tfl
 from tflq.dialects.tfl import reduction as tfl_reduction
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
-from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.gathering import Gather
 from tflq.dialects.tfl.joining import Concatenation, Pack, Split, Unpack
 from tflq.dialects.tfl.movement import Moved, Padding, PadV2
 from tflq.dialects.tfl.unary import Floor

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.gathering import Gather
 from tflq.dialects.tfl.joining import Concatenation, Pack, Split, Unpack
 from tflq.dialects.tfl.movement import Moved, PadV2, Reshape
 from tflq.dialects.tosa.movement import Resize
@@ -18,7 +18,7 @@ from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.resize import float_nearest_index, nearest_index
 from tflq.select.lowering import BYTES, JOINED, Kernels, Twin, centred, integers_of, moved, twin_of
 from tflq.select.movement import joined
-from tflq.select.pooling import interpolated, resized_dims
+from tflq.select.resize import interpolated, resized_dims
 
 
 def moved_elements(op: Moved | Gather, k: Kernels) -> Value | None:

@@ -20,7 +20,7 @@ from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl.control import state_version
-from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.gathering import Gather
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.movement import Concat, Resize
 from tflq.dialects.traits.operands import Tabulable
@@ -28,7 +28,6 @@ from tflq.dialects.traits.types import Elementwise
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType
 from tflq.light import dataclass
-from tflq.numerics.resize import float_kernel, steps_of
 
 _Windowed: TypeAlias = Conv2D | DepthwiseConv2D | Resize
 _ROWS: Final = -3
@@ -176,6 +175,8 @@ def _is_windowed(op: Op) -> bool:
 def _is_resized_in_integers(op: Op) -> bool:
     if not isinstance(op, Resize):
         return False
+    from tflq.numerics.resize import float_kernel, steps_of
+
     sizes = ((v.type.shape or ())[1:3] for v in (op.input, op.output))
     return float_kernel(steps_of(op.scale, op.offset), *sizes) is None
 
@@ -293,6 +294,8 @@ def _window(op: _Windowed, rows: _Rows) -> tuple[_Rows, Mapping[str, object]]:
 
 
 def _resized(op: Resize, rows: _Rows, height: int) -> tuple[_Rows, Mapping[str, object]]:
+    from tflq.numerics.resize import steps_of
+
     steps = steps_of(op.scale, op.offset)[0]
     first, last = (at * steps.d + steps.offset for at in (rows.begin, rows.end - 1))
     needed = _Rows(max(first // steps.n, 0), min(max(last // steps.n, 0) + 2, height))

@@ -23,7 +23,7 @@ from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import entry_functions
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl.movement import Slice
-from tflq.dialects.tfl.recurrent import ReadVariable
+from tflq.dialects.tfl.variables import ReadVariable
 from tflq.dialects.traits.quantization import MultiplyAccumulate, NeverRuns
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value

@@ -1,8 +1,8 @@
-"""Operators with a state between runs: recurrent cells, variables and tables."""
+"""Operators with a state between runs: recurrent cells and tables. Variables are in `variables`."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, plus, product, text
@@ -255,48 +255,10 @@ class SVDF(Operator, name="tfl.svdf", newest=4):
         return (batch, None if filters is None else filters // self.rank)
 
 
-# Variables and tables.
+# Tables.
 
 
 _OF_TABLES: Final = Unquantized("its tensors are handles, keys and strings")
-
-
-class VarHandle(Operator, name="tfl.var_handle"):
-    """The handle of a variable. Source: kernels/var_handle.cc."""
-
-    __slots__ = ()
-    resource: Value = result()
-    container: Any = attribute(default=None)
-    shared_name: Any = attribute(default=None)
-    traits = (Impure(),)
-
-    def infer(self, _: Stated) -> Shape:
-        return self.resource.type.shape
-
-
-class ReadVariable(Operator, name="tfl.read_variable"):
-    """What a variable holds. Source: kernels/read_variable.cc."""
-
-    __slots__ = ()
-    resource: Value = operand()
-    value: Value = result()
-    traits = (Impure(),)
-
-    def infer(self, site: Stated) -> Shape:
-        return site.variable(self.resource, self.value, False)
-
-
-class AssignVariable(Operator, name="tfl.assign_variable"):
-    """Writes a variable. Source: kernels/assign_variable.cc."""
-
-    __slots__ = ()
-    resource: Value = operand()
-    value: Value = operand()
-    traits = (Impure(),)
-
-    def infer(self, site: Stated) -> list[Shape]:
-        site.variable(self.resource, self.value, True)
-        return []
 
 
 class Hashtable(Operator, name="tfl.hashtable"):

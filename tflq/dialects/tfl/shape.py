@@ -1,4 +1,4 @@
-"""Shapes, ranges, tensors made of one value, random numbers and spectra."""
+"""Shapes, ranges, and tensors made of one value."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated
 from tflq.dialects.tfl import Needs
-from tflq.dialects.traits.operands import ComputedEarly, Impure, MovesElements, NonNegative, SizedBy, Unquantized
+from tflq.dialects.traits.operands import ComputedEarly, MovesElements, NonNegative, SizedBy, Unquantized
 from tflq.dialects.traits.quantization import AsksSameScale, Misreads, SameScale
-from tflq.dialects.traits.types import Elementwise, SameElementType
+from tflq.dialects.traits.types import SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i64, ui8
 
@@ -100,97 +100,3 @@ class BroadcastArgs(Operator, name="tfl.broadcast_args"):
     def infer(self, site: Stated) -> Dims:
         (a,), (b,) = site.dims(self.lhs, 1), site.dims(self.rhs, 1)
         return (None if a is None or b is None else max(a, b),)
-
-
-# Random numbers.
-
-
-_DRAWN: Final = Unquantized("it draws random numbers, as floats or bits")
-
-
-class RandomTensor(Operator):
-    """Random numbers in a given shape."""
-
-    __slots__ = ()
-    shape: Value = operand(indices=True)
-    output: Value = result()
-    seed: int = attribute(default=0)
-    seed2: int = attribute(default=0)
-    traits = (NonNegative(shape), Impure(), _DRAWN, SizedBy(shape))
-
-    def infer(self, site: Stated) -> Dims:
-        return tuple(site.ints(self.shape))
-
-
-class RandomUniform(RandomTensor, name="tfl.random_uniform"):
-    """Uniform ones in [0, 1). Source: kernels/random_ops.cc."""
-
-    __slots__ = ()
-
-
-class RandomStandardNormal(RandomTensor, name="tfl.random_standard_normal"):
-    """Normal ones. Source: kernels/random_ops.cc."""
-
-    __slots__ = ()
-
-
-class Multinomial(Operator, name="tfl.multinomial"):
-    """Samples of classes by their logits. Source: kernels/random_ops.cc."""
-
-    __slots__ = ()
-    logits: Value = operand()
-    samples: Value = operand(indices=True)
-    output: Value = result()
-    seed: int = attribute(default=0)
-    seed2: int = attribute(default=0)
-    traits = (NonNegative(samples), Impure(), _DRAWN, SizedBy(logits, samples))
-
-    def infer(self, site: Stated) -> Dims:
-        return (site.dims(self.logits, 2)[0], *site.ints(self.samples, 1))
-
-
-# Complex numbers and spectra.
-
-
-_COMPLEX: Final = Unquantized("its tensors are complex numbers, or floats that become such")
-
-
-class OfComplex(Operator):
-    """A real function of complex numbers, element by element."""
-
-    __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (_COMPLEX, Elementwise(input, output, strict=False))
-
-
-class Real(OfComplex, name="tfl.real"):
-    """The real part. Source: kernels/complex_support.cc."""
-
-    __slots__ = ()
-
-
-class Imag(OfComplex, name="tfl.imag"):
-    """The imaginary part. Source: kernels/complex_support.cc."""
-
-    __slots__ = ()
-
-
-class ComplexAbs(OfComplex, name="tfl.complex_abs"):
-    """The absolute value. Source: kernels/complex_support.cc."""
-
-    __slots__ = ()
-
-
-class RFFT2D(Operator, name="tfl.rfft2d"):
-    """The Fourier transform of the last two dims. Source: kernels/rfft2d.cc."""
-
-    __slots__ = ()
-    input: Value = operand()
-    length: Value = operand(indices=True)
-    output: Value = result()
-    traits = (NonNegative(length), _COMPLEX)
-
-    def infer(self, site: Stated) -> Dims:
-        height, width = site.ints(self.length, 2)
-        return (*site.dims(self.input, least=2)[:-2], height, None if width is None else width // 2 + 1)

@@ -7,7 +7,8 @@ from math import prod
 import numpy as np
 
 from tflq.dialects.onnx import movement as onnx
-from tflq.dialects.tfl import indexing as tfl
+from tflq.dialects.tfl import gathering as tfl
+from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tosa.movement import Gather, Scatter
 from tflq.errors import Refused
 from tflq.ir.core import Value
@@ -70,8 +71,8 @@ def scatter_rows(op: Scatter, t: Onnx) -> Held:
     return t.made(t.emit(onnx.ScatterND, [values, rows, updates]), op.result, offset=form.offset)
 
 
-@lowering(tfl.DynamicUpdateSlice)
-def dynamic_update_slice(op: tfl.DynamicUpdateSlice, t: Onnx) -> Held:
+@lowering(DynamicUpdateSlice)
+def dynamic_update_slice(op: DynamicUpdateSlice, t: Onnx) -> Held:
     """SCATTERND at the start and all places of the update, as far as they are inside."""
     shape, block = static(op.input.type.shape), static(op.update.type.shape)
     last = t.constant(np.subtract(shape, block), i64)

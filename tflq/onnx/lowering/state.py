@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.analysis.known import Accesses, check_starts, constant_behind, is_handle, variable_name
 from tflq.dialects.tfl.control import Call, CallOnce
-from tflq.dialects.tfl.recurrent import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tfl.stablehlo import StablehloComposite
+from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.errors import Refused
 from tflq.ir.core import Value
