@@ -25,11 +25,13 @@ from tflq.ir.types import (
     TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
+    complex64,
     f32,
     i1,
     i8,
     i16,
     i32,
+    resource,
     ui8,
 )
 from tflq.options import asked
@@ -205,8 +207,11 @@ CASES: dict[str, list[Case]] = {
             {"padding": "SAME", "stride_w": 2, "stride_h": 2},
         ),
     ],
-    "indexing": [
+    "gathering": [
         Case("GATHER, rows", "tfl.gather", [q8((4, 2), 0.1, 3), of((3,), i32)], [q8((3, 2), 0.1, 3)]),
+        Case("GATHER_ND, rows", "tfl.gather_nd", [q8((4, 2), 0.1, 3), of((3, 1), i32)], [q8((3, 2), 0.1, 3)]),
+    ],
+    "indexing": [
         Case("ARG_MAX, int8", "tfl.arg_max", [q8((2, 8), 0.1, 3), ints(1)], [of((2,), i32)]),
     ],
     "joining": [
@@ -249,6 +254,9 @@ CASES: dict[str, list[Case]] = {
         Case("AVERAGE_POOL_2D", "tfl.average_pool_2d", [q8(_IMAGE, 0.1, 3)], [q8((1, 2, 2, 2), 0.1, 3)], _window()),
         Case("MAX_POOL_2D", "tfl.max_pool_2d", [q8(_IMAGE, 0.1, 3)], [q8((1, 2, 2, 2), 0.1, 3)], _window()),
     ],
+    "random": [
+        Case("RANDOM_UNIFORM", "tfl.random_uniform", [ints(2, 4)], [of((2, 4), f32)], {"seed": 1, "seed2": 2}),
+    ],
     "recurrent": [
         Case(
             "SVDF, int8, state of int16",
@@ -283,6 +291,9 @@ CASES: dict[str, list[Case]] = {
     "shape": [
         Case("FILL, int8: stored integers", "tfl.fill", [ints(2, 4), q8((), 0.1, 3)], [q8((2, 4), 0.1, 3)]),
     ],
+    "spectra": [
+        Case("RFFT2D", "tfl.rfft2d", [of((1, 4, 4), f32), ints(4, 4)], [of((1, 4, 3), complex64)]),
+    ],
     "stablehlo": [
         Case(
             "STABLEHLO_ADD, int8, three scales: the kernel adds stored integers",
@@ -296,6 +307,9 @@ CASES: dict[str, list[Case]] = {
         Case("ABS, int8", "tfl.abs", [q8((8,), 0.1, 3)], [q8((8,), 0.1, -3)]),
         Case("RSQRT, int8", "tfl.rsqrt", [q8((8,), 0.1, -128)], [q8((8,), 0.05, -128)]),
         Case("SIN, int8: no kernel, the real function", "tfl.sin", [q8((8,), 0.025, 3)], [q8((8,), 1 / 127)]),
+    ],
+    "variables": [
+        Case("READ_VARIABLE, int8", "tfl.read_variable", [of((), resource)], [q8((2, 4), 0.1, 3)]),
     ],
 }
 
