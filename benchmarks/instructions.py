@@ -37,6 +37,9 @@ MOST: Final = 1.03
 REPEAT: Final = 4
 """Conversions that a count is the mean of: the start of a process varies by as much as a small one by itself."""
 MILLION: Final = 1_000_000
+LEFT_OUT: Final = ("PYTHONDONTWRITEBYTECODE", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Variables of the environment that a process counted does not see: it keeps bytecode, and prints as in a pipe. Where
+the width of a terminal is stated, as pytest's import of readline does, it loads rich, which is a third of its start."""
 PROGRAM: Final = """
 import sys, tflq
 for format in sys.argv[3:]:
@@ -47,8 +50,8 @@ for format in sys.argv[3:]:
 def counted(arguments: Sequence[str]) -> int:
     """Instructions of a process of Python. RuntimeError with its output if it fails."""
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, *arguments]
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    env["PYTHONHASHSEED"] = "0"
+    env = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
+    env |= {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}  # idle threads of BLAS spin as long as they like
     subprocess.run(command[3:], cwd=ROOT, env=env, check=True, capture_output=True)  # leaves bytecode behind
     run = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
     lines = [line for line in run.stderr.splitlines() if "Collected" in line]
