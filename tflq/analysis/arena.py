@@ -44,6 +44,7 @@ from tflq.dialects.tfl.reduction import (
     ReduceProd,
     Sum,
 )
+from tflq.dialects.tfl.spectra import RFFT2D
 from tflq.dialects.traits.operands import InPlace, Recurrent, View
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, f32, i4, i8, i16, i32, i64, ui8
@@ -81,7 +82,7 @@ def scratch_of(op: Op) -> Scratch | None:
         return size(op)
     if isinstance(op, Operator) and op.has(Recurrent):
         return _recurrent(op)
-    return None if isinstance(op, (Custom, Conv3DTranspose)) or op.name == "tfl.rfft2d" else _NONE
+    return None if isinstance(op, (Custom, Conv3DTranspose, RFFT2D)) else _NONE
 
 
 def _dims(value: Value) -> tuple[int, ...]:
