@@ -526,6 +526,7 @@ PASSES: Final[dict[str, str]] = {
     "legalize.engine": "core-to-integer legalize stablehlo-to-builtins",
     "named_passes": "quant-codegen tfl-to-tosa-pipeline",
     "onnx.lowering.engine": "lower-to-onnx",
+    "onnx.qdq.engine": "lower-to-qdq",
     "passes.canonicalize": "canonicalize cse dce fold",
     "passes.lower_quant_tosa": "lower-quant-ops",
     "passes.lower_real_math": "lower-real-math",
