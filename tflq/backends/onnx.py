@@ -20,9 +20,10 @@ class Onnx(Backend):
     requires = (("onnxruntime",), "onnxruntime", "onnx")
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
+        from tflq.onnx.lowering.engine import LowerToOnnx
         from tflq.pipelines import to_onnx
 
-        return to_onnx(options)
+        return to_onnx(options, LowerToOnnx)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         from tflq.contract import Notes

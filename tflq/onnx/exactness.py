@@ -6,11 +6,8 @@ these. docs/numerics.md has the table.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, ClassVar, Final
 
-from tflq.contract import Decisions, Note
-from tflq.dialects.forms import OF_TARGET
 from tflq.dialects.onnx.elementwise import BitShift, Div, Floor, Round
 from tflq.dialects.onnx.movement import ArgMax, Gather, GatherND, ScatterND, TopK
 from tflq.dialects.onnx.movement import Shape as ShapeOf
@@ -38,10 +35,10 @@ class Runtimes:
     """What makes it exact in more of them."""
 
     def __str__(self) -> str:
-        return f"ONNX, opset {self.opset}: {self._exact}"
+        return f"ONNX, opset {self.opset}: {self.exactness}"
 
     @property
-    def _exact(self) -> str:
+    def exactness(self) -> str:
         titles = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
         listed = " and ".join(titles[name] for name in self.names) or "no runtime"
         return f"exact in {listed}" + (f"; {self.remedy}" if self.remedy else "")
@@ -50,40 +47,7 @@ class Runtimes:
         return {"opset": self.opset, "exact_in": list(self.names), "remedy": self.remedy or None}
 
 
-@dataclass(frozen=True, slots=True)
-class QdqForm(Runtimes):
-    """The same of a file in the QDQ form. between: how many operators of the source stand between casts; exact: those
-    that have the exact form."""
-
-    between: int = 0
-    exact: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        others = ", ".join(f"{name} x{n}" if n > 1 else name for name, n in Counter(self.exact).most_common())
-        form = f"{self.between} operator{'s' * (self.between != 1)} between casts"
-        form += f", in the exact form {others}" if others else ""
-        return f"ONNX, opset {self.opset}, QDQ: {form}; {self._exact}"
-
-    def to_json(self) -> dict[str, Any]:
-        return {**Runtimes.to_json(self), "between_casts": self.between, "exact_form": list(self.exact)}
-
-
 _GIVEN: Final = "with state as inputs that are always given (--state inputs), in OpenVINO, too"
-_BETWEEN: Final = "between DequantizeLinear and QuantizeLinear"
-_EXACT: Final = "in the exact form: "
-_NO_PATTERN: Final = "the target has no pattern of it on these types"
-
-
-def qdq_form(module: Module) -> tuple[list[Note], QdqForm]:
-    """What became of each operator of a module in the QDQ form, and of all together."""
-    decisions = Decisions.of(module)
-    between = [d for d in decisions if d.reason.startswith(OF_TARGET)]
-    exact = [d for d in decisions if d.path == "integer"]
-    notes = [Note(d.op.location, _BETWEEN) for d in between]
-    notes += [Note(d.op.location, _EXACT + (d.not_kernel or _NO_PATTERN)) for d in exact]
-    found = runtimes(module)
-    opcodes = tuple(d.op.short_name.upper() for d in exact)
-    return notes, QdqForm(found.names, found.opset, found.remedy, len(between), opcodes)
 
 
 def runtimes(module: Module) -> Runtimes:

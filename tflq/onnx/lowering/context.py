@@ -259,10 +259,6 @@ def same(op: Scast | Identity, t: Onnx) -> Held:
 
 def lowered(op: Op, t: Onnx) -> Made | Sequence[Made]:
     """What an op becomes. Refused if it has no form in ONNX."""
-    if op.info.get("kept") and any(v.type.quantized for v in op.tensors if not v.is_constant):
-        from tflq.onnx.qdq.engine import quantized
-
-        return quantized(op, t)  # type: ignore[arg-type]
     return form_of(lowering, op, "ONNX")(op, t)
 
 

@@ -7,9 +7,9 @@ place of the call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from tflq.caches import ProofCache
 from tflq.contract import Notes, Pass, PassResult
@@ -36,15 +36,24 @@ class LowerToOnnx(Pass):
     given: bool = False
 
     def run(self, module: Module) -> PassResult:
-        made = lower(module, ProofCache(self.cache) if self.cache else None, given=self.given)
-        return PassResult(made, modified=True)
+        proofs = ProofCache(self.cache) if self.cache else None
+        return PassResult(lower(module, proofs, given=self.given, become=self.lowered), modified=True)
+
+    def lowered(self, op: Op, t: Onnx) -> Made | Sequence[Made]:
+        """What an op becomes. Refused if it has no form."""
+        return lowered(op, t)
 
 
-def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = False) -> Module:
-    """The module on ONNX's operators. UnsupportedError lists every operator that has no form there."""
+Become: TypeAlias = Callable[[Op, Onnx], "Made | Sequence[Made]"]
+
+
+def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = False, become: Become = lowered) -> Module:
+    """The module on ONNX's operators. become: what an op becomes. UnsupportedError lists every operator that has no
+    form there."""
     refused: dict[Reason, None] = {}
     renamed: dict[Value, Value] = {}
-    walks = [_Function(module, module.functions[i], proofs, refused, renamed) for i in entries(module)]
+    sources = [module.functions[i] for i in entries(module)]
+    walks = [_Function(f, Onnx(module, f, proofs), become, refused, renamed) for f in sources]
     made = [walk.run() for walk in walks]
     refuse(refused, "ONNX")
     for argument in (v for function in made for v in function.inputs if "start" in v.info):
@@ -59,14 +68,15 @@ class _Function(FunctionWalk["Made"]):
 
     def __init__(
         self,
-        module: Module,
         source: Function,
-        proofs: ProofCache | None,
+        t: Onnx,
+        become: Become,
         refused: dict[Reason, None],
         renamed: dict[Value, Value],
     ) -> None:
-        self.t = Onnx(module, source, proofs)
-        super().__init__(source, self.t, refused)
+        super().__init__(source, t, refused)
+        self.t = t
+        self.become = become
         self.renamed = renamed
         self.t.lower_ops = self.lower
 
@@ -81,7 +91,7 @@ class _Function(FunctionWalk["Made"]):
         return self.function(inputs + before, outputs)
 
     def lowered(self, op: Op) -> Sequence[Made]:
-        results = lowered(op, self.t)
+        results = self.become(op, self.t)
         return [results] if isinstance(results, (Value, Held)) else results
 
     def record(self, value: Value, made: Made) -> None:
