@@ -203,6 +203,7 @@ def test_operators_without_a_pattern_take_the_exact_form_and_the_report_says_it(
         "opset": 18,
         "exact_in": [],
         "remedy": None,
+        "lost": [],
         "between_casts": 1,
         "exact_form": ["SQUARED_DIFFERENCE"],
     }
