@@ -15,7 +15,6 @@ _DRAWN: Final = Unquantized("it draws random numbers, as floats or bits")
 class RandomTensor(Operator):
     """Random numbers in a given shape."""
 
-    __slots__ = ()
     shape: Value = operand(indices=True)
     output: Value = result()
     seed: int = attribute(default=0)
@@ -29,19 +28,14 @@ class RandomTensor(Operator):
 class RandomUniform(RandomTensor, name="tfl.random_uniform"):
     """Uniform ones in [0, 1). Source: kernels/random_ops.cc."""
 
-    __slots__ = ()
-
 
 class RandomStandardNormal(RandomTensor, name="tfl.random_standard_normal"):
     """Normal ones. Source: kernels/random_ops.cc."""
-
-    __slots__ = ()
 
 
 class Multinomial(Operator, name="tfl.multinomial"):
     """Samples of classes by their logits. Source: kernels/random_ops.cc."""
 
-    __slots__ = ()
     logits: Value = operand()
     samples: Value = operand(indices=True)
     output: Value = result()

@@ -20,7 +20,6 @@ _OF_SHAPES: Final = Unquantized("its tensors are shapes, or what a shape follows
 class Shape(Operator, name="tfl.shape"):
     """The shape of the input. Source: kernels/shape.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     out_type: str = attribute(default="FLOAT32")
@@ -33,7 +32,6 @@ class Shape(Operator, name="tfl.shape"):
 class Rank(Operator, name="tfl.rank"):
     """The number of dims of the input. Source: kernels/rank.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits = (ComputedEarly(always=True),)
@@ -45,7 +43,6 @@ class Rank(Operator, name="tfl.rank"):
 class Range(Operator, name="tfl.range"):
     """start, start + delta, ... below limit. Source: kernels/range.cc."""
 
-    __slots__ = ()
     start: Value = operand()
     limit: Value = operand()
     delta: Value = operand()
@@ -69,7 +66,6 @@ class Range(Operator, name="tfl.range"):
 class Fill(Operator, name="tfl.fill", newest=5):
     """One value in a given shape. Source: kernels/fill.cc."""
 
-    __slots__ = ()
     dims: Value = operand(indices=True)
     value: Value = operand()
     output: Value = result()
@@ -91,7 +87,6 @@ class Fill(Operator, name="tfl.fill", newest=5):
 class BroadcastArgs(Operator, name="tfl.broadcast_args"):
     """The shape that two shapes broadcast to. Source: kernels/broadcast_args.cc."""
 
-    __slots__ = ()
     lhs: Value = operand(indices=True)
     rhs: Value = operand(indices=True)
     output: Value = result()
