@@ -360,7 +360,8 @@ def test_a_padded_depthwise_convolution_of_text(tmp_path: Path) -> None:
     x = np.random.default_rng(1).normal(size=(1, 3, 3, 2)).astype(np.float32)
     (got,) = run_file(conversion.data, {file.graph.input[0].name: x})
     rows = np.concatenate([np.zeros((1, 2, 3, 2), np.float32), x], axis=1)
-    np.testing.assert_allclose(got, rows[:, :-1] * np.float32([0.5, -1]) + rows[:, 1:] * np.float32([2, 0.25]), 1e-6)
+    wanted = rows[:, :-1] * np.asarray([0.5, -1], np.float32) + rows[:, 1:] * np.asarray([2, 0.25], np.float32)
+    np.testing.assert_allclose(got, wanted, 1e-6)
     assert [node.op_type for node in file.graph.node].count("Conv") == 1
 
 
