@@ -11,14 +11,14 @@ import hashlib
 import math
 import os
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from tflq.calibration.data import Sample
+from tflq.calibration.data import Batch, Sample
 from tflq.errors import InvalidModelError, TflqError, to_install
 from tflq.numerics.histogram import add_histogram, finite_bins, histogram
 from tflq.verification.worker import Model
@@ -41,7 +41,7 @@ class Job(NamedTuple):
     """Samples to run a model on."""
 
     watched: Watched
-    samples: Collection[Sample]
+    samples: Batch
 
 
 class Seen(NamedTuple):
@@ -100,7 +100,7 @@ class _Watch:
         self.counts = np.zeros((3, *shape), np.int64)
         self.totals = [histogram(np.zeros(0, np.float32)) for _ in watched.places if watched.bins]
 
-    def run(self, model: Model, samples: Collection[Sample]) -> Seen:
+    def run(self, model: Model, samples: Batch) -> Seen:
         """Runs the samples. InvalidModelError if one does not run; errors of files that hold them."""
         hashes = []
         for column, (sample, digest) in enumerate(_hashed(samples, self.watched.inputs)):
