@@ -162,7 +162,10 @@ class Op:
     the ops inside of it, which may use what is defined before it.
     """
 
-    __slots__ = ("attributes", "info", "intermediates", "location", "name", "operands", "regions", "results")
+    __slots__ = (
+        *("attributes", "info", "intermediates", "location", "name", "operands", "regions", "results"),
+        *("__dict__", "__weakref__"),  # so that the classes of ops have its layout without saying `__slots__`
+    )
 
     constraints: ClassVar[tuple[Callable[[Any], str | None], ...]] = ()
     """Each answers why an op of the class is invalid, in any form, or None. It relies on those before it."""
