@@ -10,7 +10,7 @@ run, the pass manager keeps the answers until a pass has changed something.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import wraps
 from typing import Any, ClassVar, Final, TypeVar, cast
 
@@ -381,6 +381,17 @@ class Function:
                 elif value is not None:
                     users[value] = [op]
         return users
+
+    def readers(self, values: Set[Value]) -> Mapping[Value, Sequence[Op]]:
+        """`users` of some values alone, which costs little for few."""
+        if self._facts is not None and "users" in self._facts:
+            return self.users()
+        readers: dict[Value, list[Op]] = {}
+        for op in walk(self.ops):
+            if not values.isdisjoint(op.operands):
+                for value in filter(values.__contains__, op.operands):
+                    readers.setdefault(cast("Value", value), []).append(op)
+        return readers
 
     @_kept
     def _by_class(self) -> Mapping[type[Op], Sequence[Op]]:
