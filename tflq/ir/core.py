@@ -401,6 +401,16 @@ class Function:
             found.setdefault(op.__class__, []).append(op)
         return found
 
+    @_kept
+    def signatures(self) -> Mapping[Op, tuple[object, ...]]:
+        """By op, but for those inside of others, in order: its name, then the element types of its operands, None, and
+        those of its results; None for one left out."""
+        found: dict[Op, tuple[object, ...]] = {}
+        for op in self.ops:
+            elements = [v and v.type.element for v in (*op.operands, None, *op.results)]
+            found[op] = (op.name, *elements)
+        return found
+
     def has_ops(self, *kinds: type) -> bool:
         """Whether some op is of one of these classes, or has one of these traits."""
         return any(of_class.shows(kind) for of_class in self._by_class() for kind in kinds)
