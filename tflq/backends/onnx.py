@@ -27,9 +27,10 @@ class Onnx(Backend):
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         from tflq.contract import Notes
-        from tflq.onnx.exactness import runtimes
+        from tflq.onnx.exactness import otherwise_notes, runtimes
 
-        return Notes.of(module, real=options.semantics == "real"), runtimes(module)
+        noted = Notes.of(module, real=options.semantics == "real")
+        return [*noted, *otherwise_notes(module)], runtimes(module)
 
     def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes]:
         from tflq.onnx.write import onnx_pieces

@@ -39,7 +39,7 @@ from tflq.ir.types import (
 )
 from tflq.numerics.elementwise import activation_range
 from tflq.numerics.quantized_sums import Byte, fitted_scales, mean_scale
-from tflq.onnx.exactness import Runtimes, runtimes
+from tflq.onnx.exactness import Runtimes, otherwise_notes, runtimes
 from tflq.onnx.lowering.context import Lowering, Made, Onnx, lowering
 from tflq.onnx.lowering.engine import LowerToOnnx
 from tflq.onnx.lowering.held import Form, Held
@@ -266,6 +266,7 @@ def qdq_form(module: Module) -> tuple[list[Note], QdqForm]:
     exact = [d for d in decisions if d.path == "integer"]
     notes = [Note(d.op.location, _BETWEEN) for d in between]
     notes += [Note(d.op.location, _EXACT + (d.not_kernel or _NO_PATTERN)) for d in exact]
+    notes += otherwise_notes(module)
     found = runtimes(module)
     opcodes = tuple(d.op.short_name.upper() for d in exact)
-    return notes, QdqForm(found.names, found.opset, found.remedy, len(between), opcodes)
+    return notes, QdqForm(found.names, found.opset, found.remedy, found.lost, len(between), opcodes)
