@@ -135,10 +135,11 @@ def rescale_divisions(
     high: np.ndarray,
     sizes: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
-    """`fit_divisions` of RESCALEs (`rescale_staircase`): which have a division; a, b and c of all channels."""
+    """`fit_divisions` of RESCALEs (`rescale_staircase`): `first` and `step` of their staircases; which have a division;
+    a, b and c of all channels."""
     stairs = rescale_staircase(bottom, count, mantissa, shift, double_round=double_round)
     proven, divisions = fit_divisions(stairs, low, high, sizes)
-    return proven, *divisions
+    return stairs.first, stairs.step, proven, *divisions
 
 
 def _look(whole: _Task, left: np.ndarray, divisions: Division, *trials: tuple[_Candidates, _Proof]) -> np.ndarray:

@@ -134,15 +134,28 @@ class Staircase:
         return self.formula(levels, *self.numbers)
 
 
-def rescale_staircase(
-    bottom: npt.ArrayLike, count: int, mantissa: npt.ArrayLike, shift: npt.ArrayLike, *, double_round: bool = True
-) -> Staircase:
-    """The staircase of a RESCALE by non-negative multipliers int[C]; a zero one never climbs."""
-    m, s = np.atleast_1d(np.asarray(mantissa, np.int64)), np.atleast_1d(np.asarray(shift, np.int64))
+def rescale_steps(mantissa: np.ndarray, shift: np.ndarray, double_round: bool) -> tuple[np.ndarray, np.ndarray]:
+    """`first` and `step` of the staircase of a RESCALE by non-negative multipliers int64 [C]."""
     with np.errstate(divide="ignore"):
-        whole = np.ldexp(1.0, s)
-        step = whole / m
-        first = (whole * 0.5 - np.where(double_round & (s > 31), 2.0**30, 0.0)) / m
+        whole = np.ldexp(1.0, shift)
+        step = whole / mantissa
+        first = (whole * 0.5 - np.where(double_round & (shift > 31), 2.0**30, 0.0)) / mantissa
+    return first, step
+
+
+def rescale_staircase(
+    bottom: npt.ArrayLike,
+    count: int,
+    mantissa: npt.ArrayLike,
+    shift: npt.ArrayLike,
+    *,
+    double_round: bool = True,
+    steps: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Staircase:
+    """The staircase of a RESCALE by non-negative multipliers int[C]; a zero one never climbs. steps: its
+    `rescale_steps`, where they are known."""
+    m, s = np.atleast_1d(np.asarray(mantissa, np.int64)), np.atleast_1d(np.asarray(shift, np.int64))
+    first, step = steps or rescale_steps(m, s, double_round)
     formula = partial(rescale_thresholds, double_round=double_round)
     bottom, m, s = (np.broadcast_to(v, step.shape) for v in (bottom, m, s))
     return Staircase(bottom, count, first, step, formula, (m, s))

@@ -135,10 +135,10 @@ def _climbs(scalings: list[_Scaling], k: Kernels) -> list[_Climb]:
     sizes = np.asarray([s.multiplier.size for s in scalings])
     bottom, least, most = (np.repeat([getattr(s, n) for s in scalings], sizes) for n in ("bottom", "least", "most"))
     count, double_round = scalings[0].high - scalings[0].low, scalings[0].double_round
-    stairs = rescale_staircase(bottom, count, multiplier, shift, double_round=double_round)
-    proven, *numbers = k.remembered(
+    first, step, proven, *numbers = k.remembered(
         rescale_divisions, bottom, count, multiplier, shift, double_round, least, most, sizes
     )
+    stairs = rescale_staircase(bottom, count, multiplier, shift, double_round=double_round, steps=(first, step))
     ends = np.cumsum(sizes)
     parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     found = [Division(*(v[part] for v in numbers)) if sure else None for sure, part in zip(proven, parts, strict=True)]
