@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.harness import argument, const
 
-from tflq.analysis.known import Known
+from tflq.analysis.known import Known, weight_sums
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i32, i64
 from tflq.shapes.inference import Inference
@@ -96,3 +96,12 @@ def test_what_holds_of_both() -> None:
     assert joined is not None
     assert joined.elements() == [1, None, None]
     assert one.join(Known(np.asarray([1]))) is None
+
+
+def test_sums_of_weights_are_those_of_each_shape_and_kept_with_their_buffer() -> None:
+    array = np.arange(-60, 60, dtype=np.int8).reshape(4, 3, 2, 5)
+    weights = const(array, i8)
+    rows = Value(TensorType((4, 30), i8), buffer=weights.buffer)
+    for axis in ((1, 2, 3), (1, 2), (0,), (3,)):
+        assert weight_sums(weights, axis).tolist() == array.sum(axis, dtype=np.int64).tolist()
+    assert np.shares_memory(weight_sums(weights, (1, 2, 3)), weight_sums(rows, (1,)))

@@ -8,6 +8,7 @@ evaluator runs on the flags as it does on the elements), and one that computes w
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, TypeAlias
@@ -34,6 +35,7 @@ from tflq.evaluate.registry import evaluate_op, evaluator
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import SCALARS, Shape
 from tflq.light import dataclass
+from tflq.numerics.convolution import channel_sums
 
 LIMIT: Final = 4096
 """Elements of a tensor that is still computed: shapes and indices are small."""
@@ -260,6 +262,21 @@ _FEW = 4
 def value_range(value: Value) -> Range:
     """Least and greatest value that an integer tensor can hold; what a float makes is not followed."""
     return Ranges().of(value)
+
+
+def weight_sums(weights: Value, axis: tuple[int, ...]) -> np.ndarray:
+    """`channel_sums` of constant weights, int64, over dims that follow each other: kept with their buffer, which each
+    form of a layer refers to."""
+    shape, kept = weights.array.shape, tuple(d for i, d in enumerate(weights.array.shape) if i not in axis)
+    first, behind = min(axis), max(axis) + 1
+    dims = tuple([math.prod(part) for part in (shape[:first], shape[first:behind], shape[behind:])])
+
+    def compute() -> np.ndarray:
+        return channel_sums(weights.array.reshape(dims), (1,))
+
+    if weights.buffer is None or "sparsity" in weights.info:
+        return compute().reshape(kept)
+    return weights.buffer.once((channel_sums, weights.type.storage, dims), compute).reshape(kept)
 
 
 class Ranges:

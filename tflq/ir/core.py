@@ -10,7 +10,7 @@ run, the pass manager keeps the answers until a pass has changed something.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import wraps
 from typing import Any, ClassVar, Final, TypeVar, cast
 
@@ -34,11 +34,12 @@ class Buffer:
     it keeps outside itself, if it does.
     """
 
-    __slots__ = ("data", "external")
+    __slots__ = ("_found", "data", "external")
 
     def __init__(self, data: np.ndarray, external: Mapping[str, Any] | None = None) -> None:
         self.data = data
         self.external = external
+        self._found: dict[Hashable, Any] | None = None
 
     @classmethod
     def of(cls, array: np.ndarray, storage: ScalarType | None = None) -> Buffer:
@@ -47,6 +48,14 @@ class Buffer:
         if storage is not None and storage.bits < 8:
             return cls(packed(array, storage.bits))
         return cls(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+
+    def once(self, key: Hashable, compute: Callable[[], Fact]) -> Fact:
+        """What several passes ask of the bytes, computed once; `key` says what it is, and as what they are read."""
+        if self._found is None:
+            self._found = {}
+        if key not in self._found:
+            self._found[key] = compute()
+        return cast("Fact", self._found[key])
 
     def __repr__(self) -> str:
         return f"<Buffer of {self.data.size} bytes>"

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.analysis.known import Range, value_range
+from tflq.analysis.known import Range, value_range, weight_sums
 from tflq.dialects.ext import RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import StridedSlice
@@ -209,7 +209,8 @@ def bounds_of(
     if not weights.is_constant or math.prod(shape) > _EXACT_BOUNDS or _reaches_less(reach, offset, crude):
         bounds = Bounds(offset.reshape(-1) - reach, offset.reshape(-1) + reach)
     else:
-        least, most = exact_channel_bounds(weights.array, axis, weight_zp, low, high, offset)
+        sums = weight_sums(weights, axis)
+        least, most = exact_channel_bounds(weights.array, axis, weight_zp, low, high, offset, sums)
         bounds = Bounds(least.reshape(-1), most.reshape(-1))
     return bounds if known else bounds.widened(value_range(bias))
 

@@ -93,14 +93,21 @@ def channel_sums(weights: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
 
 
 def exact_channel_bounds(
-    weights: np.ndarray, axis: tuple[int, ...], weight_zp: int, low: int, high: int, bias: npt.ArrayLike
+    weights: np.ndarray,
+    axis: tuple[int, ...],
+    weight_zp: int,
+    low: int,
+    high: int,
+    bias: npt.ArrayLike,
+    sums: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Least and greatest sums of (weight - weight_zp) * x over `axis`, plus bias, for x in [low, high], int64 [C] each.
+    sums: the `channel_sums`, where they are known.
 
     `low` <= 0 <= `high`, so that the bounds hold for padded positions and partial sums, too.
     """
     none = weight_zp * math.prod([weights.shape[a] for a in axis])
-    total = channel_sums(weights, axis) - none
+    total = (channel_sums(weights, axis) if sums is None else sums) - none
     rows = weights.reshape(weights.shape[0], math.prod(weights.shape[1:]))
     least = np.full(rows.shape[1], weight_zp, weights.dtype)  # a row: numpy is ten times slower with a scalar
     positive = channel_sums(np.maximum(rows, least).reshape(weights.shape), axis) - none

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.analysis.known import weight_sums
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, DepthwiseConv2D, TransposeConv2D
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
-from tflq.numerics.convolution import channel_sums
 from tflq.select.im2col import Geometry, Layer, pad_spatial, patches, tap_sum
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import Digit, Digits, WeightedSum, digits, fills
@@ -123,7 +123,7 @@ def _offset(
     if bias.is_constant and all(part.value.is_constant for part in filters.parts):
         total = np.full(bias.array.shape, depth * weight_offset, np.int64)
         for part in filters.parts:
-            total += part.coefficient * channel_sums(part.value.array, (1,))
+            total += part.coefficient * weight_sums(part.value, (1,))
         return k.constant((bias.array + input_offset * total).astype(element.dtype), element)
     sums = WeightedSum(k, element)
     ones = k.constant(np.ones((1, depth), np.int8), i8)
