@@ -342,7 +342,7 @@ class Operator(Op):
     A class without a name is what operators share: slots, attributes, traits and constraints, which theirs begin with.
 
     newest: the newest version of a TFLite operator that the interpreter registers; versions: which one its types need
-    (`dialects.tfl.Needs`), the first that holds.
+    (`dialects.tfl.Needs`), the newest that holds.
     """
 
     op_name: ClassVar[str]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from tflq.dialects.declare import Attribute, Slot
+from tflq.dialects.declare import Attribute, Operator, Slot
 from tflq.dialects.traits.quantization import Parameters
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, Shape
+from tflq.ir.types import ScalarType
 
 
 def op_name(builtin: str) -> str:
@@ -34,12 +34,15 @@ def without_activation(op: Op) -> dict[str, Any]:
 
 # Which version of an operator its types and options need. Source: tflite/tools/versioning/op_version.cc.
 
+_ByElement: TypeAlias = tuple[bool, int, Mapping[ScalarType, int]]
+"""Whether a value is a result, its place, and the versions that its element types need."""
+
 
 class Needs:
     """A version, and what needs it: the element type of a value, an attribute that is not 0, a rank of the first
     operand from `rank` on, operands of several shapes and of a rank from `broadcast_rank` on."""
 
-    __slots__ = ("holds", "version")
+    __slots__ = ("element", "holds", "slot", "version")
 
     def __init__(
         self,
@@ -52,49 +55,70 @@ class Needs:
         broadcast_rank: int = 0,
     ) -> None:
         self.version = version
+        self.slot: Final[Slot | None] = slot
+        self.element = element
         self.holds: Final[Callable[[Op], bool]] = (
-            _of_rank(rank)
-            if rank
-            else _broadcasts(broadcast_rank)
-            if broadcast_rank
-            else _states(attribute)
-            if attribute is not None
-            else _of_element(slot, element)
+            _of_rank(rank) if rank else _broadcasts(broadcast_rank) if broadcast_rank else _states(attribute)
         )
-        """Whether an op needs the version."""
+        """Whether an op needs the version, where that is not for an element type."""
+
+
+def needed_version(op: Operator) -> int:
+    """The newest version that something about an operator needs; 1 if nothing does."""
+    by_slot, others = _NEEDED[op.__class__]
+    version = 1
+    for is_result, index, of_elements in by_slot:
+        values: Sequence[Value | None] = op.results if is_result else op.operands
+        value = values[index] if index < len(values) else None
+        needed = 1 if value is None else of_elements.get(value.type.storage, 1)
+        if needed > version:  # `max` takes as long as all the rest
+            version = needed
+    for need in others:
+        if need.version > version and need.holds(op):
+            version = need.version
+    return version
+
+
+class _Needed(dict[type[Operator], "tuple[Sequence[_ByElement], Sequence[Needs]]"]):
+    """By class, what it says of versions: of the element types of each value, and the rest."""
+
+    def __missing__(self, kind: type[Operator]) -> tuple[Sequence[_ByElement], Sequence[Needs]]:
+        by_slot: dict[tuple[bool, int], dict[ScalarType, int]] = {}
+        others: list[Needs] = []
+        for need in kind.versions:
+            if need.slot is None:
+                others.append(need)
+            else:
+                assert need.element is not None
+                by_slot.setdefault((need.slot.is_result, need.slot.index), {})[need.element] = need.version
+        self[kind] = found = [(*place, of_elements) for place, of_elements in by_slot.items()], others
+        return found
+
+
+_NEEDED: Final = _Needed()
 
 
 def _of_rank(rank: int) -> Callable[[Op], bool]:
     def holds(op: Op) -> bool:
         first = op.operands[0]
-        return first is not None and _rank(first.type.shape) >= rank
+        return first is not None and len(first.type.shape or ()) >= rank
 
     return holds
 
 
 def _broadcasts(rank: int) -> Callable[[Op], bool]:
     def holds(op: Op) -> bool:
-        shapes = {v.type.shape for v in op.reads}
-        return len(shapes) > 1 and max(map(_rank, shapes)) >= rank
+        shapes = [v.type.shape for v in op.reads]
+        for shape in shapes:
+            if len(shape or ()) >= rank:
+                return len(set(shapes)) > 1
+        return False
 
     return holds
 
 
 def _states(attribute: Attribute) -> Callable[[Op], bool]:
     return lambda op: bool(op.attributes.get(attribute.key))
-
-
-def _of_element(slot: Slot, element: ScalarType | None) -> Callable[[Op], bool]:
-    def holds(op: Op) -> bool:
-        values: Sequence[Value | None] = op.results if slot.is_result else op.operands
-        value = values[slot.index] if slot.index < len(values) else None
-        return value is not None and value.type.storage is element
-
-    return holds
-
-
-def _rank(shape: Shape) -> int:
-    return len(shape or ())
 
 
 # Scales and zero points that kernels give their results, by storage type. Source: the Prepare functions of

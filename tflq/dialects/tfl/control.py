@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Stated
+from tflq.dialects.tfl import needed_version
 from tflq.dialects.traits.operands import Calls, Impure, Kept, Unquantized
 from tflq.files import content
 from tflq.ir.core import Buffer, Metadata, Module, Op, Value
@@ -112,17 +113,16 @@ def version_info(op: Op) -> dict[str, Any]:
     return {"version": min(op.info["version"], op.newest if isinstance(op, Operator) else 1)}
 
 
+_STATED: Final[Sequence[Mapping[str, Any]]] = [{"version": version} for version in range(20)]
+"""`Op.info` of operators that state nothing but a version."""
+
+
 def state_version(op: Op) -> None:
-    """Has an operator on plain tensors state the version that its types and options need, the first of its `Needs` that
-    holds; in place."""
-    if not isinstance(op, Operator):
-        return
-    for need in op.versions:
-        if need.holds(op):
-            version = min(need.version, op.newest)
-            if version > 1:
-                op.info = {**op.info, "version": version}
-            return
+    """Has an operator on plain tensors state the version that its types and options need; in place."""
+    if isinstance(op, Operator) and op.versions:
+        version = min(needed_version(op), op.newest)
+        if version > 1:
+            op.info = {**op.info, "version": version} if op.info else _STATED[version]
 
 
 def state_runtime(module: Module, *, made: bool) -> bool:
