@@ -114,6 +114,18 @@ def powers(*names: str) -> bytes:
     return tflq.write(Module([Function("main", [x], [made[-1]], ops)]))
 
 
+@pytest.mark.parametrize("written", [False, True])
+def test_nothing_that_passes_knew_outlives_a_conversion(tmp_path: Path, written: bool) -> None:
+    function = tflq.convert(MODELS / "cnn_int8.tflite", tmp_path / "out.tflite" if written else None).module.main
+    op = function.ops[-1]
+    before = op.operands[0]
+    assert before is not None
+    assert op in function.users()[before]
+    op.operands[0] = other = argument((1,), i8)
+    assert function.users()[other] == [op]
+    assert other in function.values()
+
+
 def test_nothing_is_written_on_an_error(tmp_path: Path) -> None:
     destination = tmp_path / "out.tflite"
     with pytest.raises(tflq.InvalidModelError):

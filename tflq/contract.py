@@ -78,11 +78,13 @@ class Pipeline:
     """Passes that run one after the other on a module in `form`; None: unknown.
 
     each: verify the IR after each pass. Otherwise it is verified before a pass that makes another form, and at the end.
+    keep: what passes asked of the functions stays known after the last, for who reads the module next, until `forget`.
     """
 
     passes: Sequence[Pass]
     form: Form | None = None
     each: bool = True
+    keep: bool = False
 
     def run(self, module: Module) -> PassResult:
         """Run all passes. VerificationError, naming the pass, if one leaves invalid IR behind. OptionError if the
@@ -97,7 +99,7 @@ class Pipeline:
 
     def steps(self, module: Module) -> Iterator[Step]:
         """Run the passes one at a time, each when it is asked for."""
-        with _Facts(module) as facts:
+        with _Facts(module, self.keep) as facts:
             yield from self._steps(module, facts)
 
     def _steps(self, module: Module, facts: _Facts) -> Iterator[Step]:
@@ -139,18 +141,26 @@ class Pipeline:
             before = after
 
 
-class _Facts:
-    """What passes ask of the functions of a module, kept while they run (`Function.keep_facts`)."""
+def forget(module: Module) -> None:
+    """Drops what passes asked of the functions of a module, before others may change it."""
+    for function in module.functions:
+        function.keep_facts(False)
 
-    def __init__(self, module: Module) -> None:
+
+class _Facts:
+    """What passes ask of the functions of a module, kept while they run (`Function.keep_facts`). stay: and after."""
+
+    def __init__(self, module: Module, stay: bool) -> None:
         self._functions = list(module.functions)
+        self._stay = stay
 
     def __enter__(self) -> Self:
         self._keep(True)
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._keep(False)
+    def __exit__(self, failed: object, *_: object) -> None:
+        if failed or not self._stay:
+            self._keep(False)
 
     def after(self, item: Pass, result: PassResult) -> None:
         """Drops those of what a pass changed. A user's pass is not taken at its word."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tflq.backends import DEFAULT, backend, named_by, suffixes
 from tflq.collector import collected_rarely
-from tflq.contract import Dump, LargeTables, Pipeline, Step, check_folder
+from tflq.contract import Dump, LargeTables, Pipeline, Step, check_folder, forget
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
 from tflq.files import check_outputs, replace_files, tidy
@@ -356,19 +356,22 @@ def observed(
     conversion._bytes_in = size_of(source)
     for text in dict.fromkeys(conversion.report.warnings):
         log(WARNING, "%s", text)
-    if path is not None:
-        write(conversion, destinations(conversion.module, format, path), inputs=inputs, force=force)
+    try:
+        if path is not None:
+            write(conversion, destinations(conversion.module, format, path), inputs=inputs, force=force)
+    finally:
+        forget(conversion.module)
     return conversion
 
 
 def _lowered(
     module: Module, options: Options, form: Form, format: str, dump_ir: str | os.PathLike[str] | None
 ) -> Conversion:
-    """The conversion of a module that was just read."""
+    """The conversion of a module that was just read; what is known of its functions is kept (`forget`)."""
     dump = None if dump_ir is None else Dump(dump_ir, module)
     timings = []
     passes = [*narrowing(options, form), *options.backend.lowering(options, form)]
-    for step in Pipeline(passes, form, each=dump is not None).steps(module):
+    for step in Pipeline(passes, form, each=dump is not None, keep=True).steps(module):
         module = step.module
         timings.append(Timing.of(step))
         if dump is not None:

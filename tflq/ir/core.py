@@ -5,7 +5,7 @@ A constant is a `Value` with a `Buffer` and no producer. What a file says of a t
 with a shape signature, min/max statistics, sparsity ...) is in `Value.info`; what it says of an operator beyond its
 options is in `Op.info`. A pass builds a new op list and replaces values in one sweep (`Function.replace`), so what
 passes ask of a function (`Function.users`, `values`, `ops_of`) is computed by a walk, never kept in step. While passes
-run, the pass manager keeps the answers until a pass has changed something.
+run, the pass manager keeps the answers until a pass has changed something; `convert`, until the result is written.
 """
 
 from __future__ import annotations
