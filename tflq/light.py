@@ -27,6 +27,7 @@ T = TypeVar("T")
 _NOTHING: Final = object()
 _put: Final = object.__setattr__
 _FIELDS: Final = "_light_fields"
+_ALONE: Final = (object,)
 
 
 class _Field:
@@ -79,18 +80,17 @@ def _replace(item: T, /, **changes: Any) -> T:
 
 def _finished(cls: type, init: bool, frozen: bool, slots: bool, eq: bool, repr: bool) -> type:
     """The class with its methods. With slots it is a new one: they are said when a class is made."""
-    own, inherited = _own_fields(cls), _inherited_fields(cls)
-    fields = {**inherited, **own}
-    _refuse_hidden(cls, own, inherited)
+    said = vars(cls)
+    own = _own_fields(cls, said)
+    fields = own
+    if cls.__bases__ != _ALONE:
+        inherited = _inherited_fields(cls)
+        _refuse_hidden(cls, own, inherited)
+        fields = {**inherited, **own}
     _check_order(cls, fields)
-    for name, each in own.items():
-        if each.default is not _NOTHING and not slots:
-            setattr(cls, name, each.default)
-        elif name in vars(cls):
-            delattr(cls, name)
     methods: dict[str, Any] = {}
     if repr:
-        methods["__repr__"] = _representer([name for name, each in fields.items() if each.repr])
+        methods["__repr__"] = _represent
     if eq:
         values = _reader([name for name, each in fields.items() if each.compare])
         methods["__eq__"] = _comparer(values)
@@ -99,40 +99,48 @@ def _finished(cls: type, init: bool, frozen: bool, slots: bool, eq: bool, repr: 
         methods["__setattr__"] = methods["__delattr__"] = _refuse
     if slots:
         methods |= {"__getstate__": _reader(list(fields)), "__setstate__": _restorer(list(fields))}
-    said = vars(cls)
     methods = {name: method for name, method in methods.items() if said.get(name) is None}  # the class's own stay
     methods["__match_args__"] = tuple([name for name, each in fields.items() if each.init])
     methods["__dataclass_params__"] = _FROZEN if frozen else _MUTABLE
+    methods["__dataclass_fields__"] = _ASKED_FIELDS
     methods[_FIELDS] = fields
+    if init := init and "__init__" not in said:
+        methods["__signature__"] = _ASKED_SIGNATURE
     if slots:
         cls = _with_slots(cls, own, methods)
     else:
         for name, method in methods.items():
             setattr(cls, name, method)
-    cls.__dataclass_fields__ = _Fields(cls)  # type: ignore[attr-defined]
-    if init and "__init__" not in vars(cls):
-        cls.__init__ = _initializer(cls, fields)  # type: ignore[misc]
-        cls.__signature__ = _Signature(cls)  # type: ignore[attr-defined]
+        for name in [name for name in own if type(said.get(name)) is _Field]:
+            if own[name].default is _NOTHING:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, own[name].default)
+    if init:
+        cls.__init__ = _first_of_all(cls)  # type: ignore[misc]
     return cls
 
 
-def _own_fields(cls: type) -> dict[str, _Field]:
+def _own_fields(cls: type, said: Mapping[str, Any]) -> dict[str, _Field]:
     """The fields that a class itself declares. ValueError for a default that all would share, and could change."""
     found = {}
-    said = vars(cls)
     for name, kind in cls.__annotations__.items():
-        if not str(kind).startswith(("ClassVar", "typing.ClassVar")):
-            given = said.get(name, _NOTHING)
-            found[name] = _PLAIN if given is _NOTHING else given if type(given) is _Field else _Field(default=given)
-            if type(found[name].default).__hash__ is None:
-                raise ValueError(f"{cls.__name__}.{name} needs a default_factory")
+        if (kind if type(kind) is str else str(kind)).startswith(("ClassVar", "typing.ClassVar")):
+            continue
+        if name not in said:
+            found[name] = _PLAIN
+            continue
+        given = said[name]
+        found[name] = each = given if type(given) is _Field else _Field(default=given)
+        if type(each.default).__hash__ is None:
+            raise ValueError(f"{cls.__name__}.{name} needs a default_factory")
     return found
 
 
 def _refuse_hidden(cls: type, own: Mapping[str, _Field], inherited: Mapping[str, _Field]) -> None:
     """TypeError for a field without default over an attribute of a base: the standard library takes that for it."""
     bases = cls.__mro__[1:-1]
-    for name, each in own.items() if bases else ():
+    for name, each in own.items():
         if each.required and name not in inherited and any(name in vars(base) for base in bases):
             raise TypeError(f"{cls.__name__}.{name} has no default, and hides an attribute of a base")
 
@@ -157,12 +165,24 @@ def _check_order(cls: type, fields: Mapping[str, _Field]) -> None:
 
 def _with_slots(cls: type, own: Iterable[str], methods: Mapping[str, Any]) -> type:
     taken = {name for base in cls.__mro__[1:-1] for name in vars(base).get("__slots__", ())}
-    namespace = {**vars(cls), **methods, "__slots__": tuple([name for name in own if name not in taken])}
-    namespace.pop("__dict__", None)
-    namespace.pop("__weakref__", None)
+    left_out = {*own, "__dict__", "__weakref__"}  # a default would be in the way of its slot
+    namespace = {name: value for name, value in vars(cls).items() if name not in left_out}
+    namespace |= {**methods, "__slots__": tuple([name for name in own if name not in taken])}
     made = type(cls)(cls.__name__, cls.__bases__, namespace)
     made.__qualname__ = cls.__qualname__
     return made
+
+
+def _first_of_all(cls: type) -> Callable[..., None]:
+    """`__init__` until the first object is made, which most classes that a process imports never are: it then puts the
+    true one in its place."""
+
+    def __init__(self: Any, /, *values: Any, **named: Any) -> None:  # noqa: N807
+        made = _initializer(cls, vars(cls)[_FIELDS])
+        cls.__init__ = made  # type: ignore[misc]
+        made(self, *values, **named)
+
+    return __init__
 
 
 def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]:
@@ -256,12 +276,10 @@ def _comparer(values: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], 
     return __eq__
 
 
-def _representer(names: list[str]) -> Callable[[Any], str]:
-    @recursive_repr()
-    def __repr__(self: Any) -> str:  # noqa: N807
-        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
-
-    return __repr__
+@recursive_repr()
+def _represent(self: Any) -> str:
+    names = [name for name, each in getattr(self, _FIELDS).items() if each.repr]
+    return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
 
 def _restorer(names: list[str]) -> Callable[[Any, Iterable[Any]], None]:
@@ -314,26 +332,23 @@ def _twin(cls: type) -> type:
 class _Fields:
     """`__dataclass_fields__`, made when it is asked for."""
 
-    __slots__ = ("_cls",)
-
-    def __init__(self, cls: type) -> None:
-        self._cls = cls
-
     def __get__(self, item: object, owner: type) -> Any:
-        return _twin(self._cls).__dataclass_fields__  # type: ignore[attr-defined]
+        light = next(base for base in owner.__mro__ if _FIELDS in vars(base))
+        return _twin(light).__dataclass_fields__  # type: ignore[attr-defined]
 
 
-class _Signature(_Fields):
+class _Signature:
     """`__signature__`, of the class itself: one that inherits from it may have another."""
-
-    __slots__ = ()
 
     def __get__(self, item: object, owner: type) -> Any:
         from inspect import signature
 
-        if owner is not self._cls or item is not None:
+        if vars(owner).get("__signature__") is not self or item is not None:
             raise AttributeError("__signature__")
         return signature(_twin(owner))
+
+
+_ASKED_FIELDS, _ASKED_SIGNATURE = _Fields(), _Signature()
 
 
 if TYPE_CHECKING:
