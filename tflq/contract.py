@@ -14,14 +14,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import ClassVar, Final, Literal, NamedTuple, Self
+from typing import ClassVar, Final, Literal, Self
 
 from tflq.dialects.forms import Form, verify_form
 from tflq.errors import FileError, OptionError, Reason, TflqError, VerificationError, fault_of_pass
 from tflq.files import Place, check_outputs, file_errors, replace_file
 from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.verifier import verify
-from tflq.light import dataclass, field
+from tflq.light import NamedTuple, dataclass, field
 from tflq.logs import DEBUG, stage
 
 

@@ -1,11 +1,11 @@
-"""Dataclasses whose methods are not compiled for each, for what every conversion imports.
+"""Dataclasses and named tuples whose methods are not compiled for each, for what every conversion imports.
 
-    from tflq.light import dataclass, field, replace
+    from tflq.light import NamedTuple, dataclass, field, replace
 
 `dataclasses` and `typing.NamedTuple` write the methods of each class as text and compile it, up to half a millisecond a
-class: a hundred of them take longer than the conversion of a small model. Here `__init__` is compiled once for each
-number of fields, and the other methods are closures over their names. They do the same; what tflq does not use
-(`order`, `kw_only`) is not here.
+class: a hundred of them take longer than the conversion of a small model. Here `__init__` and `__new__` are functions
+that are there for each number of fields, and get the names of a class' own; of a dataclass when its first object is
+made. They do the same; what tflq does not use (`order`, `kw_only`, tuples that are generic) is not here.
 
 To a type checker they are those of the standard library. So they are to `dataclasses.fields`, `asdict` and
 `inspect.signature`: when one of these asks, a dataclass with the same fields is made, and answers (`_twin`). A
@@ -14,14 +14,15 @@ dataclass of the standard library may inherit from one of these, but not the oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import _tuplegetter  # type: ignore[attr-defined]
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-__all__ = ["dataclass", "field", "replace"]
+__all__ = ["NamedTuple", "dataclass", "field", "replace"]
 
 T = TypeVar("T")
 _NOTHING: Final = object()
@@ -189,11 +190,11 @@ def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]
     """`__init__`, with the fields as its parameters: the code of that number of fields, under their names."""
     asked = {name: each for name, each in fields.items() if each.init}
     finish = _finisher(cls, {name: each for name, each in fields.items() if not each.init})
-    init: Any = _maker(len(asked))([_putter(cls, name, each) for name, each in asked.items()], finish)
-    init.__code__ = init.__code__.replace(co_varnames=("self", *asked))
-    init.__defaults__ = tuple([each.default for each in asked.values() if not each.required]) or None
-    init.__name__, init.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
-    return init
+    puts = [_putter(cls, name, each) for name, each in asked.items()]
+    unrolled = _UNROLLED.get(len(asked))
+    init = _signed(len(asked))(_filler(puts, finish)) if unrolled is None else unrolled(finish, *puts)
+    defaults = [each.default for each in asked.values() if not each.required]
+    return _named(init, "__init__", cls.__qualname__, "self", list(asked), defaults)
 
 
 def _putter(cls: type, name: str, each: _Field) -> Callable[[Any, Any], None]:
@@ -226,27 +227,71 @@ def _finisher(cls: type, unasked: Mapping[str, _Field]) -> Callable[[Any], None]
     return finish
 
 
-_UNROLLED: Final = (1, 2, 3)
-"""Numbers of fields that most objects have: each field is set by a line of its own."""
+def _of_one(finish: Any, a: Any) -> Any:
+    def init(self: Any, /, x: Any) -> None:
+        a(self, x)
+        finish and finish(self)
+
+    return init
+
+
+def _of_two(finish: Any, a: Any, b: Any) -> Any:
+    def init(self: Any, /, x: Any, y: Any) -> None:
+        a(self, x)
+        b(self, y)
+        finish and finish(self)
+
+    return init
+
+
+def _of_three(finish: Any, a: Any, b: Any, c: Any) -> Any:
+    def init(self: Any, /, x: Any, y: Any, z: Any) -> None:
+        a(self, x)
+        b(self, y)
+        c(self, z)
+        finish and finish(self)
+
+    return init
+
+
+_UNROLLED: Final[Mapping[int, Callable[..., Any]]] = {1: _of_one, 2: _of_two, 3: _of_three}
+"""By the number of fields that most objects have: each field is set by a line of its own."""
+# fmt: off
+_SIGNED: Final[Sequence[Callable[..., Any]]] = (
+    lambda fill: lambda self, /: fill(self),
+    lambda fill: lambda self, /, a: fill(self, a),
+    lambda fill: lambda self, /, a, b: fill(self, a, b),
+    lambda fill: lambda self, /, a, b, c: fill(self, a, b, c),
+    lambda fill: lambda self, /, a, b, c, d: fill(self, a, b, c, d),
+    lambda fill: lambda self, /, a, b, c, d, e: fill(self, a, b, c, d, e),
+    lambda fill: lambda self, /, a, b, c, d, e, f: fill(self, a, b, c, d, e, f),
+    lambda fill: lambda self, /, a, b, c, d, e, f, g: fill(self, a, b, c, d, e, f, g),
+    lambda fill: lambda self, /, a, b, c, d, e, f, g, h: fill(self, a, b, c, d, e, f, g, h),
+    lambda fill: lambda self, /, a, b, c, d, e, f, g, h, i: fill(self, a, b, c, d, e, f, g, h, i),
+)
+# fmt: on
+"""By the number of fields: a function of so many, which gives them to `fill`. Written out, since compiling each of them
+takes longer than all that a class needs besides."""
 
 
 @cache
-def _maker(count: int) -> Callable[..., Any]:
-    """What makes the `__init__` of a class with so many fields, from what sets each; its code is compiled once."""
-    values = [f"a{at}" for at in range(count)]
-    if count in _UNROLLED:
-        puts = [f"p{at}" for at in range(count)]
-        lines = [f"{put}(self, {value})" for put, value in zip(puts, values, strict=True)]
-        text = f"def make(finish, {', '.join(puts)}):\n def init(self, /, {', '.join(values)}):\n  "
-        text += "\n  ".join((*lines, "finish and finish(self)")) + "\n return init"
-    else:
-        text = f"make = lambda fill: lambda {', '.join(('self', '/', *values))}: fill(self, {', '.join(values)})"
+def _signed(count: int) -> Callable[..., Any]:
+    """The same for any number."""
+    if count < len(_SIGNED):
+        return _SIGNED[count]
+    values = ", ".join(f"a{at}" for at in range(count))
     known: dict[str, Any] = {}
-    exec(text, known)  # noqa: S102 - of numbers alone
+    exec(f"make = lambda fill: lambda self, /, {values}: fill(self, {values})", known)  # noqa: S102 - of numbers alone
     make: Callable[..., Any] = known["make"]
-    if count in _UNROLLED:
-        return lambda puts, finish: make(finish, *puts)
-    return lambda puts, finish: make(_filler(puts, finish))
+    return make
+
+
+def _named(function: Any, name: str, cls_name: str, own: str, fields: Sequence[str], defaults: Sequence[Any]) -> Any:
+    """A function of a class with the fields as its parameters. own: what its first one is called."""
+    function.__code__ = function.__code__.replace(co_varnames=(own, *fields))
+    function.__defaults__ = tuple(defaults) or None
+    function.__name__, function.__qualname__ = name, f"{cls_name}.{name}"
+    return function
 
 
 def _filler(puts: Iterable[Callable[[Any, Any], None]], finish: Callable[[Any], None] | None) -> Callable[..., None]:
@@ -295,6 +340,61 @@ def _refuse(self: Any, name: str, *_: Any) -> None:
     from dataclasses import FrozenInstanceError
 
     raise FrozenInstanceError(f"{type(self).__name__} is frozen: '{name}' stays as it is")
+
+
+# --- named tuples
+
+
+class _TupleMaker(type):
+    """Makes the classes that are named tuples; what inherits from one of these is a class like any other."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        if _NAMED not in [vars(base).get("_fields", ()) for base in bases]:
+            return super().__new__(cls, name, bases, namespace)
+        fields = tuple(namespace.get("__annotations__", ()))
+        defaults = {field: namespace[field] for field in fields if field in namespace}
+        if tuple(defaults) != fields[len(fields) - len(defaults) :]:
+            raise TypeError(f"{name} has a field without default after one with a default")
+        namespace |= {field: _tuplegetter(at, "") for at, field in enumerate(fields)}
+        namespace |= {"__slots__": (), "_fields": fields, "_field_defaults": defaults, "__match_args__": fields}
+        new = _signed(len(fields))(_tuple_of)
+        namespace["__new__"] = _named(new, "__new__", name, "_cls", fields, list(defaults.values()))
+        return super().__new__(cls, name, bases, namespace)
+
+
+def _tuple_of(cls: Any, *values: Any) -> Any:
+    return tuple.__new__(cls, values)
+
+
+_NAMED: Final = None
+"""What `_fields` is of the base of named tuples alone."""
+
+
+class _NamedTuple(tuple, metaclass=_TupleMaker):
+    __slots__ = ()
+    _fields: Any = _NAMED
+
+    @classmethod
+    def _make(cls, values: Iterable[Any]) -> Any:
+        """One of the values in the order of the fields."""
+        return cls(*values)
+
+    def _replace(self, /, **changes: Any) -> Any:
+        """A copy with other values of some fields."""
+        made = self._make(map(changes.pop, self._fields, self))
+        if changes:
+            raise ValueError(f"{type(self).__name__} has no field {', '.join(changes)}")
+        return made
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self._fields, self, strict=True))
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self)
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"{type(self).__name__}({said})"
 
 
 # --- what the standard library asks of a dataclass
@@ -353,5 +453,6 @@ _ASKED_FIELDS, _ASKED_SIGNATURE = _Fields(), _Signature()
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace
+    from typing import NamedTuple
 else:
-    dataclass, field, replace = _dataclass, _Field, _replace
+    dataclass, field, replace, NamedTuple = _dataclass, _Field, _replace, _NamedTuple

@@ -77,12 +77,13 @@ def bytes_of(value: Value) -> int:
 
 def scratch_of(op: Op) -> Scratch | None:
     """What an operator's kernel asks for; None if that is not known."""
-    size = _size_for(type(op))
+    kind: Any = type(op)
+    size = _size_for(kind)
     return size(op) if callable(size) else size
 
 
 @cache
-def _size_for(kind: type[Op]) -> Callable[[Any], Scratch | None] | Scratch | None:
+def _size_for(kind: type) -> Callable[[Any], Scratch | None] | Scratch | None:
     """What says it for the operators of a class, or what is the same for all of them."""
     if kind in _SIZES:
         return _SIZES[kind]
@@ -302,7 +303,7 @@ class _Span:
 
 
 @cache
-def _sharing(kind: type[Op]) -> View | InPlace | None:
+def _sharing(kind: type) -> View | InPlace | None:
     """The trait of a class of ops whose results can be where an operand is."""
     return kind.trait(View) or kind.trait(InPlace) if issubclass(kind, Operator) else None
 
@@ -358,7 +359,8 @@ class _Plan:
         """The tensor in whose memory each view, and each result that is computed in place, is."""
         roots: dict[Value, Value] = {}
         for op in self._function.ops:
-            trait = _sharing(type(op))
+            kind: Any = type(op)
+            trait = _sharing(kind)
             if trait is None or not op.results:
                 continue
             changed = not isinstance(trait, View)

@@ -186,7 +186,8 @@ def _look(module: Module, function: Function, found: dict[int, Prepared], within
     kept: set[Value] = set()
     dynamic: Op | None = None
     for op in function.ops:
-        early, once, sized, calls = _asked_of(type(op))
+        kind: Any = type(op)
+        early, once, sized, calls = _asked_of(kind)
         if early is not None and (early.always or all(v is None or _is_known(v, computed) for v in op.operands)):
             computed.update(op.results)
         if once is not None and all(_is_constant(slot.value(op)) for slot in once.slots):
@@ -194,7 +195,7 @@ def _look(module: Module, function: Function, found: dict[int, Prepared], within
         if dynamic is None:
             called = () if calls is None else [_prepare(module, each, found, within) for each in callees(op)]
             if (
-                any([v.type.storage in _UNSIZED for v in op.results])
+                any(v.type.storage in _UNSIZED for v in op.results)
                 or (sized is not None and _is_dynamic(op, sized, computed))
                 or (op.results and any(each.dynamic is not None for each in called))
             ):
@@ -204,7 +205,7 @@ def _look(module: Module, function: Function, found: dict[int, Prepared], within
 
 @functools.cache
 def _asked_of(
-    kind: type[Op],
+    kind: type,
 ) -> tuple[ComputedEarly | None, KeptIfConstant | None, SizedBy | None, Calls | None]:
     """The traits of a class of ops that say what the interpreter knows early."""
     if not issubclass(kind, Operator):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from tflq.files import check_outputs
 from tflq.formats import read
 from tflq.ir.core import Module, Value
 from tflq.ir.types import f32
+from tflq.light import NamedTuple
 from tflq.processes import Died, in_processes
 
 BATCH: Final = 16

@@ -11,12 +11,13 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from tflq.analysis.statistics import PointStatistics
 from tflq.errors import InvalidModelError, TflqError, to_install
+from tflq.light import NamedTuple
 from tflq.numerics.histogram import add_histogram, finite_bins, histogram
 from tflq.verification.worker import Model
 

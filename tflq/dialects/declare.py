@@ -365,7 +365,7 @@ class Operator(Op):
     def __init_subclass__(cls, name: str = "", newest: int = 1) -> None:
         said = vars(cls)
         joined = len(cls.__bases__) > 1
-        if joined or any([type(each) in _DECLARED for each in said.values()]):
+        if joined or not _DECLARED.isdisjoint(map(type, said.values())):
             cls._number()
         if joined or "traits" in said:
             traits = cls.traits

@@ -11,9 +11,11 @@ and a bias is in it or not. Inputs of one sign reach about half as far as their 
 from __future__ import annotations
 
 import itertools
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
+
+from tflq.light import NamedTuple
 
 EXACT: Final = 1 << 24
 """Integers below it in magnitude are exact in float32."""
