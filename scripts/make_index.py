@@ -43,9 +43,10 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {{
 {dialects}}}
 """The ops of each dialect, by the module that declares them."""
 
-ROOMS: Final[dict[str, dict[str, str]]] = {{
+ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {{
 {rooms}}}
-"""By package: the ops that each module has a function for. Rules of legalization are tried in this order."""
+"""By package and dialect: the ops that each module has a function for. Rules of legalization are tried in this
+order."""
 
 PASSES: Final[dict[str, str]] = {{
 {passes}}}
@@ -149,20 +150,31 @@ def passes() -> dict[str, str]:
     return _joined({module: sorted(found[module]) for module in sorted(found)})
 
 
-def _entries(table: Mapping[str, Mapping[str, str]]) -> str:
-    """The rows of a table of tables."""
-    return "".join(f"    {name!r}: {{\n{_rows(modules)}}},\n" for name, modules in table.items())
-
-
-def _rows(modules: Mapping[str, str]) -> str:
-    """The rows of a table, in lines of at most 110 columns."""
-    lines = []
+def _of_dialects(modules: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The same, by dialect, of ops by their names in it."""
+    found: dict[str, dict[str, list[str]]] = {}
     for module, names in modules.items():
-        rows = textwrap.wrap(names, 90, break_long_words=False, break_on_hyphens=False)
-        parts = [f'"{row}{" " * (row is not rows[-1])}"' for row in rows]
-        short = len(rows) == 1 and len(module) + len(names) < 90
-        lines += [f'"{module}": {parts[0]},'] if short else [f'"{module}": (', *parts, "),"]
-    return "\n".join(lines) + "\n"
+        for name in names.split():
+            dialect, _, short = name.rpartition(".")
+            found.setdefault(dialect or name, {}).setdefault(module, []).append(short)
+    return {dialect: _joined(found[dialect]) for dialect in sorted(found)}
+
+
+def _entries(table: Mapping[str, Mapping[str, str]], indent: int) -> str:
+    """The rows of a table of tables."""
+    return "".join(f"{name!r}: {{\n{_rows(modules, indent + 4)}}},\n" for name, modules in table.items())
+
+
+def _rows(modules: Mapping[str, str], indent: int) -> str:
+    """The rows of a table, in lines of at most 120 columns."""
+    found = []
+    for module, names in modules.items():
+        row = f'"{module}": "{names}"'
+        if len(row) > 119 - indent:
+            row = f'"{module}": """{names}"""'
+        lines = textwrap.wrap(row, 119 - indent, subsequent_indent="    ", break_on_hyphens=False)
+        found.append(f"\n{' ' * indent}".join(lines))
+    return ",\n".join(found) + (",\n" if len(found) > 1 else "")
 
 
 def written() -> str:
@@ -170,7 +182,8 @@ def written() -> str:
     import_everything()
     functions = stages()
     functions["tflq.legalize"] = {**rules(), **functions["tflq.legalize"]}
-    text = TEXT.format(dialects=_entries(dialects()), rooms=_entries(functions), passes=_rows(passes()))
+    rooms = "".join(f"{package!r}: {{{_entries(_of_dialects(functions[package]), 8)}}}," for package in functions)
+    text = TEXT.format(dialects=_entries(dialects(), 4), rooms=rooms, passes=_rows(passes(), 4))
     command = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", str(INDEX), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 

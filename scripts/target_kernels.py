@@ -25,7 +25,6 @@ from tflq.errors import InvalidModelError
 from tflq.files import content
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Buffer, Value
-from tflq.ir.lexer import pack
 from tflq.ir.types import (
     ElementType,
     ScalarType,
@@ -334,9 +333,8 @@ def _product(
     if draw % 2:
         scale = float(scales[0])
         types = [UniformQuantizedType.of(storage, scale, 0), UniformQuantizedType.of(i32, scale * _scale(x), 0)]
-    stored = pack(array, storage) if storage is i4 else array
     constants = [
-        Value(TensorType(tuple(shape), types[0]), buffer=Buffer.of(stored)),
+        Value(TensorType(tuple(shape), types[0]), buffer=Buffer.of(array, storage)),
         Value(TensorType(bias.shape, types[1]), buffer=Buffer.of(bias)),
     ]
     if draw % 3 == 2 and kind is not convolution.Conv2D:

@@ -107,7 +107,7 @@ def slow_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Re
     )
     (folder / "registry.py").write_text("from tflq.registering import Registry\nstage = Registry('slow_stage')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(ROOMS, "slow_stage", {"arithmetic": "tfl.add", "generic": "tfl.add tfl.sub"})
+    monkeypatch.setitem(ROOMS, "slow_stage", {"tfl": {"arithmetic": "add", "generic": "add sub"}})
     yield import_module("slow_stage.registry").stage
     for module in [name for name in sys.modules if name.partition(".")[0] == "slow_stage"]:
         del sys.modules[module]

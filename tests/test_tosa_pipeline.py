@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tflq.dialects.quant.casts import verify_casts
 from tflq.errors import InvalidModelError, UnsupportedError
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
-from tflq.ir.verifier import verify, verify_casts
+from tflq.ir.verifier import verify
 from tflq.named_passes import named_passes, parse_pipeline
 
 T = "tensor<2x3x!q>"

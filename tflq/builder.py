@@ -8,13 +8,12 @@ weights. `ext` holds the few numerics that TFLite has and TOSA lacks. The classe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.effects import is_pure
 from tflq.dialects.ext import Table16Bit, Truncate
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
@@ -47,9 +46,7 @@ from tflq.dialects.tosa.movement import (
     Transpose,
 )
 from tflq.dialects.traits.types import SameElementType
-from tflq.errors import Reason
 from tflq.ir.core import Location, Op, Value, constant
-from tflq.ir.rewriting import unneeded
 from tflq.ir.types import SCALARS, ElementType, FunctionType, QuantizedType, ScalarType, Shape, TensorType, i16, i32
 from tflq.numerics.fixed_point import Multiplier, Rounding
 
@@ -172,21 +169,6 @@ class Emitter:
         if found is None:
             found = self._constants[key] = constant(values, element)
         return found
-
-
-_REFUSED: Final = "refused"
-
-
-def stand_in(b: Emitter, op: Op, operands: Sequence[Value], types: Sequence[TensorType], reason: Reason) -> list[Value]:
-    """Results of an op that has no form, until it is known whether something needs them (`needed`)."""
-    return b.op(_REFUSED, operands, types, info={"reason": reason, "pure": is_pure(op)}).results
-
-
-def needed(ops: Sequence[Op], outputs: Iterable[Value]) -> tuple[list[Op], list[Reason]]:
-    """The ops that results or variables follow from, in order, and why some of them have no form."""
-    unused = unneeded(ops, outputs, lambda op: op.info["pure"] if op.name == _REFUSED else is_pure(op))
-    used = [op for op in ops if op not in unused]
-    return used, [op.info["reason"] for op in used if op.name == _REFUSED]
 
 
 class Builder(Emitter):

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tflq.contract import Decisions, Pass, Pipeline
 from tflq.dialects.forms import Form
@@ -23,6 +23,9 @@ from tflq.passes.canonicalize import Canonicalize, CommonSubexpressionEliminatio
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.passes.source import Cut, CutBeforeCustom, ExtractSignature
 from tflq.report import Report
+
+if TYPE_CHECKING:
+    from tflq.onnx.lowering.engine import LowerToOnnx
 
 
 def form_of(module: Module) -> Form:
@@ -148,13 +151,12 @@ def _without_floats(options: Options) -> list[Pass]:
     return [TabulateFloats()]
 
 
-def to_onnx(options: Options) -> list[Pass]:
-    from tflq.onnx.lowering.engine import LowerToOnnx
+def to_onnx(options: Options, lowering: type[LowerToOnnx]) -> list[Pass]:
     from tflq.onnx.lowering.tables import table_pays
     from tflq.passes.tabulate import Tabulate
 
     return [
         *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding()),
-        LowerToOnnx(options.cache, options.state == "inputs"),
+        lowering(options.cache, options.state == "inputs"),
         *(CommonSubexpressionElimination(), DeadCodeElimination()),
     ]

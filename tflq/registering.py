@@ -34,9 +34,10 @@ G = TypeVar("G")
 
 
 @cache
-def _by_op(package: str) -> Mapping[str, Sequence[str]]:
+def _by_op(package: str, dialect: str) -> Mapping[str, Sequence[str]]:
+    """By the op's name in its dialect, the modules of a stage that have a function for it."""
     found: dict[str, list[str]] = {}
-    for module, names in ROOMS.get(package, {}).items():
+    for module, names in ROOMS.get(package, {}).get(dialect, {}).items():
         for name in names.split():
             found.setdefault(name, []).append(module)
     return found
@@ -45,8 +46,9 @@ def _by_op(package: str) -> Mapping[str, Sequence[str]]:
 def modules_of(package: str, name: str) -> Sequence[str]:
     """The modules of a stage that have a function for an op, in the order of the index; for an op from outside, those
     that have one for a trait."""
-    by_op = _by_op(package)
-    return by_op.get(name if name.partition(".")[0] in DIALECTS else ANY, ())
+    dialect, _, short = name.partition(".")
+    known = dialect in DIALECTS
+    return _by_op(package, dialect if known else ANY).get(short if known else ANY, ())
 
 
 REGISTRIES: Final[list[Registry]] = []

@@ -52,6 +52,9 @@ def test_the_bytes_do_not_depend_on_workers_or_splits(tmp_path: Path) -> None:
     model, data = written(tmp_path, net()), samples(50)
     whole = calibrated(model, list(data), tmp_path / "whole.json")
     assert calibrated(model, iter(data), tmp_path / "three.json", workers=3) == whole
+    for name, save in (("stored", np.savez), ("compressed", np.savez_compressed)):
+        save(tmp_path / f"{name}.npz", given=data)
+        assert calibrated(model, tmp_path / f"{name}.npz", tmp_path / f"{name}.json", workers=2) == whole
     parts = [tflq.calibrate(model, list(part)).statistics for part in np.split(data, [1, 7, 20])]
     write_statistics(tmp_path / "merged.json", merge_statistics(parts))
     assert (tmp_path / "merged.json").read_bytes() == whole
@@ -134,6 +137,16 @@ def test_what_is_not_finite_is_an_error_or_counted(tmp_path: Path) -> None:
     point = tflq.calibrate(model, list(data), ignore_nonfinite=True).statistics.points["x"]
     assert (point.count, point.infinite, point.nan) == (159, 1, 0)
     assert np.isfinite(np.array([point.minimum, point.maximum], np.float64)).all()
+
+
+def test_a_sample_that_does_not_fit_is_named_by_the_process_that_reads_it(tmp_path: Path) -> None:
+    model, folder = written(tmp_path, net()), tmp_path / "data"
+    folder.mkdir()
+    for place, count in enumerate((8, 8, 7)):
+        np.save(folder / f"{place}.npy", samples(1)[0, :count])
+    with pytest.raises(OptionError, match=r"input 'given' has the shape .* and the sample of .*2\.npy \(7,\)"):
+        tflq.calibrate(model, folder, tmp_path / "s.json", workers=2)
+    assert not (tmp_path / "s.json").exists()
 
 
 def test_no_samples_and_no_model_are_errors(tmp_path: Path) -> None:

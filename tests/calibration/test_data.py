@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.calibration.data import Images, Input, drawn, samples_of
+from tflq.calibration.data import Batches, Images, Input, drawn, samples_of
 from tflq.errors import FileError, OptionError
 
 ONE = [Input("given", "x", (None, 2), np.dtype(np.float32))]
@@ -37,6 +38,27 @@ def test_an_npz_is_read_row_by_row(tmp_path: Path, save: Callable[..., None]) ->
     assert found == [
         {"given": [row], "other": other} for row, other in zip(ROWS.tolist(), OTHERS.tolist(), strict=True)
     ]
+
+
+def test_what_files_hold_is_read_at_its_places_in_another_process(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for place, row in enumerate(ROWS):
+        np.save(tmp_path / "folder" / f"{place}.npy", row)
+    for data in (npz(tmp_path / "data.npz", given=ROWS), tmp_path / "folder"):
+        batches = Batches(samples_of(data, ONE))
+        found = [pickle.loads(pickle.dumps(batches.following(3))) for _ in range(3)]  # noqa: S301
+        assert [len(batch) for batch in found] == [3, 1, 0]
+        assert [sample["given"].tolist() for batch in found for sample in batch] == [[row] for row in ROWS.tolist()]
+        assert [s["given"].tolist() for s in drawn(samples_of(data, ONE), 2, 1).arrays] == [
+            s["given"].tolist() for s in drawn(samples_of(list(ROWS), ONE), 2, 1).arrays
+        ]
+
+
+def test_a_file_that_ends_early_is_named(tmp_path: Path) -> None:
+    found = samples_of(npz(tmp_path / "data.npz", given=ROWS), ONE)
+    (tmp_path / "data.npz").write_bytes((tmp_path / "data.npz").read_bytes()[:-200])
+    with pytest.raises(FileError, match=r"'given\.npy' ends early, in row \d"):
+        list(found.arrays)
 
 
 def test_a_single_array_may_have_any_name_and_the_first_dim_of_a_sample(tmp_path: Path) -> None:
@@ -110,5 +132,6 @@ def test_samples_are_the_first_ones_or_drawn() -> None:
     draws = [[s["given"][0, 0] for s in drawn(samples_of(list(ROWS), ONE), 2, seed).arrays] for seed in (1, 1, 2)]
     assert draws[0] == draws[1] == sorted(draws[0])
     assert draws[0] != draws[2]
+    assert len(list(drawn(samples_of(iter(ROWS), ONE), 2, None).arrays)) == 2
     with pytest.raises(OptionError, match="a known number of samples"):
         drawn(samples_of(iter(ROWS), ONE), 2, 1)

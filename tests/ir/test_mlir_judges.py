@@ -17,11 +17,12 @@ from support.mlir_oracle import needs_mlir, run
 from support.random_stablehlo import random_products, random_reductions
 from support.random_types import random_types
 
+from tflq.dialects.quant.casts import verify_casts
 from tflq.errors import TflqError
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
-from tflq.ir.verifier import verify, verify_casts
+from tflq.ir.verifier import verify
 
 COUNT = int(os.environ.get("TFLQ_MLIR_COUNT", "300"))
 pytestmark = needs_mlir

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.ir.core import Value, constant
-from tflq.ir.types import ScalarType, i2, i4, ui4
+from tflq.ir.core import Buffer, Value, constant
+from tflq.ir.types import ScalarType, TensorType, bf16, i2, i4, string, ui4
 
 
 @pytest.mark.parametrize("storage", [i2, i4, ui4], ids=str)
@@ -18,3 +18,12 @@ def test_packed_elements_are_read_back(storage: ScalarType, shape: tuple[int, ..
     assert made.buffer is not None
     assert made.buffer.data.size == -(-array.size * storage.bits // 8)
     np.testing.assert_array_equal(Value(made.type, buffer=made.buffer).array, array)
+
+
+@pytest.mark.parametrize("element", [string, bf16], ids=str)
+@pytest.mark.parametrize("info", [{}, {"sparsity": {}}], ids=["dense", "sparse"])
+def test_elements_that_numpy_lacks(element: ScalarType, info: dict[str, object]) -> None:
+    """Strings have no width."""
+    text = Value(TensorType((1,), element), "x", buffer=Buffer(np.ones(8, np.uint8)), info=info)
+    with pytest.raises(TypeError, match="no numpy element type"):
+        _ = text.array

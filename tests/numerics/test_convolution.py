@@ -1,9 +1,8 @@
-"""Windows, multipliers and bounds of convolutions; pooling, reductions, sparse constants, recurrent scales."""
+"""Windows, multipliers and bounds of convolutions; pooling, reductions, recurrent scales."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from tflq.numerics.convolution import (
     channel_sums,
     clip_bound,
     crude_bounds,
-    densified,
     double_scales,
     exact_bounds,
     exact_end,
@@ -196,49 +194,6 @@ def test_division_truncates() -> None:
 def test_ratios_that_cpp_leaves_undefined() -> None:
     assert ratio_multiplier(2.0**40, 1.0) == (1 << 30, 41)
     assert ratio_multiplier(1.0, 0.0) == ratio_multiplier(0.0, 0.0) == (0, 0)
-
-
-# Sparse constants made dense.
-
-
-def _dense(size: int) -> dict[str, Any]:
-    return {"format": "DENSE", "dense_size": size}
-
-
-def _compressed(segments: list[int], indices: list[int]) -> dict[str, Any]:
-    words = {"array_segments": segments, "array_indices": indices}
-    return {"format": "SPARSE_CSR", **{key: ("Int32Vector", {"values": values}) for key, values in words.items()}}
-
-
-def test_rows_of_compressed_columns() -> None:
-    sparsity = {
-        "traversal_order": [0, 1],
-        "block_map": None,
-        "dim_metadata": [_dense(3), _compressed([0, 2, 2, 3], [0, 3, 1])],
-    }
-    got = densified(np.asarray([5, 6, 7], np.int8), (3, 4), sparsity)
-    np.testing.assert_array_equal(got, [[5, 0, 0, 6], [0, 0, 0, 0], [0, 7, 0, 0]])
-
-
-def test_columns_first() -> None:
-    sparsity = {
-        "traversal_order": [1, 0],
-        "block_map": None,
-        "dim_metadata": [_dense(2), _compressed([0, 1, 3], [2, 0, 1])],
-    }
-    got = densified(np.asarray([5, 6, 7], np.int16), (3, 2), sparsity)
-    np.testing.assert_array_equal(got, [[0, 6], [0, 7], [5, 0]])
-
-
-def test_blocks() -> None:
-    """The matrix of the schema's own example: 2x2 blocks, two of four stored."""
-    sparsity = {
-        "traversal_order": [0, 1, 2, 3],
-        "block_map": [0, 1],
-        "dim_metadata": [_dense(2), _compressed([0, 1, 2], [1, 0]), _dense(2), _dense(2)],
-    }
-    got = densified(np.arange(1, 9, dtype=np.int8), (4, 4), sparsity)
-    np.testing.assert_array_equal(got, [[0, 0, 1, 2], [0, 0, 3, 4], [5, 6, 0, 0], [7, 8, 0, 0]])
 
 
 # Numbers of the recurrent kernels.

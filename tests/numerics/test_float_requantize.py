@@ -16,6 +16,7 @@ from tflq.numerics.float_requantize import (
     FloatRequantization,
     fit_float_requantization,
     line_slope,
+    table_line,
 )
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 
@@ -170,10 +171,16 @@ def test_slope_of_a_line(scale: float) -> None:
     """A line of that slope climbs as the 256 entries of a table do, and they say no more about it."""
     entries = np.clip(np.floor(np.arange(256) * scale + 0.3123), 0, 255)
     levels = np.arange(1, int(entries[-1]) + 1)
-    thresholds = np.searchsorted(entries, levels)
-    slope = line_slope(thresholds)
-    assert slope is not None
+    line = table_line(entries.astype(np.int64), np.arange(256))
+    assert line is not None
+    thresholds, slope = line
+    np.testing.assert_array_equal(thresholds, np.searchsorted(entries, levels))
     assert (levels - thresholds * slope).max() < (levels - (thresholds - 1) * slope).min()
+
+
+def test_no_line_of_a_table_with_too_many_levels() -> None:
+    """Each two levels are compared, so that these would be terabytes."""
+    assert table_line(np.arange(-128, 128) << 23, np.arange(256)) is None
 
 
 def test_no_line_has_two_slopes() -> None:

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tflq.dialects.quant.casts import verify_casts
 from tflq.errors import OptionError, UnsupportedError
 from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.rewriting import difference
-from tflq.ir.verifier import verify, verify_casts
+from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
 
 ROUNDINGS = {

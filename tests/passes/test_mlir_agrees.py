@@ -10,11 +10,12 @@ from contextlib import suppress
 
 from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_chains, random_judged, run
 
+from tflq.dialects.quant.casts import verify_casts
 from tflq.errors import TflqError, UnsupportedError
 from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
-from tflq.ir.verifier import verify, verify_casts
+from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
 
 COUNT = int(os.environ.get("TFLQ_MLIR_COUNT", "300"))

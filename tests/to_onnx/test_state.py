@@ -67,6 +67,7 @@ def test_the_report_says_what_a_state_needs_in_openvino() -> None:
         "opset": 18,
         "exact_in": ["onnxruntime"],
         "remedy": "with state as inputs that are always given (--state inputs), in OpenVINO, too",
+        "lost": [],
     }
     assert str(runtimes(given)) == "ONNX, opset 18: exact in ONNX Runtime and OpenVINO"
 

@@ -135,3 +135,16 @@ def test_the_quantization_of_constants_stays_out(tmp_path: Path) -> None:
     operands = [argument((2, 3), Q), const(np.asarray([3, 2]), i32)]
     model = one_op("tfl.reshape", operands, [argument((3, 2), Q, "y")], {"new_shape": (3, 2)})
     assert set(metadata(loaded(tflq.convert(model, format="onnx").data))["tflq.quantization"]) == {"x", "y"}
+
+
+def test_the_report_names_what_openvino_computes_otherwise() -> None:
+    """One network needs wide sums in one of its operators, the other in none."""
+    need_onnx()
+    report = tflq.convert(MODELS / "cnn_int16x8.tflite", format="onnx").report
+    how = "int64 in 32 bits, float64 in float32"
+    assert str(report.requirements).endswith(f"exact in ONNX Runtime; not in OpenVINO: FULLY_CONNECTED ({how})")
+    assert report.to_json()["onnx"]["lost"] == [f"FULLY_CONNECTED ({how})"]
+    notes = {row.opcode: row.note for row in report.rows if row.note}
+    assert notes == {"FULLY_CONNECTED": f"for ONNX Runtime alone: OpenVINO computes {how}"}
+    report = tflq.convert(MODELS / "cnn_int8.tflite", format="onnx").report
+    assert not report.to_json()["onnx"]["lost"]

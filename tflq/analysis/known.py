@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.effects import callees, entry_functions, is_variable
+from tflq.dialects.effects import callees, entry_functions, is_handle, is_variable
 from tflq.dialects.inference import constant_array
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import CallOnce, If
@@ -32,7 +32,7 @@ from tflq.dialects.traits.types import Broadcasts, Elementwise
 from tflq.errors import Refused
 from tflq.evaluate.registry import evaluate_op, evaluator
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import SCALARS, Shape, resource
+from tflq.ir.types import SCALARS, Shape
 from tflq.light import dataclass
 
 LIMIT: Final = 4096
@@ -426,10 +426,6 @@ class Access:
     @property
     def written(self) -> bool:
         return isinstance(self.op, AssignVariable)
-
-
-def is_handle(value: Value) -> bool:
-    return value.type.element == resource
 
 
 def variable_name(op: VarHandle) -> str:

@@ -20,15 +20,17 @@ class Onnx(Backend):
     requires = (("onnxruntime",), "onnxruntime", "onnx")
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
+        from tflq.onnx.lowering.engine import LowerToOnnx
         from tflq.pipelines import to_onnx
 
-        return to_onnx(options)
+        return to_onnx(options, LowerToOnnx)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         from tflq.contract import Notes
-        from tflq.onnx.exactness import runtimes
+        from tflq.onnx.exactness import otherwise_notes, runtimes
 
-        return Notes.of(module, real=options.semantics == "real"), runtimes(module)
+        noted = Notes.of(module, real=options.semantics == "real")
+        return [*noted, *otherwise_notes(module)], runtimes(module)
 
     def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes]:
         from tflq.onnx.write import onnx_pieces

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tflq.backends.onnx import Onnx
+from tflq.contract import Pass
 from tflq.files import resource
 from tflq.ir.core import Module
 from tflq.light import replace
@@ -27,9 +28,15 @@ class _Qdq(Onnx):
         target = load_target(resource("rules/qdq.toml") if asked in (None, "qdq") else asked)
         return replace(target, by_parameters=True)
 
+    def passes(self, options: Any, form: str) -> Sequence[Pass]:
+        from tflq.onnx.qdq.engine import LowerToQdq
+        from tflq.pipelines import to_onnx
+
+        return to_onnx(options, LowerToQdq)
+
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         from tflq.contract import Notes
-        from tflq.onnx.exactness import qdq_form
+        from tflq.onnx.qdq.engine import qdq_form
 
         notes, form = qdq_form(module)
         return [*notes, *Notes.of(module, real=options.semantics == "real")], form

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,21 +16,21 @@ from tflq.analysis.calibration_result import Form, check_form, write_in_form
 from tflq.analysis.digests import digests
 from tflq.analysis.statistics import (
     Joining,
+    PointStatistics,
     Statistics,
     keys_of,
     merge_statistics,
     read_statistics,
     write_statistics,
 )
-from tflq.calibration.collecting import Job, Seen, Watched, observe, statistics_of
-from tflq.calibration.data import Images, Input, Sample, Samples, drawn, in_run_order, inputs_of, samples_of
+from tflq.calibration.collecting import Job, Seen, Watched, observe
+from tflq.calibration.data import Batches, Images, Samples, drawn, in_run_order, inputs_of, samples_of
 from tflq.calibration.instrumented import as_file
 from tflq.errors import OptionError, Reason, TflqError, check_flags, check_number
 from tflq.files import check_outputs
 from tflq.formats import read
 from tflq.ir.core import Module, Value
 from tflq.ir.types import f32
-from tflq.light import NamedTuple
 from tflq.processes import Died, in_processes
 
 BATCH: Final = 16
@@ -160,7 +158,6 @@ class _Model:
         module = read(path)
         entry, function, names = entry_of(module, signature)
         self.inputs = inputs_of(module, function, names)
-        self.order = in_run_order(self.inputs, entry)
         called = module.functions[function]
         place = {value: index for index, value in enumerate(called.tensors)}
         watched = [v for v in called.values() if v.type.element == f32 and not v.is_constant and v in place]
@@ -170,12 +167,14 @@ class _Model:
             keys = {value: points[value.name] for value in watched if value.name in points}
             watched = list(keys)
         self.digests = {key: known[value] for value, key in keys.items()}
-        self.watched = Watched(path, entry, tuple((function, place[value]) for value in watched), bins)
+        given, order = (tuple(own.name for own in side) for side in (self.inputs, in_run_order(self.inputs, entry)))
+        places = tuple((function, place[value]) for value in watched)
+        self.watched = Watched(path, entry, given, order, places, bins)
 
     def only(self, keys: Sequence[str]) -> Watched:
         """These points alone."""
         places = dict(zip(self.digests, self.watched.places, strict=True))
-        return Watched(self.watched.path, self.watched.entry, tuple(places[k] for k in keys), self.watched.bins)
+        return replace(self.watched, places=tuple(places[key] for key in keys))
 
 
 def entry_of(module: Module, signature: str | None) -> tuple[str, int, list[tuple[str | None, Value]]]:
@@ -203,6 +202,7 @@ class _Run:
         self.ignore_nonfinite = ignore_nonfinite
         self.observer = observer
         self.before = Statistics({})
+        self.done = 0
         self.saved = time.monotonic()
 
     def resume(self, earlier: Statistics) -> None:
@@ -214,16 +214,13 @@ class _Run:
 
     def all(self, samples: Samples, workers: int) -> Statistics:
         """What is seen on all samples, and what was taken over. OptionError if there are none."""
-        arrays = enumerate(samples.arrays)
-        count = len(self.before.samples)
-        earlier = islice(_Hashed(self.model.inputs, arrays), count)
-        stale = [key for key in self.model.digests if key not in self.before.points]
-        measured = merge_statistics(self._seen(self._unchanged(earlier, skip=not stale), stale, workers, samples.count))
-        joining = Joining()
-        if count:
+        batches, joining = Batches(samples), Joining()
+        if count := len(self.before.samples):
+            stale = [key for key in self.model.digests if key not in self.before.points]
+            measured = merge_statistics(self._unchanged(self._seen(batches, stale, workers, samples.count, count)))
             points = {key: self.before.points.get(key) or measured.points[key] for key in self.model.digests}
             joining.add(Statistics(points, self.before.samples))
-        for part in self._seen(_Hashed(self.model.inputs, arrays), list(self.model.digests), workers, samples.count):
+        for part in self._seen(batches, list(self.model.digests), workers, samples.count):
             joining.add(part)
             if self.part is not None and time.monotonic() - self.saved > SAVED_EVERY:
                 write_statistics(self.part, joining.result(), force=True)
@@ -232,80 +229,73 @@ class _Run:
             raise OptionError(Reason("there are no samples to calibrate with", remedy="give at least one"))
         return joining.result()
 
-    def _unchanged(self, samples: Iterator[_Numbered], *, skip: bool) -> Iterator[_Numbered]:
-        """The first samples, which are those of the earlier statistics. skip: none of them needs to run again."""
+    def _unchanged(self, parts: Iterable[Statistics]) -> Iterator[Statistics]:
+        """What is seen again on the first samples, which are those of the earlier statistics. OptionError if not."""
         done = 0
-        for done, sample in enumerate(samples, 1):
-            if sample.digest != self.before.samples[done - 1]:
-                what = f"sample {done - 1} is not the one that the statistics to resume are of"
-                raise OptionError(Reason(what, value=done - 1, remedy="give the same data, or start anew"))
-            if not skip:
-                yield sample
+        for part in parts:
+            for digest in part.samples:
+                if digest != self.before.samples[done]:
+                    what = f"sample {done} is not the one that the statistics to resume are of"
+                    raise OptionError(Reason(what, value=done, remedy="give the same data, or start anew"))
+                done += 1
+            yield part
         if done < len(self.before.samples):
             what = f"the statistics to resume are of {len(self.before.samples)} samples, and the data has {done}"
             raise OptionError(Reason(what, value=done, remedy="give the same data, or start anew"))
 
     def _seen(
-        self, samples: Iterator[_Numbered], keys: list[str], workers: int, count: int | None
+        self, batches: Batches, keys: list[str], workers: int, count: int | None, most: int | None = None
     ) -> Iterator[Statistics]:
-        """What is seen at these points, batch by batch, in the order of the samples."""
+        """What is seen at these points, batch by batch, in the order of the samples. most: of so many samples."""
         watched = self.model.only(keys)
-        batches: dict[int, list[_Numbered]] = {}
         waiting: dict[int, Seen] = {}
         following = 0
 
         def jobs() -> Iterator[Job]:
-            for number in range(1 << 62):
-                batch = list(islice(samples, BATCH))
-                if not batch:
-                    return
-                batches[number] = batch
-                yield Job(watched, [[sample.arrays[own.name] for own in self.model.order] for sample in batch])
+            given = 0
+            while batch := batches.following(BATCH if most is None else min(BATCH, most - given)):
+                given += len(batch)
+                yield Job(watched, batch)
 
         for number, seen in in_processes(observe, jobs(), workers):
             waiting[number] = checked(seen)
             while following in waiting:
-                batch = batches.pop(following)
-                yield self._statistics(waiting.pop(following), keys, batch)
+                yield self._statistics(waiting.pop(following), keys)
                 following += 1
                 if self.observer is not None:
-                    self.observer(batch[-1].number + 1, count)
+                    self.observer(self.done, count)
 
-    def _statistics(self, seen: Seen, keys: list[str], batch: Sequence[_Numbered]) -> Statistics:
+    def _statistics(self, seen: Seen, keys: list[str]) -> Statistics:
+        """The next batch's."""
         if not self.ignore_nonfinite and seen.counts[1:].any():
             row, column = np.argwhere(seen.counts[1:].any(axis=0))[0]
-            number = batch[column].number
+            number = self.done + int(column)
             what = f"sample {number} gives NaN or infinity at '{keys[row]}'"
             remedy = "mend the sample, or leave out what is not finite: tflq calibrate --ignore-nonfinite"
             raise OptionError(Reason(what, tensor=keys[row], value=number, remedy=remedy))
+        self.done += len(seen.samples)
         points = statistics_of(seen, [self.model.digests[key] for key in keys])
-        return Statistics(dict(zip(keys, points, strict=True)), tuple(sample.digest for sample in batch))
+        return Statistics(dict(zip(keys, points, strict=True)), seen.samples)
 
 
-class _Numbered(NamedTuple):
-    """A sample: its number, its arrays, and a hash of them."""
-
-    number: int
-    arrays: Sample
-    digest: str
-
-
-class _Hashed:
-    """Samples with their numbers and hashes; an iterator that goes on where another one on the same arrays ended."""
-
-    def __init__(self, inputs: Sequence[Input], arrays: Iterator[tuple[int, Sample]]) -> None:
-        self.inputs = inputs
-        self.arrays = arrays
-
-    def __iter__(self) -> Iterator[_Numbered]:
-        return self
-
-    def __next__(self) -> _Numbered:
-        number, arrays = next(self.arrays)
-        digest = hashlib.blake2b(digest_size=8)
-        for own in self.inputs:
-            digest.update(np.ascontiguousarray(arrays[own.name]).view(np.uint8).data)
-        return _Numbered(number, arrays, digest.hexdigest())
+def statistics_of(seen: Seen, digests: Sequence[str]) -> Iterator[PointStatistics]:
+    """What was seen of each watched tensor, as statistics of its point."""
+    empty = np.isnan(seen.least)
+    lows, highs = (side.astype(object) for side in (seen.least, seen.largest))
+    lows[empty] = highs[empty] = None
+    for row, digest in enumerate(digests):
+        finite, infinite, nan = (int(kind[row].sum()) for kind in seen.counts)
+        yield PointStatistics(
+            finite,
+            min((v for v in lows[row] if v is not None), default=None),
+            max((v for v in highs[row] if v is not None), default=None),
+            sample_minima=tuple(lows[row].tolist()),
+            sample_maxima=tuple(highs[row].tolist()),
+            bins=seen.bins[row] if seen.bins else {},
+            nan=nan,
+            infinite=infinite,
+            digest=digest,
+        )
 
 
 def checked(seen: Answer | TflqError | Died) -> Answer:

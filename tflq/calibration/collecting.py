@@ -7,50 +7,52 @@ order of the samples, so that the result does not depend on how many processes t
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import NamedTuple
 
 import numpy as np
 
-from tflq.analysis.statistics import PointStatistics
+from tflq.calibration.data import Sample
 from tflq.errors import InvalidModelError, TflqError, to_install
-from tflq.light import NamedTuple
 from tflq.numerics.histogram import add_histogram, finite_bins, histogram
 from tflq.verification.worker import Model
-
-_ENOUGH: Final = 1 << 16
-"""Fewer elements than these wait for others, and are put into a histogram together."""
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A model's file, the entry that runs, and the tensors that are watched: (subgraph, index) each."""
+    """A model's file, the entry that runs, its inputs' names in the model's order and in that of the entry's runner,
+    and the tensors that are watched: (subgraph, index) each. Without any the model does not run."""
 
     path: str
     entry: str
+    inputs: tuple[str, ...]
+    order: tuple[str, ...]
     places: tuple[tuple[int, int], ...]
     bins: bool
 
 
 class Job(NamedTuple):
-    """Samples to run a model on: for each the arrays in the order of the entry's inputs."""
+    """Samples to run a model on."""
 
     watched: Watched
-    samples: Sequence[Sequence[np.ndarray]]
+    samples: Collection[Sample]
 
 
 class Seen(NamedTuple):
     """What some samples showed of each watched tensor: of shape [tensors, samples] least and largest finite elements,
-    NaN where there is none, and the numbers of finite, infinite and other elements; and of each tensor its bins, where
-    they are asked for."""
+    NaN where there is none, and the numbers of finite, infinite and other elements; of each tensor its bins, where
+    they are asked for; and a hash of each sample."""
 
     least: np.ndarray
     largest: np.ndarray
     counts: np.ndarray
     bins: list[dict[int, int]]
+    samples: tuple[str, ...]
 
 
 _opened: dict[str, Model] = {}
@@ -60,7 +62,10 @@ _opened: dict[str, Model] = {}
 def observe(job: Job) -> Seen | TflqError:
     """Runs a model on samples. In a process of its own: the interpreter may abort. Errors are returned."""
     model = opened(job.watched.path)
-    return model if isinstance(model, TflqError) else _Watch(job.watched).run(model, job.samples)
+    try:
+        return model if isinstance(model, TflqError) else _Watch(job.watched, len(job.samples)).run(model, job.samples)
+    except TflqError as error:
+        return error
 
 
 def opened(path: str) -> Model | TflqError:
@@ -85,72 +90,54 @@ def _open(path: str) -> Model:
 
 
 class _Watch:
-    """What is seen of each tensor."""
+    """What is seen of each tensor in so many samples."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: Watched, count: int) -> None:
         self.watched = watched
-        self.rest: list[list[np.ndarray]] = [[] for _ in watched.places]
-        self.waiting = [0 for _ in watched.places]
+        shape = len(watched.places), count
+        self.least, self.largest = (np.full(shape, np.nan, np.float32) for _ in range(2))
+        self.counts = np.zeros((3, *shape), np.int64)
         self.totals = [histogram(np.zeros(0, np.float32)) for _ in watched.places if watched.bins]
 
-    def run(self, model: Model, samples: Sequence[Sequence[np.ndarray]]) -> Seen | TflqError:
-        shape = len(self.watched.places), len(samples)
-        least, largest = (np.full(shape, np.nan, np.float32) for _ in range(2))
-        counts = np.zeros((3, *shape), np.int64)
-        for column, arrays in enumerate(samples):
-            try:
-                model.run(self.watched.entry, list(arrays), {}, follows=False)
-            except (ValueError, RuntimeError) as error:
-                return InvalidModelError("", f"the interpreter does not run it: {error}", path=self.watched.path)
-            for row, place in enumerate(self.watched.places):
-                for tensor in model.fetch(list(place)):
-                    self._note(row, column, tensor, least, largest, counts)
-        for row in range(len(self.totals)):
-            self._count(row)
-        return Seen(least, largest, counts, [finite_bins(total) for total in self.totals])
+    def run(self, model: Model, samples: Collection[Sample]) -> Seen:
+        """Runs the samples. InvalidModelError if one does not run; errors of files that hold them."""
+        hashes = []
+        for column, sample in enumerate(samples):
+            hashes.append(_hash(sample[name] for name in self.watched.inputs))
+            if self.watched.places:
+                try:
+                    model.run(self.watched.entry, [sample[name] for name in self.watched.order], {}, follows=False)
+                except (ValueError, RuntimeError) as error:
+                    raise InvalidModelError(
+                        "", f"the interpreter does not run it: {error}", path=self.watched.path
+                    ) from error
+            self._look(model, column)
+        return Seen(self.least, self.largest, self.counts, list(map(finite_bins, self.totals)), tuple(hashes))
 
-    def _note(
-        self, row: int, column: int, tensor: np.ndarray, least: np.ndarray, largest: np.ndarray, counts: np.ndarray
-    ) -> None:
-        if not tensor.size:
+    def _look(self, model: Model, column: int) -> None:
+        """Goes through what the model holds after a run. No view of it is left behind."""
+        for row, place in enumerate(self.watched.places):
+            for tensor in model.view(place):
+                self._note(row, column, tensor.reshape(-1))
+
+    def _note(self, row: int, column: int, elements: np.ndarray) -> None:
+        if not elements.size:
             return
-        low, high = tensor.min(), tensor.max()
-        finite = tensor
-        if not np.isfinite(low) or not np.isfinite(high):
-            finite = tensor[np.isfinite(tensor)]
-            counts[1, row, column] = np.isinf(tensor).sum()
-            counts[2, row, column] = np.isnan(tensor).sum()
+        low, high = float(np.minimum.reduce(elements)), float(np.maximum.reduce(elements))
+        if math.isfinite(low) and math.isfinite(high):
+            self.counts[0, row, column] = elements.size
+        else:
+            finite = elements[np.isfinite(elements)]
+            self.counts[:, row, column] = finite.size, np.isinf(elements).sum(), np.isnan(elements).sum()
             low, high = (finite.min(), finite.max()) if finite.size else (np.nan, np.nan)
-        counts[0, row, column] = finite.size
-        least[row, column], largest[row, column] = low, high
+        self.least[row, column], self.largest[row, column] = low, high
         if self.watched.bins:
-            self.rest[row].append(finite.reshape(-1))
-            self.waiting[row] += finite.size
-            if self.waiting[row] >= _ENOUGH:
-                self._count(row)
-
-    def _count(self, row: int) -> None:
-        parts = self.rest[row]
-        if parts:
-            add_histogram(self.totals[row], parts[0] if len(parts) == 1 else np.concatenate(parts))
-            self.rest[row], self.waiting[row] = [], 0
+            add_histogram(self.totals[row], elements)
 
 
-def statistics_of(seen: Seen, digests: Sequence[str]) -> Iterator[PointStatistics]:
-    """What was seen of each watched tensor, as statistics of its point."""
-    empty = np.isnan(seen.least)
-    lows, highs = (side.astype(object) for side in (seen.least, seen.largest))
-    lows[empty] = highs[empty] = None
-    for row, digest in enumerate(digests):
-        finite, infinite, nan = (int(kind[row].sum()) for kind in seen.counts)
-        yield PointStatistics(
-            finite,
-            min((v for v in lows[row] if v is not None), default=None),
-            max((v for v in highs[row] if v is not None), default=None),
-            sample_minima=tuple(lows[row].tolist()),
-            sample_maxima=tuple(highs[row].tolist()),
-            bins=seen.bins[row] if seen.bins else {},
-            nan=nan,
-            infinite=infinite,
-            digest=digest,
-        )
+def _hash(arrays: Iterable[np.ndarray]) -> str:
+    """A hash of a sample."""
+    digest = hashlib.blake2b(digest_size=8)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return digest.hexdigest()

@@ -1,26 +1,31 @@
 """Samples: what a model is run on, from files or from a program, one at a time.
 
 A sample is an array for each input, by name. Nothing is held but the sample at hand: arrays of an .npz file are read
-from it row by row.
+from it row by row. What files hold can be read at any place and in any process (`Stored`), so that only its place is
+sent to one; what a program gives, and what is compressed, comes one after the other.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tflq.errors import FileError, OptionError, Reason, choices
 from tflq.files import file_errors
-from tflq.ir.core import Module, Value
+
+if TYPE_CHECKING:  # a process that runs a model needs none of it
+    from tflq.ir.core import Module, Value
 
 Sample = Mapping[str, np.ndarray]
 IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
@@ -80,6 +85,18 @@ def in_run_order(inputs: Sequence[Input], entry: str) -> list[Input]:
     return sorted(inputs, key=lambda own: own.name) if entry else list(inputs)
 
 
+class Stored(ABC, Collection[Sample]):
+    """Samples that are read from files when they are iterated, any number of times. Those at some places can be sent to
+    a process, which reads them."""
+
+    @abstractmethod
+    def at(self, places: Sequence[int]) -> Stored:
+        """Those at some places, in that order."""
+
+    def __contains__(self, sample: object) -> bool:
+        return any(sample is own for own in self)
+
+
 @dataclass(frozen=True)
 class Samples:
     """Samples in an order, each fitted to the inputs.
@@ -91,6 +108,23 @@ class Samples:
 
     arrays: Iterable[Sample]
     count: int | None
+
+
+class Batches:
+    """Samples in batches, one after the other, for processes: of files their places, otherwise arrays."""
+
+    def __init__(self, samples: Samples) -> None:
+        self._stored = samples.arrays if isinstance(samples.arrays, Stored) else None
+        self._arrays = iter(()) if self._stored is not None else iter(samples.arrays)
+        self._done = 0
+
+    def following(self, most: int) -> Collection[Sample]:
+        """The next ones; empty at the end."""
+        if self._stored is None:
+            return list(islice(self._arrays, most))
+        places = range(self._done, min(self._done + most, len(self._stored)))
+        self._done += len(places)
+        return self._stored.at(places)
 
 
 def samples_of(data: Any, inputs: Sequence[Input], images: Images | None = None) -> Samples:
@@ -138,7 +172,10 @@ class Span:
         return self.stop - self.start
 
     def __iter__(self) -> Iterator[Sample]:
-        return islice(iter(samples_of(self.data, self.inputs, self.images).arrays), self.start, self.stop)
+        arrays = samples_of(self.data, self.inputs, self.images).arrays
+        if isinstance(arrays, Stored):
+            return iter(arrays.at(range(self.start, self.stop)))
+        return islice(arrays, self.start, self.stop)
 
     def split(self, count: int) -> tuple[Span, Span]:
         """The first so many, and the others."""
@@ -148,13 +185,16 @@ class Span:
 def drawn(samples: Samples, most: int, seed: int | None) -> Samples:
     """At most so many of the samples: the first ones, or, with a seed, drawn at random, in their order. OptionError for
     a seed where the number of samples is not known."""
-    if seed is None:
-        count = None if samples.count is None else min(most, samples.count)
-        return Samples((s for _, s in zip(range(most), samples.arrays, strict=False)), count)
     if samples.count is None:
-        raise OptionError(Reason("a seed draws from a known number of samples", remedy="give a list, or a path"))
-    kept = set(random.Random(seed).sample(range(samples.count), min(most, samples.count)))  # noqa: S311
-    return Samples((sample for place, sample in enumerate(samples.arrays) if place in kept), len(kept))
+        if seed is not None:
+            raise OptionError(Reason("a seed draws from a known number of samples", remedy="give a list, or a path"))
+        return Samples(islice(samples.arrays, most), None)
+    count = min(most, samples.count)
+    kept = range(count) if seed is None else sorted(random.Random(seed).sample(range(samples.count), count))  # noqa: S311
+    if isinstance(samples.arrays, Stored):
+        return Samples(samples.arrays.at(kept), count)
+    wanted, last = set(kept), kept[-1] + 1 if kept else 0
+    return Samples((s for place, s in enumerate(islice(samples.arrays, last)) if place in wanted), count)
 
 
 def _of_object(item: Any, place: int, inputs: Sequence[Input]) -> Sample:
@@ -198,56 +238,116 @@ def _of_npz(path: Path, inputs: Sequence[Input]) -> Samples:
             with zipfile.ZipFile(path) as archive:
                 members = [name for name in archive.namelist() if name.endswith(".npy")]
                 names = _named([name.removesuffix(".npy") for name in members], str(path), inputs)
-                counts = {own: _Rows.open(archive, f"{name}.npy", own, path).count for own, name in names.items()}
+                arrays = [_Array.of(archive, f"{name}.npy", own, path) for own, name in names.items()]
         except zipfile.BadZipFile as error:
             raise FileError(str(path), "not an .npz file") from error
-    if len(set(counts.values())) > 1:
-        shown = ", ".join(f"{count} of '{own.name}'" for own, count in counts.items())
+    if len({array.count for array in arrays}) > 1:
+        shown = ", ".join(f"{array.count} of '{array.own.name}'" for array in arrays)
         raise OptionError(Reason(f"not as many samples of each input: {shown}", str(path)))
-    return Samples(_rows(path, names), next(iter(counts.values())))
+    count = arrays[0].count
+    if any(array.start is None for array in arrays):
+        return Samples(_inflated(path, arrays), count)
+    return Samples(_Rows(path, tuple(arrays), range(count)), count)
 
 
-def _rows(path: Path, names: Mapping[Input, str]) -> Iterator[Sample]:
-    with ExitStack() as stack, file_errors(path):
-        archive = stack.enter_context(zipfile.ZipFile(path))
-        rows = {own: _Rows.open(archive, f"{name}.npy", own, path) for own, name in names.items()}
-        for place in range(next(iter(rows.values())).count):
-            yield {own.name: own.fitted(each.read(), f"row {place} of {path}") for own, each in rows.items()}
+@dataclass(frozen=True)
+class _Array:
+    """An array in an .npz file, for an input.
 
+    Attributes:
+        member: Its name in the archive.
+        own: The input.
+        header: The number of bytes before its elements.
+        start: Where its elements begin in the file; None if they are compressed.
+        count: The number of rows, which are samples.
+        shape: That of a row.
+        dtype: That of its elements.
+    """
 
-class _Rows:
-    """An array in an .npz file, read row by row."""
-
-    def __init__(self, stream: BinaryIO, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        self.stream = stream
-        self.count, *self.shape = shape
-        self.dtype = dtype
-        self.size = int(np.prod(self.shape, dtype=np.int64)) * dtype.itemsize
+    member: str
+    own: Input
+    header: int
+    start: int | None
+    count: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
 
     @classmethod
-    def open(cls, archive: zipfile.ZipFile, member: str, own: Input, path: Path) -> _Rows:
-        stream: Any = archive.open(member)
-        try:
-            layout: Any = np.lib.format
-            read = {1: layout.read_array_header_1_0, 2: layout.read_array_header_2_0}[layout.read_magic(stream)[0]]
-            shape, by_column, dtype = read(stream)
-        except (KeyError, ValueError) as error:
-            raise FileError(str(path), f"'{member}' is not an array: {error}") from error
+    def of(cls, archive: zipfile.ZipFile, member: str, own: Input, path: Path) -> _Array:
+        with archive.open(member) as stream:
+            try:
+                layout: Any = np.lib.format
+                read = {1: layout.read_array_header_1_0, 2: layout.read_array_header_2_0}[layout.read_magic(stream)[0]]
+                shape, by_column, dtype = read(stream)
+            except (KeyError, ValueError) as error:
+                raise FileError(str(path), f"'{member}' is not an array: {error}") from error
+            header = stream.tell()
         if not shape or by_column or dtype.hasobject:
             what = f"'{own.name}' has no first dim of samples that can be read in order"
             raise OptionError(Reason(what, str(path), tensor=own.tensor, remedy="save it with np.savez, in C order"))
-        return cls(stream, shape, dtype)
+        return cls(member, own, header, _start(archive, member, path, header), shape[0], shape[1:], dtype)
 
-    def read(self) -> np.ndarray:
-        """The next row."""
-        data = bytearray(self.size)
-        view, done = memoryview(data), 0
+    @property
+    def size(self) -> int:
+        """Bytes of a row."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    def read(self, stream: Any, place: int, path: Path) -> np.ndarray:
+        """The row at a place, from where the stream is."""
+        data = np.empty(self.size, np.uint8)
+        done = 0
         while done < self.size:
-            got = self.stream.readinto(view[done:])  # type: ignore[attr-defined]
+            got = stream.readinto(data[done:].data)
             if not got:
-                raise EOFError("the array ends early")
+                raise FileError(str(path), f"'{self.member}' ends early, in row {place}")
             done += got
-        return np.frombuffer(data, self.dtype).reshape(self.shape)
+        return self.own.fitted(data.view(self.dtype).reshape(self.shape), f"row {place} of {path}")
+
+
+def _start(archive: zipfile.ZipFile, member: str, path: Path, header: int) -> int | None:
+    """Where in the file an array's elements begin: behind the member's own header, whose last fields vary in length."""
+    info = archive.getinfo(member)
+    if info.compress_type != zipfile.ZIP_STORED:
+        return None
+    with path.open("rb") as stream:
+        stream.seek(info.header_offset)
+        *_, name, extra = struct.unpack("<4s5H3I2H", stream.read(30))
+    return int(info.header_offset + 30 + name + extra + header)
+
+
+@dataclass(frozen=True)
+class _Rows(Stored):
+    """Rows of the arrays in an .npz file that is not compressed."""
+
+    path: Path
+    arrays: tuple[_Array, ...]
+    places: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[Sample]:
+        with file_errors(self.path), self.path.open("rb", buffering=0) as stream:
+            for place in self.places:
+                sample = {}
+                for array in self.arrays:
+                    stream.seek((array.start or 0) + place * array.size)
+                    sample[array.own.name] = array.read(stream, place, self.path)
+                yield sample
+
+    def at(self, places: Sequence[int]) -> _Rows:
+        return replace(self, places=[self.places[place] for place in places])
+
+
+def _inflated(path: Path, arrays: Sequence[_Array]) -> Iterator[Sample]:
+    """The rows of arrays in an .npz file some of which are compressed."""
+    with ExitStack() as stack, file_errors(path):
+        archive = stack.enter_context(zipfile.ZipFile(path))
+        streams = [stack.enter_context(archive.open(array.member)) for array in arrays]
+        for stream, array in zip(streams, arrays, strict=True):
+            stream.read(array.header)
+        for place in range(arrays[0].count):
+            yield {a.own.name: a.read(stream, place, path) for stream, a in zip(streams, arrays, strict=True)}
 
 
 def _of_folder(folder: Path, inputs: Sequence[Input], images: Images | None) -> Samples:
@@ -259,11 +359,31 @@ def _of_folder(folder: Path, inputs: Sequence[Input], images: Images | None) -> 
         raise OptionError(Reason(what, str(folder), remedy="put samples into it: only .npz, only .npy, or only images"))
     (kind,) = kinds
     if kind == "image":
-        return Samples(_of_images(files, inputs, images), len(files))
-    if kind == ".npy" and len(inputs) != 1:
+        _image_shape(inputs, images)
+    elif kind == ".npy" and len(inputs) != 1:
         what = f"the folder holds .npy files, which have no names, and the model has {len(inputs)} inputs"
         raise OptionError(Reason(what, str(folder), remedy="save a sample of all inputs by np.savez"))
-    return Samples((_of_file(file, inputs) for file in files), len(files))
+    return Samples(_Files(tuple(files), tuple(inputs), images if kind == "image" else None), len(files))
+
+
+@dataclass(frozen=True)
+class _Files(Stored):
+    """Files that hold a sample each. images: how they become inputs; None: they hold arrays."""
+
+    files: tuple[Path, ...]
+    inputs: tuple[Input, ...]
+    images: Images | None
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __iter__(self) -> Iterator[Sample]:
+        if self.images is not None:
+            return _of_images(self.files, self.inputs[0], self.images)
+        return (_of_file(file, self.inputs) for file in self.files)
+
+    def at(self, places: Sequence[int]) -> _Files:
+        return replace(self, files=tuple(self.files[place] for place in places))
 
 
 def _of_file(file: Path, inputs: Sequence[Input]) -> Sample:
@@ -278,19 +398,25 @@ def _of_file(file: Path, inputs: Sequence[Input]) -> Sample:
             return _of_arrays(loaded, str(file), inputs)
 
 
-def _of_images(files: Sequence[Path], inputs: Sequence[Input], images: Images | None) -> Iterator[Sample]:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise OptionError(Reason("images need Pillow", remedy="pip install pillow")) from error
-    own = inputs[0]
+def _image_shape(inputs: Sequence[Input], images: Images | None) -> tuple[int, int, int]:
+    """Height, width and channels of images for an input. OptionError if it takes none, or nothing says how."""
     if images is None:
         raise OptionError(Reason("images need a mean and a scale", remedy="state them: --mean 127.5 --scale 0.00784"))
+    own = inputs[0]
     _, *size = own.shape if len(inputs) == 1 and len(own.shape) == 4 else (None,)
     height, width, channels = (dim or 0 for dim in size or (0, 0, 0))
     if not height or not width or channels not in (1, 3):
         what = f"images are for a model of one input of N x height x width x 1 or 3, and it has {_dims(own.shape)}"
         raise OptionError(Reason(what, tensor=own.tensor))
+    return height, width, channels
+
+
+def _of_images(files: Sequence[Path], own: Input, images: Images) -> Iterator[Sample]:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise OptionError(Reason("images need Pillow", remedy="pip install pillow")) from error
+    height, width, channels = _image_shape([own], images)
     for file in files:
         with file_errors(file), Image.open(file) as image:
             resized = image.convert("L" if channels == 1 else "RGB").resize((width, height), Image.Resampling.BILINEAR)

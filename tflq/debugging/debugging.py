@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from tflq.calibration.calibrating import BATCH, Observer, checked, entry_of
-from tflq.calibration.data import Images, Input, Samples, drawn, in_run_order, inputs_of, samples_of
+from tflq.calibration.data import Batches, Images, Sample, Samples, drawn, in_run_order, inputs_of, samples_of
 from tflq.debugging.influence import advised, can_inject, grouped, injected, shares, with_shares
 from tflq.debugging.measuring import (
     CAST,
@@ -111,7 +110,7 @@ def debug(
         given = drawn(given, samples, seed)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         plan = networks.plan(Path(folder, "alone.tflite"))
-        run = _Run(plan, networks.inputs, given, workers, observer)
+        run = _Run(plan, given, workers, observer)
         sums = run.compared()
         further = networks.with_errors(plan, sums, Path(folder, "injected.tflite"))
         powers = run.influences(further)
@@ -173,7 +172,8 @@ class _Networks:
         )
         order = tuple((place, value.type) for place, value in enumerate(self.quantized.inputs))
         keys = self.entries[0][0], self.entries[1][0]
-        return Plan(*self.paths, str(path) if single else "", keys, order, compared)
+        names = tuple(own.name for own in self.inputs)
+        return Plan(*self.paths, str(path) if single else "", keys, names, order, compared)
 
     def with_errors(self, plan: Plan, sums: Sums, path: Path) -> Plan:
         """The plan of a run that adds own errors to the float network; without groups where that cannot be. path: where
@@ -231,15 +231,13 @@ def _side(module: Module, entry: tuple[str, int, list[tuple[str | None, Value]]]
 class _Run:
     """A run on samples, in processes. done: how many samples there were."""
 
-    def __init__(
-        self, plan: Plan, inputs: Sequence[Input], given: Samples, workers: int, observer: Observer | None
-    ) -> None:
+    def __init__(self, plan: Plan, given: Samples, workers: int, observer: Observer | None) -> None:
         self.plan = plan
-        self.arrays = ([sample[own.name] for own in inputs] for sample in given.arrays)
+        self.batches = Batches(given)
         self.count = given.count
         self.workers = workers
         self.observer = observer
-        self.first: list[list[list[np.ndarray]]] = []
+        self.first: list[Collection[Sample]] = []
         self.done = 0
 
     def compared(self) -> Sums:
@@ -260,7 +258,7 @@ class _Run:
         return sum(_in_order(influence, jobs, self.workers), np.zeros(len(plan.groups)))
 
     def _jobs(self) -> Iterator[Job]:
-        while batch := list(islice(self.arrays, BATCH)):
+        while batch := self.batches.following(BATCH):
             if len(self.first) < FIRST:
                 self.first.append(batch)
             yield Job(self.plan, batch)

@@ -7,13 +7,14 @@ few small arrays, which the caller joins in the order of the samples.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from tflq.calibration.collecting import opened
+from tflq.calibration.data import Sample
 from tflq.errors import InvalidModelError, TflqError
 from tflq.evaluate.stablehlo_elementwise import quantized, real
 from tflq.ir.types import TensorType
@@ -65,6 +66,7 @@ class Plan:
         quantized: That of the quantized one.
         alone: That of the float operators alone; empty if there are none.
         entries: The keys of the entries of the first two.
+        names: The names of the float network's inputs, in the order in which it takes them.
         inputs: The types of the quantized network's inputs, each with its place among the float one's.
         compared: What is compared.
         injected: The file of the float network to which own errors are added; empty if none are.
@@ -75,6 +77,7 @@ class Plan:
     quantized: str
     alone: str
     entries: tuple[str, str]
+    names: tuple[str, ...]
     inputs: tuple[tuple[int, TensorType], ...]
     compared: tuple[Compared, ...]
     injected: str = ""
@@ -82,10 +85,10 @@ class Plan:
 
 
 class Job(NamedTuple):
-    """Samples to compare on: for each the arrays in the order of the float network's inputs."""
+    """Samples to compare on."""
 
     plan: Plan
-    samples: Sequence[Sequence[np.ndarray]]
+    samples: Collection[Sample]
 
 
 class Sums(NamedTuple):
@@ -148,12 +151,12 @@ class _Running:
             self.models[path] = model
         self.floats, self.quantized = self.models[plan.floats], self.models[plan.quantized]
 
-    def compare(self, samples: Sequence[Sequence[np.ndarray]]) -> Sums:
+    def compare(self, samples: Collection[Sample]) -> Sums:
         count = len(self.plan.compared)
         own, reached = np.zeros((count, len(COLUMNS))), np.zeros((count, len(COLUMNS)))
         least, largest = np.full((count, 2), np.inf), np.full((count, 2), -np.inf)
         bins = [[histogram(np.zeros(0, np.float32)) for _ in range(2)] for _ in range(count)]
-        for arrays in samples:
+        for arrays in self._arrays(samples):
             alone = self._run(arrays)
             for row, compared in enumerate(self.plan.compared):
                 floats, numbers = _real(self.floats, compared.real), _real(self.quantized, compared.stored)
@@ -169,10 +172,10 @@ class _Running:
         counters = [[Counter(finite_bins(counts)) for counts in row] for row in bins]
         return Sums(len(samples), own, reached, least, largest, counters)
 
-    def influence(self, samples: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    def influence(self, samples: Collection[Sample]) -> np.ndarray:
         places = [place for group in self.plan.groups for place in group]
         powers = np.zeros(len(self.plan.groups))
-        for arrays in samples:
+        for arrays in self._arrays(samples):
             alone = self._run(arrays)
             errors = []
             for compared in (self.plan.compared[place] for place in places):
@@ -185,6 +188,9 @@ class _Running:
                     if wanted.dtype.kind == "f":
                         powers[group] += _sums(wanted, got, (-np.inf, np.inf, 0.0))[NOISE]
         return powers
+
+    def _arrays(self, samples: Collection[Sample]) -> Iterator[list[np.ndarray]]:
+        return ([sample[name] for name in self.plan.names] for sample in samples)
 
     def _run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Runs both networks, then the float operators on the numbers that the quantized ones got, and returns what

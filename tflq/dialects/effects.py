@@ -15,7 +15,7 @@ from tflq.dialects.tfl.gathering import EmbeddingLookup
 from tflq.dialects.traits.operands import Atomic, Calls, Impure
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.registry import op_class
-from tflq.ir.types import f32
+from tflq.ir.types import f32, resource
 
 PURE_DIALECTS = frozenset({"arith", "linalg", "math", "shape", "tensor"})
 """Dialects whose ops are pure without being declared."""
@@ -103,6 +103,11 @@ def called_functions(module: Module) -> list[Function]:
 
 def _called(module: Module) -> set[int]:
     return {index for function in module.functions for op in function.ops_with(Calls) for index in callees(op)}
+
+
+def is_handle(value: Value) -> bool:
+    """Whether it stands for a variable."""
+    return value.type.element == resource
 
 
 def entry_functions(module: Module) -> list[int]:

@@ -209,7 +209,7 @@ def _cast(op: tensor.Cast, x: np.ndarray) -> np.ndarray:
     if shape is not None and (
         len(shape) != x.ndim or any(d not in (None, n) for d, n in zip(shape, x.shape, strict=True))
     ):
-        raise ValueError(f"tensor.cast of a tensor of shape {x.shape} to {op.dest.type}")
+        raise ValueError(f"{op.name} of a tensor of shape {x.shape} to {op.dest.type}")
     return x
 
 

@@ -20,7 +20,7 @@ from tflq.ir.record import Record
 from tflq.ir.registry import op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 from tflq.light import dataclass, field, replace
-from tflq.numerics.convolution import densified
+from tflq.numerics.packing import densified, packed, unpacked
 
 NO_DATA: Final = np.zeros(0, np.uint8)
 """What a buffer without data holds: a file tells it from one whose data is empty."""
@@ -41,8 +41,11 @@ class Buffer:
         self.external = external
 
     @classmethod
-    def of(cls, array: np.ndarray) -> Buffer:
-        """A buffer of an array's bytes, C order; not copied if the array is contiguous."""
+    def of(cls, array: np.ndarray, storage: ScalarType | None = None) -> Buffer:
+        """A buffer of an array's bytes, C order; not copied if the array is contiguous. Elements are packed if their
+        type, `storage`, has fewer than 8 bits."""
+        if storage is not None and storage.bits < 8:
+            return cls(packed(array, storage.bits))
         return cls(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
     def __repr__(self) -> str:
@@ -117,13 +120,14 @@ class Value:
             if not self.is_constant or self.buffer is None or self.type.shape is None:
                 raise TypeError(f"'{self.name}' is not a constant")
             storage, shape = self.type.storage, tuple(d or 0 for d in self.type.shape)
-            sparsity = self.info.get("sparsity")
-            if sparsity is not None:
-                self._array = densified(_elements(self.buffer.data, storage), shape, sparsity)
-            elif storage.bits < 8:
-                self._array = _unpack(self.buffer.data, storage, shape)
+            dtype = storage.dtype
+            data, sparsity = self.buffer.data, self.info.get("sparsity")
+            stored = shape if sparsity is None else (data.size * 8 // storage.bits,)
+            if storage.bits < 8:
+                array = unpacked(data, storage.bits, stored, signed=storage.signed)
             else:
-                self._array = self.buffer.data.view(storage.dtype).reshape(shape)
+                array = data.view(dtype).reshape(stored)
+            self._array = array if sparsity is None else densified(array, shape, sparsity)
         return self._array
 
     @property
@@ -137,38 +141,10 @@ class Value:
         return f"<Value '{self.name}' {self.type}>"
 
 
-def _elements(data: np.ndarray, storage: ScalarType) -> np.ndarray:
-    """All elements that data hold, flat."""
-    return _unpack(data, storage, (data.size * 8 // storage.bits,)) if storage.bits < 8 else data.view(storage.dtype)
-
-
-def _unpack(data: np.ndarray, storage: ScalarType, shape: tuple[int, ...]) -> np.ndarray:
-    """Elements of packed int4 or int2 data, low bits first, sign extended."""
-    per = 8 // storage.bits
-    count = int(np.prod(shape, dtype=np.int64))
-    shifts = np.arange(per, dtype=np.uint8) * storage.bits
-    fields = (data[:, None] >> shifts) & np.uint8((1 << storage.bits) - 1)
-    flat = fields.reshape(-1)[:count].reshape(shape)
-    if not storage.signed:
-        return flat
-    up = np.uint8(8 - storage.bits)
-    return (flat << up).view(np.int8) >> up.astype(np.int8)
-
-
-def _packed(array: np.ndarray, storage: ScalarType) -> np.ndarray:
-    """int4 or int2 data of elements, low bits first; the last byte is filled with zeros."""
-    per = 8 // storage.bits
-    fields = np.zeros(-(-array.size // per) * per, np.uint8)
-    fields[: array.size] = array.reshape(-1).astype(np.uint8) & np.uint8((1 << storage.bits) - 1)
-    shifts = np.arange(per, dtype=np.uint8) * np.uint8(storage.bits)
-    return np.bitwise_or.reduce(fields.reshape(-1, per) << shifts, axis=1)
-
-
 def constant(array: np.ndarray, element: ScalarType | None = None, name: str = "") -> Value:
     """A constant of an array; `element` only where the dtype does not say it (packed types)."""
     scalar = element or _SCALAR_OF[array.dtype]
-    data = _packed(array, scalar) if scalar.bits < 8 else array
-    value = Value(TensorType(array.shape, scalar), name, buffer=Buffer.of(data))
+    value = Value(TensorType(array.shape, scalar), name, buffer=Buffer.of(array, scalar))
     value._array = array
     return value
 

@@ -107,17 +107,6 @@ def float_of(text: str) -> float:
     return float(np.array([int(text, 16)], f"u{size}").view(f"f{size}")[0])
 
 
-def pack(array: np.ndarray, storage: ScalarType) -> np.ndarray:
-    """Elements of fewer than 8 bits, packed as TFLite stores them: low bits first."""
-    per = 8 // storage.bits
-    flat = array.reshape(-1).view(np.uint8) & np.uint8((1 << storage.bits) - 1)
-    padded = np.zeros(-(-flat.size // per) * per, np.uint8)
-    padded[: flat.size] = flat
-    shifts = np.arange(per, dtype=np.uint8) * storage.bits
-    packed: np.ndarray = np.bitwise_or.reduce(padded.reshape(-1, per) << shifts, axis=1).astype(np.uint8)
-    return packed
-
-
 _BLANK = re.compile(r"(?:\s+|//[^\n]*)*")
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _INTEGER = re.compile(r"-?(?:0x[0-9A-Fa-f]+|\d+)")

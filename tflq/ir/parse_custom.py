@@ -226,17 +226,23 @@ class CustomParser(OpParser):
             self._numbers(form, "static_output_shape")
         self._tensors_and_indices(form, 1, "into")
 
-    def _slice(self, form: Form) -> None:
-        """`%x[offsets][sizes][strides] : type to type`; `%x into %t[...][...][...] : type into type`"""
+    def _extracted(self, form: Form) -> None:
+        """`%x[offsets][sizes][strides] : type to type`"""
         form.operands = [self.operand_name()]
-        inserted = form.name == "tensor.insert_slice"
-        if inserted:
-            self.expect_word("into")
-            form.operands.append(self.operand_name())
+        self._part(form, "to")
+
+    def _inserted(self, form: Form) -> None:
+        """`%x into %t[offsets][sizes][strides] : type into type`"""
+        form.operands = [self.operand_name()]
+        self.expect_word("into")
+        form.operands.append(self.operand_name())
+        self._part(form, "into")
+
+    def _part(self, form: Form, word: str) -> None:
         tensors = len(form.operands)
         counts = [self._numbers(form, f"static_{kind}") for kind in ("offsets", "sizes", "strides")]
         _note_segments(form, *[1] * tensors, *counts)
-        self._tensors_and_indices(form, tensors, "into" if inserted else "to")
+        self._tensors_and_indices(form, tensors, word)
 
     def _pad(self, form: Form) -> None:
         """`%x nofold? low[1, %n] high[0, 2] {region} : type to type`"""
@@ -271,14 +277,20 @@ class CustomParser(OpParser):
         form.given = [source, *form.types][:tensors] + [_INDEX] * (len(form.operands) - tensors)
 
     def select(self, form: Form) -> None:
-        """`%c, %x, %y : type`, or the types of the condition and of the others. A type alone leaves arith's condition
-        i1."""
+        """`%c, %x, %y : type`, or the types of the condition and of the others."""
+        self._chosen(form, None)
+
+    def _select_by_bit(self, form: Form) -> None:
+        """The same; a type alone leaves the condition i1."""
+        self._chosen(form, BareType.of(i1))
+
+    def _chosen(self, form: Form, condition: TensorType | None) -> None:
         form.operands = self.operand_names()
         self.signature(form)
         if len(form.given) == 2:
             form.given, form.types = [*form.given, form.given[1]], form.given[1:]
-        elif form.given and form.name == "arith.select":
-            form.given = [BareType.of(i1), *form.given[1:]]
+        elif form.given and condition is not None:
+            form.given = [condition, *form.given[1:]]
 
     def _call_indirect(self, form: Form) -> None:
         """`%f(%x) : types -> types`"""
@@ -360,10 +372,10 @@ CustomParser.readers.update(
         "arith.addui_extended": CustomParser._sum_and_overflow,
         "tensor.rank": CustomParser._rank,
         "tensor.expand_shape": CustomParser._expanded,
-        "tensor.extract_slice": CustomParser._slice,
-        "tensor.insert_slice": CustomParser._slice,
+        "tensor.extract_slice": CustomParser._extracted,
+        "tensor.insert_slice": CustomParser._inserted,
         "tensor.pad": CustomParser._pad,
-        "arith.select": CustomParser.select,
+        "arith.select": CustomParser._select_by_bit,
         "func.call_indirect": CustomParser._call_indirect,
         "shape.const_shape": CustomParser._const_shape,
         STRUCTURED_OP: CustomParser._generic_linalg,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.core import NO_INFO, Block, Buffer, Location, Op, Region, Value, walk
-from tflq.ir.lexer import CLOSED_OPS, CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, REPEATED, pack
+from tflq.ir.lexer import CLOSED_OPS, CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, REPEATED
 from tflq.ir.parse_attributes import AttributeParser, Blob
 from tflq.ir.types import TensorType, bf16
 from tflq.numerics.signless import bfloat16_bits
@@ -273,7 +273,7 @@ class OpParser(AttributeParser):
             array = array.view(dtype)  # MLIR's constants of unsigned storage are signless
         if array.dtype != dtype or array.shape != kind.shape:
             self.fail("the value is not of the constant's type", at)
-        return Buffer.of(pack(array, storage) if storage.bits < 8 else array)
+        return Buffer.of(array, storage)
 
     def location(self) -> Location | None:
         """`loc(unknown)`, `loc("file":1:2)`, `loc("tensor"("file":1:2))`, `loc(fused<"OPCODE">[...])`; others None."""

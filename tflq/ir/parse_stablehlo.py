@@ -100,8 +100,8 @@ class StablehloParser(CustomParser):
         self.signature(form)
         form.types = form.types or form.given
 
-    def _dot_general(self, form: Form) -> None:
-        """`%x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [HIGH, HIGH] : signature`"""
+    def _product(self, form: Form) -> list[str]:
+        """Operands and types; the fields of `dot_dimension_numbers`."""
         form.operands = self.operand_names()
         fields: list[str] = []
         while word := self.peek_word():
@@ -118,9 +118,17 @@ class StablehloParser(CustomParser):
             else:
                 form.attributes[word] = Opaque(f"#stablehlo.dot_{word}{self.balanced()}")
             self.accept(",")
-        if form.name == "stablehlo.dot_general":
-            form.attributes["dot_dimension_numbers"] = Opaque(f"#stablehlo.dot<{', '.join(fields)}>")
         self.signature(form)
+        return fields
+
+    def _dot_general(self, form: Form) -> None:
+        """`%x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [HIGH, HIGH] : signature`"""
+        fields = self._product(form)
+        form.attributes["dot_dimension_numbers"] = Opaque(f"#stablehlo.dot<{', '.join(fields)}>")
+
+    def _dot(self, form: Form) -> None:
+        """As `_dot_general`, without dims: the last one of x and the first one of y are contracted."""
+        self._product(form)
 
     def _convolution(self, form: Form) -> None:
         """`(%x, %y) dim_numbers = [..]x[..]->[..], window = {stride = [1, 1], ...} {...} : signature`"""
@@ -255,7 +263,7 @@ StablehloParser.readers.update(
         "stablehlo.optimization_barrier": StablehloParser._same_as_operands,
         "stablehlo.select": CustomParser.select,
         "stablehlo.dot_general": StablehloParser._dot_general,
-        "stablehlo.dot": StablehloParser._dot_general,
+        "stablehlo.dot": StablehloParser._dot,
         "stablehlo.convolution": StablehloParser._convolution,
         "stablehlo.reduce": StablehloParser._reduce,
         "stablehlo.custom_call": StablehloParser._custom_call,

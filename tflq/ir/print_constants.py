@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.core import NO_DATA, Buffer, Module, Value
-from tflq.ir.lexer import INLINE_LIMIT, Symbol, pack
+from tflq.ir.lexer import INLINE_LIMIT, Symbol
 from tflq.ir.print_types import TypePrinter, elements_text, float_literal
 from tflq.ir.types import BareType, TensorType, bf16
+from tflq.numerics.packing import packed
 from tflq.numerics.signless import bfloat16_values
 
 SMALL_BLOB = 64
@@ -150,7 +151,8 @@ def inline(value: Value) -> str | None:
         return elements_text(_values(value)) if buffer.data.size == 2 * count else None
     if storage.bits < 8:
         fits = count <= INLINE_LIMIT and buffer.data.size == -(-count // (8 // storage.bits))
-        return elements_text(value.array) if fits and np.array_equal(pack(value.array, storage), buffer.data) else None
+        same = fits and np.array_equal(packed(value.array, storage.bits), buffer.data)
+        return elements_text(value.array) if same else None
     if buffer.data.size != count * storage.dtype.itemsize:
         return None
     if storage.kind == "bool" and (buffer.data > 1).any():

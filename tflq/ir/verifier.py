@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any, Final, NoReturn, TypeAlias
 
 from tflq.errors import VerificationError, nearest
-from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.registry import COMPLETE, op_names
 from tflq.ir.types import (
     BareType,
@@ -218,16 +218,6 @@ def verify_ops(function: Function, known: Set[Value]) -> None:
     check = _Function(Module([function]), 0, function)
     check.defined |= known
     check.ops(function.ops, None, "")
-
-
-def verify_casts(module: Module) -> None:
-    """VerificationError if a quant.scast is not between a quantized and a signless type, as the `quant` dialect has it.
-    A conversion's own casts may be to unsigned types, which are what files hold."""
-    for index, function in enumerate(module.functions):
-        for op in function.ops:
-            for inner in walk([op]) if op.regions else (op,):
-                if inner.name == "quant.scast" and (reason := signless_integers(inner)) is not None:
-                    fail(module, index, op, reason)
 
 
 def _verify_header(module: Module, index: int, kind: str, values: Sequence[Value]) -> None:

@@ -29,7 +29,6 @@ from tflq.dialects.tosa.elementwise import BitwiseAnd
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.evaluate.registry import evaluate_op, held_array
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
-from tflq.ir.lexer import pack
 from tflq.ir.record import parameters
 from tflq.ir.rewriting import copied
 from tflq.ir.types import (
@@ -367,7 +366,7 @@ def constant(array: np.ndarray, element: ScalarType, *, compact: bool = True) ->
         if (raw == raw[0]).all():
             held = held.reshape(-1)[:1].reshape(())
     kind = i64 if element == index else element
-    return Value(TensorType(held.shape, kind), buffer=Buffer.of(pack(held, kind) if kind.bits < 8 else held))
+    return Value(TensorType(held.shape, kind), buffer=Buffer.of(held, kind))
 
 
 def _static(shape: Sequence[int | None]) -> tuple[int, ...]:

@@ -49,6 +49,7 @@ _EARLY: Final = 64  # tries after which channels without a line may be too many
 _HOPELESS: Final = 1 << 14  # channels times tries: fewer may be left the more tries there were
 _NONE: Final = 0.9  # the share of channels that is too many after the first tries, if more than a few
 _FEW: Final = 16
+_TABLE_LEVELS: Final = 1024  # that a table may climb, since each two of them are compared
 _LAST: Final = 4  # so many channels or fewer are tried on all thresholds
 
 
@@ -209,6 +210,17 @@ def of_arrays(arrays: Sequence[np.ndarray], activation: str) -> FloatRequantizat
     """The requantization of `requantization_arrays`."""
     gain, m, c, e, a = arrays
     return FloatRequantization(_CLAMPS[activation], gain, m, c, e if e.size else None, a if a.size else None)
+
+
+def table_line(entries: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, float] | None:
+    """The thresholds, int64 [L], and the slope of the line that a table climbs along. `entries` int64 [N], by the
+    `numbers` int64 [N], which climb. None if there is no such line, or if it has more levels than are looked at."""
+    least, most = int(entries[0]), int(entries[-1])
+    if not least < most <= least + _TABLE_LEVELS or (np.diff(entries) < 0).any():
+        return None
+    thresholds = numbers[np.searchsorted(entries, np.arange(least + 1, most + 1))].astype(np.int64)
+    slope = line_slope(thresholds)
+    return (thresholds, slope) if slope else None
 
 
 def line_slope(thresholds: np.ndarray, below: np.ndarray | None = None) -> float | None:

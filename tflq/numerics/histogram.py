@@ -14,7 +14,7 @@ import numpy as np
 PER_OCTAVE: Final = 32
 _SHIFT: Final = 18  # of 23 bits of a fraction, five remain
 _MAGNITUDES: Final = 1 << (31 - _SHIFT)
-_PIECE: Final = 1 << 16
+_PIECE: Final = 1 << 13
 FINITE: Final = 255 * PER_OCTAVE
 """Bins from -FINITE up to, but without, FINITE are of finite values."""
 
@@ -30,19 +30,16 @@ def histogram(values: np.ndarray) -> np.ndarray:
 def add_histogram(counts: np.ndarray, values: np.ndarray) -> None:
     """Adds the histogram of values to counts, in pieces that stay in the processor's cache."""
     patterns = np.ascontiguousarray(values, np.float32).reshape(-1).view(np.uint32)
-    places = np.empty(min(patterns.size, _PIECE), np.int64)
     for start in range(0, patterns.size, _PIECE):
-        piece = patterns[start : start + _PIECE]
-        np.right_shift(piece, np.uint32(_SHIFT), out=places[: piece.size], dtype=np.uint32)
-        counted = np.bincount(places[: piece.size])  # up to the last bin that is not empty
-        counts[: counted.size] += counted
+        places = (patterns[start : start + _PIECE] >> np.uint32(_SHIFT)).astype(np.intp)
+        np.add.at(counts, places, 1)  # of one dim and as it is stored, it goes without buffers
 
 
 def finite_bins(counts: np.ndarray) -> dict[int, int]:
     """The bins of finite values that are not empty, by number and in order. counts: of `histogram`, or sums of such."""
-    positive, negative = (half[:FINITE] for half in (counts[:_MAGNITUDES], counts[_MAGNITUDES:]))
-    below = {-1 - int(place): int(negative[place]) for place in np.flatnonzero(negative)[::-1]}
-    return below | {int(place): int(positive[place]) for place in np.flatnonzero(positive)}
+    ordered = np.concatenate([counts[_MAGNITUDES : _MAGNITUDES + FINITE][::-1], counts[:FINITE]])
+    found = np.flatnonzero(ordered)
+    return dict(zip((found - FINITE).tolist(), ordered[found].tolist(), strict=True))
 
 
 def edges(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

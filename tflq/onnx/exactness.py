@@ -6,22 +6,27 @@ these. docs/numerics.md has the table.
 
 from __future__ import annotations
 
-from collections import Counter
+from itertools import chain
 from typing import Any, ClassVar, Final
 
-from tflq.contract import Decisions, Note
-from tflq.dialects.forms import OF_TARGET
+from tflq.contract import Note
 from tflq.dialects.onnx.elementwise import BitShift, Div, Floor, Round
 from tflq.dialects.onnx.movement import ArgMax, Gather, GatherND, ScatterND, TopK
 from tflq.dialects.onnx.movement import Shape as ShapeOf
 from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import f64, i64, ui32, ui64
 from tflq.light import dataclass
 
 OPSET: Final = 18
 RUNTIMES: Final = ("onnxruntime", "openvino")
-_WIDE: Final = (i64, ui64, f64)
+_OF_TYPE: Final = {
+    i64: "int64 in 32 bits",
+    ui64: "uint64 in 32 bits",
+    f64: "float64 in float32",
+    ui32: "uint32 in int32",
+}
+"""How OpenVINO computes numbers of these types."""
 _INDEXED: Final = (Gather, GatherND, ScatterND, ArgMax, TopK, ShapeOf)
 """They take or give indices in int64, which are small."""
 
@@ -36,62 +41,53 @@ class Runtimes:
     opset: int
     remedy: str = ""
     """What makes it exact in more of them."""
+    lost: tuple[str, ...] = ()
+    """The operators of the source of which OpenVINO computes something otherwise, and how."""
 
     def __str__(self) -> str:
-        return f"ONNX, opset {self.opset}: {self._exact}"
+        return f"ONNX, opset {self.opset}: {self.exactness}"
 
     @property
-    def _exact(self) -> str:
+    def exactness(self) -> str:
         titles = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
         listed = " and ".join(titles[name] for name in self.names) or "no runtime"
-        return f"exact in {listed}" + (f"; {self.remedy}" if self.remedy else "")
+        lost = f"not in OpenVINO: {', '.join(self.lost)}" if self.lost else ""
+        return "; ".join(part for part in (f"exact in {listed}", lost, self.remedy) if part)
 
     def to_json(self) -> dict[str, Any]:
-        return {"opset": self.opset, "exact_in": list(self.names), "remedy": self.remedy or None}
-
-
-@dataclass(frozen=True, slots=True)
-class QdqForm(Runtimes):
-    """The same of a file in the QDQ form. between: how many operators of the source stand between casts; exact: those
-    that have the exact form."""
-
-    between: int = 0
-    exact: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        others = ", ".join(f"{name} x{n}" if n > 1 else name for name, n in Counter(self.exact).most_common())
-        form = f"{self.between} operator{'s' * (self.between != 1)} between casts"
-        form += f", in the exact form {others}" if others else ""
-        return f"ONNX, opset {self.opset}, QDQ: {form}; {self._exact}"
-
-    def to_json(self) -> dict[str, Any]:
-        return {**Runtimes.to_json(self), "between_casts": self.between, "exact_form": list(self.exact)}
+        found = {"opset": self.opset, "exact_in": list(self.names), "remedy": self.remedy or None}
+        return found | {"lost": list(self.lost)}
 
 
 _GIVEN: Final = "with state as inputs that are always given (--state inputs), in OpenVINO, too"
-_BETWEEN: Final = "between DequantizeLinear and QuantizeLinear"
-_EXACT: Final = "in the exact form: "
-_NO_PATTERN: Final = "the target has no pattern of it on these types"
-
-
-def qdq_form(module: Module) -> tuple[list[Note], QdqForm]:
-    """What became of each operator of a module in the QDQ form, and of all together."""
-    decisions = Decisions.of(module)
-    between = [d for d in decisions if d.reason.startswith(OF_TARGET)]
-    exact = [d for d in decisions if d.path == "integer"]
-    notes = [Note(d.op.location, _BETWEEN) for d in between]
-    notes += [Note(d.op.location, _EXACT + (d.not_kernel or _NO_PATTERN)) for d in exact]
-    found = runtimes(module)
-    opcodes = tuple(d.op.short_name.upper() for d in exact)
-    return notes, QdqForm(found.names, found.opset, found.remedy, len(between), opcodes)
 
 
 def runtimes(module: Module) -> Runtimes:
     """The runtimes that compute all entries of a module exactly."""
     each = [exact_in(function) for function in module.functions]
     names = tuple(name for name in RUNTIMES if all(name in names for names in each))
-    lost = any(map(left_out, module.functions)) and not any(map(only_onnxruntime, module.functions))
-    return Runtimes(names, OPSET, _GIVEN if lost and names else "")
+    otherwise = _by_operator(module)
+    if not names or otherwise:
+        opcodes: dict[str, dict[str, None]] = {}
+        for opcode, _, causes in otherwise if names else ():
+            opcodes.setdefault(opcode, {}).update(causes)
+        return Runtimes(names, OPSET, lost=tuple(f"{opcode} ({', '.join(how)})" for opcode, how in opcodes.items()))
+    return Runtimes(names, OPSET, _GIVEN if any(map(left_out, module.functions)) else "")
+
+
+def otherwise_notes(module: Module) -> list[Note]:
+    """A note on each operator of the source of which OpenVINO computes something otherwise."""
+    found = ((place, ", ".join(causes)) for _, place, causes in _by_operator(module))
+    return [Note(place, f"for ONNX Runtime alone: OpenVINO computes {how}") for place, how in found]
+
+
+def _by_operator(module: Module) -> list[tuple[str, Location | None, dict[str, None]]]:
+    """The operators of the source of which OpenVINO computes something otherwise: opcode, place, and how."""
+    found: dict[tuple[str, Location | None], dict[str, None]] = {}
+    for op, how in chain.from_iterable(map(only_onnxruntime, module.functions)):
+        opcode = op.location.opcode if op.location else op.short_name
+        found.setdefault((opcode, op.location), {})[how] = None
+    return [(*of, causes) for of, causes in found.items()]
 
 
 def exact_in(function: Function) -> list[str]:
@@ -119,15 +115,17 @@ def results_in_sums(function: Function) -> bool:
     return bool(following.intersection(function.outputs))
 
 
-def only_onnxruntime(function: Function) -> list[Op]:
-    """The ops that OpenVINO computes otherwise."""
-    return [op for op in function.ops if _differs(op)]
+def only_onnxruntime(function: Function) -> list[tuple[Op, str]]:
+    """The ops that OpenVINO computes otherwise, and how."""
+    return [(op, cause) for op in function.ops if (cause := _otherwise(op))]
 
 
-def _differs(op: Op) -> bool:
-    if isinstance(op, (Div, BitShift)):
-        return True
+def _otherwise(op: Op) -> str:
+    if isinstance(op, Div):
+        return "quotients by a reciprocal"
     if isinstance(op, _INDEXED):
-        return False
-    computed = [v for v in op.tensors if not v.is_constant]
-    return any(v.type.storage in (*_WIDE, ui32) for v in computed)
+        return ""
+    kinds = (v.type.storage for v in op.tensors if not v.is_constant)
+    return next(
+        (_OF_TYPE[kind] for kind in kinds if kind in _OF_TYPE), "shifts of bits" if isinstance(op, BitShift) else ""
+    )

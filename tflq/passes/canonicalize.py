@@ -211,13 +211,8 @@ def _size(value: Value) -> int:
 
 def _become(value: Value, array: np.ndarray) -> None:
     """Makes a result a constant; it stays the same value, so its users need no change."""
-    storage = value.type.storage
     value.producer = None
-    if storage.bits < 8:
-        from tflq.ir.lexer import pack
-
-        array = pack(array, storage)
-    value.buffer = Buffer.of(array)
+    value.buffer = Buffer.of(array, value.type.storage)
 
 
 class DeadCodeElimination(Pass):

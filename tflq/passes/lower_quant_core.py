@@ -48,7 +48,6 @@ from tflq.dialects.tensor import Dim, Empty, FromElements, Reshape, Splat
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.attributes import AffineMap, TypedArray
 from tflq.ir.core import Block, Buffer, Op, Region, Value
-from tflq.ir.lexer import pack
 from tflq.ir.types import (
     BareType,
     QuantizedType,
@@ -99,8 +98,7 @@ def dense(values: np.ndarray, element: ScalarType) -> Value:
 
 
 def _constant(type: TensorType, array: np.ndarray) -> Value:
-    data = pack(array, type.storage) if type.storage.bits < 8 else array
-    return Value(type, buffer=Buffer.of(data))
+    return Value(type, buffer=Buffer.of(array, type.storage))
 
 
 def open_dims(b: Emitter, x: Value) -> list[Value]:

@@ -23,7 +23,7 @@ from tflq.ir.types import f32, i32
 from tflq.numerics.float_distance import fit_distance
 from tflq.numerics.float_falling import ClippedRequantization
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
-from tflq.numerics.float_requantize import RELU6, fit_float_requantization, line_slope
+from tflq.numerics.float_requantize import RELU6, fit_float_requantization, table_line
 from tflq.select.lines_float import on_whole
 from tflq.select.lowering import Kernels, Twin, centred, integers_of, twin_of
 
@@ -85,18 +85,13 @@ def float_table(op: Table, k: Kernels) -> Value:
 
 def _line(k: Kernels, twin: Twin, numbers: np.ndarray, entries: np.ndarray) -> Twin | None:
     """A table that climbs as one line does, for the numbers of a twin; None if it does not, or without a proof."""
-    least, most = int(entries[0]), int(entries[-1])
-    climbs = (np.diff(entries) >= 0).all() and least < most
-    if not climbs:
+    line = table_line(entries, numbers)
+    if line is None:
         return None
-    levels = np.arange(least + 1, most + 1)
-    thresholds = numbers[np.searchsorted(entries, levels)].astype(np.int64)
-    slope = line_slope(thresholds)
-    if not slope:
-        return None
+    thresholds, slope = line
     ends = thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:]
     fit = fit_float_requantization(*ends, RELU6) if k.sums == "separate" else fit_distance(*ends)
-    return None if fit is None else Twin(on_whole(k, twin.value, fit), least)
+    return None if fit is None else Twin(on_whole(k, twin.value, fit), int(entries[0]))
 
 
 def _numbers(x: Value, twin: Twin) -> np.ndarray:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from tflq.analysis.known import Accesses, is_handle
+from tflq.analysis.known import Accesses
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
-from tflq.dialects.effects import entry_functions
+from tflq.dialects.effects import entry_functions, is_handle
 from tflq.dialects.forms import Form
 from tflq.dialects.inference import text
 from tflq.dialects.tfl.variables import AssignVariable, ReadVariable

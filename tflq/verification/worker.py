@@ -199,6 +199,17 @@ class Model:
         except (ValueError, RuntimeError):
             return []
 
+    def view(self, place: tuple[int, int]) -> list[np.ndarray]:
+        """As `fetch`, without a copy where the interpreter gives its own memory: only until the next run, before which
+        nothing may hold it."""
+        subgraph, index = place
+        if subgraph:
+            return self.fetch([subgraph, index])
+        try:
+            return [self.interpreter.tensor(index)()]
+        except (ValueError, RuntimeError):
+            return []
+
     def sizes(self, places: list[list[int]]) -> list[int]:
         """Bytes of the tensors at (subgraph, index)."""
         graphs = {subgraph for subgraph, _ in places}

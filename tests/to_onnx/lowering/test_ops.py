@@ -11,7 +11,7 @@ import pytest
 from support.harness import argument, const, edge_inputs
 from support.on_onnx import assert_same, function_of, need_onnx
 
-from tflq.ir.core import Value
+from tflq.ir.core import Op, Value
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
 
 ELSEWHERE: Final = {
@@ -388,6 +388,18 @@ def test_as_evaluated(number: int) -> None:
     case = CASES[number]
     results = [argument(shape, element, "y") for element, shape in case.results]
     function = function_of(case.name, case.operands, results, case.attributes)
+    assert_same(function, arrays_of(case, function.inputs))
+
+
+def test_table_of_floats_that_climbs_steeply() -> None:
+    """A table of int32 climbs by as many levels as there are; of a number held as a float it could be a line."""
+    need_onnx()
+    case = rescale(i8, i8, 1 << 30, 31)
+    entries = c(i32, np.arange(-128, 128) << 23)
+    moved, y = argument((3, 5, 4), i8, "moved"), argument((3, 5, 4), i32, "y")
+    function = function_of(case.name, case.operands, [moved], case.attributes)
+    function.ops.append(Op("tosa.table", [moved, entries], [y]))
+    function.outputs = [y]
     assert_same(function, arrays_of(case, function.inputs))
 
 

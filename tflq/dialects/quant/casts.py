@@ -8,12 +8,13 @@ from tflq.dialects.declare import FLOAT, INTEGER, QUANTIZED, Operator, attribute
 from tflq.dialects.declare import result as result_
 from tflq.dialects.traits.operands import ComputesInFloat, Role
 from tflq.dialects.traits.types import SameShape
-from tflq.ir.core import Value
+from tflq.ir.core import Module, Value, walk
 from tflq.ir.verifier import (
     axis_integrity,
     both_ranked_or_unranked,
     both_scalars_or_tensors,
     expressed_matches,
+    fail,
     integer_or_quantized,
     one_operand_and_result,
     one_side_quantized,
@@ -22,6 +23,7 @@ from tflq.ir.verifier import (
     result_float,
     result_quantized,
     same_shape,
+    signless_integers,
     storage_width,
 )
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding
@@ -70,3 +72,13 @@ class Scast(Operator, name="quant.scast"):
         storage_width,
         axis_integrity,
     )
+
+
+def verify_casts(module: Module) -> None:
+    """VerificationError if a quant.scast is not between a quantized and a signless type, as the `quant` dialect has it.
+    A conversion's own casts may be to unsigned types, which are what files hold."""
+    for index, function in enumerate(module.functions):
+        for op in function.ops:
+            for inner in walk([op]) if op.regions else (op,):
+                if isinstance(inner, Scast) and (reason := signless_integers(inner)) is not None:
+                    fail(module, index, op, reason)

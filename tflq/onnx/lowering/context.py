@@ -24,6 +24,7 @@ from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
+from tflq.lowering import own
 from tflq.onnx.lowering.builder import OnnxBuilder
 from tflq.onnx.lowering.held import EXACT, Form, Held, cheapest
 from tflq.registering import Registry, form_of
@@ -54,7 +55,7 @@ class State:
         taken.update(arguments)
         results = []
         for name, argument in self.arguments.items():
-            result = t.own(self.held[name].get(t, Form(argument.type.storage)), taken)
+            result = own(self.held[name].get(t, Form(argument.type.storage)), taken, t.identity)
             result.name, result.info = f"{name}_next", {"state": name}
             result.type = argument.type
             results.append(result)
@@ -149,12 +150,6 @@ class Onnx(OnnxBuilder):
     def found(self, operand: Value) -> list[Value]:
         """The forms of an operand, if it has been lowered."""
         return [*self._held[operand].forms.values()] if operand in self._held else []
-
-    def own(self, result: Value, taken: set[Value]) -> Value:
-        """The result; a copy of it if it is a result already, an argument or a constant."""
-        result = self.identity(result) if result in taken or result.producer is None else result
-        taken.add(result)
-        return result
 
     def warn(self, text: str, exception: str, remedy: str) -> None:
         """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.fallback` names
@@ -264,10 +259,6 @@ def same(op: Scast | Identity, t: Onnx) -> Held:
 
 def lowered(op: Op, t: Onnx) -> Made | Sequence[Made]:
     """What an op becomes. Refused if it has no form in ONNX."""
-    if op.info.get("kept") and any(v.type.quantized for v in op.tensors if not v.is_constant):
-        from tflq.onnx.qdq.engine import quantized
-
-        return quantized(op, t)  # type: ignore[arg-type]
     return form_of(lowering, op, "ONNX")(op, t)
 
 

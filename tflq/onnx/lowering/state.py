@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.analysis.known import Accesses, check_starts, constant_behind, is_handle, variable_name
+from tflq.analysis.known import Accesses, check_starts, constant_behind, variable_name
+from tflq.dialects.effects import is_handle
 from tflq.dialects.tfl.control import Call, CallOnce
 from tflq.dialects.tfl.stablehlo import StablehloComposite
 from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle

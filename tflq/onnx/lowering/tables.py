@@ -20,7 +20,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i16, i32
 from tflq.numerics.float_falling import ClippedRequantization, fit_clipped
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
-from tflq.numerics.float_requantize import line_slope
+from tflq.numerics.float_requantize import table_line
 from tflq.numerics.float_split import SplitRequantization
 from tflq.onnx.lowering.context import Onnx, lowering
 from tflq.onnx.lowering.held import EXACT, Form, Held
@@ -94,19 +94,18 @@ def _interpolated(op: Table, t: Onnx, entries: np.ndarray) -> Held:
 def _line(op: Table, t: Onnx) -> Held | None:
     """A table of a float that climbs as one line does; None if it does not, or without a proof."""
     floats = _floats(t, op.input)
-    entries = op.table.array.astype(np.int64)
-    least, most = int(entries[0]), int(entries[-1])
-    if floats is None or not least < most or (np.diff(entries) < 0).any():
+    if floats is None:
         return None
-    numbers = _numbers(op.input, floats)
-    thresholds = numbers[np.searchsorted(entries, np.arange(least + 1, most + 1))].astype(np.int64)
-    slope = line_slope(thresholds)
-    if not slope:
+    entries, numbers = op.table.array.astype(np.int64), _numbers(op.input, floats)
+    line = table_line(entries, numbers)
+    if line is None:
         return None
+    thresholds, slope = line
     fit = fit_clipped(thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:])
     if fit is None:
         return None
     y = Lines(t).less(t.held(op.input).get(t, floats), fit)
+    least, most = int(entries[0]), int(entries[-1])
     return _result(t, y, op, least, most, least, first=floats.first)
 
 

@@ -10,17 +10,23 @@ parameters: the operator before it stays one that ONNX Runtime computes on integ
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from tflq.dialects.declare import Operator, trait_of
+from tflq.contract import Decisions, Note
+from tflq.dialects.declare import trait_of
+from tflq.dialects.forms import OF_TARGET
 from tflq.dialects.onnx.quantization import DequantizeLinear, QuantizeLinear
 from tflq.dialects.tfl import fused_activation, without_activation
+from tflq.dialects.tfl.arithmetic import Add, Sub
+from tflq.dialects.tfl.pooling import AveragePool2D
 from tflq.dialects.traits.quantization import MultiplyAccumulate
 from tflq.errors import Refused
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import (
     ScalarType,
     TensorType,
@@ -32,9 +38,11 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.numerics.elementwise import activation_range
+from tflq.numerics.quantized_sums import Byte, fitted_scales, mean_scale
+from tflq.onnx.exactness import Runtimes, otherwise_notes, runtimes
 from tflq.onnx.lowering.context import Lowering, Made, Onnx, lowering
+from tflq.onnx.lowering.engine import LowerToOnnx
 from tflq.onnx.lowering.held import Form, Held
-from tflq.onnx.qdq.scales import operand_scales
 from tflq.registering import Registry
 
 pattern: Final[Registry[Lowering]] = Registry("tflq.onnx.qdq")
@@ -43,7 +51,20 @@ pattern: Final[Registry[Lowering]] = Registry("tflq.onnx.qdq")
 _SIGN: Final = 128
 
 
-def quantized(op: Operator, t: Onnx) -> list[Made]:
+@dataclass(frozen=True)
+class LowerToQdq(LowerToOnnx):
+    """As `lower-to-onnx`, but for quantized operators that the target keeps: they stand between casts."""
+
+    name: ClassVar[str] = "lower-to-qdq"
+    title: ClassVar[str] = "lowering to ONNX, with casts around quantized operators"
+
+    def lowered(self, op: Op, t: Onnx) -> Made | Sequence[Made]:
+        if op.info.get("kept") and any(v.type.quantized for v in op.tensors if not v.is_constant):
+            return quantized(op, t)
+        return super().lowered(op, t)
+
+
+def quantized(op: Op, t: Onnx) -> list[Made]:
     """A quantized operator between casts. Refused if nothing computes it on real numbers."""
     compute = pattern.get(type(op)) or lowering.get(type(op))
     if compute is None:
@@ -53,7 +74,7 @@ def quantized(op: Operator, t: Onnx) -> list[Made]:
     return [_stored(t, x, result, op) for x, result in zip(computed, op.results, strict=True)]
 
 
-def _real(op: Operator, t: Onnx) -> Any:
+def _real(op: Op, t: Onnx) -> Any:
     """The operator on dequantized operands, without its activation."""
     parts = trait_of(op, MultiplyAccumulate)
     bias = None if parts is None else parts.bias.value(op)
@@ -117,7 +138,7 @@ def _as_unsigned(t: Onnx, held: Held, form: Form, element: UniformQuantizedType)
     return held.get(t, form)
 
 
-def _bias(t: Onnx, op: Operator, bias: Value) -> Held:
+def _bias(t: Onnx, op: Op, bias: Value) -> Held:
     """A bias at the scale of input times weights."""
     parts = trait_of(op, MultiplyAccumulate)
     assert parts is not None
@@ -161,7 +182,7 @@ def _row(scale: Any, zero_point: Any) -> tuple[np.ndarray, np.ndarray]:
     return scales, np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape)
 
 
-def _stored(t: Onnx, made: Made, result: Value, op: Operator) -> Made:
+def _stored(t: Onnx, made: Made, result: Value, op: Op) -> Made:
     """What was computed, as the result is stored."""
     if not result.type.quantized:
         return made
@@ -186,3 +207,66 @@ def _stored(t: Onnx, made: Made, result: Value, op: Operator) -> Made:
         real = t.made(dequantize(t, y, *stored), result, first=kept.first).get(t, Form(f32))
         held.forms[plain] = quantize(t, real, scale, zero_point, storage)
     return held
+
+
+# The scales at which operands are dequantized: the model's, or the nearest with which ONNX Runtime rounds a result as
+# TFLite's default kernels do. They are millionths away.
+
+
+def operand_scales(op: Op) -> Sequence[float | None]:
+    """The scale of each operand; None for its own."""
+    if isinstance(op, (Add, Sub)):
+        parameters = [_byte(v) for v in (op.lhs, op.rhs, op.output)]
+        if None not in parameters:
+            return fitted_scales(*parameters, subtract=isinstance(op, Sub))  # type: ignore[arg-type]
+    if isinstance(op, AveragePool2D) and isinstance(element := op.input.type.element, UniformQuantizedType):
+        count, signed = op.filter_height * op.filter_width, element.storage == i8
+        return [mean_scale(element.scale, element.zero_point, count, signed=signed)]
+    return [None for _ in op.operands]
+
+
+def _byte(value: Value) -> Byte | None:
+    """The parameters of a tensor as uint8."""
+    element = value.type.element
+    if not isinstance(element, UniformQuantizedType):
+        return None
+    return Byte(element.scale, element.zero_point + (128 if element.storage == i8 else 0))
+
+
+# What the report says.
+
+
+@dataclass(frozen=True, slots=True)
+class QdqForm(Runtimes):
+    """The same of a file in the QDQ form. between: how many operators of the source stand between casts; exact: those
+    that have the exact form."""
+
+    between: int = 0
+    exact: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        others = ", ".join(f"{name} x{n}" if n > 1 else name for name, n in Counter(self.exact).most_common())
+        form = f"{self.between} operator{'s' * (self.between != 1)} between casts"
+        form += f", in the exact form {others}" if others else ""
+        return f"ONNX, opset {self.opset}, QDQ: {form}; {self.exactness}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**Runtimes.to_json(self), "between_casts": self.between, "exact_form": list(self.exact)}
+
+
+_BETWEEN: Final = "between DequantizeLinear and QuantizeLinear"
+_EXACT: Final = "in the exact form: "
+_NO_PATTERN: Final = "the target has no pattern of it on these types"
+
+
+def qdq_form(module: Module) -> tuple[list[Note], QdqForm]:
+    """What became of each operator of a module in the QDQ form, and of all together."""
+    decisions = Decisions.of(module)
+    between = [d for d in decisions if d.reason.startswith(OF_TARGET)]
+    exact = [d for d in decisions if d.path == "integer"]
+    notes = [Note(d.op.location, _BETWEEN) for d in between]
+    notes += [Note(d.op.location, _EXACT + (d.not_kernel or _NO_PATTERN)) for d in exact]
+    notes += otherwise_notes(module)
+    found = runtimes(module)
+    opcodes = tuple(d.op.short_name.upper() for d in exact)
+    return notes, QdqForm(found.names, found.opset, found.remedy, found.lost, len(between), opcodes)

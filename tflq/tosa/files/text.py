@@ -104,7 +104,7 @@ def _target_env(needs: Requirements) -> Mapping[str, Any]:
 def _variables(module: Module) -> list[Op]:
     """One declaration per name."""
     declared = {op.variable: op.initial_value for op in module.ops() if isinstance(op, Variable)}
-    return [Op("tosa.variable", [], [], _declaration(name, initial)) for name, initial in declared.items()]
+    return [Op(Variable.op_name, [], [], _declaration(name, initial)) for name, initial in declared.items()]
 
 
 def _declaration(name: str, initial: Value) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.analysis.known import check_starts, constant_behind, is_handle, variable_name
+from tflq.analysis.known import check_starts, constant_behind, variable_name
+from tflq.dialects.effects import is_handle
 from tflq.dialects.tfl.control import Call, CallOnce, If, While
 from tflq.dialects.tfl.stablehlo import StablehloComposite
 from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle

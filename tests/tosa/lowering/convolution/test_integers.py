@@ -12,8 +12,7 @@ from support.on_tosa import INTEGER, Emit, assert_exact, emitted, lowered_names
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Buffer, Value
-from tflq.ir.lexer import pack
+from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, i4, i8, i16, i32, i64, ui8
 from tflq.numerics.convolution import window
 from tflq.numerics.fixed_point import Multiplier
@@ -22,9 +21,7 @@ from tflq.tosa.operands import Target
 
 
 def packed(array: np.ndarray, element: ScalarType) -> Value:
-    if element.bits >= 8:
-        return const(array, element)
-    return Value(TensorType(array.shape, element), "w", buffer=Buffer.of(pack(array, element)))
+    return constant(array, element, "w") if element.bits < 8 else const(array, element)
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
