@@ -3,9 +3,11 @@
     python benchmarks/quantizers.py FOLDER [MODEL.tflite ...]     by default the float networks in models/
 
 64 samples to calibrate with, 100 others to judge. One file of statistics goes to tflq and to ai-edge-quantizer.
-TensorFlow calibrates itself, and has two rows: beside tflq by its own statistics, and by the ranges that TensorFlow
-saw; of so many activations these give the parameters by (max - min) / 255 alone ("plain"). A row per network, scheme
-and peer:
+TensorFlow calibrates itself, and has three rows: beside tflq by its own statistics; by what TensorFlow's kernels
+compute, which its calibration runs ("its kernels": optimized, on several threads, without XNNPACK); and by the ranges
+that it saw ("its ranges"): of an ADD's operand these are those of its result, too, which is written over it before they
+are looked at. Of so many activations these give the parameters by (max - min) / 255 alone ("plain"). A row per network,
+scheme and peer:
 
     equal    weights, activations and biases that both quantize, whose scales are within one unit in the last place, and
              whose zero points and stored numbers are equal, of how many; others are listed below the row
@@ -22,6 +24,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -31,6 +34,7 @@ import numpy as np
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import tflq
+from tflq.analysis.statistics import Statistics
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Module, Signature, Value
 from tflq.ir.types import CalibratedQuantizedType, is_quantized
@@ -126,6 +130,7 @@ def compared(network: _Network, scheme: str, method: str) -> float | None:
         decibels = network.decibels(theirs)
         _print_row(row, *modules, f"{shown_exactly(mine)} / {shown_exactly(decibels)}")
         if make is _tensorflow:
+            _print_row_of_kernels(network, f"{row}, its kernels", modules[1], decibels)
             _print_row_of_ranges(network, f"{row}, its ranges", modules[1], decibels)
         if decibels is not None and not np.isinf(decibels):  # a file that equals the network has nothing quantized
             found.append(decibels)
@@ -148,6 +153,29 @@ def _print_row(row: str, ours: Module, theirs: Module, decibels: str) -> None:
         print(f"    {text}")
     for text in _floats(ours, theirs):
         print(f"    {text}")
+
+
+def _print_row_of_kernels(network: _Network, row: str, theirs: Module, decibels: float | None) -> None:
+    """Prints what is equal where tflq has the ranges of what TensorFlow's kernels compute."""
+    import tensorflow as tf
+
+    resolver = tf.lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    options = {"experimental_op_resolver_type": resolver, "experimental_preserve_all_tensors": True, "num_threads": 2}
+    interpreter = tf.lite.Interpreter(str(network.path), **options)
+    interpreter.allocate_tensors()
+    places = {each["name"]: each["index"] for each in interpreter.get_tensor_details()}
+    run, points = interpreter.get_signature_runner(network.key), network.statistics.points
+    lows, highs = dict.fromkeys(points, np.inf), dict.fromkeys(points, -np.inf)
+    for sample in network.calibrating:
+        run(**sample)
+        for key in points:
+            seen = interpreter.get_tensor(places[key])
+            lows[key], highs[key] = min(lows[key], float(seen.min())), max(highs[key], float(seen.max()))
+    found = {key: replace(point, minimum=lows[key], maximum=highs[key]) for key, point in points.items()}
+    ours = network.file("int8", "kernels of TensorFlow")
+    tflq.quantize(network.path, ours, statistics=Statistics(found), io=STORED["int8"], force=True)
+    beside = f"{shown_exactly(network.decibels(ours))} / {shown_exactly(decibels)}"
+    _print_row(row, tflq.read(ours), theirs, beside)
 
 
 def _print_row_of_ranges(network: _Network, row: str, theirs: Module, decibels: float | None) -> None:

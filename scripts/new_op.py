@@ -28,7 +28,6 @@ DECLARATION = '''
 class {title}(Operator, name="tfl.{name}"):
     """TODO: the formula. Source: TODO."""
 
-    __slots__ = ()
 {slots}
     traits = ()
 '''

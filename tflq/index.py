@@ -32,12 +32,11 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             reverse_v2 reverse_sequence space_to_depth depth_to_space space_to_batch_nd batch_to_space_nd dilate
             densify""",
         "pooling": "average_pool_2d max_pool_2d l2_pool_2d reduce_window resize_bilinear resize_nearest_neighbor",
-        "random": "random_uniform random_standard_normal multinomial",
         "recurrent": """lstm unidirectional_sequence_lstm bidirectional_sequence_lstm rnn unidirectional_sequence_rnn
             bidirectional_sequence_rnn svdf hashtable hashtable_find hashtable_import hashtable_size""",
         "reduction": """mean sum reduce_prod reduce_max reduce_min reduce_any reduce_all cumsum arg_max arg_min topk_v2
             segment_sum unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min""",
-        "shape": "shape rank range fill broadcast_args",
+        "shape": "shape rank range fill broadcast_args random_uniform random_standard_normal multinomial",
         "spectra": "real imag complex_abs rfft2d",
         "stablehlo": """stablehlo_abs stablehlo_add stablehlo_and stablehlo_broadcast_in_dim stablehlo_case
             stablehlo_cbrt stablehlo_clamp stablehlo_compare stablehlo_composite stablehlo_concatenate
@@ -408,9 +407,8 @@ PASSES: Final[dict[str, str]] = {
     "passes.lower_rounding": "lower-rounding",
     "passes.quant_types": "normalize-quant-types strip-func-quant-types",
     "passes.raise_real_math": "raise-real-math",
-    "passes.regions.apply_statistics": "quant-apply-stats",
     "passes.regions.fusion": "kernel-fusion",
-    "passes.regions.instrument": "quant-instrument",
+    "passes.regions.instrument": "quant-apply-stats quant-instrument",
     "passes.regions.materialize": "inline-regions quant-materialize",
     "passes.regions.propagate": "quant-propagate",
     "passes.regions.quantize": "quantize tfl-quantize-pipeline",

@@ -164,6 +164,9 @@ def test_command(models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     out = capsys.readouterr().out
     assert "first changed by: pass 10, plant" in out
     assert "operator 0 (CONV_2D)" in out
+    finding = bisect(model).finding
+    assert finding is not None
+    assert f"first tensor '{finding.tensor}' on inputs '{finding.inputs}'" in " ".join(out.split())
     assert main.run(["bisect", model, "--json"]) == 5
     document = json.loads(capsys.readouterr().out)
     assert (document["format"], document["version"]) == ("tflq.bisection", 1)

@@ -10,7 +10,7 @@ from support.harness import argument
 import tflq
 from tflq.analysis.arena import Arena
 from tflq.cli import main
-from tflq.cli.report import print_cost, types, verdict, warnings
+from tflq.cli.report import print_cost, print_report, types, verdict, warnings
 from tflq.cost import Cost
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
@@ -52,6 +52,14 @@ def test_custom_operators_come_first_by_their_names() -> None:
         ("integer", "1 of 4 operators"),
         ("kept as they are", "3 (TFLite_Detection_PostProcess, WHILE x2)"),
     ]
+
+
+def test_one_operator_of_a_kind_is_told_with_its_tensor(capsys: pytest.CaptureFixture[str]) -> None:
+    kept = [row(number, "WHERE", "kept") for number in (2, 3)]
+    print_report(report(row(0, "ADD"), row(1, "ATAN2", "float", "no table"), *kept))
+    listed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["ATAN2", "1", "'t'", "float", "no", "table"] in listed
+    assert ["WHERE", "2,", "3", "kept"] in listed
 
 
 def test_what_is_kept_is_told_apart() -> None:

@@ -36,7 +36,7 @@ from tflq.numerics.fixed_point import (
     wide_multipliers,
     wrapped,
 )
-from tflq.numerics.float_thresholds import quantize_thresholds
+from tflq.numerics.float_basics import quantize_thresholds
 
 # QuantizeMultiplier of any double, and what the kernels make of shifts that C++ leaves undefined.
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.float_fits import drawn, fitted
 
-from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.fixed_point import rescale
+from tflq.numerics.float_basics import EXACT
 from tflq.numerics.float_falling import ClippedRequantization, fit_clipped, fit_falling
 from tflq.numerics.staircase import rescale_thresholds
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.fixed_point import quantize_multipliers, rescale
+from tflq.numerics.float_basics import EXACT
 from tflq.numerics.float_requantize import (
     N1_TO_1,
     RELU6,

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.float_fits import drawn, fitted
 
-from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.fixed_point import rescale
+from tflq.numerics.float_basics import EXACT
 from tflq.numerics.float_split import fit_split, of_split_arrays, split_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 

@@ -24,7 +24,7 @@ def test_two_counts_are_as_high_as_a_plot_in_which_nothing_is_larger() -> None:
     (plot,) = plots([row(0, counts(0)), row(1, counts(1)), row(2, counts(2)), row(3, None)])
     assert plot.heights == [None, 50.0, 100.0, None]
     assert [(tick.at, tick.label) for tick in plot.axis.ticks] == [(100, "2"), (50, "1")]
-    assert [tick.label for tick in plot.across] == ["0", "1", "2", "3"]
+    assert [(tick.at, tick.label) for tick in plot.across] == [(12.5, "0"), (37.5, "1"), (62.5, "2"), (87.5, "3")]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tflq.sweep import task as cache
 from tflq.sweep.result import Result
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Cache, Originals
+from tflq.sweep.task import Cache, Originals, Settings
 from tflq.verification.comparison import compare_models
 from tflq.verification.inputs import Options
 
@@ -84,6 +84,16 @@ def test_a_sweep_for_another_target_does_not_run_the_original_again(models: Path
     assert (again["cached"], again["recorded"]) == (["made", "xnnpack"], 0)
     for folder in ("verified", "outputs"):
         assert any((kept / folder).rglob("*"))
+
+
+def test_another_tolerance_is_asked_anew(models: Path, tmp_path: Path) -> None:
+    """What was found for one tolerance says nothing of another; the original's outputs are the same."""
+    source, kept = models / "pad.tflite", tmp_path / "cache"
+    swept(tmp_path / "a", source, kept)
+    sweep(Plan([source], tmp_path / "b", cache=kept, settings=Settings(max_lsb=1)))
+    (result,) = read_results(tmp_path / "b")
+    assert result["cached"] == []
+    assert result["recorded"] > 0
 
 
 class Wrong:

@@ -346,6 +346,30 @@ def test_open_batches_run() -> None:
         assert made.shape == (count, 4)
 
 
+def test_a_padded_depthwise_convolution_of_text(tmp_path: Path) -> None:
+    """PAD is an operator of its own before it; the dims that it has are Python's integers."""
+    need_onnx()
+    text = tmp_path / "depthwise.mlir"
+    text.write_text(
+        """func.func @f(%x: tensor<1x3x3x2xf32>) -> tensor<1x4x3x2xf32> {
+          %w = stablehlo.constant dense<[[[[0.5, -1.0]]], [[[2.0, 0.25]]]]> : tensor<2x1x1x2xf32>
+          %y = "stablehlo.convolution"(%x, %w) {
+            batch_group_count = 1 : i64, feature_group_count = 2 : i64,
+            dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>,
+            padding = dense<[[2, 0], [0, 0]]> : tensor<2x2xi64>
+          } : (tensor<1x3x3x2xf32>, tensor<2x1x1x2xf32>) -> tensor<1x4x3x2xf32>
+          return %y : tensor<1x4x3x2xf32>
+        }"""
+    )
+    conversion, file = qdq(text)
+    x = np.random.default_rng(1).normal(size=(1, 3, 3, 2)).astype(np.float32)
+    (got,) = run_file(conversion.data, {file.graph.input[0].name: x})
+    rows = np.concatenate([np.zeros((1, 2, 3, 2), np.float32), x], axis=1)
+    wanted = rows[:, :-1] * np.asarray([0.5, -1], np.float32) + rows[:, 1:] * np.asarray([2, 0.25], np.float32)
+    np.testing.assert_allclose(got, wanted, 1e-6)
+    assert [node.op_type for node in file.graph.node].count("Conv") == 1
+
+
 def test_casts_of_the_model_are_casts_of_the_file() -> None:
     need_onnx()
     need_interpreter()

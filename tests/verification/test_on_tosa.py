@@ -12,8 +12,8 @@ from verification.chains import Step, chain
 
 import tflq
 from tflq.cli import main
-from tflq.ir.core import Buffer, Op, Value
-from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
+from tflq.ir.core import Buffer, Function, Op, Value
+from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.reduction.failing import Conversion
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep
@@ -154,6 +154,13 @@ def test_a_kernel_that_rounds_activations_is_named() -> None:
     assert result.notes[0].startswith("FULLY_CONNECTED (operator 0): the interpreter rounds activations to 8 bits")
     reported = tflq.verify(hybrid, made.data, report=made.report)
     assert (reported.verdict, reported.notes) == ("accepted", [])
+    held = const(weights, UniformQuantizedType.of(i8, float(scale)))
+    steps: list[Step] = [
+        ("tfl.fully_connected", [held, const(np.zeros(24), f32)], value(name, f32, shape), {}, 4) for name in "ay"
+    ]
+    two = chain(value("x", f32, shape), steps)
+    noted = tflq.verify(two, tflq.convert(two, format="tosa").data).notes[0]
+    assert noted.startswith("FULLY_CONNECTED (operator 0 and 1 more): the interpreter rounds")
     twin = tflq.verify(model(const(weights.astype(np.float32) * scale, f32)), made.data)
     assert twin.passed
     assert twin.notes == []
@@ -187,6 +194,13 @@ def test_what_rounds_counts_along_the_longest_way() -> None:
         function.ops.append(Op("tosa.add", [function.outputs[0]] * 2, [Value(function.outputs[0].type, "")], {}))
         function.outputs = [function.ops[-1].result]
     assert allowed_ulps(function) == MOST
+
+
+def test_each_rounding_counts_twice() -> None:
+    """Both models round: one ADD is two ulps, a second one after it four."""
+    x, y, z = (Value(TensorType((3,), f32), name) for name in "xyz")
+    ops = [Op("tosa.add", [x, x], [y], {}), Op("tosa.add", [y, x], [z], {})]
+    assert [allowed_ulps(Function("f", [x], [y], ops[:n])) for n in (1, 2)] == [2, 4]
 
 
 def test_integers_have_no_ulps(models: Path) -> None:

@@ -11,13 +11,14 @@ import hashlib
 import math
 import os
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from tflq.calibration.data import Sample
+from tflq.calibration.data import Batch, Sample
 from tflq.errors import InvalidModelError, TflqError, to_install
 from tflq.numerics.histogram import add_histogram, finite_bins, histogram
 from tflq.verification.worker import Model
@@ -40,7 +41,7 @@ class Job(NamedTuple):
     """Samples to run a model on."""
 
     watched: Watched
-    samples: Collection[Sample]
+    samples: Batch
 
 
 class Seen(NamedTuple):
@@ -99,20 +100,21 @@ class _Watch:
         self.counts = np.zeros((3, *shape), np.int64)
         self.totals = [histogram(np.zeros(0, np.float32)) for _ in watched.places if watched.bins]
 
-    def run(self, model: Model, samples: Collection[Sample]) -> Seen:
+    def run(self, model: Model, samples: Batch) -> Seen:
         """Runs the samples. InvalidModelError if one does not run; errors of files that hold them."""
         hashes = []
-        for column, sample in enumerate(samples):
-            hashes.append(_hash(sample[name] for name in self.watched.inputs))
+        for column, (sample, digest) in enumerate(_hashed(samples, self.watched.inputs)):
+            hashes.append(digest)
             if self.watched.places:
-                try:
-                    model.run(self.watched.entry, [sample[name] for name in self.watched.order], {}, follows=False)
-                except (ValueError, RuntimeError) as error:
-                    raise InvalidModelError(
-                        "", f"the interpreter does not run it: {error}", path=self.watched.path
-                    ) from error
-            self._look(model, column)
+                self._run(model, [sample[name] for name in self.watched.order])
+                self._look(model, column)
         return Seen(self.least, self.largest, self.counts, list(map(finite_bins, self.totals)), tuple(hashes))
+
+    def _run(self, model: Model, arrays: list[np.ndarray]) -> None:
+        try:
+            model.run(self.watched.entry, arrays, {}, follows=False)
+        except (ValueError, RuntimeError) as error:
+            raise InvalidModelError("", f"the interpreter does not run it: {error}", path=self.watched.path) from error
 
     def _look(self, model: Model, column: int) -> None:
         """Goes through what the model holds after a run. No view of it is left behind."""
@@ -135,9 +137,21 @@ class _Watch:
             add_histogram(self.totals[row], elements)
 
 
-def _hash(arrays: Iterable[np.ndarray]) -> str:
-    """A hash of a sample."""
-    digest = hashlib.blake2b(digest_size=8)
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-    return digest.hexdigest()
+def _hashed(samples: Iterable[Sample], names: Sequence[str]) -> Iterator[tuple[Sample, str]]:
+    """Samples, and a hash of the arrays of each in the order of names. One more is read and hashed by a thread, while
+    the interpreter runs on the one before."""
+    waiting = iter(samples)
+
+    def following() -> tuple[Sample, str] | None:
+        for sample in waiting:
+            digest = hashlib.blake2b(digest_size=8)
+            for name in names:
+                digest.update(np.ascontiguousarray(sample[name]).view(np.uint8).data)
+            return sample, digest.hexdigest()
+        return None
+
+    with ThreadPoolExecutor(1) as thread:
+        ahead = thread.submit(following)
+        while (found := ahead.result()) is not None:
+            ahead = thread.submit(following)
+            yield found

@@ -12,7 +12,7 @@ import random
 import struct
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -85,7 +85,7 @@ def in_run_order(inputs: Sequence[Input], entry: str) -> list[Input]:
     return sorted(inputs, key=lambda own: own.name) if entry else list(inputs)
 
 
-class Stored(ABC, Collection[Sample]):
+class Stored(ABC, Sized, Iterable[Sample]):
     """Samples that are read from files when they are iterated, any number of times. Those at some places can be sent to
     a process, which reads them."""
 
@@ -93,8 +93,9 @@ class Stored(ABC, Collection[Sample]):
     def at(self, places: Sequence[int]) -> Stored:
         """Those at some places, in that order."""
 
-    def __contains__(self, sample: object) -> bool:
-        return any(sample is own for own in self)
+
+Batch = Stored | list[Sample]
+"""Some samples, as they are sent to a process."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Batches:
         self._arrays = iter(()) if self._stored is not None else iter(samples.arrays)
         self._done = 0
 
-    def following(self, most: int) -> Collection[Sample]:
+    def following(self, most: int) -> Batch:
         """The next ones; empty at the end."""
         if self._stored is None:
             return list(islice(self._arrays, most))

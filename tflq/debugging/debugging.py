@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.calibration.calibrating import BATCH, Observer, checked, entry_of
-from tflq.calibration.data import Batches, Images, Sample, Samples, drawn, in_run_order, inputs_of, samples_of
+from tflq.calibration.data import Batch, Batches, Images, Samples, drawn, in_run_order, inputs_of, samples_of
 from tflq.debugging.influence import advised, can_inject, grouped, injected, shares, with_shares
 from tflq.debugging.measuring import (
     CAST,
@@ -237,7 +237,7 @@ class _Run:
         self.count = given.count
         self.workers = workers
         self.observer = observer
-        self.first: list[Collection[Sample]] = []
+        self.first: list[Batch] = []
         self.done = 0
 
     def compared(self) -> Sums:

@@ -7,14 +7,14 @@ few small arrays, which the caller joins in the order of the samples.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from tflq.calibration.collecting import opened
-from tflq.calibration.data import Sample
+from tflq.calibration.data import Batch
 from tflq.errors import InvalidModelError, TflqError
 from tflq.evaluate.stablehlo_elementwise import quantized, real
 from tflq.ir.types import TensorType
@@ -88,7 +88,7 @@ class Job(NamedTuple):
     """Samples to compare on."""
 
     plan: Plan
-    samples: Collection[Sample]
+    samples: Batch
 
 
 class Sums(NamedTuple):
@@ -151,7 +151,7 @@ class _Running:
             self.models[path] = model
         self.floats, self.quantized = self.models[plan.floats], self.models[plan.quantized]
 
-    def compare(self, samples: Collection[Sample]) -> Sums:
+    def compare(self, samples: Batch) -> Sums:
         count = len(self.plan.compared)
         own, reached = np.zeros((count, len(COLUMNS))), np.zeros((count, len(COLUMNS)))
         least, largest = np.full((count, 2), np.inf), np.full((count, 2), -np.inf)
@@ -172,7 +172,7 @@ class _Running:
         counters = [[Counter(finite_bins(counts)) for counts in row] for row in bins]
         return Sums(len(samples), own, reached, least, largest, counters)
 
-    def influence(self, samples: Collection[Sample]) -> np.ndarray:
+    def influence(self, samples: Batch) -> np.ndarray:
         places = [place for group in self.plan.groups for place in group]
         powers = np.zeros(len(self.plan.groups))
         for arrays in self._arrays(samples):
@@ -189,7 +189,7 @@ class _Running:
                         powers[group] += _sums(wanted, got, (-np.inf, np.inf, 0.0))[NOISE]
         return powers
 
-    def _arrays(self, samples: Collection[Sample]) -> Iterator[list[np.ndarray]]:
+    def _arrays(self, samples: Batch) -> Iterator[list[np.ndarray]]:
         return ([sample[name] for name in self.plan.names] for sample in samples)
 
     def _run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

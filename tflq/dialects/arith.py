@@ -64,7 +64,6 @@ def _one_index(op: Operator) -> bool:
 class _Widened(Elementwise):
     """An integer in a wider type."""
 
-    __slots__ = ()
     input: Value = operand(FIXED)
     output: Value = result_(FIXED)
     constraints = (*Elementwise.constraints, _widens)
@@ -73,19 +72,14 @@ class _Widened(Elementwise):
 class ExtSI(_Widened, name="arith.extsi"):
     """the signed integer in a wider type"""
 
-    __slots__ = ()
-
 
 class ExtUI(_Widened, name="arith.extui"):
     """the unsigned integer in a wider type"""
-
-    __slots__ = ()
 
 
 class TruncI(Elementwise, name="arith.trunci"):
     """the integer modulo the width of a narrower type"""
 
-    __slots__ = ()
     input: Value = operand(FIXED)
     output: Value = result_(FIXED)
     constraints = (*Elementwise.constraints, _narrows)
@@ -95,7 +89,6 @@ class TruncI(Elementwise, name="arith.trunci"):
 class ExtF(Flagged, name="arith.extf"):
     """the float in a wider type"""
 
-    __slots__ = ()
     input: Value = operand(FLOATS)
     output: Value = result_(FLOATS)
     constraints = (*Elementwise.constraints, _widens)
@@ -104,7 +97,6 @@ class ExtF(Flagged, name="arith.extf"):
 class TruncF(Flagged, name="arith.truncf"):
     """the nearest float of a narrower type, ties to even"""
 
-    __slots__ = ()
     input: Value = operand(FLOATS)
     output: Value = result_(FLOATS)
     constraints = (*Elementwise.constraints, _narrows)
@@ -114,7 +106,6 @@ class TruncF(Flagged, name="arith.truncf"):
 class _ToFloat(Elementwise):
     """An integer as a float."""
 
-    __slots__ = ()
     input: Value = operand(FIXED)
     output: Value = result_(FLOATS)
 
@@ -122,19 +113,14 @@ class _ToFloat(Elementwise):
 class SIToFP(_ToFloat, name="arith.sitofp"):
     """the nearest float to a signed integer, ties to even"""
 
-    __slots__ = ()
-
 
 class UIToFP(_ToFloat, name="arith.uitofp"):
     """the nearest float to an unsigned integer, ties to even"""
-
-    __slots__ = ()
 
 
 class _ToInteger(Elementwise):
     """A float as an integer."""
 
-    __slots__ = ()
     input: Value = operand(FLOATS)
     output: Value = result_(FIXED)
 
@@ -142,19 +128,14 @@ class _ToInteger(Elementwise):
 class FPToSI(_ToInteger, name="arith.fptosi"):
     """the integer part, as a signed integer; poison where the type does not hold it"""
 
-    __slots__ = ()
-
 
 class FPToUI(_ToInteger, name="arith.fptoui"):
     """the integer part, as an unsigned integer; poison where the type does not hold it"""
-
-    __slots__ = ()
 
 
 class _Indexed(Elementwise):
     """An integer as an index, or an index as an integer."""
 
-    __slots__ = ()
     input: Value = operand(SIGNLESS)
     output: Value = result_(SIGNLESS)
     constraints = (*Elementwise.constraints, _one_index)
@@ -163,19 +144,14 @@ class _Indexed(Elementwise):
 class IndexCast(_Indexed, name="arith.index_cast"):
     """a signed integer as an index, or an index as an integer: extended by its sign, or modulo the width"""
 
-    __slots__ = ()
-
 
 class IndexCastUI(_Indexed, name="arith.index_castui"):
     """as index_cast; extended by zeros"""
-
-    __slots__ = ()
 
 
 class Bitcast(Elementwise, name="arith.bitcast"):
     """the same bits in a type of the same width"""
 
-    __slots__ = ()
     input: Value = operand(WORD)
     output: Value = result_(WORD)
     constraints = (*Elementwise.constraints, _as_wide)
@@ -216,7 +192,6 @@ def _chosen(op: Select) -> bool:
 class CmpI(Elementwise, name="arith.cmpi"):
     """Whether two integers compare as `predicate` says (`COMPARE_INTEGER`): signed (s), unsigned (u)."""
 
-    __slots__ = ()
     lhs: Value = operand(_INTEGER)
     rhs: Value = operand(_INTEGER)
     result: Value = result_(BOOLEAN)
@@ -227,7 +202,6 @@ class CmpI(Elementwise, name="arith.cmpi"):
 class CmpF(Flagged, name="arith.cmpf"):
     """Whether two floats compare as `predicate` says (`COMPARE_FLOAT`): neither is NaN, and (o); one is NaN, or (u)."""
 
-    __slots__ = ()
     lhs: Value = operand(_FLOAT)
     rhs: Value = operand(_FLOAT)
     result: Value = result_(BOOLEAN)
@@ -238,7 +212,6 @@ class CmpF(Flagged, name="arith.cmpf"):
 class Select(Operator, name="arith.select"):
     """true_value where the condition holds, else false_value"""
 
-    __slots__ = ()
     condition: Value = operand(BOOLEAN)
     true_value: Value = operand()
     false_value: Value = operand()
@@ -252,7 +225,6 @@ class Select(Operator, name="arith.select"):
 class _Wide(Elementwise):
     """The whole product of two integers, in two parts of their width."""
 
-    __slots__ = ()
     lhs: Value = operand(_INTEGER)
     rhs: Value = operand(_INTEGER)
     low: Value = result_(_INTEGER)
@@ -262,7 +234,6 @@ class _Wide(Elementwise):
 class AddUIExtended(Elementwise, name="arith.addui_extended"):
     """sum = lhs + rhs modulo the width, overflow = whether that is not the sum of the unsigned integers"""
 
-    __slots__ = ()
     lhs: Value = operand(_INTEGER)
     rhs: Value = operand(_INTEGER)
     sum: Value = result_(_INTEGER)
@@ -272,13 +243,9 @@ class AddUIExtended(Elementwise, name="arith.addui_extended"):
 class MulSIExtended(_Wide, name="arith.mulsi_extended"):
     """high * 2^width + low = lhs * rhs of signed integers"""
 
-    __slots__ = ()
-
 
 class MulUIExtended(_Wide, name="arith.mului_extended"):
     """high * 2^width + low = lhs * rhs of unsigned integers"""
-
-    __slots__ = ()
 
 
 # Arithmetic of floats, each op rounded once, to the nearest value of the type, ties to even.
@@ -287,61 +254,41 @@ class MulUIExtended(_Wide, name="arith.mului_extended"):
 class AddF(OfTwoFloats, name="arith.addf"):
     """lhs + rhs"""
 
-    __slots__ = ()
-
 
 class SubF(OfTwoFloats, name="arith.subf"):
     """lhs - rhs"""
-
-    __slots__ = ()
 
 
 class MulF(OfTwoFloats, name="arith.mulf"):
     """lhs * rhs"""
 
-    __slots__ = ()
-
 
 class DivF(OfTwoFloats, name="arith.divf"):
     """lhs / rhs"""
-
-    __slots__ = ()
 
 
 class RemF(OfTwoFloats, name="arith.remf"):
     """what division of lhs by rhs, toward zero, leaves: exact, with the sign of lhs; NaN for rhs 0"""
 
-    __slots__ = ()
-
 
 class MaximumF(OfTwoFloats, name="arith.maximumf"):
     """the greater; NaN if one is NaN; 0 is greater than -0"""
-
-    __slots__ = ()
 
 
 class MinimumF(OfTwoFloats, name="arith.minimumf"):
     """the lesser; NaN if one is NaN; -0 is less than 0"""
 
-    __slots__ = ()
-
 
 class MaxNumF(OfTwoFloats, name="arith.maxnumf"):
     """the greater; the other one if one is NaN"""
-
-    __slots__ = ()
 
 
 class MinNumF(OfTwoFloats, name="arith.minnumf"):
     """the lesser; the other one if one is NaN"""
 
-    __slots__ = ()
-
 
 class NegF(OfFloat, name="arith.negf"):
     """-input, of 0 and NaN, too"""
-
-    __slots__ = ()
 
 
 # Arithmetic of two integers, modulo their width; which are signed is the op's to say.
@@ -350,7 +297,6 @@ class NegF(OfFloat, name="arith.negf"):
 class _Integers(Elementwise):
     """Of two integers."""
 
-    __slots__ = ()
     lhs: Value = operand(_INTEGER)
     rhs: Value = operand(_INTEGER)
     result: Value = result_(_INTEGER)
@@ -359,132 +305,90 @@ class _Integers(Elementwise):
 class _Wrapping(_Integers):
     """Arithmetic that wraps; its flags say that it does not."""
 
-    __slots__ = ()
     overflow: Opaque | None = attribute(FLAGS, default=None, key="overflowFlags")
 
 
 class _Dividing(_Integers):
     """A quotient; its flag says that nothing is left over."""
 
-    __slots__ = ()
     exact: object = attribute(default=None, key="isExact")
 
 
 class AddI(_Wrapping, name="arith.addi"):
     """lhs + rhs, modulo the width"""
 
-    __slots__ = ()
-
 
 class SubI(_Wrapping, name="arith.subi"):
     """lhs - rhs, modulo the width"""
-
-    __slots__ = ()
 
 
 class MulI(_Wrapping, name="arith.muli"):
     """lhs * rhs, modulo the width"""
 
-    __slots__ = ()
-
 
 class DivSI(_Dividing, name="arith.divsi"):
     """lhs / rhs of signed integers, toward zero; undefined for rhs 0, and where the quotient overflows"""
-
-    __slots__ = ()
 
 
 class DivUI(_Dividing, name="arith.divui"):
     """lhs / rhs of unsigned integers, toward zero; undefined for rhs 0"""
 
-    __slots__ = ()
-
 
 class CeilDivSI(_Integers, name="arith.ceildivsi"):
     """lhs / rhs of signed integers, rounded up; undefined as divsi"""
-
-    __slots__ = ()
 
 
 class CeilDivUI(_Integers, name="arith.ceildivui"):
     """lhs / rhs of unsigned integers, rounded up; undefined for rhs 0"""
 
-    __slots__ = ()
-
 
 class FloorDivSI(_Integers, name="arith.floordivsi"):
     """lhs / rhs of signed integers, rounded down; undefined as divsi"""
-
-    __slots__ = ()
 
 
 class RemSI(_Integers, name="arith.remsi"):
     """what signed division toward zero leaves, with the sign of lhs; undefined for rhs 0"""
 
-    __slots__ = ()
-
 
 class RemUI(_Integers, name="arith.remui"):
     """what unsigned division leaves; undefined for rhs 0"""
-
-    __slots__ = ()
 
 
 class AndI(_Integers, name="arith.andi"):
     """bits that both have"""
 
-    __slots__ = ()
-
 
 class OrI(_Integers, name="arith.ori"):
     """bits that one of them has"""
-
-    __slots__ = ()
 
 
 class XOrI(_Integers, name="arith.xori"):
     """bits that differ"""
 
-    __slots__ = ()
-
 
 class ShLI(_Wrapping, name="arith.shli"):
     """lhs * 2^rhs, modulo the width; poison where rhs, unsigned, is the width or more"""
-
-    __slots__ = ()
 
 
 class ShRSI(_Dividing, name="arith.shrsi"):
     """lhs / 2^rhs of a signed lhs, rounded down; poison where rhs, unsigned, is the width or more"""
 
-    __slots__ = ()
-
 
 class ShRUI(_Dividing, name="arith.shrui"):
     """lhs / 2^rhs of an unsigned lhs, rounded down; poison where rhs, unsigned, is the width or more"""
-
-    __slots__ = ()
 
 
 class MaxSI(_Integers, name="arith.maxsi"):
     """the greater of signed integers"""
 
-    __slots__ = ()
-
 
 class MaxUI(_Integers, name="arith.maxui"):
     """the greater of unsigned integers"""
-
-    __slots__ = ()
 
 
 class MinSI(_Integers, name="arith.minsi"):
     """the lesser of signed integers"""
 
-    __slots__ = ()
-
 
 class MinUI(_Integers, name="arith.minui"):
     """the lesser of unsigned integers"""
-
-    __slots__ = ()

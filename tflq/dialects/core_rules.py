@@ -85,21 +85,18 @@ _ONE = OneOf(FLOATS)
 class Elementwise(Operator):
     """Element by element."""
 
-    __slots__ = ()
     constraints: ClassVar[tuple[Check, ...]] = (declared, elementwise)
 
 
 class Flagged(Elementwise):
     """Of floats, with flags."""
 
-    __slots__ = ()
     fastmath: Opaque | None = attribute(FLAGS, default=None)
 
 
 class OfFloat(Flagged):
     """Of one float."""
 
-    __slots__ = ()
     input: Value = operand(_ONE)
     result: Value = result_(_ONE)
 
@@ -107,7 +104,6 @@ class OfFloat(Flagged):
 class OfTwoFloats(Flagged):
     """Of two floats."""
 
-    __slots__ = ()
     lhs: Value = operand(_ONE)
     rhs: Value = operand(_ONE)
     result: Value = result_(_ONE)

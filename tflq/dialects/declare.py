@@ -3,7 +3,6 @@
     class Conv2D(Operator, name="tfl.conv_2d"):
         \"\"\"2-D convolution of NHWC input and OHWI filter.\"\"\"
 
-        __slots__ = ()
         input: Value = operand()
         filter: Value = operand()
         bias: Value | None = operand(optional=True)
@@ -12,7 +11,7 @@
         traits = (MultiplyAccumulate(input, filter, bias, axis=0), Window(filter))
 
 The class is the op: the reader makes a `Conv2D`, and `conv.filter` is `conv.operands[1]`. An op with a declared name
-is always of its class (`Op.__init__`), which is why every class says `__slots__ = ()`: it must not add to the layout.
+is always of its class (`Op.__init__`). These are views: what is assigned to is `operands`, `results`, `attributes`.
 """
 
 from __future__ import annotations
@@ -126,6 +125,10 @@ class Slot:
         if value is None and not self.optional:
             raise ValueError(f"{op.name} has no {'result' if self.is_result else 'operand'} '{self.name}'")
         return value
+
+    def __set__(self, op: Op, value: Any) -> None:
+        of = "results" if self.is_result else "operands"
+        raise AttributeError(f"'{self.name}' of {op.name} is read from its {of}: change these")
 
     def values(self, op: Op) -> list[Value]:
         """The values that an op has there; none if it is left out."""
@@ -255,6 +258,9 @@ class Attribute:
             return op.attributes[self.key]
         return op.attributes.get(self.key, self.default)
 
+    def __set__(self, op: Op, value: Any) -> None:
+        raise AttributeError(f"'{self.name}' of {op.name} is read from its attributes: change these")
+
     @property
     def checked(self) -> bool:
         """Whether a file can violate it."""
@@ -341,8 +347,6 @@ class Operator(Op):
     newest: the newest version of a TFLite operator that the interpreter registers; versions: which one its types need
     (`dialects.tfl.Needs`), the first that holds.
     """
-
-    __slots__ = ()
 
     op_name: ClassVar[str]
     """What `name` is of every op of the class."""

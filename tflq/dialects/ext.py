@@ -16,7 +16,6 @@ from tflq.ir.types import f64, i8, i16, i32, i64, ui8
 class Truncate(Operator, name="ext.truncate"):
     """The integer part; what the type cannot hold becomes its nearest end, NaN 0 or an end."""
 
-    __slots__ = ()
     input: Value = operand(FLOAT)
     output: Value = result(INTEGER)
     traits = (SameShape(input, output),)
@@ -29,7 +28,6 @@ class RescaleF64(Operator, name="ext.rescale_f64"):
     """output = saturate(round(input * scale) + output_zp), the product in float64, round to nearest, half away from
     zero; several scales are one per index of the last dim; input_range bounds the values that input takes."""
 
-    __slots__ = ()
     input: Value = operand(OneOf(i32, i64))
     output: Value = result(OneOf(i8, ui8, i16))
     scale: np.ndarray = attribute(array(f64))
@@ -43,7 +41,6 @@ class RescaleI64(Operator, name="ext.rescale_i64"):
     which wrap; shift is 0 to 63; several multipliers and shifts are one per index of the last dim; input_range
     bounds the values that input takes."""
 
-    __slots__ = ()
     input: Value = operand(i64)
     output: Value = result(i32)
     multiplier: np.ndarray = attribute(array(i32))
@@ -57,7 +54,6 @@ class RescaleMean(Operator, name="ext.rescale_mean"):
     output_zp), where M = floor(multiplier * 2^f / n), e = f - shift, n the number of elements of values along axes,
     n > 0, f = min(floor(log2(n)), 31 + shift)."""
 
-    __slots__ = ()
     sums: Value = operand(i32)
     values: Value = operand(ANY)
     output: Value = result(OneOf(i8, ui8, i16))
@@ -71,7 +67,6 @@ class RescaleMean(Operator, name="ext.rescale_mean"):
 class RoundingDivideByPot(Operator, name="ext.rounding_divide_by_pot"):
     """output = input / 2^exponent, rounded to nearest, half away from zero; the quotient fits int16."""
 
-    __slots__ = ()
     input: Value = operand(i64)
     output: Value = result(i16)
     exponent: int = attribute(INT)
@@ -84,7 +79,6 @@ class RoundingDivideByPot(Operator, name="ext.rounding_divide_by_pot"):
 class Table16Bit(Operator, name="ext.table_16bit"):
     """output = table[input + 32768], of 65536 entries."""
 
-    __slots__ = ()
     T = OneOf(i8, ui8, i16, i32)
     input: Value = operand(i16)
     table: Value = operand(T, constant=True)
@@ -96,7 +90,6 @@ class Table2D(Operator, name="ext.table_2d"):
     """output = table[256 * (input1 - least of its type) + (input2 - least of its type)], of 65536 entries; the
     operands broadcast."""
 
-    __slots__ = ()
     T = OneOf(i8, ui8)
     input1: Value = operand(OneOf(i8, ui8))
     input2: Value = operand(OneOf(i8, ui8))

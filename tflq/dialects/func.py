@@ -48,7 +48,6 @@ def _calls_one(op: Call, module: Module, _: str) -> str | None:
 class Call(Operator, name="func.call"):
     """outputs = what the function `callee` makes of the inputs"""
 
-    __slots__ = ()
     inputs: list[Value] = operand(variadic=True)
     outputs: list[Value] = result_(variadic=True)
     callee: Symbol = attribute(_SYMBOL)
@@ -67,7 +66,6 @@ def _calls_operand(op: CallIndirect) -> str | None:
 class CallIndirect(Operator, name="func.call_indirect"):
     """outputs = what the function that is a value makes of the inputs"""
 
-    __slots__ = ()
     callee: Value = operand()
     inputs: list[Value] = operand(variadic=True)
     outputs: list[Value] = result_(variadic=True)
@@ -87,7 +85,6 @@ def _names_one(op: Constant, module: Module, _: str) -> str | None:
 class Constant(Operator, name="func.constant"):
     """The function `value`, as a value."""
 
-    __slots__ = ()
     result: Value = result_()
     value: Symbol = attribute(_SYMBOL)
     module_constraints = (_names_one,)

@@ -67,7 +67,6 @@ def _ordered(op: Any) -> bool:
 class RealMath(Operator):
     """Of real numbers; the result is clamped."""
 
-    __slots__ = ()
     clamp_min: float | None = attribute(_BOUND, default=None)
     clamp_max: float | None = attribute(_BOUND, default=None)
     constraints: ClassVar[tuple[Check, ...]] = (declared, _one_real, _inferred, _ordered)
@@ -76,7 +75,6 @@ class RealMath(Operator):
 class RealBinary(RealMath):
     """Of two tensors that broadcast, element by element."""
 
-    __slots__ = ()
     lhs: Value = operand(REAL)
     rhs: Value = operand(REAL)
     output: Value = result_(REAL)
@@ -86,26 +84,18 @@ class RealBinary(RealMath):
 class RealAddEw(RealBinary, name="fxpmath.real_add_ew"):
     """clamp(lhs + rhs)"""
 
-    __slots__ = ()
-
 
 class RealSubEw(RealBinary, name="fxpmath.real_sub_ew"):
     """clamp(lhs - rhs)"""
-
-    __slots__ = ()
 
 
 class RealMulEw(RealBinary, name="fxpmath.real_mul_ew"):
     """clamp(lhs * rhs)"""
 
-    __slots__ = ()
-
 
 class RealDivEw(RealBinary, name="fxpmath.real_div_ew"):
     """clamp(lhs / rhs); by 0 as IEEE 754 has it: an infinity with the sign of lhs, stored as the end of the range on
     that side, and for 0 / 0 NaN, stored as 0"""
-
-    __slots__ = ()
 
 
 OPCODES: Final = (
@@ -118,7 +108,6 @@ OPCODES: Final = (
 class RealUnary(RealMath, name="fxpmath.real_unary"):
     """clamp(f(input)), f by `opcode`; the CMP functions compare with 0 and give 1.0 or 0.0"""
 
-    __slots__ = ()
     input: Value = operand(REAL)
     output: Value = result_(REAL)
     opcode: str = attribute(words(*OPCODES))
@@ -128,7 +117,6 @@ class RealUnary(RealMath, name="fxpmath.real_unary"):
 class RealMatmul(RealMath, name="fxpmath.real_matmul"):
     """clamp(sum over k of lhs[..., k] * rhs[k, n])"""
 
-    __slots__ = ()
     lhs: Value = operand(REAL)
     rhs: Value = operand(REAL)
     output: Value = result_(REAL)
@@ -140,7 +128,6 @@ class RealMatmul(RealMath, name="fxpmath.real_matmul"):
 class RealMatmulBias(RealMath, name="fxpmath.real_matmul_bias"):
     """clamp(sum over k of lhs[..., k] * rhs[k, n] + bias[n])"""
 
-    __slots__ = ()
     lhs: Value = operand(REAL)
     rhs: Value = operand(REAL)
     bias: Value = operand(REAL)
@@ -180,7 +167,6 @@ def _held(op: Any) -> bool:
 class RoundingDivideByPot(Operator, name="fxpmath.rounding_divide_by_pot"):
     """input / 2^exponent, rounded to nearest, half away from zero"""
 
-    __slots__ = ()
     input: Value = operand(_T)
     output: Value = result_(_T)
     exponent: int = attribute(INT)
@@ -191,7 +177,6 @@ class RoundingDivideByPot(Operator, name="fxpmath.rounding_divide_by_pot"):
 class SaturatingAdd(Operator, name="fxpmath.saturating_add"):
     """clamp(lhs + rhs), the sum as if the type held it; the operands broadcast"""
 
-    __slots__ = ()
     lhs: Value = operand(_T)
     rhs: Value = operand(_T)
     output: Value = result_(_T)
@@ -205,7 +190,6 @@ class SaturatingRoundingDoublingHighMul(Operator, name="fxpmath.saturating_round
     """lhs * rhs / 2^(w - 1) in a type of w bits, rounded to nearest, half up; the least integer times itself, which the
     type does not hold, is the greatest. The operands broadcast"""
 
-    __slots__ = ()
     lhs: Value = operand(_T)
     rhs: Value = operand(_T)
     output: Value = result_(_T)
@@ -216,7 +200,6 @@ class SaturatingRoundingDoublingHighMul(Operator, name="fxpmath.saturating_round
 class Matmul(Operator, name="fxpmath.matmul"):
     """sum over k of (lhs[..., k] - lhs_zero_point) * (rhs[k, n] - rhs_zero_point), which wraps"""
 
-    __slots__ = ()
     lhs: Value = operand(i8)
     rhs: Value = operand(i8)
     output: Value = result_(i32)

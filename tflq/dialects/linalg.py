@@ -85,7 +85,6 @@ def _body(op: Generic) -> bool:
 class Generic(Operator, name="linalg.generic"):
     """results = the outs, of which the elements that the maps say are what the body yields at each point."""
 
-    __slots__ = ()
     values: list[Value] = operand(variadic=True)
     outputs: list[Value] = result_(variadic=True)
     indexing_maps: list[AffineMap] = attribute()
@@ -127,7 +126,6 @@ def _word(item: Any) -> str:
 class Index(Operator, name="linalg.index"):
     """Where the body is computed: the point's place along the iterator `dim`."""
 
-    __slots__ = ()
     result: Value = result_(INDEX)
     dim: int = attribute(INT)
     constraints = (declared, scalars("result"))
@@ -136,7 +134,6 @@ class Index(Operator, name="linalg.index"):
 class Yield(Operator, name="linalg.yield"):
     """Ends the body of `linalg.generic`."""
 
-    __slots__ = ()
     values: list[Value] = operand(variadic=True)
     traits = (Impure(),)
     constraints = (declared, scalars("values"))

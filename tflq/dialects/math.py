@@ -18,7 +18,6 @@ _FLOAT: Final = OneOf(FLOATS)
 class Question(Flagged):
     """Of one float."""
 
-    __slots__ = ()
     input: Value = operand(FLOATS)
     result: Value = result_(BOOLEAN)
 
@@ -26,25 +25,17 @@ class Question(Flagged):
 class IsFinite(Question, name="math.isfinite"):
     """whether it is neither infinite nor NaN"""
 
-    __slots__ = ()
-
 
 class IsInf(Question, name="math.isinf"):
     """whether it is infinite"""
-
-    __slots__ = ()
 
 
 class IsNaN(Question, name="math.isnan"):
     """whether it is NaN"""
 
-    __slots__ = ()
-
 
 class IsNormal(Question, name="math.isnormal"):
     """whether it is finite, not 0 and not subnormal"""
-
-    __slots__ = ()
 
 
 # Functions of one float. But for the square root, the last bit is not the specification's to say.
@@ -53,145 +44,97 @@ class IsNormal(Question, name="math.isnormal"):
 class Acos(OfFloat, name="math.acos"):
     """the arc cosine"""
 
-    __slots__ = ()
-
 
 class Acosh(OfFloat, name="math.acosh"):
     """the inverse hyperbolic cosine"""
-
-    __slots__ = ()
 
 
 class Asin(OfFloat, name="math.asin"):
     """the arc sine"""
 
-    __slots__ = ()
-
 
 class Asinh(OfFloat, name="math.asinh"):
     """the inverse hyperbolic sine"""
-
-    __slots__ = ()
 
 
 class Atan(OfFloat, name="math.atan"):
     """the arc tangent"""
 
-    __slots__ = ()
-
 
 class Atanh(OfFloat, name="math.atanh"):
     """the inverse hyperbolic tangent"""
-
-    __slots__ = ()
 
 
 class Cbrt(OfFloat, name="math.cbrt"):
     """the cube root"""
 
-    __slots__ = ()
-
 
 class Cos(OfFloat, name="math.cos"):
     """the cosine"""
-
-    __slots__ = ()
 
 
 class Cosh(OfFloat, name="math.cosh"):
     """the hyperbolic cosine"""
 
-    __slots__ = ()
-
 
 class Erf(OfFloat, name="math.erf"):
     """the error function"""
-
-    __slots__ = ()
 
 
 class Erfc(OfFloat, name="math.erfc"):
     """1 less the error function"""
 
-    __slots__ = ()
-
 
 class Exp(OfFloat, name="math.exp"):
     """e^input"""
-
-    __slots__ = ()
 
 
 class Exp2(OfFloat, name="math.exp2"):
     """2^input"""
 
-    __slots__ = ()
-
 
 class ExpM1(OfFloat, name="math.expm1"):
     """e^input - 1"""
-
-    __slots__ = ()
 
 
 class Log(OfFloat, name="math.log"):
     """the natural logarithm"""
 
-    __slots__ = ()
-
 
 class Log10(OfFloat, name="math.log10"):
     """the logarithm to base 10"""
-
-    __slots__ = ()
 
 
 class Log1p(OfFloat, name="math.log1p"):
     """the natural logarithm of 1 + input"""
 
-    __slots__ = ()
-
 
 class Log2(OfFloat, name="math.log2"):
     """the logarithm to base 2"""
-
-    __slots__ = ()
 
 
 class Rsqrt(OfFloat, name="math.rsqrt"):
     """1 / the square root"""
 
-    __slots__ = ()
-
 
 class Sin(OfFloat, name="math.sin"):
     """the sine"""
-
-    __slots__ = ()
 
 
 class Sinh(OfFloat, name="math.sinh"):
     """the hyperbolic sine"""
 
-    __slots__ = ()
-
 
 class Sqrt(OfFloat, name="math.sqrt"):
     """the square root, rounded once"""
-
-    __slots__ = ()
 
 
 class Tan(OfFloat, name="math.tan"):
     """the tangent"""
 
-    __slots__ = ()
-
 
 class Tanh(OfFloat, name="math.tanh"):
     """the hyperbolic tangent"""
-
-    __slots__ = ()
 
 
 # Functions of integers.
@@ -200,7 +143,6 @@ class Tanh(OfFloat, name="math.tanh"):
 class _Bits(Elementwise):
     """Of one integer."""
 
-    __slots__ = ()
     input: Value = operand(_INTEGER)
     result: Value = result_(_INTEGER)
 
@@ -208,31 +150,22 @@ class _Bits(Elementwise):
 class AbsI(_Bits, name="math.absi"):
     """|input| of a signed integer, modulo the width: the least one stays"""
 
-    __slots__ = ()
-
 
 class CtLz(_Bits, name="math.ctlz"):
     """how many bits are 0 above the highest that is 1"""
-
-    __slots__ = ()
 
 
 class CtPop(_Bits, name="math.ctpop"):
     """how many bits are 1"""
 
-    __slots__ = ()
-
 
 class CtTz(_Bits, name="math.cttz"):
     """how many bits are 0 below the lowest that is 1"""
-
-    __slots__ = ()
 
 
 class IPowI(Elementwise, name="math.ipowi"):
     """lhs^rhs of signed integers, modulo the width; the integer part where rhs is negative"""
 
-    __slots__ = ()
     lhs: Value = operand(_INTEGER)
     rhs: Value = operand(_INTEGER)
     result: Value = result_(_INTEGER)
@@ -244,37 +177,25 @@ class IPowI(Elementwise, name="math.ipowi"):
 class AbsF(OfFloat, name="math.absf"):
     """|input|"""
 
-    __slots__ = ()
-
 
 class Ceil(OfFloat, name="math.ceil"):
     """rounded up"""
-
-    __slots__ = ()
 
 
 class Floor(OfFloat, name="math.floor"):
     """rounded down"""
 
-    __slots__ = ()
-
 
 class Round(OfFloat, name="math.round"):
     """rounded to the nearest, halves away from zero"""
-
-    __slots__ = ()
 
 
 class RoundEven(OfFloat, name="math.roundeven"):
     """rounded to the nearest, halves to even"""
 
-    __slots__ = ()
-
 
 class Trunc(OfFloat, name="math.trunc"):
     """rounded toward zero"""
-
-    __slots__ = ()
 
 
 # Functions of several floats, and of a float and an integer.
@@ -283,25 +204,18 @@ class Trunc(OfFloat, name="math.trunc"):
 class Atan2(OfTwoFloats, name="math.atan2"):
     """the angle of the point (rhs, lhs)"""
 
-    __slots__ = ()
-
 
 class CopySign(OfTwoFloats, name="math.copysign"):
     """|lhs| with the sign of rhs"""
-
-    __slots__ = ()
 
 
 class PowF(OfTwoFloats, name="math.powf"):
     """lhs^rhs"""
 
-    __slots__ = ()
-
 
 class Fma(Flagged, name="math.fma"):
     """a * b + c, rounded once"""
 
-    __slots__ = ()
     a: Value = operand(_FLOAT)
     b: Value = operand(_FLOAT)
     c: Value = operand(_FLOAT)
@@ -311,7 +225,6 @@ class Fma(Flagged, name="math.fma"):
 class ClampF(Flagged, name="math.clampf"):
     """value, where it is from min to max, else the nearer of the two"""
 
-    __slots__ = ()
     value: Value = operand(_FLOAT)
     min: Value = operand(_FLOAT)
     max: Value = operand(_FLOAT)
@@ -321,7 +234,6 @@ class ClampF(Flagged, name="math.clampf"):
 class FPowI(Flagged, name="math.fpowi"):
     """lhs^rhs of a float and a signed integer"""
 
-    __slots__ = ()
     lhs: Value = operand(_FLOAT)
     rhs: Value = operand(FIXED)
     result: Value = result_(_FLOAT)

@@ -32,7 +32,6 @@ def _stated(op: ConstShape) -> bool:
 class ConstShape(Operator, name="shape.const_shape"):
     """The shape that `shape` says."""
 
-    __slots__ = ()
     result: Value = result_(INDEX)
     shape: np.ndarray = attribute()
     constraints = (declared, all_tensors("result"), _stated)
@@ -41,7 +40,6 @@ class ConstShape(Operator, name="shape.const_shape"):
 class ShapeOf(Operator, name="shape.shape_of"):
     """The shape of a tensor."""
 
-    __slots__ = ()
     arg: Value = operand()
     result: Value = result_(INDEX)
     constraints = (declared, all_tensors("arg", "result"), _ranked_as)
@@ -50,7 +48,6 @@ class ShapeOf(Operator, name="shape.shape_of"):
 class NumElements(Operator, name="shape.num_elements"):
     """How many elements a tensor of a shape has: the product of the sizes."""
 
-    __slots__ = ()
     shape: Value = operand(INDEX)
     result: Value = result_(INDEX)
     constraints = (declared, all_tensors("shape"), scalars("result"))
@@ -59,7 +56,6 @@ class NumElements(Operator, name="shape.num_elements"):
 class SplitAt(Operator, name="shape.split_at"):
     """head = the sizes before `index`, tail = those from it on; a negative one counts from the end."""
 
-    __slots__ = ()
     shape: Value = operand(INDEX)
     index: Value = operand(SIGNLESS)
     head: Value = result_(INDEX)
@@ -70,7 +66,6 @@ class SplitAt(Operator, name="shape.split_at"):
 class Concat(Operator, name="shape.concat"):
     """The sizes of lhs, then those of rhs."""
 
-    __slots__ = ()
     lhs: Value = operand(INDEX)
     rhs: Value = operand(INDEX)
     result: Value = result_(INDEX)
@@ -80,7 +75,6 @@ class Concat(Operator, name="shape.concat"):
 class Broadcast(Operator, name="shape.broadcast"):
     """The shape that all shapes broadcast to: dims are aligned at the end, and 1 becomes what the others have."""
 
-    __slots__ = ()
     shapes: list[Value] = operand(INDEX, variadic=True)
     result: Value = result_(INDEX)
     constraints = (declared, all_tensors("shapes", "result"))
@@ -89,7 +83,6 @@ class Broadcast(Operator, name="shape.broadcast"):
 class GetExtent(Operator, name="shape.get_extent"):
     """The size at a place of a shape."""
 
-    __slots__ = ()
     shape: Value = operand(INDEX)
     dim: Value = operand(SIGNLESS)
     extent: Value = result_(INDEX)
@@ -99,7 +92,6 @@ class GetExtent(Operator, name="shape.get_extent"):
 class Dim(Operator, name="shape.dim"):
     """The size of the dim `index` of a tensor."""
 
-    __slots__ = ()
     value: Value = operand()
     index: Value = operand(SIGNLESS)
     extent: Value = result_(INDEX)
@@ -109,7 +101,6 @@ class Dim(Operator, name="shape.dim"):
 class Rank(Operator, name="shape.rank"):
     """How many sizes a shape has."""
 
-    __slots__ = ()
     shape: Value = operand(INDEX)
     rank: Value = result_(INDEX)
     constraints = (declared, all_tensors("shape"), scalars("rank"))

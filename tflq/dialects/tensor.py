@@ -59,7 +59,6 @@ def _body(op: Generate) -> bool:
 class Empty(Operator, name="tensor.empty"):
     """A tensor of a shape, whose elements are not said: something writes them before they are read."""
 
-    __slots__ = ()
     dynamic_sizes: list[Value] = operand(INDEX, variadic=True)
     result: Value = result_()
     constraints = (declared, scalars("dynamic_sizes"), all_tensors("result"), _sizes)
@@ -68,7 +67,6 @@ class Empty(Operator, name="tensor.empty"):
 class Splat(Operator, name="tensor.splat"):
     """A tensor whose elements are all `input`."""
 
-    __slots__ = ()
     input: Value = operand()
     dynamic_sizes: list[Value] = operand(INDEX, variadic=True)
     result: Value = result_()
@@ -78,7 +76,6 @@ class Splat(Operator, name="tensor.splat"):
 class FromElements(Operator, name="tensor.from_elements"):
     """The tensor of these elements, in row-major order."""
 
-    __slots__ = ()
     elements: list[Value] = operand(variadic=True)
     result: Value = result_()
     constraints = (declared, scalars("elements"), all_tensors("result"), _of_scalars)
@@ -87,7 +84,6 @@ class FromElements(Operator, name="tensor.from_elements"):
 class Generate(Operator, name="tensor.generate"):
     """The tensor whose elements are what the body yields of their places."""
 
-    __slots__ = ()
     dynamic_sizes: list[Value] = operand(INDEX, variadic=True)
     result: Value = result_()
     constraints = (declared, scalars("dynamic_sizes"), all_tensors("result"), _sizes, _body)
@@ -96,7 +92,6 @@ class Generate(Operator, name="tensor.generate"):
 class Yield(Operator, name="tensor.yield"):
     """Ends the body of `tensor.generate` or `tensor.pad`."""
 
-    __slots__ = ()
     value: Value = operand()
     traits = (Impure(),)
     constraints = (declared, scalars("value"))
@@ -202,7 +197,6 @@ def _pad_body(op: Pad) -> bool:
 class Dim(Operator, name="tensor.dim"):
     """The size of the dim `index` of source."""
 
-    __slots__ = ()
     source: Value = operand()
     index: Value = operand(INDEX)
     result: Value = result_(INDEX)
@@ -212,7 +206,6 @@ class Dim(Operator, name="tensor.dim"):
 class Rank(Operator, name="tensor.rank"):
     """How many dims a tensor has."""
 
-    __slots__ = ()
     tensor: Value = operand()
     result: Value = result_(INDEX)
     constraints = (declared, all_tensors("tensor"), scalars("result"))
@@ -221,7 +214,6 @@ class Rank(Operator, name="tensor.rank"):
 class Extract(Operator, name="tensor.extract"):
     """The element at the indices."""
 
-    __slots__ = ()
     tensor: Value = operand()
     indices: list[Value] = operand(INDEX, variadic=True)
     result: Value = result_()
@@ -231,7 +223,6 @@ class Extract(Operator, name="tensor.extract"):
 class Insert(Operator, name="tensor.insert"):
     """dest, with scalar at the indices."""
 
-    __slots__ = ()
     scalar: Value = operand()
     dest: Value = operand()
     indices: list[Value] = operand(INDEX, variadic=True)
@@ -242,7 +233,6 @@ class Insert(Operator, name="tensor.insert"):
 class Concat(Operator, name="tensor.concat"):
     """The tensors, one after the other along `dim`."""
 
-    __slots__ = ()
     inputs: list[Value] = operand(variadic=True)
     result: Value = result_()
     dim: int = attribute()
@@ -252,7 +242,6 @@ class Concat(Operator, name="tensor.concat"):
 class ExtractSlice(Operator, name="tensor.extract_slice"):
     """The elements of source from the offsets on, in steps of the strides."""
 
-    __slots__ = ()
     source: Value = operand()
     given: list[Value] = operand(INDEX, variadic=True)
     result: Value = result_()
@@ -265,7 +254,6 @@ class ExtractSlice(Operator, name="tensor.extract_slice"):
 class InsertSlice(Operator, name="tensor.insert_slice"):
     """dest, with the elements of source from the offsets on, in steps of the strides."""
 
-    __slots__ = ()
     source: Value = operand()
     dest: Value = operand()
     given: list[Value] = operand(INDEX, variadic=True)
@@ -279,7 +267,6 @@ class InsertSlice(Operator, name="tensor.insert_slice"):
 class Pad(Operator, name="tensor.pad"):
     """source, with elements before and after it in each dim, which the body yields of their places."""
 
-    __slots__ = ()
     source: Value = operand()
     given: list[Value] = operand(INDEX, variadic=True)
     result: Value = result_()
@@ -367,7 +354,6 @@ def _reassociated(op: Any) -> str | None:
 class Cast(Operator, name="tensor.cast"):
     """source, of whose shape more or less is said."""
 
-    __slots__ = ()
     source: Value = operand()
     dest: Value = result_()
     constraints = (declared, all_tensors("source", "dest"), _same_element, _agreeing)
@@ -376,7 +362,6 @@ class Cast(Operator, name="tensor.cast"):
 class Bitcast(Operator, name="tensor.bitcast"):
     """The bits of source, as elements of another type of their width."""
 
-    __slots__ = ()
     source: Value = operand()
     dest: Value = result_()
     constraints = (declared, all_tensors("source", "dest"), elementwise, _as_wide)
@@ -385,7 +370,6 @@ class Bitcast(Operator, name="tensor.bitcast"):
 class Reshape(Operator, name="tensor.reshape"):
     """The elements of source, in row-major order, in a tensor of the shape given."""
 
-    __slots__ = ()
     source: Value = operand()
     shape: Value = operand(SIGNLESS)
     result: Value = result_()
@@ -395,7 +379,6 @@ class Reshape(Operator, name="tensor.reshape"):
 class CollapseShape(Operator, name="tensor.collapse_shape"):
     """Neighbouring dims of source as one, as `reassociation` says."""
 
-    __slots__ = ()
     source: Value = operand()
     result: Value = result_()
     reassociation: list[list[int]] = attribute()
@@ -405,7 +388,6 @@ class CollapseShape(Operator, name="tensor.collapse_shape"):
 class ExpandShape(Operator, name="tensor.expand_shape"):
     """Dims of source as several, as `reassociation` says; `output_shape` are the sizes of those that are not known."""
 
-    __slots__ = ()
     source: Value = operand()
     output_shape: list[Value] = operand(variadic=True)
     result: Value = result_()

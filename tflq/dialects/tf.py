@@ -57,7 +57,6 @@ class FakeQuantWithMinMaxArgs(Operator, name="tf.FakeQuantWithMinMaxArgs"):
     lowest integer.
     """
 
-    __slots__ = ()
     inputs: Value = operand(f32)
     outputs: Value = result_(f32)
     min: float = attribute(NUMBER, default=-6.0)
@@ -71,7 +70,6 @@ class FakeQuantWithMinMaxArgs(Operator, name="tf.FakeQuantWithMinMaxArgs"):
 class _WithVars(Operator):
     """Of a range that is computed."""
 
-    __slots__ = ()
     inputs: Value = operand(f32)
     min: Value = operand(f32)
     max: Value = operand(f32)
@@ -85,7 +83,6 @@ class _WithVars(Operator):
 class FakeQuantWithMinMaxVars(_WithVars, name="tf.FakeQuantWithMinMaxVars"):
     """`tf.FakeQuantWithMinMaxArgs` with a range that is computed."""
 
-    __slots__ = ()
     traits = (SimulatesQuantization(_WithVars.inputs, _WithVars.min, _WithVars.max), *_WithVars.traits)
     constraints = (*_WithVars.constraints, _one_range)
 
@@ -93,6 +90,5 @@ class FakeQuantWithMinMaxVars(_WithVars, name="tf.FakeQuantWithMinMaxVars"):
 class FakeQuantWithMinMaxVarsPerChannel(_WithVars, name="tf.FakeQuantWithMinMaxVarsPerChannel"):
     """`tf.FakeQuantWithMinMaxVars` with a range for each index of the last dim."""
 
-    __slots__ = ()
     traits = (SimulatesQuantization(_WithVars.inputs, _WithVars.min, _WithVars.max, axis=-1), *_WithVars.traits)
     constraints = (*_WithVars.constraints, _ranges_of_channels)

@@ -264,6 +264,8 @@ def _rescale(op: Rescale, x: np.ndarray) -> np.ndarray:
     else:
         double_round = op.rounding_mode == "DOUBLE_ROUND"
         scaled = rescale(values, *numbers, double_round=double_round, scale32=op.scale32)
+    if x.dtype.itemsize <= 4 and storage.bits < 32 and np.min(op.shift) > 31:
+        scaled = scaled.astype(np.int32)  # which holds it: numpy clips these several times faster
     if op.output_zp:
         scaled += op.output_zp
     return np.clip(scaled, storage.minimum, storage.maximum, out=scaled)

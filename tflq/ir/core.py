@@ -10,7 +10,7 @@ run, the pass manager keeps the answers until a pass has changed something.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import wraps
 from typing import Any, ClassVar, Final, TypeVar, cast
 
@@ -162,7 +162,10 @@ class Op:
     the ops inside of it, which may use what is defined before it.
     """
 
-    __slots__ = ("attributes", "info", "intermediates", "location", "name", "operands", "regions", "results")
+    __slots__ = (
+        *("attributes", "info", "intermediates", "location", "name", "operands", "regions", "results"),
+        *("__dict__", "__weakref__"),  # so that the classes of ops have its layout without saying `__slots__`
+    )
 
     constraints: ClassVar[tuple[Callable[[Any], str | None], ...]] = ()
     """Each answers why an op of the class is invalid, in any form, or None. It relies on those before it."""
@@ -358,12 +361,33 @@ class Function:
                     users[value] = [op]
         return users
 
+    def readers(self, values: Set[Value]) -> Mapping[Value, Sequence[Op]]:
+        """`users` of some values alone, which costs little for few."""
+        if self._facts is not None and "users" in self._facts:
+            return self.users()
+        readers: dict[Value, list[Op]] = {}
+        for op in walk(self.ops):
+            if not values.isdisjoint(op.operands):
+                for value in filter(values.__contains__, op.operands):
+                    readers.setdefault(cast("Value", value), []).append(op)
+        return readers
+
     @_kept
     def _by_class(self) -> Mapping[type[Op], Sequence[Op]]:
         """The ops of each class, also those inside of others, in order."""
         found: dict[type[Op], list[Op]] = {}
         for op in walk(self.ops):
             found.setdefault(op.__class__, []).append(op)
+        return found
+
+    @_kept
+    def signatures(self) -> Mapping[Op, tuple[object, ...]]:
+        """By op, but for those inside of others, in order: its name, then the element types of its operands, None, and
+        those of its results; None for one left out."""
+        found: dict[Op, tuple[object, ...]] = {}
+        for op in self.ops:
+            elements = [v and v.type.element for v in (*op.operands, None, *op.results)]
+            found[op] = (op.name, *elements)
         return found
 
     def has_ops(self, *kinds: type) -> bool:

@@ -78,11 +78,9 @@ def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
     }
     modified = False
     for function in module.functions:
-        needed, read = pinned | set(function.outputs), function.users().keys()
-        unread = (op for op in function.ops if read.isdisjoint(op.results) and needed.isdisjoint(op.results))
-        if any(map(removable, unread)):  # the last of those that go is unread
-            remove_ops(function, unneeded(function.ops, needed, removable))
-            modified = True
+        dead = unneeded(function.ops, pinned.union(function.outputs), removable)
+        remove_ops(function, dead)
+        modified |= bool(dead)
     return modified
 
 

@@ -230,10 +230,12 @@ def _sigmoid_16bit(b: RuleBuilder, x: Value, multiplier: int, shift: int, *, hyp
 # Newton steps on the sum shifted to 31 bits, then result = round(exp * reciprocal * 2^-(35 - clz(sum))) (8-bit results;
 # 2^-(27 - clz) for int16), plus the least value of the type. int16: table, sum, table of the reciprocal, product. The
 # kernels ignore the result's scale, and the operand's zero point, which cancels. The kernel aborts when a row of
-# 8-bit results sums to 512 maxima or more.
+# 8-bit results sums to 512 maxima or more, since it would shift by more than 31: by so much, 0 is left.
 # Source: kernels/internal/reference/softmax.h (Softmax, SoftmaxInt16); arithmetic in `tflq.numerics.unary`.
 
 
+_MAXIMA = 512
+"""In a sum of so many, a result of 8 bits is shifted by more than 31."""
 _FORMS: tuple[tuple[ScalarType, ScalarType], ...] = ((i8, i8), (ui8, ui8), (i8, i16), (ui8, i16), (i16, i16))
 
 
@@ -284,7 +286,11 @@ def _softmax_8bit(op: Softmax, b: RuleBuilder, table: np.ndarray, storage: Scala
     inverse = _reciprocal(b, b.logical_left_shift(total, b.sub(headroom, b.constant(1))))
     exponent = b.sub(b.constant(ACCUMULATOR_BITS + 31 - storage.bits), headroom)
     product = b.mul(b.table(index, table), inverse, shift=31)
-    result = b.arithmetic_right_shift(product, exponent, round=True)
+    if (op.input.type.shape or (None,))[-1] in range(_MAXIMA) or storage.bits > 8:
+        result = b.arithmetic_right_shift(product, exponent, round=True)
+    else:
+        twice = b.arithmetic_right_shift(product, b.minimum(b.sub(exponent, b.constant(1)), b.constant(31)))
+        result = b.sub(twice, b.arithmetic_right_shift(twice, b.constant(1)))
     if storage.minimum:
         result = b.add(result, b.constant(storage.minimum))
     return b.cast(b.minimum(result, b.constant(storage.maximum)), storage)

@@ -79,8 +79,9 @@ class Policy:
 @dataclass(slots=True)
 class _Case:
     """An operator whose path is looked for. `missing`: why no kernel of TFLite computes it as it is; `narrow`: why no
-    rule does, if it has tensors of less than 8 bits; `reasons`: why the paths tried so far do not apply; `not_kernel`:
-    why the target's kernel does not; `warnings`: with the exception that each is."""
+    rule does, if it has tensors of less than 8 bits; `unlike`, `repeated`: what a recurrent operator's kernel gets
+    wrong, and why it goes through its sequence more than once; `reasons`: why the paths tried so far do not apply;
+    `not_kernel`: why the target's kernel does not; `warnings`: with the exception that each is."""
 
     op: Op
     recurrent: bool
@@ -89,6 +90,8 @@ class _Case:
     narrow: str
     reasons: list[str]
     warnings: dict[str, str]
+    unlike: str = ""
+    repeated: str = ""
     not_kernel: str = ""
     remedy: str = ""  # what can be done about the warnings; else it follows from what kind of exceptions they are
 
@@ -170,16 +173,18 @@ class Decider:
 
     def _case(self, op: Op) -> _Case:
         real, stateful, hybrid = self._policy.real, is_recurrent(op), is_hybrid(op)
-        missing = ""
+        narrow = "" if isinstance(op, (Dequantize, Dcast, Qcast)) else _narrow(op)
+        case = _Case(op, stateful, hybrid, "", narrow, [], {} if real else misread(op))
         if stateful:
             from tflq.legalize import recurrent
 
             leaves = ("lowered",) if hybrid else ("lowered", "variables")
-            missing = recurrent.without_kernel(op, real=real, kept=self._policy.state not in leaves)
+            case.missing = recurrent.without_kernel(op, real=real, kept=self._policy.state not in leaves)
+            if not case.missing:
+                case.unlike, case.repeated = recurrent.misread(op), recurrent.repeated(op)
         elif hybrid:
-            missing = without_kernel(op, real=real)
-        narrow = "" if isinstance(op, (Dequantize, Dcast, Qcast)) else _narrow(op)
-        return _Case(op, stateful, hybrid, missing, narrow, [], {} if real else misread(op))
+            case.missing = without_kernel(op, real=real)
+        return case
 
     def _as_it_is(self, case: _Case) -> Decision | None:
         op, leaves = case.op, case.missing or case.hybrid or self._policy.state != "kept"
@@ -187,11 +192,7 @@ class Decider:
         if reason is None or (case.recurrent and leaves):
             return None
         self.keep(op)
-        if not case.recurrent:
-            return kept(op, reason, "")
-        from tflq.legalize import recurrent
-
-        return kept(op, reason, recurrent.misread(op))
+        return kept(op, reason, case.unlike)
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
         if case.hybrid and self._kernels is not None and not case.missing:
@@ -203,12 +204,7 @@ class Decider:
                     case.warnings[text], case.remedy = "inexact", REMEDY
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
-            if case.recurrent:
-                from tflq.legalize import recurrent
-
-                warning = _joined(recurrent.misread(case.op), recurrent.repeated(case.op))
-            else:
-                warning = disregarded(case.op)
+            warning = _joined(case.unlike, case.repeated) if case.recurrent else disregarded(case.op)
             return kept(case.op, "hybrid: floats with quantized constants", warning)
         case.reasons += [why for why in (case.missing, case.narrow) if why]
         return None

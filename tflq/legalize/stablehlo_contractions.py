@@ -96,7 +96,8 @@ class Contractions:
         """Zeros around it; where a side is negative, as many elements are cut off."""
         around = np.maximum(np.asarray(sides, np.int32), 0)
         if around.any():
-            x = self.b.emit(Pad, [x, constant(around)], self._resized(x, np.asarray(_dims(x)) + around.sum(1)))
+            shape = (np.asarray(_dims(x)) + around.sum(1)).tolist()
+            x = self.b.emit(Pad, [x, constant(around)], self._resized(x, shape))
         cut = np.maximum(-np.asarray(sides, np.int32), 0)
         if not cut.any():
             return x

@@ -22,9 +22,8 @@ from typing import Final
 import numpy as np
 
 from tflq.light import NamedTuple
-from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.float_basics import EXACT, float_steps, from_steps
 from tflq.numerics.float_lines import Steps, blocks, exact_part, inside, level_bounds
-from tflq.numerics.float_thresholds import float_steps, from_steps
 
 _TRIED: Final = (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7, -7, 8, -8)  # steps of m away from the real slope
 _EARLY: Final = 3  # tries after which channels without a line may be too many

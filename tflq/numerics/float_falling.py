@@ -17,7 +17,7 @@ The same line with one clamp of whole numbers, whose lower end is where the line
     f(x) = floor(clip(x - h, -span, 0) * m + c)         CLIP, MUL, ADD, FLOOR
 
 As the clamp stands before the product, no runtime can multiply m into the weights of the convolution, and it has no
-other constants to put together. What is left to it is to round MUL and ADD once (`tflq.numerics.multiply_add`), so
+other constants to put together. What is left to it is to round MUL and ADD once (`tflq.numerics.float_basics`), so
 these lines are proven with both roundings; and c may be off by a part of a unit in its last place.
 """
 
@@ -28,10 +28,8 @@ from typing import Final
 import numpy as np
 
 from tflq.light import NamedTuple
-from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.float_basics import EXACT, SumRounding, float_steps, from_steps, multiply_add
 from tflq.numerics.float_lines import Steps, Tight, blocks, exact_part, level_bounds, proven
-from tflq.numerics.float_thresholds import float_steps, from_steps
-from tflq.numerics.multiply_add import SumRounding, multiply_add
 
 _TRIED: Final = (4, 12, *[32] * 6)  # h of each wave
 _STEPS: Final = np.asarray([0, 1, -1])[:, None]  # of m away from the real slope

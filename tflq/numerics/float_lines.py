@@ -10,7 +10,7 @@ from above. Between the greatest of the lower bounds and the least of the upper 
 The hardest bounds are those of the thresholds that a line of real numbers passes most closely (`Tight`). A few of them
 stand for all during the search.
 
-A product and a sum that may be rounded once, too (`tflq.numerics.multiply_add`), bound r twice: by the product as it
+A product and a sum that may be rounded once, too (`tflq.numerics.float_basics`), bound r twice: by the product as it
 is, and rounded.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tflq.light import NamedTuple, dataclass
-from tflq.numerics.multiply_add import SumRounding
+from tflq.numerics.float_basics import SumRounding
 
 _TIGHT = 24  # of the thresholds of each side
 _STEEPER = 2.0**-26

@@ -20,11 +20,11 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from tflq.light import NamedTuple, dataclass
+from tflq.numerics.float_basics import SumRounding, multiply_add
 from tflq.numerics.float_distance import DistanceRequantization, fit_distance
 from tflq.numerics.float_falling import ClippedRequantization, fit_clipped
 from tflq.numerics.float_requantize import RELU6, FloatRequantization, fit_float_requantization, gains, line_slope
 from tflq.numerics.float_split import SplitRequantization, fit_split
-from tflq.numerics.multiply_add import SumRounding, multiply_add
 
 _COARSE: Final = 7  # these rows and columns tell most tables that do not climb
 
@@ -131,7 +131,7 @@ def fit_float_product(table: np.ndarray, product: Product, rounding: SumRounding
 #
 #     f(x, y) = floor(gain * relu6(x * m + y * n + c))
 #
-# as kernels round, one operation after the other, or a product with the sum, too (`tflq.numerics.multiply_add`); the
+# as kernels round, one operation after the other, or a product with the sum, too (`tflq.numerics.float_basics`); the
 # gain as in `tflq.numerics.float_requantize`. A table T is such a function if a plane climbs with it: with levels
 # 0 ... L, the plane is at least T(x, y) where that is not 0, and less than T(x, y) + 1 where that is not L. The plane
 # with the largest distance to all of these bounds is found by the ellipsoid method, from the plane of least squares;

@@ -34,9 +34,8 @@ from typing import Final
 import numpy as np
 
 from tflq.light import NamedTuple, dataclass
-from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.float_basics import EXACT, float_steps, from_steps
 from tflq.numerics.float_lines import Lines, Steps, Tight, blocks, level_bounds, live_channels, proven
-from tflq.numerics.float_thresholds import float_steps, from_steps
 
 _FIRST: Final = 16  # gains whose nearest one is tried on all thresholds
 _GAINS: Final = 128  # of a wave

@@ -25,10 +25,9 @@ from typing import Final
 import numpy as np
 
 from tflq.light import NamedTuple
-from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.float_basics import EXACT, multiply_add
 from tflq.numerics.float_falling import fit_clipped
 from tflq.numerics.float_lines import Steps, blocks, live_channels
-from tflq.numerics.multiply_add import multiply_add
 
 _FEWEST: Final = 4  # accumulators to a level
 _SHARES: Final = (0.25, 0.0625, 0.015625, 0.5)

@@ -140,8 +140,9 @@ def rescale_staircase(
     """The staircase of a RESCALE by non-negative multipliers int[C]; a zero one never climbs."""
     m, s = np.atleast_1d(np.asarray(mantissa, np.int64)), np.atleast_1d(np.asarray(shift, np.int64))
     with np.errstate(divide="ignore"):
-        step = np.ldexp(1.0, s) / m
-        first = (np.ldexp(0.5, s) - np.where(double_round & (s > 31), 2.0**30, 0.0)) / m
+        whole = np.ldexp(1.0, s)
+        step = whole / m
+        first = (whole * 0.5 - np.where(double_round & (s > 31), 2.0**30, 0.0)) / m
     formula = partial(rescale_thresholds, double_round=double_round)
     bottom, m, s = (np.broadcast_to(v, step.shape) for v in (bottom, m, s))
     return Staircase(bottom, count, first, step, formula, (m, s))

@@ -29,7 +29,7 @@ from tflq.dialects.quant.regions import Region
 from tflq.errors import OptionError, Reason, check_choice, choices
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.numerics.weight_ranges import GPTQ, WEIGHT_METHODS
-from tflq.passes.regions.name_patterns import matcher, near
+from tflq.passes.regions.tensor_constraints import matcher, near
 from tflq.targets.target import RulesFile
 
 Scheme = Literal["int8", "int16x8", "dynamic", "weight-only", "float16"]

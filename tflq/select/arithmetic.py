@@ -34,39 +34,9 @@ from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl import comparison as tfl
 from tflq.dialects.tfl import unary as tfl_unary
 from tflq.dialects.tfl.activation import Logistic, Tanh
-from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tfl.movement import BroadcastTo, ExpandDims, Squeeze
 from tflq.dialects.tfl.reduction import ArgMin, Sum
-from tflq.dialects.tfl.unary import Abs as TflAbs
-from tflq.dialects.tfl.unary import Neg, Sign
 from tflq.dialects.tosa import elementwise as tosa
-from tflq.dialects.tosa.elementwise import (
-    Abs,
-    Add,
-    ArithmeticRightShift,
-    BitwiseAnd,
-    BitwiseNot,
-    BitwiseOr,
-    BitwiseXor,
-    Clz,
-    Equal,
-    Greater,
-    GreaterEqual,
-    IntDiv,
-    LogicalAnd,
-    LogicalLeftShift,
-    LogicalNot,
-    LogicalOr,
-    LogicalRightShift,
-    LogicalXor,
-    Maximum,
-    Minimum,
-    Mul,
-    Negate,
-    Pow,
-    Select,
-    Sub,
-)
 from tflq.dialects.tosa.movement import ArgMax
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, i64, ui8, ui16, ui32
@@ -131,29 +101,29 @@ def _seen(k: KernelBuilder, x: Value, shape: tuple[int, ...]) -> Value:
     return k.reshape(x, shape)
 
 
-@lowering(Mul)
-def mul(op: Mul, k: Kernels) -> Value:
+@lowering(tosa.Mul)
+def mul(op: tosa.Mul, k: Kernels) -> Value:
     a, b = (widened(k, k.value(v)) for v in (op.input1, op.input2))
     shift = op.shift
     product = product_shifted(k, a, b, shift) if shift else elementwise(k, k.mul, a, b)
     return k.cast(product, op.result.type.storage)
 
 
-@lowering(Abs)
-def absolute(op: Abs, k: Kernels) -> Value:
+@lowering(tosa.Abs)
+def absolute(op: tosa.Abs, k: Kernels) -> Value:
     """x * sign(x) of integers, an eighth of the time of ABS; the least one stays."""
     x = k.value(op.input1)
     if x.type.storage.is_float:
-        return k.emit(TflAbs, [x])
-    return k.mul(x, k.emit(Sign, [x]))
+        return k.emit(tfl_unary.Abs, [x])
+    return k.mul(x, k.emit(tfl_unary.Sign, [x]))
 
 
-@lowering(Negate)
-def negate(op: Negate, k: Kernels) -> Value:
+@lowering(tosa.Negate)
+def negate(op: tosa.Negate, k: Kernels) -> Value:
     """output_zp - (x - input1_zp), clamped; i32, which has no zero points, only at its least value."""
     x, storage = k.value(op.input1), op.result.type.storage
     if storage.is_float:
-        return k.emit(Neg, [x])
+        return k.emit(tfl_unary.Neg, [x])
     if storage.bits == 32:
         return k.sub(k.constant(0), k.maximum(x, k.constant(-storage.maximum)))
     total = op.output_zp + op.input1_zp
@@ -163,43 +133,45 @@ def negate(op: Negate, k: Kernels) -> Value:
 
 
 _BINARY: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
-    Add: Kernels.add,
-    BitwiseXor: Kernels.bitwise_xor,
-    IntDiv: Kernels.div,
-    Maximum: Kernels.maximum,
-    Minimum: Kernels.minimum,
-    Pow: Kernels.pow,
-    Sub: Kernels.sub,
+    tosa.Add: Kernels.add,
+    tosa.BitwiseXor: Kernels.bitwise_xor,
+    tosa.IntDiv: Kernels.div,
+    tosa.Maximum: Kernels.maximum,
+    tosa.Minimum: Kernels.minimum,
+    tosa.Pow: Kernels.pow,
+    tosa.Sub: Kernels.sub,
 }
 _COMPARISONS: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
-    Equal: Kernels.equal,
-    Greater: Kernels.greater,
-    GreaterEqual: Kernels.greater_equal,
+    tosa.Equal: Kernels.equal,
+    tosa.Greater: Kernels.greater,
+    tosa.GreaterEqual: Kernels.greater_equal,
 }
 
 
 @lowering(*_BINARY)
-def binary(op: Add | BitwiseXor | IntDiv | Maximum | Minimum | Pow | Sub, k: Kernels) -> Value:
+def binary(
+    op: tosa.Add | tosa.BitwiseXor | tosa.IntDiv | tosa.Maximum | tosa.Minimum | tosa.Pow | tosa.Sub, k: Kernels
+) -> Value:
     return elementwise(k, partial(_BINARY[type(op)], k), k.value(op.input1), k.value(op.input2))
 
 
 @lowering(*_COMPARISONS)
-def compare(op: Equal | Greater | GreaterEqual, k: Kernels) -> Value:
+def compare(op: tosa.Equal | tosa.Greater | tosa.GreaterEqual, k: Kernels) -> Value:
     a, b = (widened(k, k.value(v)) for v in (op.input1, op.input2))
     return elementwise(k, partial(_COMPARISONS[type(op)], k), a, b)
 
 
-@lowering(Select)
-def select(op: Select, k: Kernels) -> Value:
+@lowering(tosa.Select)
+def select(op: tosa.Select, k: Kernels) -> Value:
     operands = (k.value(v) for v in (op.condition, op.on_true, op.on_false))
-    return elementwise(k, lambda *xs: k.emit(SelectV2, xs), *operands)
+    return elementwise(k, lambda *xs: k.emit(tfl.SelectV2, xs), *operands)
 
 
 # Bits of integers.
 
 
-@lowering(Clz)
-def clz(op: Clz, k: Kernels) -> Value:
+@lowering(tosa.Clz)
+def clz(op: tosa.Clz, k: Kernels) -> Value:
     """Comparisons with 32 powers along a last axis, summed; flat, since the kernels broadcast four dims."""
     x, (low, high) = k.value(op.input), k.ranges.of(op.input)
     shape, count = x.type.shape, _count_positive if low >= 0 and high < i32.maximum else _count
@@ -227,55 +199,55 @@ def _count_positive(k: KernelBuilder, x: Value) -> Value:
     return k.reduce(Sum, k.cast(k.greater(k.constant(powers), x), i32), [-1])
 
 
-@lowering(LogicalLeftShift)
-def logical_left_shift(op: LogicalLeftShift, k: Kernels) -> Value:
+@lowering(tosa.LogicalLeftShift)
+def logical_left_shift(op: tosa.LogicalLeftShift, k: Kernels) -> Value:
     x, amount = k.cast(k.value(op.input1), i32), k.cast(k.value(op.input2), i32)
     powers = (1 << np.arange(32, dtype=np.int64)).astype(np.int32)
     factor = k.constant(powers[amount.array]) if amount.is_constant else k.gather(k.constant(powers), amount)
     return k.cast(elementwise(k, k.mul, x, factor), op.result.type.storage)
 
 
-@lowering(LogicalRightShift)
-def logical_right_shift(op: LogicalRightShift, k: Kernels) -> Value:
+@lowering(tosa.LogicalRightShift)
+def logical_right_shift(op: tosa.LogicalRightShift, k: Kernels) -> Value:
     storage = op.result.type.storage
     unsigned = {i8: ui8, i16: ui16, i32: ui32}[storage]
     x, amount = k.cast(k.value(op.input1), unsigned), k.cast(k.value(op.input2), unsigned)
     return k.cast(elementwise(k, k.right_shift, x, amount), storage)
 
 
-@lowering(BitwiseAnd, BitwiseOr)
-def bitwise(op: BitwiseAnd | BitwiseOr, k: Kernels) -> Value:
+@lowering(tosa.BitwiseAnd, tosa.BitwiseOr)
+def bitwise(op: tosa.BitwiseAnd | tosa.BitwiseOr, k: Kernels) -> Value:
     a, b = k.cast(k.value(op.input1), i32), k.cast(k.value(op.input2), i32)
     one, two = k.constant(1), k.constant(2)
     x, y = k.right_shift(a, one), k.right_shift(b, one)
     above = k.sub(elementwise(k, k.add, x, y), elementwise(k, k.bitwise_xor, x, y))
     lowest = elementwise(k, k.mul, k.sub(a, k.mul(x, two)), k.sub(b, k.mul(y, two)))
     both = k.add(above, lowest)
-    if isinstance(op, BitwiseOr):
+    if isinstance(op, tosa.BitwiseOr):
         both = k.add(both, elementwise(k, k.bitwise_xor, a, b))
     return k.cast(both, op.result.type.storage)
 
 
 _LOGICAL: Final[Mapping[type[Op], type[Operator]]] = {
-    LogicalAnd: tfl.LogicalAnd,
-    LogicalOr: tfl.LogicalOr,
-    LogicalXor: tfl.NotEqual,
+    tosa.LogicalAnd: tfl.LogicalAnd,
+    tosa.LogicalOr: tfl.LogicalOr,
+    tosa.LogicalXor: tfl.NotEqual,
 }
 
 
 @lowering(*_LOGICAL)
-def logical(op: LogicalAnd | LogicalOr | LogicalXor, k: Kernels) -> Value:
+def logical(op: tosa.LogicalAnd | tosa.LogicalOr | tosa.LogicalXor, k: Kernels) -> Value:
     kind = _LOGICAL[type(op)]
     return elementwise(k, lambda *xs: k.emit(kind, xs), k.value(op.input1), k.value(op.input2))
 
 
-@lowering(LogicalNot)
-def logical_not(op: LogicalNot, k: Kernels) -> Value:
+@lowering(tosa.LogicalNot)
+def logical_not(op: tosa.LogicalNot, k: Kernels) -> Value:
     return k.emit(tfl.LogicalNot, [k.value(op.input)])
 
 
-@lowering(ArithmeticRightShift)
-def arithmetic_right_shift(op: ArithmeticRightShift, k: Kernels) -> Value:
+@lowering(tosa.ArithmeticRightShift)
+def arithmetic_right_shift(op: tosa.ArithmeticRightShift, k: Kernels) -> Value:
     """x >> n, or with `round` the same half up: t - (t >> 1) with t = x >> (n - 1), which cannot overflow."""
     x, amount = k.value(op.input1), k.value(op.input2)
     storage, narrow = op.result.type.storage, op.result.type.storage.bits < 32
@@ -298,8 +270,8 @@ def _rounded(k: Kernels, x: Value, amount: Value, least: int) -> Value:
     return k.sub(twice, k.mul(right_shift(k, twice, some), some))
 
 
-@lowering(BitwiseNot)
-def bitwise_not(op: BitwiseNot, k: Kernels) -> Value:
+@lowering(tosa.BitwiseNot)
+def bitwise_not(op: tosa.BitwiseNot, k: Kernels) -> Value:
     """ARG_MIN where an ARGMAX reads the complement, else BITWISE_XOR."""
     x = k.value(op.input)
     following = k.only_user(op.output, ArgMax)
@@ -350,7 +322,7 @@ def erf(op: tosa.Erf, k: Kernels) -> Value:
     near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
     tail = k.emit(tfl_unary.Exp, [_polynomial(k, far, outer())])
-    value = k.emit(SelectV2, [k.greater(one, magnitude), below, k.sub(one, tail)])
+    value = k.emit(tfl.SelectV2, [k.greater(one, magnitude), below, k.sub(one, tail)])
     return k.mul(value, k.emit(tfl_unary.Sign, [x]))
 
 

@@ -8,7 +8,7 @@ On integers, from float twin to float twin:
     sum t w + (o - x_zp) sum w + bias        t the twin of x, o its offset; the constant terms are the kernel's bias
 
 Padding is zero, so where there is any, t is x - x_zp itself. Sums are exact in any order while none reaches 2^24
-(`tflq.numerics.exact_sums`); a channel that has one result whatever its inputs are need not be exact
+(`tflq.numerics.float_basics`); a channel that has one result whatever its inputs are need not be exact
 (`tflq.numerics.float_requantize`). Input channels are split until sums are: two parts are added in float32, which
 rounds once and only beyond 2^24, where the result is at its end already; more than two are added in int32.
 """
@@ -28,7 +28,7 @@ from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, f32, i32
 from tflq.light import NamedTuple, dataclass
-from tflq.numerics.exact_sums import ProductBounds
+from tflq.numerics.float_basics import ProductBounds
 from tflq.select.casts import rectifier
 from tflq.select.im2col import Geometry
 from tflq.select.lowering import Kernels, Twin, centred, twin_of

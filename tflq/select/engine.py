@@ -191,7 +191,7 @@ def _illegal_in(function: Function, paths: _Paths, mac: Mac, target: Target) -> 
         edges.update(value for op in excused for value in op.tensors)
         rest = [pair for pair in placed if pair[0] not in excused]
     yield from _unlisted(exempt, paths, target)
-    yield from _illegal(rest, edges, _sections(mac, target), target)
+    yield from _illegal(rest, function.signatures(), edges, _sections(mac, target), target)
 
 
 def _unlisted(ops: Iterable[Op], paths: _Paths, target: Target) -> Iterable[Reason]:
@@ -229,21 +229,24 @@ def _restores_weights(op: Op) -> bool:
 
 
 def _illegal(
-    ops: Iterable[tuple[Op, str]], edges: set[Value], sections: Mapping[str, Sequence[KernelRules]], target: Target
+    ops: Iterable[tuple[Op, str]],
+    signatures: Mapping[Op, Sequence[object]],
+    edges: set[Value],
+    sections: Mapping[str, Sequence[KernelRules]],
+    target: Target,
 ) -> Iterable[Reason]:
     """Other operators than the target has, and parameters on tensors that are not at an edge."""
     states = () if target.builtins is None else (Quantize, Dequantize)
-    legal: set[tuple[object, ...]] = set()  # an op's name, path and plain types, of which nothing more is asked
+    legal: set[tuple[str, object]] = set()  # paths and signatures of which nothing more is asked
     for op, path in ops:
-        elements = [None if v is None else v.type.element for v in (*op.operands, None, *op.results)]
-        key = (op.name, path, *elements)
-        if key in legal:
+        signature = signatures[op]
+        if (path, signature) in legal:
             continue
         if not any(kernels.admit(op) for kernels in sections[path]) and not (path == "exempt" and _runs(op, target)):
             yield Reason.at(op.location, f"{op.name} on {_types(op)} is not an operator of the target")
-        elif not any(isinstance(element, QUANTIZED_TYPES) for element in elements):
+        elif not any(isinstance(element, QUANTIZED_TYPES) for element in signature):
             if any(kernels.admit_all(op) for kernels in sections[path]):
-                legal.add(key)
+                legal.add((path, signature))
             continue
         for value in op.tensors:
             if (

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tflq.caches import Argument, Arrays, ProofCache
-    from tflq.numerics.multiply_add import SumRounding
+    from tflq.numerics.float_basics import SumRounding
 
 
 BROADCAST_DIMS: Final = 4

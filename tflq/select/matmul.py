@@ -10,7 +10,7 @@ faster than SUM, where the length of the sums is known. int32 arithmetic wraps, 
 sum has to fit.
 
 The float forms take the zero points off first, so that padding is zero, and are exact while every partial sum stays
-below 2^24. How far partial sums reach, whatever their order, is known from the weights (`tflq.numerics.exact_sums`).
+below 2^24. How far partial sums reach, whatever their order, is known from the weights (`tflq.numerics.float_basics`).
 Where that is too far, the input channels are split and the parts' sums added in integers; int16 is split into bytes,
 256 h + l. A layer that no split makes exact keeps the integer form, as do a few rows of a matrix product, which int8
 reads faster. These sums are requantized in integers; `tflq.select.convolution_float` does that in float32, where it is
@@ -31,7 +31,7 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, ui8
 from tflq.light import dataclass
 from tflq.numerics.convolution import window
-from tflq.numerics.exact_sums import ProductBounds
+from tflq.numerics.float_basics import ProductBounds
 from tflq.select.im2col import Geometry, Layer, pad_spatial
 from tflq.select.lowering import Kernels, centred, lowering
 from tflq.select.shifts import Digits, WeightedSum, digits, fits_int32

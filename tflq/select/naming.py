@@ -172,7 +172,8 @@ class _Plan:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.fixed = {*function.inputs, *function.outputs}
-        self.users = function.users()
+        self.views = function.ops_with(View)
+        self.users = function.readers({value for op in self.views for value in op.reads})
         self.place: dict[Op, int] = {}
         self.owner: dict[Value, Value] = {}
         self.held: dict[Value, list[Value]] = {}  # by owner, of memory that views are in
@@ -197,8 +198,10 @@ class _Plan:
     def _concerned(self) -> Sequence[Op]:
         """The ops whose results may be in one memory with a tensor that something else reads than its view, in order.
         In any other memory each tensor is read once, to make the next."""
-        taken = (self._taken(op) for op in self.function.ops_with(View))
+        taken = (self._taken(op) for op in self.views)
         values = [value for value in taken if value is not None and len(self.users[value]) > 1]
+        if values:
+            self.users = self.function.users()
         found: set[Op] = set()
         while values:
             value = values.pop()
@@ -295,12 +298,12 @@ def _is_copy(op: Op) -> TypeGuard[Cast]:
 
 
 def _trim(function: Function) -> bool:
-    users, outputs = dict(function.users()), set(function.outputs)
+    copies = [op for op in function.ops_of(Cast) if _is_copy(op)]
+    users = dict(function.readers({value for op in copies for value in op.tensors}))
+    outputs = set(function.outputs)
     replaced: dict[Value, Value] = {}
     dropped: set[Op] = set()
-    for op in function.ops_of(Cast):
-        if not _is_copy(op):
-            continue
+    for op in copies:
         source, result = op.input, op.output
         while source in replaced:
             source = replaced[source]

@@ -37,7 +37,7 @@ from tflq.dialects.tosa.movement import (
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32, i64
 from tflq.numerics.convolution import window, window_counts
-from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.float_basics import EXACT
 from tflq.select.im2col import Geometry, pad_spatial, tap_sum
 from tflq.select.lowering import Kernels, lowering, moved
 from tflq.select.rescale import clamped

@@ -40,9 +40,7 @@ from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.record import parameters
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
-from tflq.numerics.exact_sums import EXACT
-from tflq.numerics.float_thresholds import quantize_thresholds
-from tflq.numerics.multiply_add import in_any_order
+from tflq.numerics.float_basics import EXACT, in_any_order, quantize_thresholds
 from tflq.select.arithmetic import elementwise
 from tflq.select.lines_float import on_whole
 from tflq.select.lowering import BYTES, Kernels, Twin, as_int32, centred, integers_of, twin_of

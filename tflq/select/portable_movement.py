@@ -14,7 +14,7 @@ from tflq.dialects.tfl.movement import Moved, PadV2, Reshape
 from tflq.dialects.tosa.movement import Resize
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape, f32, i32
-from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.float_basics import EXACT
 from tflq.numerics.resize import float_nearest_index, nearest_index
 from tflq.select.lowering import BYTES, JOINED, Kernels, Twin, centred, integers_of, moved, twin_of
 from tflq.select.movement import joined

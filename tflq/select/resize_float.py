@@ -21,7 +21,7 @@ from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32
 from tflq.light import NamedTuple
-from tflq.numerics.multiply_add import multiply_add
+from tflq.numerics.float_basics import multiply_add
 from tflq.numerics.resize import float_kernel, steps_of
 from tflq.select.lowering import Kernels, Twin, integers_of
 

@@ -38,7 +38,7 @@ from tflq.targets.signature import Signature, parse_signature
 from tflq.targets.target import INTEGER, KernelRules, RulesFile, Target
 
 if TYPE_CHECKING:
-    from tflq.numerics.multiply_add import SumRounding
+    from tflq.numerics.float_basics import SumRounding
 
 Kernels: TypeAlias = Mapping[str, Sequence[Signature]]
 """Logical kernels by name: the signatures of each, in order."""

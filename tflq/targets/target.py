@@ -19,7 +19,7 @@ from tflq.light import dataclass, field
 from tflq.targets.pattern import Side, bare, match, slots, split
 
 if TYPE_CHECKING:
-    from tflq.numerics.multiply_add import SumRounding
+    from tflq.numerics.float_basics import SumRounding
     from tflq.targets.signature import Kinds, Possible, Signature
 
 

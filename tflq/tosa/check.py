@@ -11,7 +11,7 @@ integer one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from tflq.contract import Pass, PassResult
@@ -65,7 +65,7 @@ def demands(op: Op) -> list[Signature]:
     operands = op.reads
     types = tuple([v.type.storage.name for v in operands])
     signature = op.name.removeprefix("tosa."), types, tuple([v.type.storage.name for v in op.results])
-    constants = {v.type.storage.name for v in operands if v.is_constant}
+    constants = {v.type.storage.name for v in operands if v.producer is None and v.is_constant}
     return [signature, *[("const", (), (name,)) for name in sorted(constants)]] if constants else [signature]
 
 
@@ -80,18 +80,21 @@ def providers(signature: Signature, target: Target) -> frozenset[str]:
     return frozenset(filter(target.has, target.rules.providers(*signature)))
 
 
-def requirements(module: Module, target: Target, signatures: Iterable[Signature] | None = None) -> Requirements:
-    """What a module needs, as far as the target has it. `signatures`: those of its operators and of its functions'
-    arguments and results, where they are known."""
-    demanded = set(_signatures(module) if signatures is None else signatures)
+def requirements(
+    module: Module, target: Target, provided: Mapping[Signature, frozenset[str]] | None = None
+) -> Requirements:
+    """What a module needs, as far as the target has it. `provided`: the `providers` of the signatures of its operators
+    and of its functions' arguments and results, where they are known."""
+    demanded = {s: providers(s, target) for s in set(_signatures(module))} if provided is None else dict(provided)
     needed: set[str] = set()
-    for op in module.ops():
-        if isinstance(op, Variable):
-            demanded.add(of_type(op.initial_value.type))
-        if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND":
+    for function in module.functions:
+        for variable in function.ops_of(Variable):
+            signature = of_type(variable.initial_value.type)
+            demanded.setdefault(signature, providers(signature, target))
+        if any(op.rounding_mode == "DOUBLE_ROUND" for op in function.ops_of(Rescale)):
             needed.add("doubleround")
     several = set()
-    for choice in {providers(signature, target) for signature in demanded}:
+    for choice in set(demanded.values()):
         needed.update(choice) if len(choice) == 1 else several.add(choice)
     needed |= {target.rules.extends[name] for name in needed if name in target.rules.extends}
     for choice in sorted(several, key=sorted):
@@ -140,7 +143,7 @@ def check(module: Module, target: Target, *, static: bool = False) -> Requiremen
         what = f"the result is not valid TOSA {target.specification} on this target:"
         remedy = "state a target that has these (--target FILE.toml), or smaller sizes"
         raise UnsupportedError(what, reasons, remedy=remedy)
-    return requirements(module, target, checking.signatures)
+    return requirements(module, target, checking.provided)
 
 
 class CheckLaws(Pass):
@@ -153,17 +156,10 @@ class CheckLaws(Pass):
     def run(self, module: Module) -> PassResult:
         context = Context(module, _variables(module), default_rules()[0].levels["none"])
         for op in module.ops():
-            for fault in _broken(op, context):
-                raise InvalidModelError(op.location or op.name, fault)
+            if all(value.type.shape is not None for value in op.tensors):
+                for fault in violations(op, context):
+                    raise InvalidModelError(op.location or op.name, fault)
         return PassResult(module, modified=False)
-
-
-def _broken(op: Op, context: Context) -> Iterator[str]:
-    """What TOSA forbids of an op, if its ranks are known."""
-    for value in op.tensors:
-        if value.type.shape is None:
-            return
-    yield from violations(op, context)
 
 
 class _Check:
@@ -174,13 +170,9 @@ class _Check:
         self.target = target
         self.static = static
         self.context = Context(module, _variables(module), target.limits)
-        self._types: dict[Signature, str | None] = {}
+        self.provided: dict[Signature, frozenset[str]] = {}
+        """By signature of what was checked, the profiles and extensions of the target that have it."""
         self._shapes: dict[Value, str | None] = {}
-
-    @property
-    def signatures(self) -> Iterable[Signature]:
-        """Those of all that was checked."""
-        return self._types
 
     def run(self) -> Iterator[Reason]:
         open_inputs = list(self._open_inputs()) if self.static else []
@@ -222,16 +214,20 @@ class _Check:
                 yield fault
         if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND" and not self.target.has("doubleround"):
             yield "DOUBLE_ROUND needs the extension doubleround, which the target lacks"
+        ranked = True
         for value in op.tensors:
             if (fault := self._shape(value)) is not None:
+                ranked = ranked and value.type.shape is not None
                 yield fault
-        yield from _broken(op, self.context)
+        if ranked:
+            yield from violations(op, self.context)
 
     def _type(self, signature: Signature) -> str | None:
         """Why the target does not have a signature; None if it does."""
-        if signature not in self._types:
-            self._types[signature] = None if providers(signature, self.target) else self._missing(signature)
-        return self._types[signature]
+        provided = self.provided.get(signature)
+        if provided is None:
+            provided = self.provided[signature] = providers(signature, self.target)
+        return None if provided else self._missing(signature)
 
     def _missing(self, signature: Signature) -> str:
         name, operands, results = signature
@@ -246,12 +242,13 @@ class _Check:
 
     def _shape(self, value: Value) -> str | None:
         """Why no tensor of the level has a value's shape; None if one can."""
-        if value not in self._shapes:
-            self._shapes[value] = self._misshapen(value)
-        return self._shapes[value]
+        shapes = self._shapes
+        if value not in shapes:
+            shapes[value] = self._misshapen(value)
+        return shapes[value]
 
     def _misshapen(self, value: Value) -> str | None:
-        shape, limits = value.type.shape, self.target.limits
+        shape, limits = value.type.shape, self.context.limits
         if shape is None:
             return f"the rank of '{value.name}' is not known"
         if len(shape) > limits.rank:
@@ -270,4 +267,4 @@ class _Check:
 
 def _variables(module: Module) -> dict[str, TensorType]:
     """The type of each variable of a module."""
-    return {op.variable: op.initial_value.type for op in module.ops() if isinstance(op, Variable)}
+    return {op.variable: op.initial_value.type for function in module.functions for op in function.ops_of(Variable)}

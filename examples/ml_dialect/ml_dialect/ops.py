@@ -17,7 +17,6 @@ def one_shape(op: Op) -> str | None:
 class Add(Operator, name="ml.add"):
     """sum = lhs + rhs"""
 
-    __slots__ = ()
     lhs: Value = operand(FLOAT, QUANTIZED)
     rhs: Value = operand(FLOAT, QUANTIZED)
     sum: Value = result(FLOAT, QUANTIZED)
@@ -27,7 +26,6 @@ class Add(Operator, name="ml.add"):
 class Mul(Operator, name="ml.mul"):
     """product = lhs * rhs"""
 
-    __slots__ = ()
     lhs: Value = operand(FLOAT, QUANTIZED)
     rhs: Value = operand(FLOAT, QUANTIZED)
     product: Value = result(FLOAT, QUANTIZED)
@@ -37,7 +35,6 @@ class Mul(Operator, name="ml.mul"):
 class Div(Operator, name="ml.div"):
     """quotient = lhs / rhs"""
 
-    __slots__ = ()
     lhs: Value = operand(FLOAT, QUANTIZED)
     rhs: Value = operand(FLOAT, QUANTIZED)
     quotient: Value = result(FLOAT, QUANTIZED)
@@ -47,7 +44,6 @@ class Div(Operator, name="ml.div"):
 class Mod(Operator, name="ml.mod"):
     """remainder of lhs / rhs, with the sign of lhs"""
 
-    __slots__ = ()
     lhs: Value = operand(FLOAT, QUANTIZED)
     rhs: Value = operand(FLOAT, QUANTIZED)
     remainder: Value = result(FLOAT, QUANTIZED)

@@ -14,7 +14,7 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.apply_statistics import apply_statistics
+from tflq.passes.regions.instrument import apply_statistics
 
 POINTS = {
     "conv/1": PointStatistics(24, -1.5, 2.5),

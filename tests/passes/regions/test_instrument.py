@@ -17,7 +17,7 @@ from tflq.ir.printer import print_module
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.apply_statistics import apply_statistics
+from tflq.passes.regions.instrument import apply_statistics
 from tflq.passes.regions.lookup import is_fully_quantized
 
 

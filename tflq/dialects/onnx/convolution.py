@@ -11,7 +11,6 @@ from tflq.ir.types import f32, f64, i8, i32, i64, ui8
 class _Windows(Operator):
     """Windows over the spatial dims; `pads` has the elements before each, then those after each."""
 
-    __slots__ = ()
     strides: tuple[int, ...] = attribute(ints())
     pads: tuple[int, ...] = attribute(ints())
 
@@ -27,7 +26,6 @@ def _placed(sizes: Dims, kernel: Dims, op: _Windows, dilations: tuple[int, ...] 
 class Conv(_Windows, name="onnx.conv"):
     """Windows times a weight [outputs, inputs of a group, ...], plus a bias."""
 
-    __slots__ = ()
     x: Value = operand(f32)
     w: Value = operand(f32)
     b: Value | None = operand(f32, optional=True)
@@ -44,7 +42,6 @@ class Conv(_Windows, name="onnx.conv"):
 class ConvTranspose(_Windows, name="onnx.conv_transpose"):
     """The transpose of a convolution, by a weight [inputs, outputs of a group, ...]."""
 
-    __slots__ = ()
     x: Value = operand(f32)
     w: Value = operand(f32)
     b: Value | None = operand(f32, optional=True)
@@ -62,7 +59,6 @@ class ConvTranspose(_Windows, name="onnx.conv_transpose"):
 class MatMul(Operator, name="onnx.mat_mul"):
     """Products of the last two dims; those before them broadcast."""
 
-    __slots__ = ()
     T = OneOf(f32, f64, i32, i64)
     a: Value = operand(T)
     b: Value = operand(T)
@@ -75,7 +71,6 @@ class MatMul(Operator, name="onnx.mat_mul"):
 class Gemm(Operator, name="onnx.gemm"):
     """Rows times a matrix, or with transB its transpose, plus a row."""
 
-    __slots__ = ()
     a: Value = operand(f32)
     b: Value = operand(f32)
     c: Value | None = operand(f32, optional=True)
@@ -90,7 +85,6 @@ class Gemm(Operator, name="onnx.gemm"):
 class AveragePool(_Windows, name="onnx.average_pool"):
     """The mean of each window; with count_include_pad zeros around the input count."""
 
-    __slots__ = ()
     x: Value = operand(f32)
     y: Value = result(f32)
     kernel_shape: tuple[int, ...] = attribute(ints())
@@ -104,7 +98,6 @@ class AveragePool(_Windows, name="onnx.average_pool"):
 class MaxPool(_Windows, name="onnx.max_pool"):
     """The greatest element of each window."""
 
-    __slots__ = ()
     T = OneOf(f32, f64, i8, ui8)
     x: Value = operand(T)
     y: Value = result(T)
@@ -118,7 +111,6 @@ class MaxPool(_Windows, name="onnx.max_pool"):
 class Resize(Operator, name="onnx.resize"):
     """Images of other sizes, which are those of all dims. mode: nearest or linear."""
 
-    __slots__ = ()
     x: Value = operand(f32)
     roi: Value | None = operand(f32, optional=True)
     scales: Value | None = operand(f32, optional=True)

@@ -15,7 +15,6 @@ from tflq.ir.types import f32, f64, i1, i8, i32, i64, ui8
 class _Moved(Operator):
     """The elements of one tensor."""
 
-    __slots__ = ()
     T = OneOf(*STORED)
     data: Value = operand(T)
     output: Value = result(T)
@@ -24,14 +23,12 @@ class _Moved(Operator):
 class Identity(_Moved, name="onnx.identity"):
     """The input."""
 
-    __slots__ = ()
     traits = (Elementwise(_Moved.data, _Moved.output),)
 
 
 class Reshape(_Moved, name="onnx.reshape"):
     """The same elements in another shape: -1 is what is left, 0 the dim of the input there, or with allowzero 0."""
 
-    __slots__ = ()
     shape: Value = operand(i64)
     allowzero: int = attribute(INT, default=0)
 
@@ -44,7 +41,6 @@ class Reshape(_Moved, name="onnx.reshape"):
 class Transpose(_Moved, name="onnx.transpose"):
     """Dims in another order."""
 
-    __slots__ = ()
     perm: tuple[int, ...] = attribute(ints())
 
     def infer(self, site: Stated) -> Dims:
@@ -54,7 +50,6 @@ class Transpose(_Moved, name="onnx.transpose"):
 class Slice(_Moved, name="onnx.slice"):
     """Every step-th element from a start to an end, of some axes; negative ones count from the end of a dim."""
 
-    __slots__ = ()
     starts: Value = operand(i64)
     ends: Value = operand(i64)
     axes: Value = operand(i64)
@@ -73,7 +68,6 @@ class Slice(_Moved, name="onnx.slice"):
 class Pad(Operator, name="onnx.pad"):
     """Elements around the input: mode is constant, or reflect. pads: those before each dim, then those after each."""
 
-    __slots__ = ()
     T = OneOf(f32, f64, i1, i8, ui8, i32, i64)
     data: Value = operand(T)
     pads: Value = operand(i64)
@@ -89,7 +83,6 @@ class Pad(Operator, name="onnx.pad"):
 class Tile(_Moved, name="onnx.tile"):
     """The input, repeated."""
 
-    __slots__ = ()
     repeats: Value = operand(i64)
 
     def infer(self, site: Stated) -> Dims:
@@ -100,7 +93,6 @@ class Tile(_Moved, name="onnx.tile"):
 class Expand(_Moved, name="onnx.expand"):
     """The input broadcast with a shape."""
 
-    __slots__ = ()
     shape: Value = operand(i64)
 
     def infer(self, site: Stated) -> Dims:
@@ -110,7 +102,6 @@ class Expand(_Moved, name="onnx.expand"):
 class Concat(Operator, name="onnx.concat"):
     """Operands one after the other along an axis."""
 
-    __slots__ = ()
     T = OneOf(*STORED)
     inputs: list[Value | None] = operand(T, variadic=True)
     output: Value = result(T)
@@ -123,7 +114,6 @@ class Concat(Operator, name="onnx.concat"):
 class CumSum(Operator, name="onnx.cum_sum"):
     """Sums of the elements up to each along an axis."""
 
-    __slots__ = ()
     T = OneOf(i32, i64, f32, f64)
     x: Value = operand(T)
     axis: Value = operand(i64)
@@ -139,7 +129,6 @@ class CumSum(Operator, name="onnx.cum_sum"):
 class Gather(Operator, name="onnx.gather"):
     """Slices of an axis by index; negative indices count from its end."""
 
-    __slots__ = ()
     T = OneOf(*STORED)
     data: Value = operand(T)
     indices: Value = operand(OneOf(i32, i64))
@@ -155,7 +144,6 @@ class Gather(Operator, name="onnx.gather"):
 class GatherND(Operator, name="onnx.gather_nd"):
     """Slices of the first dims after batch_dims by rows of indices."""
 
-    __slots__ = ()
     T = OneOf(*STORED)
     data: Value = operand(T)
     indices: Value = operand(i64)
@@ -172,7 +160,6 @@ class GatherND(Operator, name="onnx.gather_nd"):
 class ScatterND(Operator, name="onnx.scatter_nd"):
     """The input with slices of its first dims replaced, by rows of indices."""
 
-    __slots__ = ()
     T = OneOf(*STORED)
     data: Value = operand(T)
     indices: Value = operand(i64)
@@ -186,7 +173,6 @@ class ScatterND(Operator, name="onnx.scatter_nd"):
 class TopK(Operator, name="onnx.top_k"):
     """The greatest or least elements along an axis in order, and their indices; of equals the first."""
 
-    __slots__ = ()
     T = OneOf(f32, f64, i32, i64)
     x: Value = operand(T)
     k: Value = operand(i64)
@@ -204,7 +190,6 @@ class TopK(Operator, name="onnx.top_k"):
 class ArgMax(Operator, name="onnx.arg_max"):
     """The first index of the greatest element."""
 
-    __slots__ = ()
     data: Value = operand(OneOf(f32, f64, i8, ui8, i32))
     reduced: Value = result(i64)
     axis: int = attribute(INT)
@@ -221,7 +206,6 @@ class ArgMax(Operator, name="onnx.arg_max"):
 class _Reduction(Operator):
     """Over axes."""
 
-    __slots__ = ()
     T = OneOf(f32, f64, i32, i64)
     data: Value = operand(T)
     axes: Value = operand(i64)
@@ -237,31 +221,21 @@ class _Reduction(Operator):
 class ReduceSum(_Reduction, name="onnx.reduce_sum"):
     """The sum."""
 
-    __slots__ = ()
-
 
 class ReduceMax(_Reduction, name="onnx.reduce_max"):
     """The greatest."""
-
-    __slots__ = ()
 
 
 class ReduceMin(_Reduction, name="onnx.reduce_min"):
     """The least."""
 
-    __slots__ = ()
-
 
 class ReduceMean(_Reduction, name="onnx.reduce_mean"):
     """The mean."""
 
-    __slots__ = ()
-
 
 class ReduceProd(_Reduction, name="onnx.reduce_prod"):
     """The product."""
-
-    __slots__ = ()
 
 
 # Shapes.
@@ -270,7 +244,6 @@ class ReduceProd(_Reduction, name="onnx.reduce_prod"):
 class Shape(Operator, name="onnx.shape"):
     """The dims of a tensor."""
 
-    __slots__ = ()
     data: Value = operand(OneOf(*STORED))
     shape: Value = result(i64)
 

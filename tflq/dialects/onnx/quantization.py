@@ -11,7 +11,6 @@ from tflq.ir.types import f32, i8, i32, ui8
 class DequantizeLinear(Operator, name="onnx.dequantize_linear"):
     """(x - x_zero_point) * x_scale."""
 
-    __slots__ = ()
     T = OneOf(i8, ui8, i32)
     x: Value = operand(T)
     x_scale: Value = operand(f32)
@@ -24,7 +23,6 @@ class DequantizeLinear(Operator, name="onnx.dequantize_linear"):
 class QuantizeLinear(Operator, name="onnx.quantize_linear"):
     """x / y_scale rounded to nearest, half to even, plus y_zero_point, saturated."""
 
-    __slots__ = ()
     T = OneOf(i8, ui8)
     x: Value = operand(f32)
     y_scale: Value = operand(f32)

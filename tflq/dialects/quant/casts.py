@@ -38,7 +38,6 @@ class Qcast(Operator, name="quant.qcast"):
     quotient.
     """
 
-    __slots__ = ()
     input: Value = operand(FLOAT)
     result: Value = result_(QUANTIZED)
     rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
@@ -50,7 +49,6 @@ class Qcast(Operator, name="quant.qcast"):
 class Dcast(Operator, name="quant.dcast"):
     """result = (input - zero_point) * scale"""
 
-    __slots__ = ()
     input: Value = operand(QUANTIZED)
     result: Value = result_(FLOAT)
     traits = (Role("dequantized"), ComputesInFloat(), SameShape(input, result))
@@ -60,7 +58,6 @@ class Dcast(Operator, name="quant.dcast"):
 class Scast(Operator, name="quant.scast"):
     """result = input, the same stored integers under another type"""
 
-    __slots__ = ()
     input: Value = operand(INTEGER, QUANTIZED)
     result: Value = result_(QUANTIZED, INTEGER)
     traits = (Role("stored"), SameShape(input, result))

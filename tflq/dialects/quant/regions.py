@@ -139,7 +139,6 @@ class Region(Operator, name="quant.region"):
     type for none. Constraints on values inside are kept; only the pass `quant-materialize` considers them.
     """
 
-    __slots__ = ()
     inputs: list[Value] = operand(variadic=True)
     outputs: list[Value] = result_(variadic=True)
     input_specs: list[ElementType] = attribute()
@@ -173,7 +172,6 @@ def _ends_region(_op: Return, _: Module, parent: str) -> str | None:
 class Return(Operator, name="quant.return"):
     """Ends a `quant.region`, whose results are its operands."""
 
-    __slots__ = ()
     values: list[Value] = operand(variadic=True)
     traits = (Impure(),)
     module_constraints = (_ends_region,)
@@ -201,7 +199,6 @@ def _from_and_to(op: Op) -> str | None:
 class Rescale(Operator, name="quant.rescale"):
     """result = input, which one kernel has with the parameters `from` and another takes with those of `to`."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result_()
     source: ElementType = attribute(key="from")
@@ -355,7 +352,6 @@ class ConstFakeQuant(Operator, name="quant.const_fake_quant"):
     narrow_range: without the lowest integer. is_signed: stored as signed integers.
     """
 
-    __slots__ = ()
     inputs: Value = operand()
     outputs: Value = result_()
     min: float = attribute()
@@ -370,7 +366,6 @@ class ConstFakeQuant(Operator, name="quant.const_fake_quant"):
 class ConstFakeQuantPerAxis(Operator, name="quant.const_fake_quant_per_axis"):
     """`quant.const_fake_quant` with a range for each index of an axis."""
 
-    __slots__ = ()
     inputs: Value = operand()
     outputs: Value = result_()
     min: list[float] = attribute()
@@ -388,7 +383,6 @@ class ConstFakeQuantPerAxis(Operator, name="quant.const_fake_quant_per_axis"):
 class Stats(Operator, name="quant.stats"):
     """result = arg, whose minimum and maximum were seen to be `layerStats`, and along `axis` `axisStats`."""
 
-    __slots__ = ()
     arg: Value = operand()
     result: Value = result_()
     layer_stats: np.ndarray = attribute(key="layerStats")
@@ -412,7 +406,6 @@ def _unique_key(op: StatsRef, module: Module, _: str) -> str | None:
 class StatsRef(Operator, name="quant.stats_ref"):
     """result = arg; statistics are to be gathered here, under a key that no other point has."""
 
-    __slots__ = ()
     arg: Value = operand()
     result: Value = result_()
     stats_key: str = attribute(key="statsKey")
@@ -424,7 +417,6 @@ class StatsRef(Operator, name="quant.stats_ref"):
 class CoupledRef(Operator, name="quant.coupled_ref"):
     """result = arg; all points of one key have one quantized type."""
 
-    __slots__ = ()
     arg: Value = operand()
     result: Value = result_()
     coupled_key: str = attribute(key="coupledKey")

@@ -32,8 +32,6 @@ class Functions(NamedTuple):
 class Accumulating(Operator):
     """A reduction of `inputs`, from `inits`, by `functions`."""
 
-    __slots__ = ()
-
     @property
     def inputs(self) -> list[Value]:
         """What is accumulated."""

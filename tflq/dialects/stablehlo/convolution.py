@@ -246,7 +246,6 @@ class Convolution(Operator, name="stablehlo.convolution"):
     """Dot products of windows of lhs with slices of rhs. Of a floating-point lhs and a quantized rhs, the rhs is
     dequantized; of quantized ones, the numbers that they stand for are multiplied, and the sums are quantized."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     result: Value = result_()
@@ -364,7 +363,6 @@ class DotGeneral(Operator, name="stablehlo.dot_general"):
     """Sums of products over the contracting dimensions. Of a floating-point lhs and a quantized rhs, the rhs is
     dequantized; of quantized ones, the numbers that they stand for are multiplied, and the sums are quantized."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     result: Value = result_()

@@ -17,7 +17,6 @@ from tflq.ir.verifier import constraint
 class Binary(Operator):
     """Of two tensors, element by element."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     result: Value = result_()
@@ -27,67 +26,45 @@ class Binary(Operator):
 class Add(Binary, name="stablehlo.add"):
     """The sum; of booleans, whether one is true."""
 
-    __slots__ = ()
-
 
 class Subtract(Binary, name="stablehlo.subtract"):
     """The difference."""
-
-    __slots__ = ()
 
 
 class Multiply(Binary, name="stablehlo.multiply"):
     """The product; of booleans, whether both are true."""
 
-    __slots__ = ()
-
 
 class Divide(Binary, name="stablehlo.divide"):
     """The quotient; of integers, without its fraction."""
-
-    __slots__ = ()
 
 
 class Remainder(Binary, name="stablehlo.remainder"):
     """What division leaves, with the sign of the dividend."""
 
-    __slots__ = ()
-
 
 class Maximum(Binary, name="stablehlo.maximum"):
     """The greater."""
-
-    __slots__ = ()
 
 
 class Minimum(Binary, name="stablehlo.minimum"):
     """The lesser."""
 
-    __slots__ = ()
-
 
 class Power(Binary, name="stablehlo.power"):
     """The power."""
-
-    __slots__ = ()
 
 
 class And(Binary, name="stablehlo.and"):
     """Bits that both have."""
 
-    __slots__ = ()
-
 
 class Or(Binary, name="stablehlo.or"):
     """Bits that one of them has."""
 
-    __slots__ = ()
-
 
 class Xor(Binary, name="stablehlo.xor"):
     """Bits that differ."""
-
-    __slots__ = ()
 
 
 # Functions of one tensor, element by element.
@@ -96,7 +73,6 @@ class Xor(Binary, name="stablehlo.xor"):
 class Unary(Operator):
     """Of one tensor, element by element."""
 
-    __slots__ = ()
     input: Value = operand()
     result: Value = result_()
     constraints = (declared, elementwise, one_kind)
@@ -105,97 +81,65 @@ class Unary(Operator):
 class Abs(Unary, name="stablehlo.abs"):
     """The absolute value."""
 
-    __slots__ = ()
-
 
 class Negate(Unary, name="stablehlo.negate"):
     """The value with the other sign."""
-
-    __slots__ = ()
 
 
 class Not(Unary, name="stablehlo.not"):
     """Every bit the other way."""
 
-    __slots__ = ()
-
 
 class Sign(Unary, name="stablehlo.sign"):
     """-1, 0 or 1."""
-
-    __slots__ = ()
 
 
 class Ceil(Unary, name="stablehlo.ceil"):
     """The next integer up."""
 
-    __slots__ = ()
-
 
 class Floor(Unary, name="stablehlo.floor"):
     """The next integer down."""
-
-    __slots__ = ()
 
 
 class RoundNearestEven(Unary, name="stablehlo.round_nearest_even"):
     """The nearest integer, of two the even one."""
 
-    __slots__ = ()
-
 
 class RoundNearestAfz(Unary, name="stablehlo.round_nearest_afz"):
     """The nearest integer, of two the one away from zero."""
-
-    __slots__ = ()
 
 
 class Exponential(Unary, name="stablehlo.exponential"):
     """e to the power of it."""
 
-    __slots__ = ()
-
 
 class Log(Unary, name="stablehlo.log"):
     """The natural logarithm."""
-
-    __slots__ = ()
 
 
 class Logistic(Unary, name="stablehlo.logistic"):
     """1 / (1 + exp(-x))"""
 
-    __slots__ = ()
-
 
 class Sqrt(Unary, name="stablehlo.sqrt"):
     """The square root."""
-
-    __slots__ = ()
 
 
 class Rsqrt(Unary, name="stablehlo.rsqrt"):
     """1 / sqrt(x)"""
 
-    __slots__ = ()
-
 
 class Tanh(Unary, name="stablehlo.tanh"):
     """The hyperbolic tangent."""
-
-    __slots__ = ()
 
 
 class Cosine(Unary, name="stablehlo.cosine"):
     """The cosine."""
 
-    __slots__ = ()
-
 
 class Sine(Unary, name="stablehlo.sine"):
     """The sine."""
-
-    __slots__ = ()
 
 
 # Comparison and choice, element by element.
@@ -241,7 +185,6 @@ def _bounded(op: Clamp) -> bool:
 class Compare(Operator, name="stablehlo.compare"):
     """Whether two values compare as `comparison_direction` says."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     result: Value = result_()
@@ -258,7 +201,6 @@ class Compare(Operator, name="stablehlo.compare"):
 class Select(Operator, name="stablehlo.select"):
     """One of two values."""
 
-    __slots__ = ()
     pred: Value = operand()
     on_true: Value = operand()
     on_false: Value = operand()
@@ -269,7 +211,6 @@ class Select(Operator, name="stablehlo.select"):
 class Clamp(Operator, name="stablehlo.clamp"):
     """A value within bounds."""
 
-    __slots__ = ()
     min: Value = operand()
     input: Value = operand()
     max: Value = operand()
@@ -310,7 +251,6 @@ def _plain(op: Op) -> bool:
 class _Cast(Operator):
     """A tensor as one of another element type."""
 
-    __slots__ = ()
     input: Value = operand()
     result: Value = result_()
 
@@ -319,21 +259,18 @@ class UniformQuantize(_Cast, name="stablehlo.uniform_quantize"):
     """result = clamp(round_nearest_even(operand / scale + zero_point), storage_min, storage_max); what is quantized is
     dequantized first."""
 
-    __slots__ = ()
     constraints = (declared, elementwise, _made_quantized)
 
 
 class UniformDequantize(_Cast, name="stablehlo.uniform_dequantize"):
     """result = (operand - zero_point) * scale"""
 
-    __slots__ = ()
     constraints = (declared, elementwise, _made_real)
 
 
 class Convert(_Cast, name="stablehlo.convert"):
     """The value in another plain type."""
 
-    __slots__ = ()
     constraints = (declared, elementwise, _plain)
 
 
@@ -349,14 +286,12 @@ def _passed_on(op: OptimizationBarrier) -> bool:
 class Return(Operator, name="stablehlo.return"):
     """The end of a region, and what it gives."""
 
-    __slots__ = ()
     values: list[Value] = operand(variadic=True)
 
 
 class OptimizationBarrier(Operator, name="stablehlo.optimization_barrier"):
     """Its operands; what makes them is not folded into what reads them."""
 
-    __slots__ = ()
     values: list[Value] = operand(variadic=True)
     outputs: list[Value] = result_(variadic=True)
     constraints = (_passed_on,)
@@ -366,7 +301,6 @@ class OptimizationBarrier(Operator, name="stablehlo.optimization_barrier"):
 class CustomCall(Operator, name="stablehlo.custom_call"):
     """What somebody else defines."""
 
-    __slots__ = ()
     values: list[Value] = operand(variadic=True)
     outputs: list[Value] = result_(variadic=True)
     traits = (Impure(),)

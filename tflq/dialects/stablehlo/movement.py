@@ -102,7 +102,6 @@ def _reversed(op: Reverse) -> bool:
 class _Moved(Operator):
     """The elements of one tensor, in another order or place."""
 
-    __slots__ = ()
     input: Value = operand()
     result: Value = result_()
     constraints: ClassVar[tuple[Check, ...]] = (declared, _same_elements)
@@ -111,35 +110,30 @@ class _Moved(Operator):
 class Reshape(_Moved, name="stablehlo.reshape"):
     """The same elements in another shape."""
 
-    __slots__ = ()
     constraints = (*_Moved.constraints, _counted)
 
 
 class Transpose(_Moved, name="stablehlo.transpose"):
     """The dimensions in another order."""
 
-    __slots__ = ()
     constraints = (*_Moved.constraints, _permuted)
 
 
 class BroadcastInDim(_Moved, name="stablehlo.broadcast_in_dim"):
     """The elements repeated along dimensions."""
 
-    __slots__ = ()
     constraints = (*_Moved.constraints, _broadcast)
 
 
 class Slice(_Moved, name="stablehlo.slice"):
     """The elements from a start to a limit, by steps."""
 
-    __slots__ = ()
     constraints = (*_Moved.constraints, _within)
 
 
 class Concatenate(Operator, name="stablehlo.concatenate"):
     """Tensors one after the other along a dimension."""
 
-    __slots__ = ()
     inputs: list[Value] = operand(variadic=True)
     result: Value = result_()
     constraints = (_joined, _same_elements)
@@ -148,7 +142,6 @@ class Concatenate(Operator, name="stablehlo.concatenate"):
 class Reverse(_Moved, name="stablehlo.reverse"):
     """The elements in reverse order along dimensions."""
 
-    __slots__ = ()
     constraints = (*_Moved.constraints, _reversed)
 
 
@@ -191,7 +184,6 @@ def _sized(op: Reduce) -> bool:
 class Accumulated(Accumulating):
     """The operands are the inputs, then as many init values."""
 
-    __slots__ = ()
     values: list[Value] = operand(variadic=True)
     outputs: list[Value] = result_(variadic=True)
 
@@ -207,7 +199,6 @@ class Accumulated(Accumulating):
 class Reduce(Accumulated, name="stablehlo.reduce"):
     """Inputs accumulated along dimensions, in any order, with init values among them."""
 
-    __slots__ = ()
     constraints = (_counted_alike, _one_shape, _reduction_within, _unique, *ACCUMULATION, _sized)
 
     @property
@@ -311,7 +302,6 @@ def _result_shape(op: SelectAndScatter) -> bool:
 class ReduceWindow(Accumulated, name="stablehlo.reduce_window"):
     """`reduce` of each window of the inputs, padded with init values."""
 
-    __slots__ = ()
     constraints = (_counted_alike, _one_shape, _windowed, *ACCUMULATION, _windows_sized)
 
     @property
@@ -323,7 +313,6 @@ class ReduceWindow(Accumulated, name="stablehlo.reduce_window"):
 class SelectAndScatter(Accumulating, name="stablehlo.select_and_scatter"):
     """`reduce`, by `scatter`, of the values of `source` whose windows of the operand `select` this place."""
 
-    __slots__ = ()
     input: Value = operand()
     source: Value = operand()
     init: Value = operand()

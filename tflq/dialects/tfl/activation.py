@@ -16,7 +16,6 @@ from tflq.ir.core import Value
 class ScaledActivation(Operator):
     """An activation whose operand and result have scales of their own."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits: ClassVar[tuple[Trait, ...]] = (
@@ -30,38 +29,28 @@ class ScaledActivation(Operator):
 class Relu(ScaledActivation, name="tfl.relu", newest=3):
     """max(input, 0). Source: kernels/activations.cc."""
 
-    __slots__ = ()
-
 
 class Relu6(ScaledActivation, name="tfl.relu6", newest=3):
     """The input, clamped to 0 to 6. Source: kernels/activations.cc."""
-
-    __slots__ = ()
 
 
 class ReluN1To1(ScaledActivation, name="tfl.relu_n1_to_1"):
     """The input, clamped to -1 to 1. Source: kernels/activations.cc."""
 
-    __slots__ = ()
-
 
 class Relu0To1(ScaledActivation, name="tfl.relu_0_to_1"):
     """The input, clamped to 0 to 1. Source: kernels/activations.cc."""
-
-    __slots__ = ()
 
 
 class LeakyRelu(ScaledActivation, name="tfl.leaky_relu", newest=2):
     """The input, times alpha where it is negative. Source: kernels/activations.cc."""
 
-    __slots__ = ()
     alpha: float = attribute(default=0.0, finite=True)
 
 
 class Prelu(Operator, name="tfl.prelu"):
     """The input, times the operand alpha where it is negative. Source: kernels/activations.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     alpha: Value = operand()
     output: Value = result()
@@ -84,13 +73,10 @@ class Prelu(Operator, name="tfl.prelu"):
 class Elu(ScaledActivation, name="tfl.elu"):
     """The input, e^input - 1 where it is negative. Source: kernels/activations.cc."""
 
-    __slots__ = ()
-
 
 class Gelu(ScaledActivation, name="tfl.gelu", newest=2):
     """input * Φ(input), Φ the normal distribution or its approximation by tanh. Source: kernels/gelu.cc."""
 
-    __slots__ = ()
     approximate: bool = attribute(default=False)
     traits = (*ScaledActivation.traits, Interpolates())
 
@@ -98,20 +84,16 @@ class Gelu(ScaledActivation, name="tfl.gelu", newest=2):
 class HardSwish(ScaledActivation, name="tfl.hard_swish"):
     """input * clamp(input + 3, 0, 6) / 6. Source: kernels/activations.cc."""
 
-    __slots__ = ()
-
 
 class Logistic(ScaledActivation, name="tfl.logistic", newest=3):
     """1 / (1 + e^-input). Source: kernels/activations.cc."""
 
-    __slots__ = ()
     traits = (*ScaledActivation.traits, FixedScale(UNIT), Interpolates())
 
 
 class Tanh(ScaledActivation, name="tfl.tanh", newest=3):
     """The hyperbolic tangent. Source: kernels/activations.cc."""
 
-    __slots__ = ()
     traits = (*ScaledActivation.traits, FixedScale(SYMMETRIC, unread=(8,)), Interpolates())
 
 
@@ -125,7 +107,6 @@ Activation: TypeAlias = Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | HardSw
 class Normalization(Operator):
     """Over a dim, to a scale that the kernel fixes."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits: ClassVar[tuple[Trait, ...]] = (QuantizedTogether(input, output), SameShape(input, output))
@@ -134,7 +115,6 @@ class Normalization(Operator):
 class Softmax(Normalization, name="tfl.softmax", newest=3):
     """e^(beta * input) over its sum along the last dim. Source: kernels/activations.cc."""
 
-    __slots__ = ()
     beta: float = attribute(default=0.0, finite=True)
     traits = (*Normalization.traits, FixedScale(UNIT), Misreads("result type"), InPlace(Normalization.input))
 
@@ -142,7 +122,6 @@ class Softmax(Normalization, name="tfl.softmax", newest=3):
 class LogSoftmax(Normalization, name="tfl.log_softmax", newest=2):
     """The logarithm of softmax. Source: kernels/activations.cc."""
 
-    __slots__ = ()
     traits = (
         *Normalization.traits,
         FixedScale(LOG_SOFTMAX),
@@ -153,7 +132,6 @@ class LogSoftmax(Normalization, name="tfl.log_softmax", newest=2):
 class L2Normalization(Normalization, name="tfl.l2_normalization", newest=2):
     """The input over the root of the sum of squares along the last dim. Source: kernels/l2norm.cc."""
 
-    __slots__ = ()
     fused_activation_function: str = attribute(default="NONE")
     traits = (*Normalization.traits, FixedScale(L2_UNIT), SameElementType(Normalization.input, Normalization.output))
 
@@ -161,7 +139,6 @@ class L2Normalization(Normalization, name="tfl.l2_normalization", newest=2):
 class LocalResponseNormalization(Operator, name="tfl.local_response_normalization"):
     """The input over a power of the sum of squares of near channels. Source: kernels/local_response_norm.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     radius: int = attribute(default=0)

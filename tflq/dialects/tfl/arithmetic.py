@@ -16,7 +16,6 @@ from tflq.ir.types import f32, i8, i16, i64, ui32
 class Binary(Operator):
     """Of two tensors that broadcast, element by element."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
@@ -36,7 +35,6 @@ _IN_PLACE: Final = InPlace(Binary.lhs, Binary.rhs)
 class Add(Binary, name="tfl.add", newest=5):
     """lhs + rhs, then the fused activation. Source: kernels/add.cc."""
 
-    __slots__ = ()
     fused_activation_function: str = attribute(default="NONE")
     pot_scale_int16: bool = attribute(default=True)
     traits = (*_TOGETHER, *Binary.traits, Misreads("result type"), _IN_PLACE)
@@ -46,7 +44,6 @@ class Add(Binary, name="tfl.add", newest=5):
 class Sub(Binary, name="tfl.sub", newest=5):
     """lhs - rhs, then the fused activation. Source: kernels/sub.cc."""
 
-    __slots__ = ()
     fused_activation_function: str = attribute(default="NONE")
     pot_scale_int16: bool = attribute(default=True)
     traits = (*_TOGETHER, *Binary.traits, Misreads("scales", "result type"), _IN_PLACE)
@@ -56,7 +53,6 @@ class Sub(Binary, name="tfl.sub", newest=5):
 class Mul(Binary, name="tfl.mul", newest=7):
     """lhs * rhs, then the fused activation. Source: kernels/mul.cc."""
 
-    __slots__ = ()
     fused_activation_function: str = attribute(default="NONE")
     traits = (
         *_TOGETHER,
@@ -73,7 +69,6 @@ class Mul(Binary, name="tfl.mul", newest=7):
 class Div(Binary, name="tfl.div", newest=2):
     """lhs / rhs, then the fused activation. Source: kernels/div.cc."""
 
-    __slots__ = ()
     fused_activation_function: str = attribute(default="NONE")
     traits = (*Binary.traits, Misreads("scales", "result type"), Unbounded(), _IN_PLACE)
     versions = (Needs(2, broadcast_rank=5),)
@@ -82,7 +77,6 @@ class Div(Binary, name="tfl.div", newest=2):
 class FloorDiv(Binary, name="tfl.floor_div", newest=3):
     """floor(lhs / rhs). Source: kernels/floor_div.cc."""
 
-    __slots__ = ()
     traits = (*Binary.traits, Misreads("result type"), Unbounded())
     versions = (Needs(3, Binary.lhs, i16), Needs(3, Binary.lhs, i8), Needs(2, Binary.lhs, f32))
 
@@ -90,7 +84,6 @@ class FloorDiv(Binary, name="tfl.floor_div", newest=3):
 class FloorMod(Binary, name="tfl.floor_mod", newest=2):
     """lhs - floor(lhs / rhs) * rhs. Source: kernels/floor_mod.cc."""
 
-    __slots__ = ()
     traits = (*Binary.traits, Misreads("result type"), Unbounded())
     versions = (Needs(2, Binary.lhs, i16), Needs(2, Binary.lhs, i8))
 
@@ -98,21 +91,18 @@ class FloorMod(Binary, name="tfl.floor_mod", newest=2):
 class Pow(Binary, name="tfl.pow"):
     """lhs to the power of rhs. Source: kernels/pow.cc."""
 
-    __slots__ = ()
     traits = (*Binary.traits, Unbounded())
 
 
 class SquaredDifference(Binary, name="tfl.squared_difference", newest=2):
     """(lhs - rhs)². Source: kernels/squared_difference.cc."""
 
-    __slots__ = ()
     traits = (*_TOGETHER, *Binary.traits, Misreads("result type"), Unbounded())
 
 
 class Extreme(Binary):
     """One of the two elements."""
 
-    __slots__ = ()
     traits = (SameScale(Binary.lhs, Binary.rhs, Binary.output), *Binary.traits, Misreads("result type"))
     versions = (Needs(4, Binary.lhs, i16), Needs(3, broadcast_rank=5), Needs(2, Binary.lhs, i8))
 
@@ -120,19 +110,14 @@ class Extreme(Binary):
 class Maximum(Extreme, name="tfl.maximum", newest=4):
     """The greater of two. Source: kernels/maximum_minimum.cc."""
 
-    __slots__ = ()
-
 
 class Minimum(Extreme, name="tfl.minimum", newest=4):
     """The lesser of two. Source: kernels/maximum_minimum.cc."""
-
-    __slots__ = ()
 
 
 class Atan2(Operator, name="tfl.atan2"):
     """The angle of the point (x, y). Source: kernels/atan2.cc."""
 
-    __slots__ = ()
     y: Value = operand()
     x: Value = operand()
     output: Value = result()
@@ -142,7 +127,6 @@ class Atan2(Operator, name="tfl.atan2"):
 class AddN(Operator, name="tfl.add_n"):
     """The sum of all operands. Source: kernels/add_n.cc."""
 
-    __slots__ = ()
     inputs: list[Value | None] = operand(variadic=True)
     output: Value = result()
     traits = (Elementwise(inputs, output, strict=False),)

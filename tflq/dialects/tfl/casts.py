@@ -14,7 +14,6 @@ from tflq.ir.types import bf16, f16, f32, i2, i4, i8, i16, i32, ui4, ui8, ui16, 
 class Cast(Operator, name="tfl.cast", newest=9):
     """The numbers in another type. Source: kernels/cast.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     in_data_type: str = attribute(default="FLOAT32")
@@ -43,7 +42,6 @@ class Cast(Operator, name="tfl.cast", newest=9):
 class Quantize(Operator, name="tfl.quantize", newest=6):
     """Real numbers, or quantized ones of other parameters, as quantized numbers. Source: kernels/quantize.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits = (
@@ -58,7 +56,6 @@ class Quantize(Operator, name="tfl.quantize", newest=6):
 class Dequantize(Operator, name="tfl.dequantize", newest=9):
     """Quantized numbers as real ones. Source: kernels/dequantize.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits = (
@@ -74,7 +71,6 @@ class Dequantize(Operator, name="tfl.dequantize", newest=9):
 class FakeQuant(Operator, name="tfl.fake_quant", newest=2):
     """Real numbers, rounded as if they were quantized. Source: kernels/fake_quant.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     min: float = attribute(default=0.0, finite=True)

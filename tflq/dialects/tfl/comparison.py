@@ -17,7 +17,6 @@ from tflq.ir.types import i8, i32, i64, ui8
 class Comparison(Operator):
     """Two tensors, compared element by element."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
@@ -31,43 +30,30 @@ class Comparison(Operator):
 class Equal(Comparison, name="tfl.equal", newest=5):
     """lhs = rhs. Source: kernels/comparisons.cc."""
 
-    __slots__ = ()
-
 
 class NotEqual(Comparison, name="tfl.not_equal", newest=4):
     """lhs ≠ rhs. Source: kernels/comparisons.cc."""
-
-    __slots__ = ()
 
 
 class Greater(Comparison, name="tfl.greater", newest=2):
     """lhs > rhs. Source: kernels/comparisons.cc."""
 
-    __slots__ = ()
-
 
 class GreaterEqual(Comparison, name="tfl.greater_equal", newest=3):
     """lhs ≥ rhs. Source: kernels/comparisons.cc."""
-
-    __slots__ = ()
 
 
 class Less(Comparison, name="tfl.less", newest=3):
     """lhs < rhs. Source: kernels/comparisons.cc."""
 
-    __slots__ = ()
-
 
 class LessEqual(Comparison, name="tfl.less_equal", newest=2):
     """lhs ≤ rhs. Source: kernels/comparisons.cc."""
-
-    __slots__ = ()
 
 
 class _Logical(Operator):
     """Two truth values, combined."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
@@ -77,19 +63,14 @@ class _Logical(Operator):
 class LogicalAnd(_Logical, name="tfl.logical_and"):
     """Whether both are true. Source: kernels/logical.cc."""
 
-    __slots__ = ()
-
 
 class LogicalOr(_Logical, name="tfl.logical_or"):
     """Whether one is true. Source: kernels/logical.cc."""
-
-    __slots__ = ()
 
 
 class LogicalNot(Operator, name="tfl.logical_not"):
     """Whether it is false. Source: kernels/elementwise.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits = (Unquantized("its tensors are truth values"), Elementwise(input, output))
@@ -98,7 +79,6 @@ class LogicalNot(Operator, name="tfl.logical_not"):
 class Choice(Operator):
     """One of two elements by a condition. Of one element each, the result is left the rank that it states."""
 
-    __slots__ = ()
     condition: Value = operand()
     on_true: Value = operand()
     on_false: Value = operand()
@@ -125,7 +105,6 @@ class Select(Choice, name="tfl.select", newest=4):
     """on_true where the condition holds, else on_false; all of one shape, or a condition of rows. Source:
     kernels/select.cc."""
 
-    __slots__ = ()
     versions = (Needs(3, rank=5),)
 
     def chosen(self, site: Stated) -> Dims:
@@ -136,7 +115,6 @@ class Select(Choice, name="tfl.select", newest=4):
 class SelectV2(Choice, name="tfl.select_v2", newest=2):
     """on_true where the condition holds, else on_false; operands broadcast. Source: kernels/select.cc."""
 
-    __slots__ = ()
     traits = (
         *Choice.traits,
         Broadcasts(Choice.condition, Choice.on_true, Choice.on_false, Choice.output, strict=False),
@@ -149,7 +127,6 @@ class SelectV2(Choice, name="tfl.select_v2", newest=2):
 class Where(Operator, name="tfl.where", newest=2):
     """The indices of the elements that are true. Source: kernels/where.cc."""
 
-    __slots__ = ()
     condition: Value = operand()
     output: Value = result()
     traits = (SizedBy(condition),)
@@ -167,7 +144,6 @@ class Where(Operator, name="tfl.where", newest=2):
 class BitwiseXor(Operator, name="tfl.bitwise_xor"):
     """Bits that differ. Source: kernels/bitwise_xor.cc."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
@@ -177,7 +153,6 @@ class BitwiseXor(Operator, name="tfl.bitwise_xor"):
 class RightShift(Operator, name="tfl.right_shift"):
     """lhs shifted right by rhs bits; the sign stays. Source: kernels/right_shift.cc."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
@@ -187,7 +162,6 @@ class RightShift(Operator, name="tfl.right_shift"):
 class Bitcast(Operator, name="tfl.bitcast"):
     """The same bytes as another type. Source: kernels/bitcast.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits = (View(input), ParametersUnread(input, output))

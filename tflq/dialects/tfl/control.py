@@ -21,7 +21,6 @@ CALLS = Kept("calls a subgraph")
 class Many(Operator):
     """Of any number of values."""
 
-    __slots__ = ()
     inputs: list[Value | None] = operand(variadic=True)
     outputs: list[Value] = result(variadic=True)
 
@@ -29,7 +28,6 @@ class Many(Operator):
 class Call(Many, name="tfl.call"):
     """Runs a function; no kernel exists."""
 
-    __slots__ = ()
     subgraph: int = attribute(default=0)
     traits = (CALLS, Calls(subgraph, inputs=Many.inputs), Impure())
 
@@ -40,7 +38,6 @@ class Call(Many, name="tfl.call"):
 class CallOnce(Many, name="tfl.call_once"):
     """Runs a function once, before anything else. Source: kernels/call_once.cc."""
 
-    __slots__ = ()
     init_subgraph_index: int = attribute(default=0)
     traits = (CALLS, Calls(init_subgraph_index, inputs=Many.inputs), Impure())
 
@@ -52,7 +49,6 @@ class CallOnce(Many, name="tfl.call_once"):
 class If(Operator, name="tfl.if"):
     """Runs one of two functions. Source: kernels/if.cc."""
 
-    __slots__ = ()
     condition: Value = operand()
     inputs: list[Value | None] = operand(variadic=True)
     outputs: list[Value] = result(variadic=True)
@@ -67,7 +63,6 @@ class If(Operator, name="tfl.if"):
 class While(Many, name="tfl.while"):
     """Runs a function as long as another says so. Source: kernels/while.cc."""
 
-    __slots__ = ()
     cond_subgraph_index: int = attribute(default=0)
     body_subgraph_index: int = attribute(default=0)
     traits = (CALLS, Calls(cond_subgraph_index, body_subgraph_index, inputs=Many.inputs), Impure())
@@ -79,7 +74,6 @@ class While(Many, name="tfl.while"):
 class Custom(Many, name="tfl.custom"):
     """An operator that the interpreter is given by name."""
 
-    __slots__ = ()
     traits = (Kept("custom operator"), Impure())
 
     @property
@@ -91,14 +85,12 @@ class Custom(Many, name="tfl.custom"):
 class Delegate(Many, name="tfl.delegate"):
     """What a delegate runs; an interpreter makes it."""
 
-    __slots__ = ()
     traits = (Impure(), Unquantized("an interpreter makes it as it delegates; no file holds one"))
 
 
 class PlaceholderForGreaterOpCodes(Many, name="tfl.placeholder_for_greater_op_codes"):
     """A mark in the table of operators, not an operator."""
 
-    __slots__ = ()
     traits = (Unquantized("a mark in the operator code, not an operator"),)
 
 

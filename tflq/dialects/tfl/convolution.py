@@ -25,7 +25,6 @@ from tflq.ir.types import Shape, i2, i4, i8, i16, ui8
 class Windowed2D(Operator):
     """Windows of height and width times a filter, plus a bias."""
 
-    __slots__ = ()
     input: Value = operand()
     filter: Value = operand()
     bias: Value | None = operand(optional=True)
@@ -51,7 +50,6 @@ class Conv2D(Windowed2D, name="tfl.conv_2d", newest=8):
     """2-D convolution of an NHWC input and an OHWI filter; a filter of fewer input channels makes groups. Source:
     kernels/conv.cc."""
 
-    __slots__ = ()
     fused_activation_function: str = attribute(default="NONE")
     dilation_w_factor: int = attribute(default=1, positive=True)
     dilation_h_factor: int = attribute(default=1, positive=True)
@@ -77,7 +75,6 @@ class DepthwiseConv2D(Windowed2D, name="tfl.depthwise_conv_2d", newest=6):
     """2-D convolution of each channel by itself; the filter is [1, H, W, channels * multiplier]. Source:
     kernels/depthwise_conv.cc."""
 
-    __slots__ = ()
     depth_multiplier: int = attribute(default=0, unread=True)
     fused_activation_function: str = attribute(default="NONE")
     dilation_w_factor: int = attribute(default=1, positive=True)
@@ -101,7 +98,6 @@ class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
     """The transpose of a 2-D convolution: each input adds a scaled filter OHWI to the result. Source:
     kernels/transpose_conv.cc."""
 
-    __slots__ = ()
     output_shape: Value = operand(indices=True)
     filter: Value = operand()
     input: Value = operand()
@@ -133,7 +129,6 @@ class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
 class Windowed3D(Operator):
     """Windows of depth, height and width."""
 
-    __slots__ = ()
     padding: str = attribute(default="SAME")
     stride_d: int = attribute(default=0, positive=True)
     stride_w: int = attribute(default=0, positive=True)
@@ -147,7 +142,6 @@ class Windowed3D(Operator):
 class Conv3D(Windowed3D, name="tfl.conv_3d"):
     """3-D convolution of an NDHWC input and a DHWIO filter. Source: kernels/conv3d.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     filter: Value = operand()
     bias: Value | None = operand(optional=True)
@@ -165,7 +159,6 @@ class Conv3D(Windowed3D, name="tfl.conv_3d"):
 class Conv3DTranspose(Windowed3D, name="tfl.conv_3d_transpose"):
     """The transpose of a 3-D convolution. Source: kernels/conv3d_transpose.cc."""
 
-    __slots__ = ()
     output_shape: Value = operand(indices=True)
     filter: Value = operand()
     input: Value = operand()
@@ -185,7 +178,6 @@ class Conv3DTranspose(Windowed3D, name="tfl.conv_3d_transpose"):
 class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
     """input × weightsᵀ + bias; weights are [outputs, inputs]. Source: kernels/fully_connected.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     weights: Value = operand()
     bias: Value | None = operand(optional=True)
@@ -223,7 +215,6 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
 class BatchMatMul(Operator, name="tfl.batch_matmul", newest=4):
     """lhs × rhs of the last two dims; the others broadcast. Source: kernels/batch_matmul.cc."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()

@@ -15,7 +15,6 @@ from tflq.ir.types import i1, i2, i4, i8, i16, ui8
 class Gather(Operator, name="tfl.gather", newest=8):
     """Rows of an axis by index. Source: kernels/gather.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     indices: Value = operand(indices=True)
     output: Value = result()
@@ -54,7 +53,6 @@ class Gather(Operator, name="tfl.gather", newest=8):
 class GatherND(Operator, name="tfl.gather_nd", newest=6):
     """Blocks by index tuples. Source: kernels/gather_nd.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     indices: Value = operand(indices=True)
     output: Value = result()
@@ -79,7 +77,6 @@ class GatherND(Operator, name="tfl.gather_nd", newest=6):
 class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
     """Rows of a table by index. Source: kernels/embedding_lookup.cc."""
 
-    __slots__ = ()
     ids: Value = operand(indices=True)
     values: Value = operand()
     output: Value = result()
@@ -92,7 +89,6 @@ class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
 class ScatterND(Operator, name="tfl.scatter_nd"):
     """Updates, added into zeros by index tuples. Source: kernels/scatter_nd.cc."""
 
-    __slots__ = ()
     indices: Value = operand(indices=True)
     updates: Value = operand()
     shape: Value = operand(indices=True)

@@ -25,7 +25,6 @@ from tflq.ir.types import Shape, i8, i16, i64, ui8
 class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     """Values, placed by index tuples. Source: kernels/sparse_to_dense.cc."""
 
-    __slots__ = ()
     indices: Value = operand(indices=True)
     shape: Value = operand(indices=True)
     values: Value = operand()
@@ -42,7 +41,6 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
 class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
     """An operand with a block of it replaced. Source: kernels/dynamic_update_slice.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     update: Value = operand()
     starts: Value = operand(indices=True)
@@ -69,7 +67,6 @@ class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
 class OneHot(Operator, name="tfl.one_hot"):
     """`on` at each index, `off` elsewhere. Source: kernels/one_hot.cc."""
 
-    __slots__ = ()
     indices: Value = operand(indices=True)
     depth: Value = operand(indices=True)
     on: Value = operand()
@@ -96,7 +93,6 @@ class OneHot(Operator, name="tfl.one_hot"):
 class MatrixDiag(Operator, name="tfl.matrix_diag"):
     """Vectors as diagonals of matrices. Source: kernels/matrix_diag.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits = (SameScale(input, output), Misreads("result type", "packed"), MovesElements(input), Surrounded())
@@ -109,7 +105,6 @@ class MatrixDiag(Operator, name="tfl.matrix_diag"):
 class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
     """Matrices with another diagonal. Source: kernels/matrix_set_diag.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     diagonal: Value = operand()
     output: Value = result()
@@ -132,7 +127,6 @@ class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
 class EmbeddingLookupSparse(Operator, name="tfl.embedding_lookup_sparse"):
     """Rows of a table, combined. Source: kernels/embedding_lookup_sparse.cc."""
 
-    __slots__ = ()
     ids: Value = operand(indices=True)
     indices: Value = operand(indices=True)
     shape: Value = operand(indices=True)
@@ -146,7 +140,6 @@ class EmbeddingLookupSparse(Operator, name="tfl.embedding_lookup_sparse"):
 class HashtableLookup(Operator, name="tfl.hashtable_lookup"):
     """Rows of a table by key; zeros for a key that it does not have. Source: kernels/hashtable_lookup.cc."""
 
-    __slots__ = ()
     lookup: Value = operand()
     keys: Value = operand()
     values: Value = operand()
@@ -162,7 +155,6 @@ class HashtableLookup(Operator, name="tfl.hashtable_lookup"):
 class LSHProjection(Operator, name="tfl.lsh_projection"):
     """Bits of hashes of the input. Source: kernels/lsh_projection.cc."""
 
-    __slots__ = ()
     hash: Value = operand()
     input: Value = operand()
     weight: Value | None = operand(optional=True)
@@ -178,7 +170,6 @@ class LSHProjection(Operator, name="tfl.lsh_projection"):
 class Unique(Operator, name="tfl.unique"):
     """The elements without repetition, and where each went. Source: kernels/unique.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     indices: Value = result()
@@ -193,7 +184,6 @@ class Unique(Operator, name="tfl.unique"):
 class Bucketize(Operator, name="tfl.bucketize"):
     """The bucket of each element, by boundaries. Source: kernels/bucketize.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     boundaries: Any = attribute(default=None)
@@ -203,7 +193,6 @@ class Bucketize(Operator, name="tfl.bucketize"):
 class BoxesChosen(Operator):
     """Boxes that do not overlap better ones."""
 
-    __slots__ = ()
     boxes: Value = operand()
     scores: Value = operand()
     max_output_size: Value = operand(indices=True)
@@ -219,7 +208,6 @@ class BoxesChosen(Operator):
 class NonMaxSuppressionV4(BoxesChosen, name="tfl.non_max_suppression_v4"):
     """Boxes that do not overlap better ones. Source: kernels/non_max_suppression.cc."""
 
-    __slots__ = ()
     indices: Value = result()
     count: Value = result()
 
@@ -227,7 +215,6 @@ class NonMaxSuppressionV4(BoxesChosen, name="tfl.non_max_suppression_v4"):
 class NonMaxSuppressionV5(BoxesChosen, name="tfl.non_max_suppression_v5"):
     """Boxes that do not overlap better ones, with softened scores. Source: kernels/non_max_suppression.cc."""
 
-    __slots__ = ()
     sigma: Value = operand()
     indices: Value = result()
     selected_scores: Value = result()
@@ -237,7 +224,6 @@ class NonMaxSuppressionV5(BoxesChosen, name="tfl.non_max_suppression_v5"):
 class SkipGram(Operator, name="tfl.skip_gram"):
     """Pairs of words near each other. Source: kernels/skip_gram.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     ngram_size: int = attribute(default=0)
@@ -249,7 +235,6 @@ class SkipGram(Operator, name="tfl.skip_gram"):
 class ConcatEmbeddings(Operator, name="tfl.concat_embeddings"):
     """Embeddings side by side; no kernel exists."""
 
-    __slots__ = ()
     inputs: list[Value | None] = operand(variadic=True)
     output: Value = result()
     num_channels: int = attribute(default=0)

@@ -18,7 +18,6 @@ from tflq.ir.types import Shape, i1, i8, i16, i32, ui8, ui32
 class Concatenation(Operator, name="tfl.concatenation", newest=7):
     """Operands one after the other along an axis. Source: kernels/concatenation.cc."""
 
-    __slots__ = ()
     values: list[Value | None] = operand(variadic=True)
     output: Value = result()
     axis: int = attribute(default=0)
@@ -53,7 +52,6 @@ def _divides(input: Any, outputs: Any, axis: Any, count: Any) -> tuple[Trait, ..
 class Split(Operator, name="tfl.split", newest=5):
     """Equal parts along an axis. Source: kernels/split.cc."""
 
-    __slots__ = ()
     axis: Value = operand(indices=True)
     input: Value = operand()
     outputs: list[Value] = result(variadic=True)
@@ -75,7 +73,6 @@ class Split(Operator, name="tfl.split", newest=5):
 class SplitV(Operator, name="tfl.split_v", newest=3):
     """Parts of given sizes along an axis. Source: kernels/split_v.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     sizes: Value = operand(indices=True)
     axis: Value = operand(indices=True)
@@ -100,7 +97,6 @@ class SplitV(Operator, name="tfl.split_v", newest=3):
 class Pack(Operator, name="tfl.pack", newest=5):
     """Operands along a new axis. Source: kernels/pack.cc."""
 
-    __slots__ = ()
     values: list[Value | None] = operand(variadic=True)
     output: Value = result()
     values_count: int = attribute(default=0)
@@ -124,7 +120,6 @@ class Pack(Operator, name="tfl.pack", newest=5):
 class Unpack(Operator, name="tfl.unpack", newest=6):
     """Each index of an axis by itself. Source: kernels/unpack.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     outputs: list[Value] = result(variadic=True)
     num: int = attribute(default=0)

@@ -31,7 +31,6 @@ from tflq.ir.types import f32, i1, i4, i8, i16, i32, i64, ui8, ui32
 class Moved(Operator):
     """The elements of one tensor, in another order, place or number."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits: ClassVar[tuple[Trait, ...]] = (
@@ -48,7 +47,6 @@ _COPIED: Final = (*Moved.traits, Misreads("copied"))
 class Reshape(Moved, name="tfl.reshape"):
     """The same elements in another shape. Source: kernels/reshape.cc."""
 
-    __slots__ = ()
     shape: Value | None = operand(optional=True, indices=True)
     new_shape: Any = attribute(default=None)
     traits = (
@@ -73,7 +71,6 @@ class Reshape(Moved, name="tfl.reshape"):
 class Squeeze(Moved, name="tfl.squeeze"):
     """Without dims of size 1. Source: kernels/squeeze.cc."""
 
-    __slots__ = ()
     squeeze_dims: Any = attribute(default=None)
     traits = (
         *_COPIED,
@@ -96,7 +93,6 @@ class Squeeze(Moved, name="tfl.squeeze"):
 class ExpandDims(Moved, name="tfl.expand_dims"):
     """With one more dim of size 1. Source: kernels/expand_dims.cc."""
 
-    __slots__ = ()
     axis: Value = operand(indices=True)
     traits = (
         *_COPIED,
@@ -114,7 +110,6 @@ class ExpandDims(Moved, name="tfl.expand_dims"):
 class Transpose(Moved, name="tfl.transpose", newest=8):
     """Dims in another order. Source: kernels/transpose.cc."""
 
-    __slots__ = ()
     perm: Value = operand(indices=True)
     traits = (
         *_COPIED,
@@ -139,7 +134,6 @@ class Transpose(Moved, name="tfl.transpose", newest=8):
 class Padding(Moved):
     """Elements around the input: so many before and after each dim."""
 
-    __slots__ = ()
     paddings: Value = operand(indices=True)
     traits: ClassVar[tuple[Trait, ...]] = (
         *Moved.traits,
@@ -165,7 +159,6 @@ _PAD_VERSIONS: Final = (
 class Pad(Padding, name="tfl.pad", newest=6):
     """Zeros around the input. Source: kernels/pad.cc."""
 
-    __slots__ = ()
     traits = (*Padding.traits, Surrounded(zero_point=True))
     versions = _PAD_VERSIONS
 
@@ -173,7 +166,6 @@ class Pad(Padding, name="tfl.pad", newest=6):
 class PadV2(Padding, name="tfl.padv2", newest=6):
     """A value around the input. Source: kernels/pad.cc."""
 
-    __slots__ = ()
     value: Value = operand()
     traits = (
         SameScale(Moved.input, value, Moved.output),
@@ -189,7 +181,6 @@ class PadV2(Padding, name="tfl.padv2", newest=6):
 class MirrorPad(Padding, name="tfl.mirror_pad", newest=3):
     """The input's own elements, mirrored, around it. Source: kernels/mirror_pad.cc."""
 
-    __slots__ = ()
     mode: str = attribute(default="REFLECT")
     traits = (*Padding.traits, AsksSameScale(i8, ui8, i16))
     versions = (Needs(3, Moved.input, i16), Needs(2, Moved.input, i8))
@@ -198,7 +189,6 @@ class MirrorPad(Padding, name="tfl.mirror_pad", newest=3):
 class Slice(Moved, name="tfl.slice", newest=8):
     """A block of the input. Source: kernels/slice.cc."""
 
-    __slots__ = ()
     begin: Value = operand(indices=True)
     size: Value = operand(indices=True)
     traits = (
@@ -218,7 +208,6 @@ class Slice(Moved, name="tfl.slice", newest=8):
 class StridedSlice(Moved, name="tfl.strided_slice", newest=4):
     """A block of the input in steps, with masks as numpy's slices. Source: kernels/strided_slice.cc."""
 
-    __slots__ = ()
     begin: Value = operand(indices=True)
     end: Value = operand(indices=True)
     strides: Value = operand(indices=True)
@@ -248,7 +237,6 @@ class StridedSlice(Moved, name="tfl.strided_slice", newest=4):
 class Tile(Moved, name="tfl.tile", newest=2):
     """The input, repeated. Source: kernels/tile.cc."""
 
-    __slots__ = ()
     multiples: Value = operand(indices=True)
     traits = (
         *_COPIED,
@@ -267,7 +255,6 @@ class Tile(Moved, name="tfl.tile", newest=2):
 class BroadcastTo(Moved, name="tfl.broadcast_to", newest=4):
     """The input in a shape that it broadcasts to. Source: kernels/broadcast_to.cc."""
 
-    __slots__ = ()
     shape: Value = operand(indices=True)
     traits = (
         *Moved.traits,
@@ -296,7 +283,6 @@ class BroadcastTo(Moved, name="tfl.broadcast_to", newest=4):
 class ReverseV2(Moved, name="tfl.reverse_v2", newest=4):
     """The input, backwards along axes. Source: kernels/reverse.cc."""
 
-    __slots__ = ()
     axes: Value = operand(indices=True)
     traits = (
         *_COPIED,
@@ -310,7 +296,6 @@ class ReverseV2(Moved, name="tfl.reverse_v2", newest=4):
 class ReverseSequence(Operator, name="tfl.reverse_sequence"):
     """The first elements of each row, backwards. Source: kernels/reverse_sequence.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     lengths: Value = operand(indices=True)
     output: Value = result()
@@ -330,7 +315,6 @@ class ReverseSequence(Operator, name="tfl.reverse_sequence"):
 class DepthBlocks(Moved):
     """Between blocks of height and width, and channels."""
 
-    __slots__ = ()
     block_size: int = attribute(default=0, positive=True)
     traits: ClassVar[tuple[Trait, ...]] = (
         *Moved.traits,
@@ -342,8 +326,6 @@ class DepthBlocks(Moved):
 class SpaceToDepth(DepthBlocks, name="tfl.space_to_depth", newest=2):
     """Blocks of height and width as channels. Source: kernels/space_to_depth.cc."""
 
-    __slots__ = ()
-
     def infer(self, site: Stated) -> Dims:
         (n, h, w, c), block = site.dims(self.input, 4), self.block_size
         return (n, sizes.divided(h, block), sizes.divided(w, block), product((c, block * block)))
@@ -351,8 +333,6 @@ class SpaceToDepth(DepthBlocks, name="tfl.space_to_depth", newest=2):
 
 class DepthToSpace(DepthBlocks, name="tfl.depth_to_space"):
     """Channels as blocks of height and width. Source: kernels/depth_to_space.cc."""
-
-    __slots__ = ()
 
     def infer(self, site: Stated) -> Dims:
         (n, h, w, c), block = site.dims(self.input, 4), self.block_size
@@ -362,7 +342,6 @@ class DepthToSpace(DepthBlocks, name="tfl.depth_to_space"):
 class SpatialBlocks(Moved):
     """Between blocks of the spatial dims, and batches."""
 
-    __slots__ = ()
     block: Value = operand(indices=True)
     traits: ClassVar[tuple[Trait, ...]] = (*Moved.traits, NoZeros(block), AsksSameScale(i8, ui8, i16))
     versions = (Needs(4, Moved.input, i16), Needs(2, Moved.input, i8))
@@ -376,7 +355,6 @@ class SpatialBlocks(Moved):
 class SpaceToBatchND(SpatialBlocks, name="tfl.space_to_batch_nd", newest=4):
     """Blocks of the spatial dims as batches, after padding. Source: kernels/space_to_batch_nd.cc."""
 
-    __slots__ = ()
     paddings: Value = operand(indices=True)
     traits = (
         *SpatialBlocks.traits,
@@ -394,7 +372,6 @@ class SpaceToBatchND(SpatialBlocks, name="tfl.space_to_batch_nd", newest=4):
 class BatchToSpaceND(SpatialBlocks, name="tfl.batch_to_space_nd", newest=4):
     """Batches as blocks of the spatial dims, then cropped. Source: kernels/batch_to_space_nd.cc."""
 
-    __slots__ = ()
     crops: Value = operand(indices=True)
     traits = (*SpatialBlocks.traits, NonNegative(SpatialBlocks.block, crops), SizedBy(SpatialBlocks.block, crops))
 
@@ -408,7 +385,6 @@ class BatchToSpaceND(SpatialBlocks, name="tfl.batch_to_space_nd", newest=4):
 class Dilate(Operator, name="tfl.dilate"):
     """The input with a padding value between its elements. Source: kernels/dilate.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     dilations: Value = operand(indices=True)
     value: Value = operand()
@@ -430,7 +406,6 @@ class Dilate(Operator, name="tfl.dilate"):
 class Densify(Operator, name="tfl.densify"):
     """A sparse constant, spread. Source: kernels/densify.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits = (SameScale(input, output), SameShape(input, output, strict=False), KeptIfConstant(input))

@@ -17,7 +17,6 @@ from tflq.ir.types import i8, i16
 class Pool2D(Operator):
     """Windows of height and width."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     padding: str = attribute(default="SAME")
@@ -41,7 +40,6 @@ _VERSIONS: Final = Needs(3, Pool2D.input, i16), Needs(2, Pool2D.input, i8)
 class AveragePool2D(Pool2D, name="tfl.average_pool_2d", newest=3):
     """The mean of each window, of the elements inside the input. Source: kernels/pooling.cc."""
 
-    __slots__ = ()
     traits = (*_OF_ONE_SCALE, *Pool2D.traits)
     versions = _VERSIONS
 
@@ -49,7 +47,6 @@ class AveragePool2D(Pool2D, name="tfl.average_pool_2d", newest=3):
 class MaxPool2D(Pool2D, name="tfl.max_pool_2d", newest=3):
     """The greatest element of each window. Source: kernels/pooling.cc."""
 
-    __slots__ = ()
     traits = (QuantizedTogether(Pool2D.input, Pool2D.output), *_OF_ONE_SCALE, *Pool2D.traits)
     versions = _VERSIONS
 
@@ -57,13 +54,10 @@ class MaxPool2D(Pool2D, name="tfl.max_pool_2d", newest=3):
 class L2Pool2D(Pool2D, name="tfl.l2_pool_2d"):
     """The root of the mean square of each window. Source: kernels/pooling.cc."""
 
-    __slots__ = ()
-
 
 class ReduceWindow(Operator, name="tfl.reduce_window"):
     """A reduction of each window, as `reduce_function` says. Source: kernels/reduce_window.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     init: Value = operand()
     shape: Value = operand(indices=True)
@@ -85,7 +79,6 @@ class ReduceWindow(Operator, name="tfl.reduce_window"):
 class ResizedImage(Operator):
     """Of another height and width."""
 
-    __slots__ = ()
     input: Value = operand()
     size: Value = operand(indices=True)
     output: Value = result()
@@ -105,7 +98,6 @@ class ResizedImage(Operator):
 class ResizeBilinear(ResizedImage, name="tfl.resize_bilinear", newest=4):
     """Interpolated between the four nearest elements. Source: kernels/resize_bilinear.cc."""
 
-    __slots__ = ()
     new_height: int = attribute(default=0)
     new_width: int = attribute(default=0)
     align_corners: bool = attribute(default=False)
@@ -116,7 +108,6 @@ class ResizeBilinear(ResizedImage, name="tfl.resize_bilinear", newest=4):
 class ResizeNearestNeighbor(ResizedImage, name="tfl.resize_nearest_neighbor", newest=4):
     """The nearest element. Source: kernels/resize_nearest_neighbor.cc."""
 
-    __slots__ = ()
     align_corners: bool = attribute(default=False)
     half_pixel_centers: bool = attribute(default=False)
     traits = (*ResizedImage.traits, MovesElements(ResizedImage.input))

@@ -35,7 +35,6 @@ def _both_ways(dims: Dims, forward: int | None, backward: int | None, *, merged:
 class LSTM(Operator, name="tfl.lstm", newest=4):
     """One step of an LSTM. Source: kernels/lstm.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     input_to_input: Value | None = operand(optional=True)
     input_to_forget: Value = operand()
@@ -89,7 +88,6 @@ class LSTM(Operator, name="tfl.lstm", newest=4):
 class UnidirectionalSequenceLSTM(Operator, name="tfl.unidirectional_sequence_lstm", newest=3):
     """An LSTM over a sequence. Source: kernels/unidirectional_sequence_lstm.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     input_to_input: Value | None = operand(optional=True)
     input_to_forget: Value = operand()
@@ -135,7 +133,6 @@ class UnidirectionalSequenceLSTM(Operator, name="tfl.unidirectional_sequence_lst
 class BidirectionalSequenceLSTM(Operator, name="tfl.bidirectional_sequence_lstm", newest=3):
     """Two LSTMs over a sequence, one from its end. Source: kernels/bidirectional_sequence_lstm.cc."""
 
-    __slots__ = ()
     inputs: list[Value | None] = operand(variadic=True)
     fw_output: Value = result()
     bw_output: Value | None = result(optional=True)
@@ -158,7 +155,6 @@ class BidirectionalSequenceLSTM(Operator, name="tfl.bidirectional_sequence_lstm"
 class BasicCell(Operator):
     """A basic recurrent cell: activation(weights · input + recurrent · state + bias), which is the next state."""
 
-    __slots__ = ()
     input: Value = operand()
     weights: Value = operand()
     recurrent: Value = operand()
@@ -171,7 +167,6 @@ class BasicCell(Operator):
 class RNN(BasicCell, name="tfl.rnn", newest=3):
     """One step of a basic recurrent cell. Source: kernels/basic_rnn.cc."""
 
-    __slots__ = ()
     fused_activation_function: str = attribute(default="NONE")
     asymmetric_quantize_inputs: bool = attribute(default=False)
 
@@ -184,7 +179,6 @@ class RNN(BasicCell, name="tfl.rnn", newest=3):
 class UnidirectionalSequenceRNN(BasicCell, name="tfl.unidirectional_sequence_rnn", newest=3):
     """A basic recurrent cell over a sequence. Source: kernels/unidirectional_sequence_rnn.cc."""
 
-    __slots__ = ()
     time_major: bool = attribute(default=False)
     fused_activation_function: str = attribute(default="NONE")
     asymmetric_quantize_inputs: bool = attribute(default=False)
@@ -198,7 +192,6 @@ class UnidirectionalSequenceRNN(BasicCell, name="tfl.unidirectional_sequence_rnn
 class BidirectionalSequenceRNN(Operator, name="tfl.bidirectional_sequence_rnn", newest=3):
     """Two basic recurrent cells over a sequence, one from its end. Source: kernels/bidirectional_sequence_rnn.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     fw_weights: Value = operand()
     fw_recurrent: Value = operand()
@@ -236,7 +229,6 @@ class BidirectionalSequenceRNN(Operator, name="tfl.bidirectional_sequence_rnn", 
 class SVDF(Operator, name="tfl.svdf", newest=4):
     """A layer of rank-1 filters over the last inputs. Source: kernels/svdf.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     feature: Value = operand()
     time: Value = operand()
@@ -264,7 +256,6 @@ _OF_TABLES: Final = Unquantized("its tensors are handles, keys and strings")
 class Hashtable(Operator, name="tfl.hashtable"):
     """The handle of a table. Source: kernels/hashtable.cc."""
 
-    __slots__ = ()
     table: Value = result()
     table_id: int = attribute(default=0)
     key_dtype: str = attribute(default="FLOAT32")
@@ -278,7 +269,6 @@ class Hashtable(Operator, name="tfl.hashtable"):
 class HashtableFind(Operator, name="tfl.hashtable_find"):
     """Values by keys. Source: kernels/hashtable_find.cc."""
 
-    __slots__ = ()
     table: Value = operand()
     keys: Value = operand()
     default: Value = operand()
@@ -292,7 +282,6 @@ class HashtableFind(Operator, name="tfl.hashtable_find"):
 class HashtableImport(Operator, name="tfl.hashtable_import"):
     """Fills a table. Source: kernels/hashtable_import.cc."""
 
-    __slots__ = ()
     table: Value = operand()
     keys: Value = operand()
     values: Value = operand()
@@ -305,7 +294,6 @@ class HashtableImport(Operator, name="tfl.hashtable_import"):
 class HashtableSize(Operator, name="tfl.hashtable_size"):
     """The number of its entries. Source: kernels/hashtable_size.cc."""
 
-    __slots__ = ()
     table: Value = operand()
     output: Value = result()
     traits = (Impure(), _OF_TABLES)

@@ -17,7 +17,6 @@ from tflq.ir.types import Shape, i8, i16, ui8
 class AxesReduced(Operator):
     """Over axes, which go, or stay with size 1. Source: kernels/reduce.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     axes: Value = operand(indices=True)
     output: Value = result()
@@ -35,7 +34,6 @@ class AxesReduced(Operator):
 class NumbersReduced(AxesReduced):
     """Numbers over axes."""
 
-    __slots__ = ()
     traits = (
         *AxesReduced.traits,
         SameElementType(AxesReduced.input, AxesReduced.output, unless_quantized=True),
@@ -46,21 +44,18 @@ class NumbersReduced(AxesReduced):
 class Mean(NumbersReduced, name="tfl.mean", newest=3):
     """The mean over axes. Source: kernels/reduce.cc."""
 
-    __slots__ = ()
     traits = (QuantizedTogether(AxesReduced.input, AxesReduced.output), *NumbersReduced.traits)
 
 
 class Sum(NumbersReduced, name="tfl.sum", newest=2):
     """The sum over axes. Source: kernels/reduce.cc."""
 
-    __slots__ = ()
     versions = (Needs(2, AxesReduced.input, i8),)
 
 
 class ReduceProd(NumbersReduced, name="tfl.reduce_prod", newest=2):
     """The product over axes. Source: kernels/reduce.cc."""
 
-    __slots__ = ()
     traits = (*NumbersReduced.traits, Unbounded(), ComputedEarly())
     versions = (Needs(2, AxesReduced.input, i16), Needs(2, AxesReduced.input, i8))
 
@@ -68,7 +63,6 @@ class ReduceProd(NumbersReduced, name="tfl.reduce_prod", newest=2):
 class _Extreme(NumbersReduced):
     """One of the elements over axes."""
 
-    __slots__ = ()
     traits = (
         SameScale(AxesReduced.input, AxesReduced.output),
         *NumbersReduced.traits,
@@ -80,32 +74,23 @@ class _Extreme(NumbersReduced):
 class ReduceMax(_Extreme, name="tfl.reduce_max", newest=3):
     """The greatest over axes. Source: kernels/reduce.cc."""
 
-    __slots__ = ()
-
 
 class ReduceMin(_Extreme, name="tfl.reduce_min", newest=3):
     """The least over axes. Source: kernels/reduce.cc."""
-
-    __slots__ = ()
 
 
 class _Truths(AxesReduced):
     """Truth values over axes."""
 
-    __slots__ = ()
     traits = (*AxesReduced.traits, Unquantized("its tensors are truth values"))
 
 
 class ReduceAny(_Truths, name="tfl.reduce_any"):
     """Whether any is true over axes. Source: kernels/reduce.cc."""
 
-    __slots__ = ()
-
 
 class ReduceAll(_Truths, name="tfl.reduce_all"):
     """Whether all are true over axes. Source: kernels/reduce.cc."""
-
-    __slots__ = ()
 
 
 NumberReduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
@@ -117,7 +102,6 @@ Reduction: TypeAlias = NumberReduction | ReduceAny | ReduceAll
 class Cumsum(Operator, name="tfl.cumsum"):
     """The sum of the elements so far along an axis. Source: kernels/cumsum.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     axis: Value = operand(indices=True)
     output: Value = result()
@@ -129,7 +113,6 @@ class Cumsum(Operator, name="tfl.cumsum"):
 class IndexAlong(Operator):
     """Where an element is along an axis, which goes."""
 
-    __slots__ = ()
     input: Value = operand()
     axis: Value = operand(indices=True)
     output: Value = result()
@@ -146,19 +129,14 @@ class IndexAlong(Operator):
 class ArgMax(IndexAlong, name="tfl.arg_max", newest=2):
     """Where the greatest element is along an axis. Source: kernels/arg_min_max.cc."""
 
-    __slots__ = ()
-
 
 class ArgMin(IndexAlong, name="tfl.arg_min", newest=2):
     """Where the least element is along an axis. Source: kernels/arg_min_max.cc."""
-
-    __slots__ = ()
 
 
 class TopKV2(Operator, name="tfl.topk_v2", newest=3):
     """The k greatest of the last dim, and where they are. Source: kernels/topk_v2.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     k: Value = operand(indices=True)
     values: Value = result()
@@ -178,7 +156,6 @@ class TopKV2(Operator, name="tfl.topk_v2", newest=3):
 class SegmentSum(Operator, name="tfl.segment_sum"):
     """Sums of rows that have one segment number; these are sorted. Source: kernels/segment_sum.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     segments: Value = operand(indices=True)
     output: Value = result()
@@ -194,7 +171,6 @@ class SegmentSum(Operator, name="tfl.segment_sum"):
 class UnsortedSegments(Operator):
     """Rows combined by the number of their segment; `count` says how many segments there are."""
 
-    __slots__ = ()
     input: Value = operand()
     segments: Value = operand(indices=True)
     count: Value = operand(indices=True)
@@ -209,23 +185,16 @@ class UnsortedSegments(Operator):
 class UnsortedSegmentSum(UnsortedSegments, name="tfl.unsorted_segment_sum"):
     """Sums of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
-    __slots__ = ()
-
 
 class UnsortedSegmentProd(UnsortedSegments, name="tfl.unsorted_segment_prod"):
     """Products of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
-    __slots__ = ()
     traits = (*UnsortedSegments.traits, Unbounded())
 
 
 class UnsortedSegmentMax(UnsortedSegments, name="tfl.unsorted_segment_max"):
     """The greatest of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
 
-    __slots__ = ()
-
 
 class UnsortedSegmentMin(UnsortedSegments, name="tfl.unsorted_segment_min"):
     """The least of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
-
-    __slots__ = ()

@@ -1,4 +1,4 @@
-"""Shapes, ranges, and tensors made of one value."""
+"""Shapes, ranges, tensors made of one value, and tensors of random numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated
 from tflq.dialects.tfl import Needs
-from tflq.dialects.traits.operands import ComputedEarly, MovesElements, NonNegative, SizedBy, Unquantized
+from tflq.dialects.traits.operands import ComputedEarly, Impure, MovesElements, NonNegative, SizedBy, Unquantized
 from tflq.dialects.traits.quantization import AsksSameScale, Misreads, SameScale
 from tflq.dialects.traits.types import SameElementType
 from tflq.ir.core import Value
@@ -20,7 +20,6 @@ _OF_SHAPES: Final = Unquantized("its tensors are shapes, or what a shape follows
 class Shape(Operator, name="tfl.shape"):
     """The shape of the input. Source: kernels/shape.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     out_type: str = attribute(default="FLOAT32")
@@ -33,7 +32,6 @@ class Shape(Operator, name="tfl.shape"):
 class Rank(Operator, name="tfl.rank"):
     """The number of dims of the input. Source: kernels/rank.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits = (ComputedEarly(always=True),)
@@ -45,7 +43,6 @@ class Rank(Operator, name="tfl.rank"):
 class Range(Operator, name="tfl.range"):
     """start, start + delta, ... below limit. Source: kernels/range.cc."""
 
-    __slots__ = ()
     start: Value = operand()
     limit: Value = operand()
     delta: Value = operand()
@@ -69,7 +66,6 @@ class Range(Operator, name="tfl.range"):
 class Fill(Operator, name="tfl.fill", newest=5):
     """One value in a given shape. Source: kernels/fill.cc."""
 
-    __slots__ = ()
     dims: Value = operand(indices=True)
     value: Value = operand()
     output: Value = result()
@@ -91,7 +87,6 @@ class Fill(Operator, name="tfl.fill", newest=5):
 class BroadcastArgs(Operator, name="tfl.broadcast_args"):
     """The shape that two shapes broadcast to. Source: kernels/broadcast_args.cc."""
 
-    __slots__ = ()
     lhs: Value = operand(indices=True)
     rhs: Value = operand(indices=True)
     output: Value = result()
@@ -100,3 +95,41 @@ class BroadcastArgs(Operator, name="tfl.broadcast_args"):
     def infer(self, site: Stated) -> Dims:
         (a,), (b,) = site.dims(self.lhs, 1), site.dims(self.rhs, 1)
         return (None if a is None or b is None else max(a, b),)
+
+
+_DRAWN: Final = Unquantized("it draws random numbers, as floats or bits")
+
+
+class RandomTensor(Operator):
+    """Random numbers in a given shape."""
+
+    shape: Value = operand(indices=True)
+    output: Value = result()
+    seed: int = attribute(default=0)
+    seed2: int = attribute(default=0)
+    traits = (NonNegative(shape), Impure(), _DRAWN, SizedBy(shape))
+
+    def infer(self, site: Stated) -> Dims:
+        return tuple(site.ints(self.shape))
+
+
+class RandomUniform(RandomTensor, name="tfl.random_uniform"):
+    """Uniform ones in [0, 1). Source: kernels/random_ops.cc."""
+
+
+class RandomStandardNormal(RandomTensor, name="tfl.random_standard_normal"):
+    """Normal ones. Source: kernels/random_ops.cc."""
+
+
+class Multinomial(Operator, name="tfl.multinomial"):
+    """Samples of classes by their logits. Source: kernels/random_ops.cc."""
+
+    logits: Value = operand()
+    samples: Value = operand(indices=True)
+    output: Value = result()
+    seed: int = attribute(default=0)
+    seed2: int = attribute(default=0)
+    traits = (NonNegative(samples), Impure(), _DRAWN, SizedBy(logits, samples))
+
+    def infer(self, site: Stated) -> Dims:
+        return (site.dims(self.logits, 2)[0], *site.ints(self.samples, 1))

@@ -16,7 +16,6 @@ _COMPLEX: Final = Unquantized("its tensors are complex numbers, or floats that b
 class OfComplex(Operator):
     """A real function of complex numbers, element by element."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits = (_COMPLEX, Elementwise(input, output, strict=False))
@@ -25,25 +24,18 @@ class OfComplex(Operator):
 class Real(OfComplex, name="tfl.real"):
     """The real part. Source: kernels/complex_support.cc."""
 
-    __slots__ = ()
-
 
 class Imag(OfComplex, name="tfl.imag"):
     """The imaginary part. Source: kernels/complex_support.cc."""
-
-    __slots__ = ()
 
 
 class ComplexAbs(OfComplex, name="tfl.complex_abs"):
     """The absolute value. Source: kernels/complex_support.cc."""
 
-    __slots__ = ()
-
 
 class RFFT2D(Operator, name="tfl.rfft2d"):
     """The Fourier transform of the last two dims. Source: kernels/rfft2d.cc."""
 
-    __slots__ = ()
     input: Value = operand()
     length: Value = operand(indices=True)
     output: Value = result()

@@ -58,7 +58,6 @@ def _with_dims(site: Stated, *values: Value) -> list[Value]:
 class StablehloUnary(Operator):
     """Of one tensor, element by element."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     traits: ClassVar[tuple[Trait, ...]] = (Elementwise(input, output, strict=False),)
@@ -67,7 +66,6 @@ class StablehloUnary(Operator):
 class StablehloBinary(Operator):
     """Of two tensors, element by element."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
@@ -77,27 +75,22 @@ class StablehloBinary(Operator):
 class StablehloAbs(StablehloUnary, name="tfl.stablehlo_abs"):
     """The absolute value."""
 
-    __slots__ = ()
-
 
 class StablehloAdd(StablehloBinary, name="tfl.stablehlo_add"):
     """lhs + rhs."""
 
-    __slots__ = ()
     traits = (Misreads("result type"), FloatKernel(), *StablehloBinary.traits)
 
 
 class StablehloAnd(StablehloBinary, name="tfl.stablehlo_and"):
     """Bits or truth values that both have."""
 
-    __slots__ = ()
     traits = (Misreads("result type"), *StablehloBinary.traits)
 
 
 class StablehloBroadcastInDim(Operator, name="tfl.stablehlo_broadcast_in_dim"):
     """The operand in a larger shape, its dims in given places."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     broadcast_dimensions: Any = attribute(default=None)
@@ -106,7 +99,6 @@ class StablehloBroadcastInDim(Operator, name="tfl.stablehlo_broadcast_in_dim"):
 class StablehloCase(Operator, name="tfl.stablehlo_case"):
     """Runs one of several functions."""
 
-    __slots__ = ()
     index: Value = operand()
     inputs: list[Value | None] = operand(variadic=True)
     outputs: list[Value] = result(variadic=True)
@@ -120,13 +112,10 @@ class StablehloCase(Operator, name="tfl.stablehlo_case"):
 class StablehloCbrt(StablehloUnary, name="tfl.stablehlo_cbrt"):
     """The cube root."""
 
-    __slots__ = ()
-
 
 class StablehloClamp(Operator, name="tfl.stablehlo_clamp"):
     """The operand between two others."""
 
-    __slots__ = ()
     low: Value = operand()
     input: Value = operand()
     high: Value = operand()
@@ -140,7 +129,6 @@ class StablehloClamp(Operator, name="tfl.stablehlo_clamp"):
 class StablehloCompare(StablehloBinary, name="tfl.stablehlo_compare"):
     """A comparison, as `comparison_direction` says."""
 
-    __slots__ = ()
     comparison_direction: str = attribute(default="STABLEHLO_COMPARISON_DIRECTION_EQ")
     compare_type: str = attribute(default="STABLEHLO_COMPARISON_TYPE_NOTYPE")
 
@@ -148,7 +136,6 @@ class StablehloCompare(StablehloBinary, name="tfl.stablehlo_compare"):
 class StablehloComposite(Many, name="tfl.stablehlo_composite"):
     """An operator with a name, and the function that it stands for."""
 
-    __slots__ = ()
     name_: Any = attribute(default=None, key="name")
     decomposition_subgraph_index: int = attribute(default=0)
     composite_attributes: Any = attribute(default=None)
@@ -163,7 +150,6 @@ class StablehloComposite(Many, name="tfl.stablehlo_composite"):
 class StablehloConcatenate(Operator, name="tfl.stablehlo_concatenate"):
     """Operands one after the other along a dim."""
 
-    __slots__ = ()
     inputs: list[Value | None] = operand(variadic=True)
     output: Value = result()
     dimension: int = attribute(default=0)
@@ -175,13 +161,10 @@ class StablehloConcatenate(Operator, name="tfl.stablehlo_concatenate"):
 class StablehloConvert(StablehloUnary, name="tfl.stablehlo_convert"):
     """The numbers in another type."""
 
-    __slots__ = ()
-
 
 class StablehloConvolution(Operator, name="tfl.stablehlo_convolution"):
     """A convolution with any layout."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
@@ -208,13 +191,10 @@ class StablehloConvolution(Operator, name="tfl.stablehlo_convolution"):
 class StablehloCosine(StablehloUnary, name="tfl.stablehlo_cosine"):
     """The cosine."""
 
-    __slots__ = ()
-
 
 class StablehloCustomCall(Many, name="tfl.stablehlo_custom_call"):
     """An operator from outside StableHLO."""
 
-    __slots__ = ()
     call_target_name: Any = attribute(default=None)
     has_side_effect: bool = attribute(default=False)
     backend_config: Any = attribute(default=None)
@@ -227,13 +207,10 @@ class StablehloCustomCall(Many, name="tfl.stablehlo_custom_call"):
 class StablehloDivide(StablehloBinary, name="tfl.stablehlo_divide"):
     """lhs / rhs."""
 
-    __slots__ = ()
-
 
 class StablehloDotGeneral(Operator, name="tfl.stablehlo_dot_general"):
     """Products summed over contracted dims."""
 
-    __slots__ = ()
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
@@ -258,7 +235,6 @@ class StablehloDotGeneral(Operator, name="tfl.stablehlo_dot_general"):
 class StablehloDynamicSlice(Operator, name="tfl.stablehlo_dynamic_slice"):
     """A block of the operand at computed starts."""
 
-    __slots__ = ()
     input: Value = operand()
     starts: list[Value | None] = operand(variadic=True)
     output: Value = result()
@@ -273,7 +249,6 @@ class StablehloDynamicSlice(Operator, name="tfl.stablehlo_dynamic_slice"):
 class StablehloDynamicUpdateSlice(Operator, name="tfl.stablehlo_dynamic_update_slice"):
     """The operand with a block replaced at computed starts."""
 
-    __slots__ = ()
     input: Value = operand()
     update: Value = operand()
     starts: list[Value | None] = operand(variadic=True)
@@ -290,19 +265,14 @@ class StablehloDynamicUpdateSlice(Operator, name="tfl.stablehlo_dynamic_update_s
 class StablehloExponential(StablehloUnary, name="tfl.stablehlo_exponential"):
     """e to the power of the operand."""
 
-    __slots__ = ()
-
 
 class StablehloFloor(StablehloUnary, name="tfl.stablehlo_floor"):
     """Rounded down."""
-
-    __slots__ = ()
 
 
 class StablehloGather(Operator, name="tfl.stablehlo_gather"):
     """Blocks of the operand at computed starts."""
 
-    __slots__ = ()
     input: Value = operand()
     indices: Value = operand(indices=True)
     output: Value = result()
@@ -333,7 +303,6 @@ class StablehloGather(Operator, name="tfl.stablehlo_gather"):
 class StablehloIota(Operator, name="tfl.stablehlo_iota"):
     """0, 1, 2, ... along a dim."""
 
-    __slots__ = ()
     output: Value = result()
     iota_dimension: int = attribute(default=0)
 
@@ -341,52 +310,40 @@ class StablehloIota(Operator, name="tfl.stablehlo_iota"):
 class StablehloLog(StablehloUnary, name="tfl.stablehlo_log"):
     """The natural logarithm."""
 
-    __slots__ = ()
-
 
 class StablehloLogistic(StablehloUnary, name="tfl.stablehlo_logistic"):
     """1 / (1 + e^-operand)."""
-
-    __slots__ = ()
 
 
 class StablehloMaximum(StablehloBinary, name="tfl.stablehlo_maximum"):
     """The greater of two."""
 
-    __slots__ = ()
     traits = (Misreads("result type"), FloatKernel(), *StablehloBinary.traits)
 
 
 class StablehloMinimum(StablehloBinary, name="tfl.stablehlo_minimum"):
     """The lesser of two."""
 
-    __slots__ = ()
     traits = (Misreads("result type"), FloatKernel(), *StablehloBinary.traits)
 
 
 class StablehloMultiply(StablehloBinary, name="tfl.stablehlo_multiply"):
     """lhs * rhs."""
 
-    __slots__ = ()
     traits = (Misreads("result type"), Unbounded(), FloatKernel(), *StablehloBinary.traits)
 
 
 class StablehloNegate(StablehloUnary, name="tfl.stablehlo_negate"):
     """The negative."""
 
-    __slots__ = ()
-
 
 class StablehloOr(StablehloBinary, name="tfl.stablehlo_or"):
     """Bits or truth values that one has."""
-
-    __slots__ = ()
 
 
 class StablehloPad(Operator, name="tfl.stablehlo_pad"):
     """A value around and between the elements."""
 
-    __slots__ = ()
     input: Value = operand()
     value: Value = operand()
     output: Value = result()
@@ -406,13 +363,10 @@ class StablehloPad(Operator, name="tfl.stablehlo_pad"):
 class StablehloPower(StablehloBinary, name="tfl.stablehlo_power"):
     """lhs to the power of rhs."""
 
-    __slots__ = ()
-
 
 class StablehloReduce(Many, name="tfl.stablehlo_reduce"):
     """A reduction by a function."""
 
-    __slots__ = ()
     dimensions: Any = attribute(default=None)
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(body_subgraph_index),)
@@ -425,7 +379,6 @@ class StablehloReduce(Many, name="tfl.stablehlo_reduce"):
 class StablehloReduceWindow(Many, name="tfl.stablehlo_reduce_window"):
     """A reduction of each window by a function."""
 
-    __slots__ = ()
     window_dimensions: Any = attribute(default=None)
     window_strides: Any = attribute(default=None)
     base_dilations: Any = attribute(default=None)
@@ -449,13 +402,10 @@ class StablehloReduceWindow(Many, name="tfl.stablehlo_reduce_window"):
 class StablehloRemainder(StablehloBinary, name="tfl.stablehlo_remainder"):
     """What remains of a division that truncates."""
 
-    __slots__ = ()
-
 
 class StablehloReshape(Operator, name="tfl.stablehlo_reshape"):
     """The same elements in another shape."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
 
@@ -470,7 +420,6 @@ class StablehloReshape(Operator, name="tfl.stablehlo_reshape"):
 class StablehloRngBitGenerator(Operator, name="tfl.stablehlo_rng_bit_generator"):
     """Random bits."""
 
-    __slots__ = ()
     state: Value = operand()
     new_state: Value = result()
     output: Value = result()
@@ -485,13 +434,10 @@ class StablehloRngBitGenerator(Operator, name="tfl.stablehlo_rng_bit_generator")
 class StablehloRsqrt(StablehloUnary, name="tfl.stablehlo_rsqrt"):
     """One over the square root."""
 
-    __slots__ = ()
-
 
 class StablehloScatter(Operator, name="tfl.stablehlo_scatter"):
     """Updates placed into an operand, combined by a function."""
 
-    __slots__ = ()
     input: Value = operand()
     indices: Value = operand(indices=True)
     updates: Value = operand()
@@ -509,7 +455,6 @@ class StablehloScatter(Operator, name="tfl.stablehlo_scatter"):
 class StablehloSelect(Operator, name="tfl.stablehlo_select"):
     """on_true where the condition holds, else on_false."""
 
-    __slots__ = ()
     condition: Value = operand()
     on_true: Value = operand()
     on_false: Value = operand()
@@ -523,14 +468,12 @@ class StablehloSelect(Operator, name="tfl.stablehlo_select"):
 class StablehloShiftLeft(StablehloBinary, name="tfl.stablehlo_shift_left"):
     """lhs shifted left by rhs bits."""
 
-    __slots__ = ()
     traits = (Misreads("result type"), *StablehloBinary.traits)
 
 
 class StablehloSlice(Operator, name="tfl.stablehlo_slice"):
     """A block of the operand in steps."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     start_indices: Any = attribute(default=None)
@@ -546,7 +489,6 @@ class StablehloSlice(Operator, name="tfl.stablehlo_slice"):
 class StablehloSort(Many, name="tfl.stablehlo_sort"):
     """Operands sorted by a function."""
 
-    __slots__ = ()
     dimension: int = attribute(default=0)
     is_stable: bool = attribute(default=False)
     comparator_subgraph_index: int = attribute(default=0)
@@ -559,19 +501,14 @@ class StablehloSort(Many, name="tfl.stablehlo_sort"):
 class StablehloSubtract(StablehloBinary, name="tfl.stablehlo_subtract"):
     """lhs - rhs."""
 
-    __slots__ = ()
-
 
 class StablehloTanh(StablehloUnary, name="tfl.stablehlo_tanh"):
     """The hyperbolic tangent."""
-
-    __slots__ = ()
 
 
 class StablehloTranspose(Operator, name="tfl.stablehlo_transpose"):
     """Dims in another order."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     permutation: Any = attribute(default=None)
@@ -584,7 +521,6 @@ class StablehloTranspose(Operator, name="tfl.stablehlo_transpose"):
 class StablehloWhile(Many, name="tfl.stablehlo_while"):
     """Runs a function as long as another says so."""
 
-    __slots__ = ()
     cond_subgraph_index: int = attribute(default=0)
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(cond_subgraph_index, body_subgraph_index), Impure())

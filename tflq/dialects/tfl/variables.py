@@ -14,7 +14,6 @@ from tflq.ir.types import Shape
 class VarHandle(Operator, name="tfl.var_handle"):
     """The handle of a variable. Source: kernels/var_handle.cc."""
 
-    __slots__ = ()
     resource: Value = result()
     container: Any = attribute(default=None)
     shared_name: Any = attribute(default=None)
@@ -27,7 +26,6 @@ class VarHandle(Operator, name="tfl.var_handle"):
 class ReadVariable(Operator, name="tfl.read_variable"):
     """What a variable holds. Source: kernels/read_variable.cc."""
 
-    __slots__ = ()
     resource: Value = operand()
     value: Value = result()
     traits = (Impure(),)
@@ -39,7 +37,6 @@ class ReadVariable(Operator, name="tfl.read_variable"):
 class AssignVariable(Operator, name="tfl.assign_variable"):
     """Writes a variable. Source: kernels/assign_variable.cc."""
 
-    __slots__ = ()
     resource: Value = operand()
     value: Value = operand()
     traits = (Impure(),)

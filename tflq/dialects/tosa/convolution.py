@@ -14,7 +14,6 @@ from tflq.ir.types import i2, i4, i8, i16, i32, i64, ui8
 class Weighted(Operator):
     """Windows of the input times a weight, plus a bias, in a wide accumulator."""
 
-    __slots__ = ()
     F = OneOf(FLOAT)
     C = OneOf(i32, i64)
     input: Value = operand(OneOf(i8, ui8, i16), F)
@@ -30,7 +29,6 @@ class Weighted(Operator):
 class Conv2D(Weighted, name="tosa.conv2d"):
     """2-D convolution."""
 
-    __slots__ = ()
     pad: tuple[int, ...] = attribute(ints(4))
     dilation: tuple[int, ...] = attribute(ints(2))
 
@@ -41,7 +39,6 @@ class Conv2D(Weighted, name="tosa.conv2d"):
 class Conv3D(Weighted, name="tosa.conv3d"):
     """3-D convolution."""
 
-    __slots__ = ()
     stride: tuple[int, ...] = attribute(ints(3))
     pad: tuple[int, ...] = attribute(ints(6))
     dilation: tuple[int, ...] = attribute(ints(3))
@@ -62,7 +59,6 @@ def _convolved(op: Conv2D | Conv3D, site: Stated) -> Dims:
 class DepthwiseConv2D(Weighted, name="tosa.depthwise_conv2d"):
     """2-D convolution of each channel by itself; the weight is [H, W, C, M]."""
 
-    __slots__ = ()
     pad: tuple[int, ...] = attribute(ints(4))
     dilation: tuple[int, ...] = attribute(ints(2))
 
@@ -77,7 +73,6 @@ class TransposeConv2D(Weighted, name="tosa.transpose_conv2d"):
     """The transpose of a 2-D convolution. out_pad (top, bottom, left, right) is added to the full result; less than 0
     crops it."""
 
-    __slots__ = ()
     out_pad: tuple[int, ...] = attribute(ints(4))
 
     def infer(self, site: Stated) -> Dims:
@@ -99,7 +94,6 @@ class MatMul(Operator, name="tosa.matmul"):
     """Products of the last two dims. output[..., m, n] = sum over k of (input1[..., m, k] - a_zp) * (input2[..., k, n]
     - b_zp); the dims before the last two broadcast."""
 
-    __slots__ = ()
     F = OneOf(FLOAT)
     input1: Value = operand(OneOf(i8, ui8, i16), F)
     input2: Value = operand(OneOf(i8, ui8, i16), F)
@@ -118,7 +112,6 @@ class MatMul(Operator, name="tosa.matmul"):
 class Pool(Operator):
     """Windows of height and width."""
 
-    __slots__ = ()
     T = OneOf(i8, ui8, i16, FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
@@ -134,7 +127,6 @@ class Pool(Operator):
 class AvgPool2D(Pool, name="tosa.avg_pool2d"):
     """The mean of each window."""
 
-    __slots__ = ()
     input_zp: int = attribute(INT)
     output_zp: int = attribute(INT)
     traits = (ConstantOperands(input_zp=Pool.input, output_zp=Pool.output),)
@@ -143,5 +135,4 @@ class AvgPool2D(Pool, name="tosa.avg_pool2d"):
 class MaxPool2D(Pool, name="tosa.max_pool2d"):
     """The greatest element of each window."""
 
-    __slots__ = ()
     traits = (WithinRange(Pool.input),)

@@ -14,7 +14,6 @@ from tflq.ir.types import i1, i8, i16, i32, i64, ui8
 class FloatFunction(Operator):
     """Of one tensor of floats, element by element."""
 
-    __slots__ = ()
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
@@ -24,13 +23,10 @@ class FloatFunction(Operator):
 class Ceil(FloatFunction, name="tosa.ceil"):
     """Rounded up."""
 
-    __slots__ = ()
-
 
 class Clamp(Operator, name="tosa.clamp"):
     """The input between min_val and max_val."""
 
-    __slots__ = ()
     T = OneOf(INTEGER, FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
@@ -42,37 +38,26 @@ class Clamp(Operator, name="tosa.clamp"):
 class Cos(FloatFunction, name="tosa.cos"):
     """The cosine."""
 
-    __slots__ = ()
-
 
 class Erf(FloatFunction, name="tosa.erf"):
     """The error function."""
-
-    __slots__ = ()
 
 
 class Exp(FloatFunction, name="tosa.exp"):
     """e to the power of the input."""
 
-    __slots__ = ()
-
 
 class Floor(FloatFunction, name="tosa.floor"):
     """Rounded down."""
-
-    __slots__ = ()
 
 
 class Log(FloatFunction, name="tosa.log"):
     """The natural logarithm."""
 
-    __slots__ = ()
-
 
 class Reciprocal(Operator, name="tosa.reciprocal"):
     """One over the input."""
 
-    __slots__ = ()
     T = OneOf(FLOAT)
     input1: Value = operand(T)
     output: Value = result(T)
@@ -82,25 +67,17 @@ class Reciprocal(Operator, name="tosa.reciprocal"):
 class Rsqrt(FloatFunction, name="tosa.rsqrt"):
     """One over the square root."""
 
-    __slots__ = ()
-
 
 class Sigmoid(FloatFunction, name="tosa.sigmoid"):
     """1 / (1 + e^-input)."""
-
-    __slots__ = ()
 
 
 class Sin(FloatFunction, name="tosa.sin"):
     """The sine."""
 
-    __slots__ = ()
-
 
 class Tanh(FloatFunction, name="tosa.tanh"):
     """The hyperbolic tangent."""
-
-    __slots__ = ()
 
 
 # Arithmetic of numbers.
@@ -109,7 +86,6 @@ class Tanh(FloatFunction, name="tosa.tanh"):
 class Abs(Operator, name="tosa.abs"):
     """The absolute value."""
 
-    __slots__ = ()
     T = OneOf(i32, FLOAT)
     input1: Value = operand(T)
     output: Value = result(T)
@@ -119,7 +95,6 @@ class Abs(Operator, name="tosa.abs"):
 class _Linear(Operator):
     """The sum or difference of two numbers."""
 
-    __slots__ = ()
     T = OneOf(i32, i64, FLOAT)
     input1: Value = operand(T)
     input2: Value = operand(T)
@@ -130,19 +105,14 @@ class _Linear(Operator):
 class Add(_Linear, name="tosa.add"):
     """input1 + input2."""
 
-    __slots__ = ()
-
 
 class Sub(_Linear, name="tosa.sub"):
     """input1 - input2."""
-
-    __slots__ = ()
 
 
 class IntDiv(Operator, name="tosa.intdiv"):
     """input1 / input2, truncated."""
 
-    __slots__ = ()
     input1: Value = operand(i32)
     input2: Value = operand(i32)
     output: Value = result(i32)
@@ -152,7 +122,6 @@ class IntDiv(Operator, name="tosa.intdiv"):
 class _Extreme(Operator):
     """One of two numbers."""
 
-    __slots__ = ()
     T = OneOf(INTEGER, FLOAT)
     input1: Value = operand(T)
     input2: Value = operand(T)
@@ -163,20 +132,15 @@ class _Extreme(Operator):
 class Maximum(_Extreme, name="tosa.maximum"):
     """The greater of two."""
 
-    __slots__ = ()
-
 
 class Minimum(_Extreme, name="tosa.minimum"):
     """The lesser of two."""
-
-    __slots__ = ()
 
 
 class Mul(Operator, name="tosa.mul"):
     """input1 * input2. With a shift, on i32: (input1 * input2 + 2^(shift - 1)) >> shift, the product in 64 bits, the
     result in 32."""
 
-    __slots__ = ()
     T = OneOf(i32, i64, FLOAT)
     S = OneOf(i8, i16)
     input1: Value = operand(T, S)
@@ -189,7 +153,6 @@ class Mul(Operator, name="tosa.mul"):
 class Negate(Operator, name="tosa.negate"):
     """output_zp - (input1 - input1_zp)."""
 
-    __slots__ = ()
     T = OneOf(i8, i16, i32, FLOAT)
     input1: Value = operand(T)
     output: Value = result(T)
@@ -201,7 +164,6 @@ class Negate(Operator, name="tosa.negate"):
 class Pow(Operator, name="tosa.pow"):
     """input1 to the power of input2."""
 
-    __slots__ = ()
     T = OneOf(FLOAT)
     input1: Value = operand(T)
     input2: Value = operand(T)
@@ -215,7 +177,6 @@ class Pow(Operator, name="tosa.pow"):
 class _OfBits(Operator):
     """Of the bits of two integers."""
 
-    __slots__ = ()
     T = OneOf(i8, i16, i32)
     input1: Value = operand(T)
     input2: Value = operand(T)
@@ -226,7 +187,6 @@ class _OfBits(Operator):
 class _OfTruth(Operator):
     """Of two truth values."""
 
-    __slots__ = ()
     input1: Value = operand(i1)
     input2: Value = operand(i1)
     output: Value = result(i1)
@@ -236,7 +196,6 @@ class _OfTruth(Operator):
 class ArithmeticRightShift(_OfBits, name="tosa.arithmetic_right_shift"):
     """input1 shifted right by input2; the sign stays; `round` adds the last bit lost."""
 
-    __slots__ = ()
     round: bool = attribute(BOOL)
     traits = (Tabulable(_OfBits.input1, _OfBits.input2), *_OfBits.traits)
 
@@ -244,13 +203,10 @@ class ArithmeticRightShift(_OfBits, name="tosa.arithmetic_right_shift"):
 class BitwiseAnd(_OfBits, name="tosa.bitwise_and"):
     """Bits that both have."""
 
-    __slots__ = ()
-
 
 class BitwiseNot(Operator, name="tosa.bitwise_not"):
     """Bits that it does not have."""
 
-    __slots__ = ()
     T = OneOf(i8, ui8, i16, i32)
     input: Value = operand(T)
     output: Value = result(T)
@@ -260,19 +216,14 @@ class BitwiseNot(Operator, name="tosa.bitwise_not"):
 class BitwiseOr(_OfBits, name="tosa.bitwise_or"):
     """Bits that one has."""
 
-    __slots__ = ()
-
 
 class BitwiseXor(_OfBits, name="tosa.bitwise_xor"):
     """Bits that differ."""
-
-    __slots__ = ()
 
 
 class Clz(Operator, name="tosa.clz"):
     """The number of leading zero bits."""
 
-    __slots__ = ()
     input: Value = operand(i32)
     output: Value = result(i32)
     traits = (Tabulable(input), Elementwise(input, output))
@@ -281,20 +232,16 @@ class Clz(Operator, name="tosa.clz"):
 class LogicalAnd(_OfTruth, name="tosa.logical_and"):
     """Whether both are true."""
 
-    __slots__ = ()
-
 
 class LogicalLeftShift(_OfBits, name="tosa.logical_left_shift"):
     """input1 shifted left by input2."""
 
-    __slots__ = ()
     traits = (Tabulable(_OfBits.input1, _OfBits.input2), *_OfBits.traits)
 
 
 class LogicalNot(Operator, name="tosa.logical_not"):
     """Whether it is false."""
 
-    __slots__ = ()
     input: Value = operand(i1)
     output: Value = result(i1)
     traits = (Elementwise(input, output),)
@@ -303,19 +250,13 @@ class LogicalNot(Operator, name="tosa.logical_not"):
 class LogicalOr(_OfTruth, name="tosa.logical_or"):
     """Whether one is true."""
 
-    __slots__ = ()
-
 
 class LogicalRightShift(_OfBits, name="tosa.logical_right_shift"):
     """input1 shifted right by input2; zeros come in."""
 
-    __slots__ = ()
-
 
 class LogicalXor(_OfTruth, name="tosa.logical_xor"):
     """Whether one of two is true."""
-
-    __slots__ = ()
 
 
 BinaryBits = (
@@ -338,7 +279,6 @@ BinaryBits = (
 class Equal(Operator, name="tosa.equal"):
     """input1 = input2."""
 
-    __slots__ = ()
     T = OneOf(INTEGER, i1, FLOAT)
     input1: Value = operand(T)
     input2: Value = operand(T)
@@ -349,7 +289,6 @@ class Equal(Operator, name="tosa.equal"):
 class _Ordered(Operator):
     """Two numbers, compared."""
 
-    __slots__ = ()
     T = OneOf(INTEGER, FLOAT)
     input1: Value = operand(T)
     input2: Value = operand(T)
@@ -360,19 +299,14 @@ class _Ordered(Operator):
 class Greater(_Ordered, name="tosa.greater"):
     """input1 > input2."""
 
-    __slots__ = ()
-
 
 class GreaterEqual(_Ordered, name="tosa.greater_equal"):
     """input1 ≥ input2."""
-
-    __slots__ = ()
 
 
 class Select(Operator, name="tosa.select"):
     """on_true where the condition holds, else on_false."""
 
-    __slots__ = ()
     T = OneOf(INTEGER, FLOAT, i1)
     condition: Value = operand(i1)
     on_true: Value = operand(T)

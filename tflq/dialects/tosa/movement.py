@@ -47,7 +47,6 @@ from tflq.numerics.fixed_point import ROUNDINGS, Rounding
 class Cast(Operator, name="tosa.cast"):
     """The numbers in another type; floats are rounded half to even and saturate, integers wrap."""
 
-    __slots__ = ()
     input: Value = operand(OneOf(INTEGER, FLOAT, i1))
     output: Value = result(OneOf(INTEGER, FLOAT, i1))
     traits = (Tabulable(input), Elementwise(input, output))
@@ -58,7 +57,6 @@ class Rescale(Operator, name="tosa.rescale"):
     takes; rounding, where it is given, is that of (input - input_zp) * multiplier / 2^shift, once, whatever
     rounding_mode says: half_away, half_up and half_even to nearest, toward_zero the integer part."""
 
-    __slots__ = ()
     input: Value = operand(OneOf(i8, ui8, i16, ui16, i32, i64))
     output: Value = result(OneOf(i8, ui8, i16, ui16, i32))
     multiplier: np.ndarray = attribute(array(i32))
@@ -81,7 +79,6 @@ class Rescale(Operator, name="tosa.rescale"):
 class Concat(Operator, name="tosa.concat"):
     """Operands one after the other along an axis."""
 
-    __slots__ = ()
     T = OneOf(ANY)
     inputs: list[Value | None] = operand(T, variadic=True)
     output: Value = result(T)
@@ -98,7 +95,6 @@ class Concat(Operator, name="tosa.concat"):
 class Moved(Operator):
     """The elements of one tensor."""
 
-    __slots__ = ()
     T = OneOf(ANY)
     input: Value = operand(T)
     output: Value = result(T)
@@ -107,7 +103,6 @@ class Moved(Operator):
 class Identity(Moved, name="tosa.identity"):
     """The input."""
 
-    __slots__ = ()
     traits = (
         WithinRange(Moved.input),
         MovesElements(Moved.input),
@@ -125,7 +120,6 @@ def _padded_once(op: Pad) -> str | None:
 class Pad(Operator, name="tosa.pad"):
     """A constant around the input."""
 
-    __slots__ = ()
     T = OneOf(ANY)
     input1: Value = operand(T)
     output: Value = result(T)
@@ -149,7 +143,6 @@ class Pad(Operator, name="tosa.pad"):
 class Reshape(Moved, name="tosa.reshape"):
     """The same elements in the shape of the result's type, of which at most one dim is not known."""
 
-    __slots__ = ()
     traits = (WithinRange(Moved.input), MovesElements(Moved.input), Role("reshaped"), ConstantOperands(shape=index))
 
     def infer(self, site: Stated) -> Dims:
@@ -163,7 +156,6 @@ class Reshape(Moved, name="tosa.reshape"):
 class Reverse(Operator, name="tosa.reverse"):
     """The input, backwards along an axis."""
 
-    __slots__ = ()
     T = OneOf(ANY)
     input1: Value = operand(T)
     output: Value = result(T)
@@ -182,7 +174,6 @@ class Reverse(Operator, name="tosa.reverse"):
 class Slice(Moved, name="tosa.slice"):
     """A block of the input; a size of None is the rest of its dim, which is not known."""
 
-    __slots__ = ()
     start: tuple[int, ...] = attribute(ints())
     size: tuple[int | None, ...] = attribute(dims())
     traits = (WithinRange(Moved.input), MovesElements(Moved.input), ConstantOperands(start=index, size=index))
@@ -198,7 +189,6 @@ class Slice(Moved, name="tosa.slice"):
 class Tile(Operator, name="tosa.tile"):
     """The input, repeated."""
 
-    __slots__ = ()
     T = OneOf(ANY)
     input1: Value = operand(T)
     output: Value = result(T)
@@ -213,7 +203,6 @@ class Tile(Operator, name="tosa.tile"):
 class Transpose(Moved, name="tosa.transpose"):
     """Dims in another order."""
 
-    __slots__ = ()
     perms: tuple[int, ...] = attribute(ints())
     traits = (WithinRange(Moved.input), MovesElements(Moved.input), Role("transposed"))
 
@@ -228,7 +217,6 @@ class Transpose(Moved, name="tosa.transpose"):
 class Gather(Operator, name="tosa.gather"):
     """Rows of each batch by index."""
 
-    __slots__ = ()
     T = OneOf(ANY)
     values: Value = operand(T)
     indices: Value = operand(i32)
@@ -246,7 +234,6 @@ class Gather(Operator, name="tosa.gather"):
 class Scatter(Operator, name="tosa.scatter"):
     """Rows of each batch, placed by index."""
 
-    __slots__ = ()
     T = OneOf(ANY)
     values_in: Value = operand(T)
     indices: Value = operand(i32)
@@ -270,7 +257,6 @@ class Table(Operator, name="tosa.table"):
     """An entry of a table for each element: of 256 entries for 8 bits, the entry of the least value first; of 513 for
     int16, interpolated: (base << 7) + (next - base) * (input & 127), base the entry at (input >> 7) + 256."""
 
-    __slots__ = ()
     T = OneOf(INTEGER)
     input: Value = operand(OneOf(i8, ui8), i16)
     table: Value = operand(T, i16, constant=True)
@@ -284,7 +270,6 @@ class Table(Operator, name="tosa.table"):
 class Resize(Operator, name="tosa.resize"):
     """Nearest or interpolated elements."""
 
-    __slots__ = ()
     T = OneOf(i8, ui8, i16, FLOAT)
     input: Value = operand(T, OneOf(i8, ui8), i16)
     output: Value = result(T, i32, i64)
@@ -312,7 +297,6 @@ def _resized(size: int | None, numerator: int, denominator: int, offset: int, bo
 class ArgMax(Operator, name="tosa.argmax"):
     """The first index of the greatest element."""
 
-    __slots__ = ()
     input: Value = operand(OneOf(i8, ui8, i16, i32, FLOAT))
     output: Value = result(i32)
     axis: int = attribute(INT)
@@ -325,7 +309,6 @@ class ArgMax(Operator, name="tosa.argmax"):
 class Reduction(Operator):
     """Over one axis, which stays with size 1."""
 
-    __slots__ = ()
     input: Value = operand()
     output: Value = result()
     axis: int = attribute(INT)
@@ -338,7 +321,6 @@ class Reduction(Operator):
 class _Truths(Reduction):
     """Of truth values."""
 
-    __slots__ = ()
     input: Value = operand(i1)
     output: Value = result(i1)
 
@@ -346,19 +328,14 @@ class _Truths(Reduction):
 class ReduceAll(_Truths, name="tosa.reduce_all"):
     """Whether all are true."""
 
-    __slots__ = ()
-
 
 class ReduceAny(_Truths, name="tosa.reduce_any"):
     """Whether any is true."""
-
-    __slots__ = ()
 
 
 class _Extreme(Reduction):
     """One of the elements."""
 
-    __slots__ = ()
     T = OneOf(INTEGER, FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
@@ -368,19 +345,14 @@ class _Extreme(Reduction):
 class ReduceMax(_Extreme, name="tosa.reduce_max"):
     """The greatest."""
 
-    __slots__ = ()
-
 
 class ReduceMin(_Extreme, name="tosa.reduce_min"):
     """The least."""
-
-    __slots__ = ()
 
 
 class ReduceProduct(Reduction, name="tosa.reduce_product"):
     """The product."""
 
-    __slots__ = ()
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
@@ -389,7 +361,6 @@ class ReduceProduct(Reduction, name="tosa.reduce_product"):
 class ReduceSum(Reduction, name="tosa.reduce_sum"):
     """The sum."""
 
-    __slots__ = ()
     T = OneOf(i32, i64, FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
@@ -401,7 +372,6 @@ class ReduceSum(Reduction, name="tosa.reduce_sum"):
 class CondIf(Operator, name="tosa.cond_if"):
     """Runs one of two functions."""
 
-    __slots__ = ()
     condition: Value = operand(i1)
     inputs: list[Value | None] = operand(ANY, variadic=True)
     outputs: list[Value] = result(ANY, variadic=True)
@@ -416,7 +386,6 @@ class CondIf(Operator, name="tosa.cond_if"):
 class WhileLoop(Operator, name="tosa.while_loop"):
     """Runs a function as long as another says so."""
 
-    __slots__ = ()
     inputs: list[Value | None] = operand(ANY, variadic=True)
     outputs: list[Value] = result(ANY, variadic=True)
     cond_graph: int = attribute(INT)
@@ -433,7 +402,6 @@ class WhileLoop(Operator, name="tosa.while_loop"):
 class Variable(Operator, name="tosa.variable"):
     """A variable and what it holds at first."""
 
-    __slots__ = ()
     initial_value: Value = operand(OneOf(ANY), constant=True)
     variable: str = attribute(STRING, key="name")
     traits = (Impure(),)
@@ -445,7 +413,6 @@ class Variable(Operator, name="tosa.variable"):
 class VariableRead(Operator, name="tosa.variable_read"):
     """What a variable holds."""
 
-    __slots__ = ()
     output: Value = result(OneOf(ANY))
     variable: str = attribute(STRING, key="name")
     traits = (Impure(),)
@@ -454,7 +421,6 @@ class VariableRead(Operator, name="tosa.variable_read"):
 class VariableWrite(Operator, name="tosa.variable_write"):
     """Writes a variable."""
 
-    __slots__ = ()
     input: Value = operand(OneOf(ANY))
     variable: str = attribute(STRING, key="name")
     traits = (Impure(),)

@@ -20,7 +20,7 @@ from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i32, i64
 from tflq.light import NamedTuple
-from tflq.numerics.exact_sums import ProductBounds
+from tflq.numerics.float_basics import ProductBounds
 from tflq.onnx.lowering.context import Onnx, lowering, static
 from tflq.onnx.lowering.held import Form, Held, channel_row, turned
 

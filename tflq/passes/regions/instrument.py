@@ -1,4 +1,5 @@
-"""quant-instrument: where a run of the model must tell the ranges of values, so that a target's kernels can be used.
+"""The points of a model at which runs tell the ranges of values: where they must be, so that a target's kernels can be
+used (quant-instrument), and what they saw as statistics in the model (quant-apply-stats).
 
 Kernels are fused and parameters propagated on a copy of each function. Where a port of a kernel has no parameters then,
 a `quant.stats_ref` is put behind the value in the model itself, whose computation stays as it is.
@@ -6,17 +7,20 @@ a `quant.stats_ref` is put behind the value in the model itself, whose computati
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from tflq.analysis.statistics import keys_of
+import numpy as np
+
+from tflq.analysis.statistics import PointStatistics, Statistics, keys_of, read_statistics
 from tflq.contract import Pass, PassResult
-from tflq.dialects.quant.regions import StatsRef
+from tflq.dialects.quant.regions import Stats, StatsRef
+from tflq.errors import OptionError, Reason, nearest
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import copied, put_behind
-from tflq.ir.types import is_quantized
+from tflq.ir.types import ScalarType, is_quantized
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.lookup import is_quantizable, lookup, ports, regions_of
 from tflq.passes.regions.propagate import ACCUMULATES, propagate
@@ -102,3 +106,67 @@ def _point(value: Value, key: str) -> Op:
     """A point that observes a value."""
     at = None if value.producer is None else value.producer.location
     return Op(StatsRef.op_name, [value], [Value(value.type)], {"statsKey": key}, at)
+
+
+_SHOWN: Final = 3
+_AGAIN: Final = "gather them on the model as it is"
+
+
+@dataclass(frozen=True)
+class QuantApplyStats(Pass):
+    """Replaces points by the statistics that were gathered there. `statistics`: a file of them.
+
+    Each `quant.stats_ref` becomes a `quant.stats`, per axis too if the file says so. A point of which no element was
+    seen stays. OptionError for a point that the file does not have, and for statistics of another tensor.
+    """
+
+    name: ClassVar[str] = "quant-apply-stats"
+    statistics: str = ""
+
+    def run(self, module: Module) -> PassResult:
+        if not self.statistics:
+            raise OptionError("pass 'quant-apply-stats' needs statistics: quant-apply-stats{statistics=FILE.json}")
+        return PassResult(module, apply_statistics(module, read_statistics(self.statistics), self.statistics))
+
+
+def apply_statistics(module: Module, statistics: Statistics, source: str = "") -> bool:
+    """Replaces the points of a module by statistics, as `QuantApplyStats` says. source: the file, for errors. Returns
+    whether any changed."""
+    points = [op for function in module.functions for op in walk(function.ops) if isinstance(op, StatsRef)]
+    missing = [op.stats_key for op in points if op.stats_key not in statistics.points]
+    if missing:
+        shown = ", ".join(f"'{key}'" for key in missing[:_SHOWN]) + (", ..." if len(missing) > _SHOWN else "")
+        what = f"there are no statistics of {len(missing)} point{'s' * (len(missing) > 1)}: {shown}"
+        remedy = nearest(missing[0], statistics.points) or _AGAIN
+        raise OptionError(Reason(what, source, value=missing[0], remedy=remedy))
+    seen = {op: statistics.points[op.stats_key] for op in points}
+    made = {op: _stats(op, found, source) for op, found in seen.items() if found.count}
+    for function in module.functions:
+        function.ops = _replaced(function.ops, made)
+    return bool(made)
+
+
+def _replaced(ops: list[Op], made: Mapping[StatsRef, Op]) -> list[Op]:
+    for op in ops:
+        for block in (block for region in op.regions for block in region.blocks):
+            block.ops = _replaced(block.ops, made)
+    return [made.get(op, op) if isinstance(op, StatsRef) else op for op in ops]
+
+
+def _stats(op: StatsRef, seen: PointStatistics, source: str) -> Op:
+    """A point as statistics of its value."""
+    value = op.arg
+    element = value.type.element
+    dtype = element.dtype if isinstance(element, ScalarType) and element.numpy else np.dtype(np.float32)
+    attributes: dict[str, Any] = {"layerStats": np.array([seen.minimum, seen.maximum], dtype)}
+    if seen.axis is not None:
+        shape = value.type.shape
+        if shape is not None and (seen.axis >= len(shape) or shape[seen.axis] not in (None, len(seen.axis_minima))):
+            what = (
+                f"the statistics of '{op.stats_key}' are of {len(seen.axis_minima)} indices of axis {seen.axis}, and "
+                f"the tensor is {value.type}"
+            )
+            raise OptionError(Reason(what, source, value=op.stats_key, remedy=_AGAIN))
+        attributes["axisStats"] = np.stack([seen.axis_minima, seen.axis_maxima], axis=1).astype(dtype)
+        attributes["axis"] = seen.axis
+    return Op(Stats.op_name, [value], op.results, attributes, op.location)

@@ -31,12 +31,11 @@ from tflq.ir.core import Function, Module, Value
 from tflq.ir.rewriting import remove_unneeded
 from tflq.ir.types import CalibratedQuantizedType, ElementType, ScalarType, is_quantized
 from tflq.passes.regions.bias import fitted
-from tflq.passes.regions.calls import inline_calls
+from tflq.passes.regions.calls import inline_calls, topological
 from tflq.passes.regions.coupling import COUPLED, Coupling, common
 from tflq.passes.regions.edges import Edges
 from tflq.passes.regions.lookup import CONSTANT, Match, Port, admits, is_quantizable, lookup, ports, stored_as
 from tflq.passes.regions.one_scale import OneRange
-from tflq.passes.regions.order import topological
 from tflq.passes.regions.ranges import (
     ACCUMULATED,
     POINTS,

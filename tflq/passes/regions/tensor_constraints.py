@@ -1,6 +1,6 @@
 """Model constraints by the names of tensors, from a program, a file of annotations or a model's own ranges.
 
-A file of annotations is TOML. Its section `tensors` has a line for each pattern of names (`name_patterns`) with the
+A file of annotations is TOML. Its section `tensors` has a line for each pattern of names (`matcher`) with the
 constraint on such tensors, as IR writes types; `none`: they stay as they are. The first pattern that fits a name wins.
 
     [tensors]
@@ -12,8 +12,10 @@ constraint on such tensors, as IR writes types; `none`: they stay as they are. T
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,7 +37,6 @@ from tflq.ir.types import (
 )
 from tflq.ir.verifier import axis_problem
 from tflq.passes.regions.lookup import Port, ports, regions_of
-from tflq.passes.regions.name_patterns import matcher, near
 from tflq.passes.regions.ranges import ACCUMULATED, is_dequantizing, is_quantizing, source_of
 from tflq.targets.target import RulesFile
 
@@ -202,3 +203,29 @@ def _range(value: Value) -> tuple[float, float] | None:
         return None
     low, high = (float(end[0]) for end in ends)
     return (low, high) if math.isfinite(low) and math.isfinite(high) and low <= high else None
+
+
+# Patterns of names. `*`: any characters, `?`: one; `re:` and a regular expression of Python, which the whole name has
+# to fit. Recipes have them, too.
+
+
+_REGULAR: Final = "re:"
+
+
+def matcher(pattern: str) -> Callable[[str], object]:
+    """Whether a name fits a pattern. OptionError for a regular expression that is not valid."""
+    if pattern.startswith(_REGULAR):
+        try:
+            return re.compile(pattern.removeprefix(_REGULAR), re.DOTALL).fullmatch
+        except re.error as error:
+            remedy = "write a regular expression of Python behind 're:'"
+            raise OptionError(Reason(f"'{pattern}': {error}", value=pattern, remedy=remedy)) from error
+    words = {"*": ".*", "?": "."}
+    expression = "".join(words.get(letter, re.escape(letter)) for letter in pattern)
+    return re.compile(expression, re.DOTALL).fullmatch
+
+
+def near(pattern: str, names: Iterable[str]) -> str:
+    """What to do about a pattern that fits none of the names: those near it."""
+    found = difflib.get_close_matches(pattern, list(names), 3, 0.4)
+    return f"near are {', '.join(map(repr, found))}" if found else "see `tflq inspect` for names"

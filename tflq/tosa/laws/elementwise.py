@@ -30,7 +30,7 @@ def rescale(op: Rescale, _: Context) -> Violations:
     shape = dims(op.input)
     yield from zero_point(op, "input_zp", op.input)
     yield from zero_point(op, "output_zp", op.result)
-    multiplier, shift, wide = np.atleast_1d(op.multiplier), np.atleast_1d(op.shift), op.scale32
+    multiplier, shift, wide = op.multiplier, op.shift, op.scale32
     if wide and op.input.type.storage.name == "i64":
         yield "scale32 with an input of 48 bits"
     if not wide and op.rounding_mode == "DOUBLE_ROUND":

@@ -28,6 +28,7 @@ from tflq.dialects.tosa.movement import (
     VariableWrite,
     WhileLoop,
 )
+from tflq.dialects.traits.operands import Calls
 from tflq.ir.core import Function, Value
 from tflq.ir.types import TensorType
 from tflq.tosa.laws.registry import Context, Violations, axis_of, bounds, dims, law, same
@@ -188,7 +189,7 @@ def nesting(c: Context, function: int, seen: tuple[int, ...] = ()) -> int:
     """How deep control flow nests in a function; more than any level takes if it calls itself."""
     if function in seen:
         return c.limits.nesting + 1
-    called = (index for op in c.module.functions[function].ops for index in callees(op))
+    called = (index for op in c.module.functions[function].ops_with(Calls) for index in callees(op))
     known = (index for index in called if index < len(c.module.functions))
     return max((1 + nesting(c, index, (*seen, function)) for index in known), default=0)
 

@@ -21,49 +21,9 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl.arithmetic import Add as TflAdd
-from tflq.dialects.tfl.arithmetic import AddN, Atan2, Div, FloorDiv, FloorMod, SquaredDifference
-from tflq.dialects.tfl.arithmetic import Maximum as TflMaximum
-from tflq.dialects.tfl.arithmetic import Minimum as TflMinimum
-from tflq.dialects.tfl.arithmetic import Mul as TflMul
-from tflq.dialects.tfl.arithmetic import Pow as TflPow
-from tflq.dialects.tfl.arithmetic import Sub as TflSub
-from tflq.dialects.tfl.comparison import BitwiseXor as TflBitwiseXor
-from tflq.dialects.tfl.comparison import Comparison as TflComparison
-from tflq.dialects.tfl.comparison import Equal as TflEqual
-from tflq.dialects.tfl.comparison import Greater as TflGreater
-from tflq.dialects.tfl.comparison import GreaterEqual as TflGreaterEqual
-from tflq.dialects.tfl.comparison import Less, LessEqual, NotEqual, RightShift, SelectV2
-from tflq.dialects.tfl.comparison import LogicalAnd as TflLogicalAnd
-from tflq.dialects.tfl.comparison import LogicalNot as TflLogicalNot
-from tflq.dialects.tfl.comparison import LogicalOr as TflLogicalOr
-from tflq.dialects.tfl.comparison import Select as TflSelect
-from tflq.dialects.tosa.elementwise import (
-    Abs,
-    Add,
-    BinaryBits,
-    BitwiseNot,
-    BitwiseXor,
-    Clz,
-    Comparison,
-    Equal,
-    Floor,
-    Greater,
-    GreaterEqual,
-    IntDiv,
-    LogicalAnd,
-    LogicalNot,
-    LogicalOr,
-    LogicalXor,
-    Maximum,
-    Minimum,
-    Mul,
-    Negate,
-    Pow,
-    Rsqrt,
-    Select,
-    Sub,
-)
+from tflq.dialects.tfl import arithmetic as tfl
+from tflq.dialects.tfl import comparison
+from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
@@ -103,10 +63,10 @@ _ARC_TANGENT = (  # coefficients of 1, r^2, r^4, ...
 )
 
 
-@floating(Atan2)
-def atan2(op: Atan2, t: Tosa, y: Value, x: Value) -> Value:
+@floating(tfl.Atan2)
+def atan2(op: tfl.Atan2, t: Tosa, y: Value, x: Value) -> Value:
     zero, one = scalar(t, 0, x), scalar(t, 1, x)
-    width, height = t.emit(Abs, [x]), t.emit(Abs, [y])
+    width, height = t.emit(tosa.Abs, [x]), t.emit(tosa.Abs, [y])
     large, small = t.maximum(width, height), t.minimum(width, height)
     diagonal = t.select(t.greater(large, zero), one, zero)
     ratio = t.select(t.equal(small, large), diagonal, t.mul(small, reciprocal(t, large)))
@@ -130,7 +90,7 @@ def _polynomial(t: Tosa, x: Value) -> Value:
 _LARGEST = 20  # k: differences of 8 bits are below 2^9
 
 
-def centred_product(op: Mul, t: Tosa) -> Value | None:
+def centred_product(op: tosa.Mul, t: Tosa) -> Value | None:
     """What a MUL becomes, if it is of such a difference, or of a widened 8-bit operand, and a power of two."""
     for x, y in ((op.input1, op.input2), (op.input2, op.input1)):
         factor = _number(y)
@@ -142,7 +102,7 @@ def centred_product(op: Mul, t: Tosa) -> Value | None:
 def centred(value: Value, up: int, t: Tosa) -> Value | None:
     """`value` times 2^up, if it is a widened 8-bit operand or the difference of one and its zero point."""
     op, zero = value.producer, 0
-    if isinstance(op, Sub):
+    if isinstance(op, tosa.Sub):
         number = _number(op.input2)
         if number is None:
             return None
@@ -168,22 +128,22 @@ def _number(value: Value) -> int | None:
 # where that is proven to be enough (`tflq.tosa.lowering.shaping`).
 
 
-@lowering(Add, Sub, IntDiv)
-def sum_or_difference(op: Add | Sub | IntDiv, t: Tosa) -> Value:
-    if isinstance(op, Sub) and (difference := centred(op.result, 0, t)):
+@lowering(tosa.Add, tosa.Sub, tosa.IntDiv)
+def sum_or_difference(op: tosa.Add | tosa.Sub | tosa.IntDiv, t: Tosa) -> Value:
+    if isinstance(op, tosa.Sub) and (difference := centred(op.result, 0, t)):
         return difference
     return t.emit(type(op), in_int32(op, t))
 
 
-@lowering(Maximum, Minimum)
-def extreme(op: Maximum | Minimum, t: Tosa) -> Value:
+@lowering(tosa.Maximum, tosa.Minimum)
+def extreme(op: tosa.Maximum | tosa.Minimum, t: Tosa) -> Value:
     x, y = (ordered(v, t) for v in (op.input1, op.input2))
     result = t.emit(type(op), [x, y])
     return result if op.result.type.storage == i64 else t.cast(result, t.storage(op.result))
 
 
-@lowering(Mul)
-def multiply(op: Mul, t: Tosa) -> Value:
+@lowering(tosa.Mul)
+def multiply(op: tosa.Mul, t: Tosa) -> Value:
     """MUL; a product of int64s that may leave int32 is left to the RESCALE that reads it."""
     shift = op.shift
     if widened_product(op.result, t) is not None:
@@ -193,10 +153,10 @@ def multiply(op: Mul, t: Tosa) -> Value:
     if not shift and (shifted := _shifted_left(op, t)):
         return shifted
     x, y = in_int32(op, t)
-    return t.emit(Mul, [x, y], t.storage(op.result) if x.type.storage in (i8, i16) else None, shift=shift)
+    return t.emit(tosa.Mul, [x, y], t.storage(op.result) if x.type.storage in (i8, i16) else None, shift=shift)
 
 
-def _shifted_left(op: Mul, t: Tosa) -> Value | None:
+def _shifted_left(op: tosa.Mul, t: Tosa) -> Value | None:
     """A product by powers of two that may leave int32, where it wraps: TOSA's MUL must not, a left shift loses bits."""
     x, factor = op.input1, op.input2
     if op.result.type.storage != i32 or not factor.is_constant or not factor.array.size:
@@ -212,8 +172,8 @@ def _shifted_left(op: Mul, t: Tosa) -> Value | None:
     return t.logical_left_shift(t.value(x), t.constant(places))
 
 
-@lowering(Abs, Negate)
-def absolute_or_negative(op: Abs | Negate, t: Tosa) -> Value:
+@lowering(tosa.Abs, tosa.Negate)
+def absolute_or_negative(op: tosa.Abs | tosa.Negate, t: Tosa) -> Value:
     if t.offset(op.input1):
         raise Refused(f"TOSA has no {op.short_name.upper()} of uint8")
     return t.emit(type(op), [t.value(op.input1)], **op.attributes)
@@ -222,7 +182,7 @@ def absolute_or_negative(op: Abs | Negate, t: Tosa) -> Value:
 # TFLite's arithmetic on plain tensors.
 
 
-def _activated(op: TflAdd | TflSub | TflMul | Div, t: Tosa, y: Value) -> Value:
+def _activated(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, t: Tosa, y: Value) -> Value:
     """With the fused activation, in the result's type."""
     activation = op.fused_activation_function
     if y.type.storage.is_float:
@@ -231,16 +191,16 @@ def _activated(op: TflAdd | TflSub | TflMul | Div, t: Tosa, y: Value) -> Value:
     return stored(y, op.result, t)
 
 
-@lowering(TflAdd, TflSub, TflMul)
-def kernel_arithmetic(op: TflAdd | TflSub | TflMul, t: Tosa) -> Value:
+@lowering(tfl.Add, tfl.Sub, tfl.Mul)
+def kernel_arithmetic(op: tfl.Add | tfl.Sub | tfl.Mul, t: Tosa) -> Value:
     need_float(t, op, op.lhs)
     x, y = plain(op.lhs, t), plain(op.rhs, t)
-    compute = {TflAdd: t.add, TflSub: t.sub}.get(type(op), t.mul)
+    compute = {tfl.Add: t.add, tfl.Sub: t.sub}.get(type(op), t.mul)
     return _activated(op, t, compute(x, y))
 
 
-@lowering(AddN)
-def add_n(op: AddN, t: Tosa) -> Value:
+@lowering(tfl.AddN)
+def add_n(op: tfl.AddN, t: Tosa) -> Value:
     """In the kernel's order: one after another. Source: kernels/add_n.cc."""
     need_float(t, op, op.result)
     in_int32(op, t)
@@ -248,38 +208,38 @@ def add_n(op: AddN, t: Tosa) -> Value:
     return functools.reduce(t.add, rest, first)
 
 
-@lowering(TflMaximum, TflMinimum)
-def kernel_extreme(op: TflMaximum | TflMinimum, t: Tosa) -> Value:
+@lowering(tfl.Maximum, tfl.Minimum)
+def kernel_extreme(op: tfl.Maximum | tfl.Minimum, t: Tosa) -> Value:
     need_float(t, op, op.lhs)
-    y = t.emit(Maximum if isinstance(op, TflMaximum) else Minimum, [ordered(op.lhs, t), ordered(op.rhs, t)])
+    y = t.emit(tosa.Maximum if isinstance(op, tfl.Maximum) else tosa.Minimum, [ordered(op.lhs, t), ordered(op.rhs, t)])
     return t.cast(y, i8) if op.result.type.storage == ui8 else stored(y, op.result, t)
 
 
-@lowering(SquaredDifference)
-def squared_difference(op: SquaredDifference, t: Tosa) -> Value:
+@lowering(tfl.SquaredDifference)
+def squared_difference(op: tfl.SquaredDifference, t: Tosa) -> Value:
     need_float(t, op, op.lhs)
     difference = t.sub(plain(op.lhs, t), plain(op.rhs, t))
     return stored(t.mul(difference, difference), op.result, t)
 
 
-@lowering(Div)
-def divide(op: Div, t: Tosa) -> Value:
+@lowering(tfl.Div)
+def divide(op: tfl.Div, t: Tosa) -> Value:
     x, y = plain(op.lhs, t), plain(op.rhs, t)
-    return _activated(op, t, float_div(t, x, y) if x.type.storage.is_float else t.emit(IntDiv, [x, y]))
+    return _activated(op, t, float_div(t, x, y) if x.type.storage.is_float else t.emit(tosa.IntDiv, [x, y]))
 
 
-@lowering(FloorDiv, FloorMod)
-def floor_division(op: FloorDiv | FloorMod, t: Tosa) -> Value:
+@lowering(tfl.FloorDiv, tfl.FloorMod)
+def floor_division(op: tfl.FloorDiv | tfl.FloorMod, t: Tosa) -> Value:
     x, y = plain(op.lhs, t), plain(op.rhs, t)
     if x.type.storage.is_float:
-        return (float_floor_div if isinstance(op, FloorDiv) else float_floor_mod)(t, x, y)
-    quotient = t.emit(IntDiv, [x, y])
+        return (float_floor_div if isinstance(op, tfl.FloorDiv) else float_floor_mod)(t, x, y)
+    quotient = t.emit(tosa.IntDiv, [x, y])
     rest = t.sub(x, t.mul(quotient, y))
     zero = t.constant(np.asarray(0))
     # the remainder is 0 or has the dividend's sign; with the divisor's, their exclusive or is not negative
-    other = t.greater(zero, t.emit(BitwiseXor, [rest, y]))
-    off = t.emit(LogicalAnd, [other, t.emit(LogicalNot, [t.equal(rest, zero)])])
-    if isinstance(op, FloorDiv):
+    other = t.greater(zero, t.emit(tosa.BitwiseXor, [rest, y]))
+    off = t.emit(tosa.LogicalAnd, [other, t.emit(tosa.LogicalNot, [t.equal(rest, zero)])])
+    if isinstance(op, tfl.FloorDiv):
         return stored(t.sub(quotient, t.cast(off, i32)), op.result, t)
     return stored(t.add(rest, t.select(off, y, zero)), op.result, t)
 
@@ -303,15 +263,15 @@ def positive_power(t: Tosa, base: Value, exponent: Value) -> Value:
         base = t.constant(np.clip(base.array, _LEAST, _GREATEST), f32)
     else:
         base = t.clamp(base, _LEAST, _GREATEST)
-    return t.emit(Pow, [base, exponent])
+    return t.emit(tosa.Pow, [base, exponent])
 
 
-@floating(TflPow)
-def power(op: TflPow, t: Tosa, base: Value, exponent: Value) -> Value:
+@floating(tfl.Pow)
+def power(op: tfl.Pow, t: Tosa, base: Value, exponent: Value) -> Value:
     y = float(exponent.array.flat[0]) if exponent.is_constant and exponent.array.size == 1 else None
     if y is not None and (simple := _simple(t, base, y)) is not None:
         return t.ranked(simple, len(op.result.type.shape or ()))
-    size = t.constant(np.abs(base.array), f32) if base.is_constant else t.emit(Abs, [base])
+    size = t.constant(np.abs(base.array), f32) if base.is_constant else t.emit(tosa.Abs, [base])
     size = positive_power(t, size, exponent)
     zero, one = scalar(t, 0, exponent), scalar(t, 1, exponent)
     if not (base.is_constant and (base.array != 0).all()):
@@ -321,8 +281,8 @@ def power(op: TflPow, t: Tosa, base: Value, exponent: Value) -> Value:
     if base.is_constant and (base.array >= 0).all():
         return size
     half = t.mul(exponent, scalar(t, 0.5, exponent))
-    even = t.equal(half, t.emit(Floor, [half]))
-    whole = t.equal(exponent, t.emit(Floor, [exponent]))
+    even = t.equal(half, t.emit(tosa.Floor, [half]))
+    whole = t.equal(exponent, t.emit(tosa.Floor, [exponent]))
     odd = t.select(whole, t.sub(scalar(t, 0, size), size), scalar(t, np.nan, size))
     return t.select(t.greater(scalar(t, 0, base), base), t.select(even, size, odd), size)
 
@@ -330,11 +290,11 @@ def power(op: TflPow, t: Tosa, base: Value, exponent: Value) -> Value:
 def _simple(t: Tosa, x: Value, exponent: float) -> Value | None:
     """x^exponent as products, or as a square root."""
     if exponent == -0.5:
-        return t.emit(Rsqrt, [x])
+        return t.emit(tosa.Rsqrt, [x])
     if exponent < 0 and (inverse := _simple(t, x, -exponent)) is not None:
         return reciprocal(t, inverse)
     if exponent == 0.5:
-        return reciprocal(t, t.emit(Rsqrt, [x]))
+        return reciprocal(t, t.emit(tosa.Rsqrt, [x]))
     if exponent == 1:
         return x
     if exponent not in (2, 3, 4):
@@ -346,32 +306,32 @@ def _simple(t: Tosa, x: Value, exponent: float) -> Value | None:
 # Bits of integers.
 
 
-@lowering(BinaryBits)
-def bits(op: BinaryBits, t: Tosa) -> Value:
+@lowering(tosa.BinaryBits)
+def bits(op: tosa.BinaryBits, t: Tosa) -> Value:
     """Operators on bits, which take every signed type up to 32 bits, or on truth values."""
     return t.emit(type(op), in_int32(op, t), **op.attributes)
 
 
-@lowering(BitwiseNot, Clz, LogicalNot)
-def unary(op: BitwiseNot | Clz | LogicalNot, t: Tosa) -> Value:
+@lowering(tosa.BitwiseNot, tosa.Clz, tosa.LogicalNot)
+def unary(op: tosa.BitwiseNot | tosa.Clz | tosa.LogicalNot, t: Tosa) -> Value:
     """The complement of a uint8, less 128, is the complement of what it is less 128."""
-    if t.offset(op.input) and not isinstance(op, BitwiseNot):
+    if t.offset(op.input) and not isinstance(op, tosa.BitwiseNot):
         raise Refused(f"TOSA has no {op.short_name.upper()} of uint8")
     return t.emit(type(op), [t.value(op.input)], **op.attributes)
 
 
-@lowering(TflBitwiseXor)
-def exclusive_or(op: TflBitwiseXor, t: Tosa) -> Value:
+@lowering(comparison.BitwiseXor)
+def exclusive_or(op: comparison.BitwiseXor, t: Tosa) -> Value:
     """The sign bits of uint8s less 128 cancel, so that of the result is set again."""
     storage = op.result.type.storage
     if storage.bits > 32 or (not storage.signed and storage != ui8):
         raise Refused(f"TOSA has no {storage}")
-    result = t.emit(BitwiseXor, [t.value(op.lhs), t.value(op.rhs)])
+    result = t.emit(tosa.BitwiseXor, [t.value(op.lhs), t.value(op.rhs)])
     return sign_changed(result, t) if storage == ui8 else result
 
 
-@lowering(RightShift)
-def right_shift(op: RightShift, t: Tosa) -> Value:
+@lowering(comparison.RightShift)
+def right_shift(op: comparison.RightShift, t: Tosa) -> Value:
     amount = limited(plain(op.rhs, t), t, 0, op.result.type.storage.bits - 1)
     return stored(t.arithmetic_right_shift(plain(op.lhs, t), amount), op.result, t)
 
@@ -380,62 +340,64 @@ def right_shift(op: RightShift, t: Tosa) -> Value:
 # as they are.
 
 _KERNELS: Final[Mapping[type[Op], tuple[type[Operator], bool]]] = {
-    TflEqual: (Equal, False),
-    TflGreater: (Greater, False),
-    TflGreaterEqual: (GreaterEqual, False),
-    Less: (Greater, True),
-    LessEqual: (GreaterEqual, True),
+    comparison.Equal: (tosa.Equal, False),
+    comparison.Greater: (tosa.Greater, False),
+    comparison.GreaterEqual: (tosa.GreaterEqual, False),
+    comparison.Less: (tosa.Greater, True),
+    comparison.LessEqual: (tosa.GreaterEqual, True),
 }
 """TOSA's operator for each of TFLite's, and whether its operands change places."""
 
 
-@lowering(Equal, Greater, GreaterEqual, *_KERNELS)
-def compare(op: Comparison | TflComparison, t: Tosa) -> Value:
+@lowering(tosa.Equal, tosa.Greater, tosa.GreaterEqual, *_KERNELS)
+def compare(op: tosa.Comparison | comparison.Comparison, t: Tosa) -> Value:
     x, y = op.operands
     assert x is not None
     assert y is not None
     kind, swapped = _KERNELS.get(type(op), (type(op), False))
-    if x.type.storage == i1 and kind is Equal:
-        return t.emit(LogicalNot, [t.emit(LogicalXor, [t.value(x), t.value(y)])])
-    if isinstance(op, Greater) and (is_wide_sum(x) or is_wide_sum(y)):
+    if x.type.storage == i1 and kind is tosa.Equal:
+        return t.emit(tosa.LogicalNot, [t.emit(tosa.LogicalXor, [t.value(x), t.value(y)])])
+    if isinstance(op, tosa.Greater) and (is_wide_sum(x) or is_wide_sum(y)):
         return greater_wide(x, y, t)
     left, right = ordered(x, t), ordered(y, t)
     return t.emit(kind, (right, left) if swapped else (left, right))
 
 
-@lowering(NotEqual)
-def not_equal(op: NotEqual, t: Tosa) -> Value:
+@lowering(comparison.NotEqual)
+def not_equal(op: comparison.NotEqual, t: Tosa) -> Value:
     x, y = op.lhs, op.rhs
     if x.type.storage == i1:
-        return t.emit(LogicalXor, [t.value(x), t.value(y)])
-    return t.emit(LogicalNot, [t.equal(ordered(x, t), ordered(y, t))])
+        return t.emit(tosa.LogicalXor, [t.value(x), t.value(y)])
+    return t.emit(tosa.LogicalNot, [t.equal(ordered(x, t), ordered(y, t))])
 
 
-@lowering(TflLogicalAnd, TflLogicalOr)
-def logical(op: TflLogicalAnd | TflLogicalOr, t: Tosa) -> Value:
-    return t.emit(LogicalAnd if isinstance(op, TflLogicalAnd) else LogicalOr, [t.value(op.lhs), t.value(op.rhs)])
+@lowering(comparison.LogicalAnd, comparison.LogicalOr)
+def logical(op: comparison.LogicalAnd | comparison.LogicalOr, t: Tosa) -> Value:
+    return t.emit(
+        tosa.LogicalAnd if isinstance(op, comparison.LogicalAnd) else tosa.LogicalOr, [t.value(op.lhs), t.value(op.rhs)]
+    )
 
 
-@lowering(TflLogicalNot)
-def logical_not(op: TflLogicalNot, t: Tosa) -> Value:
-    return t.emit(LogicalNot, [t.value(op.input)])
+@lowering(comparison.LogicalNot)
+def logical_not(op: comparison.LogicalNot, t: Tosa) -> Value:
+    return t.emit(tosa.LogicalNot, [t.value(op.input)])
 
 
-@lowering(Select)
-def select(op: Select, t: Tosa) -> Value:
+@lowering(tosa.Select)
+def select(op: tosa.Select, t: Tosa) -> Value:
     return t.select(t.value(op.condition), narrow(op.on_true, t), narrow(op.on_false, t))
 
 
 _SELECTED = (i1, i8, i16, i32)
 
 
-@lowering(TflSelect, SelectV2)
-def kernel_select(op: TflSelect | SelectV2, t: Tosa) -> Value:
+@lowering(comparison.Select, comparison.SelectV2)
+def kernel_select(op: comparison.Select | comparison.SelectV2, t: Tosa) -> Value:
     """SELECT's condition may be one of the first dim's; SELECT_V2 broadcasts."""
     condition, x, y = (t.value(v) for v in (op.condition, op.on_true, op.on_false))
     if x.type.storage not in _SELECTED and not x.type.storage.is_float:
         raise Refused(f"'{op.result.name}' is {x.type.storage}, which TOSA does not have")
     rank = op.result.type.rank or 0
-    if isinstance(op, TflSelect) and condition.type.rank == 1 and rank > 1:
+    if isinstance(op, comparison.Select) and condition.type.rank == 1 and rank > 1:
         condition = t.reshape(condition, (*(condition.type.shape or ()), *(1,) * (rank - 1)))
     return t.reshape(t.select(condition, x, y), op.result.type.shape or ())

@@ -40,7 +40,7 @@ from tflq.ir.core import Value, constant
 from tflq.ir.record import parameters
 from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Rounding
-from tflq.numerics.float_thresholds import quantize_thresholds
+from tflq.numerics.float_basics import quantize_thresholds
 from tflq.numerics.tables import distinct
 from tflq.tosa.lowering.context import Tosa, lowering, signed
 from tflq.tosa.lowering.floats import close_quotient, need_float, ratio, rounded_half_away, scalar

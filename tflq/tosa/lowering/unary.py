@@ -22,50 +22,9 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl.activation import (
-    Elu,
-    Gelu,
-    HardSwish,
-    L2Normalization,
-    LeakyRelu,
-    LocalResponseNormalization,
-    Logistic,
-    LogSoftmax,
-    Prelu,
-    Relu,
-    Relu0To1,
-    Relu6,
-    ReluN1To1,
-    Softmax,
-)
-from tflq.dialects.tfl.activation import Tanh as TflTanh
-from tflq.dialects.tfl.unary import Abs as TflAbs
-from tflq.dialects.tfl.unary import Ceil as TflCeil
-from tflq.dialects.tfl.unary import Cos as TflCos
-from tflq.dialects.tfl.unary import Exp as TflExp
-from tflq.dialects.tfl.unary import Floor as TflFloor
-from tflq.dialects.tfl.unary import Log as TflLog
-from tflq.dialects.tfl.unary import Neg, Round, Sign, Sqrt, Square, ZerosLike
-from tflq.dialects.tfl.unary import Rsqrt as TflRsqrt
-from tflq.dialects.tfl.unary import Sin as TflSin
+from tflq.dialects.tfl import activation, unary
+from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.convolution import MatMul
-from tflq.dialects.tosa.elementwise import (
-    Abs,
-    Ceil,
-    Clamp,
-    Cos,
-    Erf,
-    Exp,
-    Floor,
-    Log,
-    Negate,
-    Pow,
-    Reciprocal,
-    Rsqrt,
-    Sigmoid,
-    Sin,
-    Tanh,
-)
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32
@@ -76,23 +35,23 @@ from tflq.tosa.lowering.rescale import limited, plain, stored
 from tflq.tosa.lowering.shaping import dims_of, kept_storage, narrow
 
 
-@lowering(TflAbs)
-def absolute(op: TflAbs, t: Tosa) -> Value:
+@lowering(unary.Abs)
+def absolute(op: unary.Abs, t: Tosa) -> Value:
     need_float(t, op, op.input)
-    return stored(t.emit(Abs, [plain(op.input, t)]), op.result, t)
+    return stored(t.emit(tosa.Abs, [plain(op.input, t)]), op.result, t)
 
 
-@lowering(Neg)
-def negate(op: Neg, t: Tosa) -> Value:
+@lowering(unary.Neg)
+def negate(op: unary.Neg, t: Tosa) -> Value:
     x = plain(op.input, t)
     if x.type.storage.is_float:
         need_float(t, op)
-        return t.emit(Negate, [x], input1_zp=0, output_zp=0)
+        return t.emit(tosa.Negate, [x], input1_zp=0, output_zp=0)
     return stored(t.sub(t.constant(np.asarray(0)), x), op.result, t)
 
 
-@lowering(Sign)
-def sign(op: Sign, t: Tosa) -> Value:
+@lowering(unary.Sign)
+def sign(op: unary.Sign, t: Tosa) -> Value:
     x = plain(op.input, t)
     if x.type.storage.is_float:
         return float_sign(t, x)
@@ -100,19 +59,19 @@ def sign(op: Sign, t: Tosa) -> Value:
 
 
 _SAME: Final[dict[type[Operator], type[Operator]]] = {
-    Logistic: Sigmoid,
-    TflCeil: Ceil,
-    TflCos: Cos,
-    TflExp: Exp,
-    TflFloor: Floor,
-    TflLog: Log,
-    TflRsqrt: Rsqrt,
-    TflSin: Sin,
-    TflTanh: Tanh,
+    activation.Logistic: tosa.Sigmoid,
+    unary.Ceil: tosa.Ceil,
+    unary.Cos: tosa.Cos,
+    unary.Exp: tosa.Exp,
+    unary.Floor: tosa.Floor,
+    unary.Log: tosa.Log,
+    unary.Rsqrt: tosa.Rsqrt,
+    unary.Sin: tosa.Sin,
+    activation.Tanh: tosa.Tanh,
 }
 """TOSA's operator for each of TFLite's that it has."""
 
-_TOSA: Final = (*_SAME.values(), Erf, Pow, Reciprocal)
+_TOSA: Final = (*_SAME.values(), tosa.Erf, tosa.Pow, tosa.Reciprocal)
 """Those that text can have among operators of TFLite."""
 
 
@@ -121,28 +80,28 @@ def same(op: Operator, t: Tosa, *operands: Value) -> Value:
     return t.emit(_SAME.get(type(op), type(op)), operands)
 
 
-@floating(Square)
+@floating(unary.Square)
 def square(op: Op, t: Tosa, x: Value) -> Value:
     return t.mul(x, x)
 
 
-@floating(Sqrt)
+@floating(unary.Sqrt)
 def sqrt(op: Op, t: Tosa, x: Value) -> Value:
-    return reciprocal(t, t.emit(Rsqrt, [x]))
+    return reciprocal(t, t.emit(tosa.Rsqrt, [x]))
 
 
-@floating(Round)
+@floating(unary.Round)
 def round_half_to_even(op: Op, t: Tosa, x: Value) -> Value:
-    whole = t.emit(Floor, [x])
+    whole = t.emit(tosa.Floor, [x])
     above = t.sub(x, whole)
     zero, half, one, two = (scalar(t, v, x) for v in (0, 0.5, 1, 2))
-    odd = t.sub(whole, t.mul(t.emit(Floor, [t.mul(whole, half)]), two))
+    odd = t.sub(whole, t.mul(t.emit(tosa.Floor, [t.mul(whole, half)]), two))
     nearest = t.select(t.greater(above, half), one, zero)
     return t.add(whole, t.select(t.equal(above, half), odd, nearest))
 
 
-@lowering(ZerosLike)
-def zeros_like(op: ZerosLike, t: Tosa) -> Value:
+@lowering(unary.ZerosLike)
+def zeros_like(op: unary.ZerosLike, t: Tosa) -> Value:
     """A constant; where a dim is open, a SELECT that always takes zeros, in the operand's shape."""
     x = op.input
     shape, storage, zero = dims_of(x), kept_storage(t, op.result), t.zero_point(op.result)
@@ -156,8 +115,8 @@ def zeros_like(op: ZerosLike, t: Tosa) -> Value:
 # Activations, CLAMP and softmax.
 
 
-@lowering(Clamp)
-def clamp(op: Clamp, t: Tosa) -> Value:
+@lowering(tosa.Clamp)
+def clamp(op: tosa.Clamp, t: Tosa) -> Value:
     operand, low, high = op.input, op.min_val, op.max_val
     if operand.type.storage.is_float:
         return t.clamp(t.value(operand), low, high)
@@ -167,63 +126,63 @@ def clamp(op: Clamp, t: Tosa) -> Value:
     return t.cast(limited(t.cast(x, i32), t, low, high), x.type.storage)
 
 
-@floating(Relu, Relu6, ReluN1To1)
-def relu(op: Relu | Relu6 | ReluN1To1, t: Tosa, x: Value) -> Value:
+@floating(activation.Relu, activation.Relu6, activation.ReluN1To1)
+def relu(op: activation.Relu | activation.Relu6 | activation.ReluN1To1, t: Tosa, x: Value) -> Value:
     return float_activation(t, x, op.short_name.upper())
 
 
-@floating(Relu0To1)
-def relu_0_to_1(op: Relu0To1, t: Tosa, x: Value) -> Value:
+@floating(activation.Relu0To1)
+def relu_0_to_1(op: activation.Relu0To1, t: Tosa, x: Value) -> Value:
     return t.clamp(x, 0, 1)
 
 
-@floating(LeakyRelu)
-def leaky_relu(op: LeakyRelu, t: Tosa, x: Value) -> Value:
+@floating(activation.LeakyRelu)
+def leaky_relu(op: activation.LeakyRelu, t: Tosa, x: Value) -> Value:
     scaled = t.mul(x, scalar(t, op.alpha, x))
     return t.select(t.greater(x, scalar(t, 0, x)), x, scaled)
 
 
-@floating(Prelu)
-def prelu(op: Prelu, t: Tosa, x: Value, alpha: Value) -> Value:
+@floating(activation.Prelu)
+def prelu(op: activation.Prelu, t: Tosa, x: Value, alpha: Value) -> Value:
     return t.select(t.greater_equal(x, scalar(t, 0, x)), x, t.mul(x, alpha))
 
 
-@floating(Elu)
-def elu(op: Elu, t: Tosa, x: Value) -> Value:
-    below = t.sub(t.emit(Exp, [x]), scalar(t, 1, x))
+@floating(activation.Elu)
+def elu(op: activation.Elu, t: Tosa, x: Value) -> Value:
+    below = t.sub(t.emit(tosa.Exp, [x]), scalar(t, 1, x))
     return t.select(t.greater(scalar(t, 0, x), x), below, x)
 
 
-@floating(HardSwish)
-def hard_swish(op: HardSwish, t: Tosa, x: Value) -> Value:
+@floating(activation.HardSwish)
+def hard_swish(op: activation.HardSwish, t: Tosa, x: Value) -> Value:
     gate = t.clamp(t.add(x, scalar(t, 3, x)), 0, 6)
     return t.mul(t.mul(x, gate), scalar(t, 1 / 6, x))
 
 
-@floating(Gelu)
-def gelu(op: Gelu, t: Tosa, x: Value) -> Value:
+@floating(activation.Gelu)
+def gelu(op: activation.Gelu, t: Tosa, x: Value) -> Value:
     if op.approximate:
         cube = t.mul(t.mul(x, x), x)
         inner = t.add(x, t.mul(cube, scalar(t, 0.044715, x)))
-        gate = t.emit(Tanh, [t.mul(inner, scalar(t, np.sqrt(2 / np.pi), x))])
+        gate = t.emit(tosa.Tanh, [t.mul(inner, scalar(t, np.sqrt(2 / np.pi), x))])
     else:
-        gate = t.emit(Erf, [t.mul(x, scalar(t, np.sqrt(0.5), x))])
+        gate = t.emit(tosa.Erf, [t.mul(x, scalar(t, np.sqrt(0.5), x))])
     return t.mul(t.mul(x, scalar(t, 0.5, x)), t.add(gate, scalar(t, 1, x)))
 
 
-@floating(Softmax)
-def softmax(op: Softmax, t: Tosa, x: Value) -> Value:
+@floating(activation.Softmax)
+def softmax(op: activation.Softmax, t: Tosa, x: Value) -> Value:
     centred, beta = _centred(t, x), op.beta
     if beta != 1:
         centred = t.mul(centred, scalar(t, beta, x))
-    powers = t.emit(Exp, [centred])
+    powers = t.emit(tosa.Exp, [centred])
     return t.mul(powers, reciprocal(t, t.reduce("sum", powers, last_dim(x))))
 
 
-@floating(LogSoftmax)
-def log_softmax(op: LogSoftmax, t: Tosa, x: Value) -> Value:
+@floating(activation.LogSoftmax)
+def log_softmax(op: activation.LogSoftmax, t: Tosa, x: Value) -> Value:
     centred = _centred(t, x)
-    return t.sub(centred, t.emit(Log, [t.reduce("sum", t.emit(Exp, [centred]), last_dim(x))]))
+    return t.sub(centred, t.emit(tosa.Log, [t.reduce("sum", t.emit(tosa.Exp, [centred]), last_dim(x))]))
 
 
 def last_dim(x: Value) -> int:
@@ -242,17 +201,17 @@ def _centred(t: Tosa, x: Value) -> Value:
 _LEAST_NORM = 1e-6
 
 
-@floating(L2Normalization)
-def l2_normalization(op: L2Normalization, t: Tosa, x: Value) -> Value:
+@floating(activation.L2Normalization)
+def l2_normalization(op: activation.L2Normalization, t: Tosa, x: Value) -> Value:
     if not x.type.shape:
         raise Refused(f"{x.type} has no last dim")
-    inverse = t.emit(Rsqrt, [t.reduce("sum", t.mul(x, x), last_dim(x))])
+    inverse = t.emit(tosa.Rsqrt, [t.reduce("sum", t.mul(x, x), last_dim(x))])
     scaled = t.mul(x, t.minimum(inverse, scalar(t, 1 / _LEAST_NORM, x)))
     return float_activation(t, scaled, op.fused_activation_function)
 
 
-@floating(LocalResponseNormalization)
-def local_response_normalization(op: LocalResponseNormalization, t: Tosa, x: Value) -> Value:
+@floating(activation.LocalResponseNormalization)
+def local_response_normalization(op: activation.LocalResponseNormalization, t: Tosa, x: Value) -> Value:
     shape = x.type.shape
     if not shape or None in shape:
         raise Refused(f"LOCAL_RESPONSE_NORMALIZATION of a shape that is not known, {x.type}")

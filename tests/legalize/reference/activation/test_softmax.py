@@ -7,8 +7,10 @@ import re
 import numpy as np
 import pytest
 from support.harness import argument, one_op
-from support.reference import assert_equals_kernel, refusal
+from support.reference import assert_equals_kernel, integer_form, refusal
 
+from tflq.dialects.tosa.elementwise import ArithmeticRightShift
+from tflq.evaluate.registry import evaluate_function, held_array
 from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, ui8
 
 Quantized = UniformQuantizedType
@@ -48,6 +50,20 @@ def test_rows(source: ScalarType, output: ScalarType, depth: int) -> None:
         x = rows(rng, source, depth)
         element = Quantized.of(source, 10 ** rng.uniform(low, low + 4), 0 if source is i16 else 3)
         assert_equals_kernel(model(x.shape, element, result(output), beta), [[x]])
+
+
+@pytest.mark.parametrize("storage", [i8, ui8], ids=str)
+@pytest.mark.parametrize("depth", [511, 512, 1001, 3000])
+def test_rows_of_many_equal_elements(storage: ScalarType, depth: int) -> None:
+    """By the sum of more than 511 the kernel would shift by 32 and more, where it aborts; no form does."""
+    module = integer_form(model((1, depth), Quantized.of(storage, 0.01), result(storage)))
+    x = np.full((1, depth), storage.maximum, storage.dtype)
+    env = evaluate_function(module.main, {module.main.inputs[0]: x})
+    shifts = [op for op in module.main.ops if isinstance(op, ArithmeticRightShift)]
+    amounts = [held_array(op.input2) if op.input2.is_constant else env[op.input2] for op in shifts]
+    assert shifts
+    assert all(0 <= amount.min() <= amount.max() <= 31 for amount in amounts)
+    np.testing.assert_array_equal(env[module.main.outputs[0]], storage.minimum + (depth < 512))
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 0.3, 40.0, 1e4])

@@ -1,0 +1,152 @@
+"""What other `float_` files stand on: exact sums in float32, x m + c as kernels round it, thresholds of QUANTIZE."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from tflq.light import NamedTuple
+from tflq.numerics.fixed_point import Rounding, round_float
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Sums of products of integers are exact in any order while no partial sum reaches 2^24.
+#
+# A partial sum has some of the products and not the others. For inputs in [low, high] let the positive weights add up
+# to p, and the negative ones to n. Then
+#
+#     min(low, 0) p + max(high, 0) n  <=  any partial sum  <=  max(high, 0) p + min(low, 0) n
+#
+# and a bias is in it or not. Inputs of one sign reach about half as far as their magnitudes suggest.
+
+
+EXACT: Final = 1 << 24
+"""Integers below it in magnitude are exact in float32."""
+
+_MOST_RUNS: Final = 32
+
+
+class ProductBounds(NamedTuple):
+    """The least and the most that each input adds to partial sums of each output, float64 [O, I] each."""
+
+    least: np.ndarray
+    most: np.ndarray
+
+    @classmethod
+    def of(cls, positive: np.ndarray, negative: np.ndarray, low: int, high: int) -> ProductBounds:
+        """From sums of weights by sign [O, I], and for inputs in [low, high]."""
+        below, above = min(low, 0), max(high, 0)
+        return cls(positive * below + negative * above, positive * above + negative * below)
+
+    def runs(self, bias: np.ndarray | float = 0.0) -> list[slice] | None:
+        """The fewest runs of inputs whose partial sums are all exact; the first run has the bias [O], too. None if
+        there are too many."""
+        ends = self.least.sum(1) + np.minimum(bias, 0), self.most.sum(1) + np.maximum(bias, 0)
+        if self.least.shape[1] and max(-ends[0].min(initial=0), ends[1].max(initial=0)) < EXACT:
+            return [slice(0, self.least.shape[1])]
+        least, most = (np.concatenate([np.zeros((v.shape[0], 1)), np.cumsum(v, 1)], 1) for v in self)
+        first, inputs = np.asarray(bias, np.float64), self.least.shape[1]
+        for count in range(1, min(inputs, _MOST_RUNS) + 1):
+            edges = [inputs * i // count for i in range(count + 1)]
+            below, above = np.diff(least[:, edges], axis=1), np.diff(most[:, edges], axis=1)
+            below[:, 0] += np.minimum(first, 0)
+            above[:, 0] += np.maximum(first, 0)
+            if max(-below.min(initial=0), above.max(initial=0)) < EXACT:
+                return [slice(a, b) for a, b in itertools.pairwise(edges)]
+        return None
+
+
+# x m + c as kernels compute it: rounded after the product and after the sum, or once, as fused; or with the constant
+# put before the product.
+#
+# Two kernels, MUL and ADD, round twice. A runtime that makes one kernel of them may round once instead (a fused
+# multiply-add), and which of both it does is not said. Another one computes (x + c / m) m. So a number is proven for
+# each of them (`SumRounding`), or no product by a constant meets a sum with one.
+
+
+SumRounding: TypeAlias = Literal["separate", "either", "any"]
+"""What a formula is proven for: MUL and ADD rounded one after the other; that as well as both rounded once; or these,
+and the constant before the product."""
+
+
+def multiply_add(x: np.ndarray, m: np.ndarray | np.floating, c: np.ndarray, *, fused: bool = False) -> np.ndarray:
+    """x m + c of float32 numbers that broadcast: float32, rounded twice or, `fused`, once."""
+    if not fused:
+        total = x * m
+        return np.asarray(total + c)
+    product = x.astype(np.float64) * m  # exact
+    return sum_once(product, c.astype(np.float64))
+
+
+def in_any_order(x: np.ndarray, m: np.floating, c: np.floating) -> tuple[np.ndarray, ...]:
+    """x m + c of float32 numbers in each way in which a runtime may compute it, m not 0."""
+    constant = np.full(1, c)
+    return multiply_add(x, m, constant), multiply_add(x, m, constant, fused=True), (x + c / m) * m
+
+
+def sum_once(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a + b of float64 numbers, rounded once to float32.
+
+    The float64 sum is rounded to odd: where it is not exact, of both float64 numbers beside the sum it is that with an
+    odd significand. Rounding that to float32 is rounding the sum itself. Source: Boldo, Melquiond, Emulation of FMA and
+    correctly rounded sums, 2008.
+    """
+    total = a + b
+    back = total - a
+    lost = (a - (total - back)) + (b - back)  # what rounding took off, exactly
+    wrong = (lost != 0) & (total.view(np.int64) & 1 == 0)
+    beside = np.nextafter(total, np.where(lost > 0, np.inf, -np.inf))
+    return np.where(wrong, beside, total).astype(np.float32)
+
+
+# Thresholds of QUANTIZE: T(n), the smallest x with round(float32(x / scale)) >= n.
+#
+# The kernel divides in float32 and rounds half away from zero (kernels/internal/reference/quantize.h); other roundings
+# have thresholds, too. The result climbs with x, so it is n exactly when T(n) <= x < T(n + 1): comparisons replace the
+# division that TOSA lacks. T(n) is found by bisection on the order of float32 numbers, from some steps around
+# (n - 1/2) scale.
+
+
+_STEPS = 8
+_INFINITY = 0x7F800000
+
+
+def float_steps(x: npt.ArrayLike) -> np.ndarray:
+    """The place of float32 numbers in their order, int64: 0 for both zeros, one more for the next number."""
+    bits = np.asarray(x, np.float32).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+
+
+def from_steps(steps: npt.ArrayLike) -> np.ndarray:
+    """The float32 numbers at places in their order."""
+    s = np.asarray(steps, np.int64)
+    return np.where(s < 0, -s | 0x80000000, s).astype(np.uint32).view(np.float32)
+
+
+def quantize_thresholds(scales: npt.ArrayLike, levels: npt.ArrayLike, rounding: Rounding = "half_away") -> np.ndarray:
+    """T(n) for float32 scales and whole levels n that broadcast to each other; infinite where no finite x reaches n.
+    Divided by an infinite scale, all floats are 0."""
+    s, n = np.broadcast_arrays(np.asarray(scales, np.float32), np.asarray(levels, np.float64))
+    if (endless := np.isinf(s)).any():
+        ends = np.where(n <= 0, -np.inf, np.inf).astype(np.float32)
+        return np.where(endless, ends, quantize_thresholds(np.where(endless, np.float32(1), s), n, rounding))
+
+    def reached(x: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore", under="ignore"):
+            return round_float((x / s).astype(np.float64), rounding) >= n
+
+    edge = n - (n <= 0) if rounding == "toward_zero" else n - 0.5
+    with np.errstate(over="ignore", under="ignore"):
+        near = float_steps((edge * s.astype(np.float64)).astype(np.float32))
+    low, high = np.maximum(near - _STEPS, -_INFINITY - 1), np.minimum(near + _STEPS, _INFINITY)
+    below = low >= -_INFINITY
+    assert not (reached(from_steps(np.maximum(low, -_INFINITY))) & below).any()
+    assert reached(from_steps(high)).all()
+    while (high - low > 1).any():
+        middle = (low + high) >> 1
+        up = reached(from_steps(middle))
+        low, high = np.where(up, low, middle), np.where(up, middle, high)
+    return from_steps(high)
