@@ -236,7 +236,7 @@ class Decision:
     path: str  # "kept", "integer" or "float"
     reason: str = ""
     warning: str = ""
-    exception: str = ""  # which of `tflq.legalize.fallback` the warning is of
+    exception: str = ""  # which of `tflq.legalize.caveats` the warning is of
     remedy: str = ""  # what to do about the warning
     made: list[Op] = field(default_factory=list)
     rule: Callable[..., object] | None = None  # that lowered it, if one did
@@ -258,7 +258,7 @@ class Decisions:
 
 class Note(NamedTuple):
     """What a lowering tells the report of the operator at a location: a sentence, or a warning if `exception` names one
-    of `tflq.legalize.fallback`; then `remedy` is what the user can do."""
+    of `tflq.legalize.caveats`; then `remedy` is what the user can do."""
 
     location: Location | None
     text: str
