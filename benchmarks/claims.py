@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import sysconfig
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["Build", "Claim", "corpus", "machine", "networks", "table"]
+__all__ = ["Build", "Claim", "corpus", "is_optimised", "machine", "networks", "table"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MADE: Final = ROOT / "build" / "bench"
@@ -49,15 +49,14 @@ class Build:
 
     python: str
     optimised: bool
-    """With what a first build was seen to do (`--enable-optimizations`)."""
+    """With what a first build was seen to do (`is_optimised`)."""
     compiler: str
     machine: str
     numpy: str
 
     @classmethod
     def here(cls) -> Build:
-        optimised = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
-        compiler = platform.python_compiler()
+        optimised, compiler = is_optimised(sysconfig.get_config_vars()), platform.python_compiler()
         return cls(platform.python_version(), optimised, compiler, platform.machine(), np.__version__)
 
     def __str__(self) -> str:
@@ -68,6 +67,16 @@ class Build:
         """As an inline table of TOML."""
         said = [f"{k} = {str(v).lower() if isinstance(v, bool) else json.dumps(v)}" for k, v in vars(self).items()]
         return f"{{ {', '.join(said)} }}"
+
+
+def is_optimised(said: Mapping[str, object]) -> bool:
+    """Whether Python was built with profiles, from the variables of its configuration. `--enable-optimizations` says
+    so, or a flag of the compiler. Debian has rules of its own, without that option, and takes the flags out of what
+    extension modules are built with, also out of PGO_PROF_USE_FLAG, where `configure` names one for GCC and clang.
+    """
+    flags = f"{said.get('PY_CORE_CFLAGS')} {said.get('PY_CORE_LDFLAGS')}"
+    stated = "--enable-optimizations" in str(said.get("CONFIG_ARGS")) or "-fprofile" in flags
+    return stated or said.get("PGO_PROF_USE_FLAG") == ""
 
 
 def table(claims: Iterable[Claim]) -> str:

@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from exception_cases import CASES, misread  # noqa: E402
 
 from scripts.exception_trials import Trial, measure, misread_types  # noqa: E402
-from tflq.legalize.fallback import EXCEPTIONS  # noqa: E402
+from tflq.legalize.caveats import EXCEPTIONS  # noqa: E402
 
 PAGE = ROOT / "docs" / "exceptions.md"
 HEAD = """# Exceptions

@@ -8,7 +8,7 @@ keeps some constraints runs, and its results are those of the operator in float 
 rounding inside the kernel. Constraints are those that best tell right models from wrong ones.
 
 Operators that compute in float on quantized constants are not listed: they are kept on every target that does not list
-them itself, where the interpreter has a kernel (legalize/fallback.py).
+them itself, where the interpreter has a kernel (legalize/caveats.py).
 
 `unsigned` and `uniform`: the kernels whose uint8 and per-axis models (with equal scales) give the same results after
 the exact rescale to int8 and per-layer, in every model that is right before and after it.

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tflq.legalize.fallback import EXCEPTIONS
+from tflq.legalize.caveats import EXCEPTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "exceptions.md"

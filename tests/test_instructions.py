@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,3 +19,20 @@ def test_a_small_conversion_and_the_start_keep_to_their_budget() -> None:
         pytest.skip(run.stdout.partition("SKIPPED: ")[2].splitlines()[0])
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.count("| met |") == 3, run.stdout
+
+
+ORDINARY = {"CONFIG_ARGS": "'--enable-shared'", "PY_CORE_CFLAGS": "-O3 -Wall", "PGO_PROF_USE_FLAG": "-fprofile-use"}
+
+
+@pytest.mark.parametrize(
+    ("said", "optimised"),
+    [
+        (ORDINARY, False),
+        (ORDINARY | {"CONFIG_ARGS": "'--enable-optimizations' '--with-lto'"}, True),
+        (ORDINARY | {"PY_CORE_CFLAGS": "-O2 -fprofile-use -fprofile-correction"}, True),
+        (ORDINARY | {"CONFIG_ARGS": "'--with-system-ffi'", "PGO_PROF_USE_FLAG": ""}, True),  # Debian
+        ({}, False),  # Windows says nothing
+    ],
+)
+def test_whether_python_was_built_with_profiles(said: dict[str, Any], optimised: bool) -> None:
+    assert runpy.run_path(str(COMMAND.parent / "claims.py"))["is_optimised"](said) is optimised

@@ -1,4 +1,4 @@
-"""Light dataclasses do what those of the standard library do."""
+"""Light dataclasses and named tuples do what those of the standard library do."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import typing
 from typing import Any, ClassVar
 
 import pytest
@@ -182,3 +183,100 @@ def test_no_attribute_of_a_base_is_a_default() -> None:
     with pytest.raises(TypeError, match="hides an attribute"):
         light.dataclass(declared)
     assert dataclasses.dataclass(declared)().a == 1  # as nothing here does
+
+
+def _tuples(base: Any) -> dict[str, Any]:
+    """The same named tuples, on one base or the other."""
+
+    class Plain(base):  # type: ignore[misc]
+        """Two values."""
+
+        a: int
+        b: int = 2
+
+        def total(self) -> int:
+            return self.a + self.b
+
+    class Derived(Plain):
+        pass
+
+    class Many(base):  # type: ignore[misc]
+        a: int
+        b: int
+        c: int
+        d: int
+        e: int
+        f: int
+        g: int
+        h: int
+        i: int
+        j: int
+        k: str = "k"
+
+    class Empty(base):  # type: ignore[misc]
+        pass
+
+    return {"Plain": Plain, "Derived": Derived, "Many": Many, "Empty": Empty}
+
+
+TUPLES = {
+    "light": _tuples(light.NamedTuple),
+    "typing": _tuples(typing.NamedTuple),
+}
+OF_TUPLES: dict[str, Any] = {
+    "by place": lambda k: k["Plain"](1, 3),
+    "by name": lambda k: k["Plain"](b=4, a=1),
+    "default": lambda k: k["Plain"](1),
+    "too many": lambda k: k["Plain"](1, 2, 3),
+    "too few": lambda k: k["Plain"](),
+    "unknown name": lambda k: k["Plain"](1, c=3),
+    "text": lambda k: repr([k["Plain"](1), k["Derived"](1), k["Many"](*range(10))]),
+    "unpacked": lambda k: [*k["Plain"](1)],
+    "compared": lambda k: (k["Plain"](1) == (1, 2), hash(k["Plain"](1)) == hash((1, 2)), k["Plain"](1) < (2,)),
+    "fields": lambda k: [(c._fields, c._field_defaults, c.__match_args__) for c in k.values()],
+    "changed": lambda k: k["Many"](*range(10))._replace(j=1, k="l"),
+    "wrongly changed": lambda k: k["Plain"](1)._replace(c=1),
+    "as a dictionary": lambda k: k["Plain"](1)._asdict(),
+    "made of values": lambda k: k["Derived"]._make([5, 6]),
+    "method": lambda k: k["Derived"](1).total(),
+    "own dictionary": lambda k: [hasattr(k["Plain"](1), "__dict__"), hasattr(k["Derived"](1), "__dict__")],
+    "set": lambda k: setattr(k["Plain"](1), "a", 2),
+    "copied": lambda k: [type(copy.deepcopy(k["Plain"](1))).__name__, copy.copy(k["Derived"](1))],
+    "signature": lambda k: [
+        [(p.name, p.default) for p in inspect.signature(c).parameters.values()] for c in k.values()
+    ],
+    "of none": lambda k: (k["Empty"](), len(k["Empty"]())),
+    "doc": lambda k: [k["Plain"].__doc__, k["Plain"].a.__get__(k["Plain"](7))],
+}
+
+
+def _outcome_of(kinds: dict[str, Any], what: Any) -> object:
+    try:
+        return what(kinds)
+    except (AttributeError, TypeError, ValueError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("what", OF_TUPLES)
+def test_named_tuples_are_as_those_of_the_standard_library(what: str) -> None:
+    found = {made: _outcome_of(kinds, OF_TUPLES[what]) for made, kinds in TUPLES.items()}
+    assert found["light"] == found["typing"]
+
+
+class PickledTuple(light.NamedTuple):
+    a: int
+    b: str = "b"
+
+
+def test_a_named_tuple_pickles() -> None:
+    again = pickle.loads(pickle.dumps(PickledTuple(1)))  # noqa: S301
+    assert type(again) is PickledTuple
+    assert again == (1, "b")
+
+
+def test_a_field_of_a_tuple_without_default_stands_first() -> None:
+    with pytest.raises(TypeError, match="default"):
+
+        class Wrong(light.NamedTuple):
+            a: int = 1
+            b: int  # type: ignore[misc]

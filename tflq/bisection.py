@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tflq.evaluate.registry import Run, evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.formats import Source, read
 from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.light import NamedTuple
 from tflq.options import Fallback, Options, Semantics, State, asked
 from tflq.pipelines import form_of, narrowing
 from tflq.select.lowering import Mac

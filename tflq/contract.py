@@ -14,14 +14,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import ClassVar, Final, Literal, NamedTuple, Self
+from typing import ClassVar, Final, Literal, Self
 
 from tflq.dialects.forms import Form, verify_form
 from tflq.errors import FileError, OptionError, Reason, TflqError, VerificationError, fault_of_pass
 from tflq.files import Place, check_outputs, file_errors, replace_file
 from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.verifier import verify
-from tflq.light import dataclass, field
+from tflq.light import NamedTuple, dataclass, field
 from tflq.logs import DEBUG, stage
 
 
@@ -246,7 +246,7 @@ class Decision:
     path: str  # "kept", "integer" or "float"
     reason: str = ""
     warning: str = ""
-    exception: str = ""  # which of `tflq.legalize.fallback` the warning is of
+    exception: str = ""  # which of `tflq.legalize.caveats` the warning is of
     remedy: str = ""  # what to do about the warning
     made: list[Op] = field(default_factory=list)
     rule: Callable[..., object] | None = None  # that lowered it, if one did
@@ -268,7 +268,7 @@ class Decisions:
 
 class Note(NamedTuple):
     """What a lowering tells the report of the operator at a location: a sentence, or a warning if `exception` names one
-    of `tflq.legalize.fallback`; then `remedy` is what the user can do."""
+    of `tflq.legalize.caveats`; then `remedy` is what the user can do."""
 
     location: Location | None
     text: str

@@ -199,7 +199,7 @@ class Report:
 
 def _gravest(exceptions: Sequence[str]) -> str:
     """The first exception whose result is not the interpreter's; the first one if there is none."""
-    from tflq.legalize.fallback import EXCEPTIONS
+    from tflq.legalize.caveats import EXCEPTIONS
 
     return next((name for name in exceptions if not EXCEPTIONS[name].reproduced), next(iter(exceptions), ""))
 

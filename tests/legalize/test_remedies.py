@@ -16,7 +16,7 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.record import Notes
 from tflq.ir.types import UniformQuantizedType, f32, i8, i16
-from tflq.legalize.fallback import EXCEPTIONS, remedies
+from tflq.legalize.caveats import EXCEPTIONS, remedies
 
 Q = UniformQuantizedType.of(i8, 0.05, 3)
 

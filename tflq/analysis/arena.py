@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from tflq.analysis.known import Prepared, prepared
-from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees, is_variable
 from tflq.dialects.tfl.arithmetic import AddN
 from tflq.dialects.tfl.control import Custom
@@ -45,7 +45,7 @@ from tflq.dialects.tfl.reduction import (
     Sum,
 )
 from tflq.dialects.tfl.spectra import RFFT2D
-from tflq.dialects.traits.operands import InPlace, Recurrent, View
+from tflq.dialects.traits.operands import Calls, InPlace, Recurrent, View
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, f32, i4, i8, i16, i32, i64, ui8
 from tflq.light import dataclass
@@ -77,12 +77,19 @@ def bytes_of(value: Value) -> int:
 
 def scratch_of(op: Op) -> Scratch | None:
     """What an operator's kernel asks for; None if that is not known."""
-    size = _SIZES.get(type(op))
-    if size is not None:
-        return size(op)
-    if isinstance(op, Operator) and op.has(Recurrent):
-        return _recurrent(op)
-    return None if isinstance(op, (Custom, Conv3DTranspose, RFFT2D)) else _NONE
+    kind: Any = type(op)
+    size = _size_for(kind)
+    return size(op) if callable(size) else size
+
+
+@cache
+def _size_for(kind: type) -> Callable[[Any], Scratch | None] | Scratch | None:
+    """What says it for the operators of a class, or what is the same for all of them."""
+    if kind in _SIZES:
+        return _SIZES[kind]
+    if issubclass(kind, Operator) and kind.has(Recurrent):
+        return _recurrent
+    return None if issubclass(kind, (Custom, Conv3DTranspose, RFFT2D)) else _NONE
 
 
 def _dims(value: Value) -> tuple[int, ...]:
@@ -258,7 +265,7 @@ def arena_of(module: Module, function: int = 0) -> Arena:
     which the interpreter plans by itself."""
     reached, waiting = {function}, [function]
     while waiting:
-        called = {index for op in module.functions[waiting.pop()].ops for index in callees(op)}
+        called = {index for op in module.functions[waiting.pop()].ops_with(Calls) for index in callees(op)}
         new = {index for index in called - reached if index < len(module.functions)}
         reached |= new
         waiting += new
@@ -293,6 +300,12 @@ class _Span:
     @property
     def always(self) -> bool:
         return self.first == 0 and self.last == _ALWAYS
+
+
+@cache
+def _sharing(kind: type) -> View | InPlace | None:
+    """The trait of a class of ops whose results can be where an operand is."""
+    return kind.trait(View) or kind.trait(InPlace) if issubclass(kind, Operator) else None
 
 
 class _Plan:
@@ -346,15 +359,16 @@ class _Plan:
         """The tensor in whose memory each view, and each result that is computed in place, is."""
         roots: dict[Value, Value] = {}
         for op in self._function.ops:
-            view = trait_of(op, View)
-            trait = view or trait_of(op, InPlace)
+            kind: Any = type(op)
+            trait = _sharing(kind)
             if trait is None or not op.results:
                 continue
+            changed = not isinstance(trait, View)
             for slot in trait.slots:
                 value = slot.value(op)
-                if value is not None and self._can_share(value, op.result, changed=view is None):
+                if value is not None and self._can_share(value, op.result, changed=changed):
                     root = roots.get(value, value)
-                    if view is not None or self._readers[root] <= 1:
+                    if not changed or self._readers[root] <= 1:
                         roots[op.result] = root
                     break
         return {v: root for v, root in roots.items() if bytes_of(v) == bytes_of(root)}
@@ -368,25 +382,24 @@ class _Plan:
         return size == bytes_of(result) and size > _LEAST_BYTES and self._readers[value] <= 1
 
     def _walk(self) -> None:
-        """Spans of all results and of what kernels ask for, in the order of the operators."""
+        """Spans of all results and of what kernels ask for, in the order of the operators. The last reader of a value
+        ends its span."""
         left = Counter(self._readers)
-        for value, root in self._roots.items():
+        roots, numbers = self._roots, self.numbers
+        for value, root in roots.items():
             left[root] += left.pop(value, 0)
         for number, op in enumerate(self._function.ops):
             for result in op.results:
                 if self._is_placed(result):
                     self._add(result, number)
             for operand in op.operands:
-                if operand is not None:
-                    self._read(operand, number, left)
+                if operand is None:
+                    continue
+                root = roots.get(operand, operand)
+                left[root] -= 1
+                if left[root] == 0 and root in numbers:
+                    self.spans[numbers[root]].last = number
             self._add_scratch(op, number)
-
-    def _read(self, value: Value, number: int, left: Counter[Value]) -> None:
-        """Counts a reader; the last one ends the span."""
-        root = self._roots.get(value, value)
-        left[root] -= 1
-        if left[root] == 0 and root in self.numbers:
-            self.spans[self.numbers[root]].last = number
 
     def _add_scratch(self, op: Op, number: int) -> None:
         scratch = scratch_of(op)

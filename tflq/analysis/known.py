@@ -28,7 +28,7 @@ from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tosa.elementwise import Add, ArithmeticRightShift, Clamp, Clz, Maximum, Minimum, Mul, Sub
 from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
-from tflq.dialects.traits.operands import ComputedEarly, KeptIfConstant, MovesElements, SizedBy, WithinRange
+from tflq.dialects.traits.operands import Calls, ComputedEarly, KeptIfConstant, MovesElements, SizedBy, WithinRange
 from tflq.dialects.traits.types import Broadcasts, Elementwise
 from tflq.errors import Refused
 from tflq.evaluate.registry import evaluate_op, evaluator
@@ -188,27 +188,37 @@ def _look(module: Module, function: Function, found: dict[int, Prepared], within
     kept: set[Value] = set()
     dynamic: Op | None = None
     for op in function.ops:
-        early = trait_of(op, ComputedEarly)
+        kind: Any = type(op)
+        early, once, sized, calls = _asked_of(kind)
         if early is not None and (early.always or all(v is None or _is_known(v, computed) for v in op.operands)):
             computed.update(op.results)
-        once = trait_of(op, KeptIfConstant)
         if once is not None and all(_is_constant(slot.value(op)) for slot in once.slots):
             kept.update(op.results)
         if dynamic is None:
-            called = (_prepare(module, each, found, within) for each in callees(op))
-            if _is_dynamic(op, computed) or (op.results and any(each.dynamic is not None for each in called)):
+            called = () if calls is None else [_prepare(module, each, found, within) for each in callees(op)]
+            if (
+                any(v.type.storage in _UNSIZED for v in op.results)
+                or (sized is not None and _is_dynamic(op, sized, computed))
+                or (op.results and any(each.dynamic is not None for each in called))
+            ):
                 dynamic = op
     return Prepared(frozenset(computed), frozenset(kept), dynamic)
 
 
-def _is_dynamic(op: Op, computed: set[Value]) -> bool:
-    if any(v.type.storage in _UNSIZED for v in op.results):
-        return True
-    sized = trait_of(op, SizedBy)
-    if sized is None or (isinstance(op, Slice) and op.result.type.is_static):  # SLICE goes by the shape that is stated
+@functools.cache
+def _asked_of(
+    kind: type,
+) -> tuple[ComputedEarly | None, KeptIfConstant | None, SizedBy | None, Calls | None]:
+    """The traits of a class of ops that say what the interpreter knows early."""
+    if not issubclass(kind, Operator):
+        return None, None, None, None
+    return kind.trait(ComputedEarly), kind.trait(KeptIfConstant), kind.trait(SizedBy), kind.trait(Calls)
+
+
+def _is_dynamic(op: Op, sized: SizedBy, computed: set[Value]) -> bool:
+    if isinstance(op, Slice) and op.result.type.is_static:  # SLICE goes by the shape that is stated
         return False
-    deciding = [slot.value(op) for slot in sized.slots]
-    return not all(v is None or _is_known(v, computed) for v in deciding)
+    return not all(v is None or _is_known(v, computed) for v in [slot.value(op) for slot in sized.slots])
 
 
 def _is_known(value: Value, computed: set[Value]) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from tflq.analysis.statistics import PointStatistics
 from tflq.errors import OptionError, Reason, choices
+from tflq.light import NamedTuple
 from tflq.numerics.ranges import METHODS, least_squared_error, moving_average, percentile
 
 _MEDIAN: Final = 50

@@ -10,13 +10,14 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from tflq.calibration.calibrating import checked
 from tflq.calibration.collecting import opened
 from tflq.errors import InvalidModelError, TflqError
+from tflq.light import NamedTuple
 from tflq.processes import in_processes
 
 _BATCH: Final = 64

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tflq.calibration.data import Batch
 from tflq.errors import InvalidModelError, TflqError
 from tflq.evaluate.stablehlo_elementwise import quantized, real
 from tflq.ir.types import TensorType
+from tflq.light import NamedTuple
 from tflq.numerics.histogram import add_histogram, finite_bins, histogram
 from tflq.verification.worker import Model
 

@@ -285,6 +285,9 @@ def attribute(kind: Kind | None = None, *, default: Any = _REQUIRED, key: str = 
     return Attribute(kind, default, key, **said)
 
 
+_DECLARED: Final = frozenset({Slot, Attribute})
+
+
 # --- operators
 
 
@@ -364,41 +367,46 @@ class Operator(Op):
     _by_trait: ClassVar[dict[type, Trait]] = {}
 
     def __init_subclass__(cls, name: str = "", newest: int = 1) -> None:
+        said = vars(cls)
+        joined = len(cls.__bases__) > 1
+        if joined or not _DECLARED.isdisjoint(map(type, said.values())):
+            cls._number()
+        if joined or "traits" in said:
+            traits = cls.traits
+            cls.checked_traits = tuple([t for t in traits if type(t).check is not Trait.check])
+            cls.shape_trait = next((t for t in traits if type(t).infer is not Trait.infer), None)
+            cls._by_trait = {kind: t for t in reversed(traits) for kind in type(t).__mro__}  # the first one stays
+        if joined or "traits" in said or "infer" in said:
+            cls.infers = cls.shape_trait is not None or cls.infer is not Operator.infer
         if not name:
             return
-        own: Mapping[str, Any] = vars(cls)
-        if cls.__bases__ != (Operator,):
-            bases = (base for base in reversed(cls.__mro__) if issubclass(base, Operator) and base is not Operator)
-            own = {key: value for base in bases for key, value in vars(base).items()}
-        operands: list[Slot] = []
-        results: list[Slot] = []
-        attributes: list[Attribute] = []
-        for declared in own.values():
-            if isinstance(declared, Slot):
-                slots = results if declared.is_result else operands
-                declared.index = len(slots)
-                slots.append(declared)
-            elif isinstance(declared, Attribute):
-                attributes.append(declared)
         cls.op_name = name
         type.__setattr__(cls, "name", name)  # instead of the slot of a plain op
         if newest != cls.newest:
             cls.newest = newest
-        traits = cls.traits
-        found: dict[str, Any] = {
-            "operand_slots": tuple(operands),
-            "result_slots": tuple(results),
-            "attribute_slots": {each.key: each for each in attributes},
-            "checked_attributes": tuple([each for each in attributes if each.checked]),
-            "checked_traits": tuple([t for t in traits if type(t).check is not Trait.check]),
-            "shape_trait": next((t for t in traits if type(t).infer is not Trait.infer), None),
-            "_by_trait": {kind: t for t in reversed(traits) for kind in type(t).__mro__},  # the first one stays
-        }
-        found["infers"] = found["shape_trait"] is not None or cls.infer is not Operator.infer
-        for key, value in found.items():
-            if value != getattr(cls, key):  # what no slot or trait changes is that of `Operator`
-                setattr(cls, key, value)
         register(name, cls)
+
+    @classmethod
+    def _number(cls) -> None:
+        """Gathers the slots and attributes of the class and of its bases, and says each slot which one it is."""
+        declared: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            if issubclass(base, Operator) and base is not Operator:
+                declared |= {key: each for key, each in vars(base).items() if type(each) in _DECLARED}
+        operands: list[Slot] = []
+        results: list[Slot] = []
+        attributes: dict[str, Attribute] = {}
+        for each in declared.values():
+            if type(each) is Attribute:
+                attributes[each.key] = each
+                continue
+            slots = results if each.is_result else operands
+            each.index = len(slots)
+            slots.append(each)
+        cls.operand_slots, cls.result_slots = tuple(operands), tuple(results)
+        if attributes:
+            cls.attribute_slots = attributes
+            cls.checked_attributes = tuple([each for each in attributes.values() if each.checked])
 
     def infer(self, site: Stated) -> Shape | list[Shape]:
         """The shapes of its results, from those of its operands and from its attributes (`tflq.dialects.inference`)."""

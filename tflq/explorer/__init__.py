@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tflq.backends import of_target
 from tflq.conversion import convert
@@ -27,6 +27,7 @@ from tflq.formats import Source, held, is_tosa, read
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.print_types import attribute_text, constant_text, quantization, shape_text
 from tflq.ir.types import ElementType
+from tflq.light import NamedTuple
 from tflq.options import Options
 from tflq.pipelines import integer_form
 from tflq.report import Row

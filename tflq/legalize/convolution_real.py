@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -40,7 +39,7 @@ from tflq.legalize.matmul import product, rows_of, sizes_of
 from tflq.legalize.probing import per_layer, rounding_shift, symmetric
 from tflq.legalize.rescaled import Sums, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.light import replace
+from tflq.light import NamedTuple, replace
 from tflq.numerics.convolution import double_scales, window
 from tflq.numerics.fixed_point import quantize_multipliers
 

@@ -29,11 +29,9 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread
-from tflq.legalize.fallback import (
+from tflq.legalize.caveats import (
     BY_PARAMETERS,
-    beyond_floats,
     disregarded,
-    fall_back,
     inexact,
     remedies,
     settled,
@@ -272,6 +270,8 @@ class Decider:
             raise Refused(reason + remedy)
         if not self._policy.fallback:
             raise Refused(reason, "allow the float fallback to convert it")
+        from tflq.legalize.fallback import beyond_floats, fall_back
+
         start = len(self.b.ops)
         try:
             results = fall_back(op, self.b)

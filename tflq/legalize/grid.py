@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.light import NamedTuple
 from tflq.numerics.elementwise import BOUNDS, real_range
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.numerics.tables import FloatFunction, real_table

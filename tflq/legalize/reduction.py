@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, u
 from tflq.legalize.movement import move
 from tflq.legalize.probing import centred, per_layer, scaled
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.light import NamedTuple
 from tflq.numerics.convolution import mean_multiplier, product_bounds, product_scale
 from tflq.numerics.fixed_point import quantize_multiplier, ratio_multiplier
 

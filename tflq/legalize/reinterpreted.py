@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -47,6 +47,7 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.light import NamedTuple
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 _Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from tflq.dialects.tfl.shape import Shape
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, i64
 from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder, no_parameters
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.numerics.convolution import exact_channel_bounds
 from tflq.numerics.elementwise import activation_range
 from tflq.numerics.fixed_point import (

@@ -171,7 +171,7 @@ no_parameters: Final = Refusing()
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """New results, with what the report should say: a `note` (how), a `warning` (where the kernel disregards
-    parameters), and which `exception` that is (`tflq.legalize.fallback`). Where parameters must hold
+    parameters), and which `exception` that is (`tflq.legalize.caveats`). Where parameters must hold
     (`RuleBuilder.real`), an answer with a warning is not taken."""
 
     results: Sequence[Value]

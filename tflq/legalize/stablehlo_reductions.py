@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from tflq.legalize.pooling import COMBINE, over_windows, reduced
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.stablehlo import builtin_name
 from tflq.legalize.stablehlo_movement import padded
+from tflq.light import NamedTuple
 from tflq.numerics.fixed_point import round_float
 
 _STORAGE = (i8, ui8, i16, i32)

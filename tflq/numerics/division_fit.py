@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.numerics.staircase import Staircase, float_thresholds, rescale_staircase
 
 _I31 = (1 << 31) - 1

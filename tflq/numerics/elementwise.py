@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.numerics.fixed_point import (
     Multiplier,
     divide_by_pot,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
+from tflq.light import NamedTuple
 from tflq.numerics.tables import FloatFunction
 
 BITS = range(2, 17)

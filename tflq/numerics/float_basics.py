@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.fixed_point import Rounding, round_float
 
 if TYPE_CHECKING:

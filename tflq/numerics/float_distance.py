@@ -17,10 +17,11 @@ in the middle. Where thousands of accumulators share a level, q is too coarse, a
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.float_basics import EXACT, float_steps, from_steps
 from tflq.numerics.float_lines import Steps, blocks, exact_part, inside, level_bounds
 

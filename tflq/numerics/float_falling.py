@@ -23,10 +23,11 @@ these lines are proven with both roundings; and c may be off by a part of a unit
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.float_basics import EXACT, SumRounding, float_steps, from_steps, multiply_add
 from tflq.numerics.float_lines import Steps, Tight, blocks, exact_part, level_bounds, proven
 

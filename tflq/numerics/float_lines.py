@@ -17,11 +17,11 @@ is, and rounded.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.numerics.float_basics import SumRounding
 
 _TIGHT = 24  # of the thresholds of each side

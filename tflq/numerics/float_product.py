@@ -15,11 +15,11 @@ tried.
 from __future__ import annotations
 
 import math
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.numerics.float_basics import SumRounding, multiply_add
 from tflq.numerics.float_distance import DistanceRequantization, fit_distance
 from tflq.numerics.float_falling import ClippedRequantization, fit_clipped

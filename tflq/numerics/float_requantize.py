@@ -29,11 +29,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.numerics.float_basics import EXACT, float_steps, from_steps
 from tflq.numerics.float_lines import Lines, Steps, Tight, blocks, level_bounds, live_channels, proven
 

@@ -20,10 +20,11 @@ without this proof, have one line (`tflq.numerics.float_falling`), with an n of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.float_basics import EXACT, multiply_add
 from tflq.numerics.float_falling import fit_clipped
 from tflq.numerics.float_lines import Steps, blocks, live_channels

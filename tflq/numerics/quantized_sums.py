@@ -10,9 +10,11 @@ Sources: XNNPACK, xnn_init_qs8_add_minmax_scalar_params and the kernels qs8-vadd
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
+
+from tflq.light import NamedTuple
 
 _BITS: Final = 20
 """XNNPACK's greater multiplier lies in [2^20, 2^21]."""

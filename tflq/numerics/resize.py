@@ -19,11 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 
 _EXACT_PARTS = 1 << 14
 """The most of which a weight may be one, for its product by a difference of 8-bit numbers to have 24 bits at most."""

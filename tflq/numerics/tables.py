@@ -15,10 +15,11 @@ At the end: tables of real functions, for operators that no kernel computes on s
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.elementwise import checked_log2
 from tflq.numerics.fixed_point import as_int32, half_away, wrapped
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tflq.calibration.moments import Factor, second_moments
 from tflq.dialects.tfl.convolution import Conv2D, FullyConnected
 from tflq.formats import read
 from tflq.ir.core import Op, Value
+from tflq.light import NamedTuple
 from tflq.numerics.second_order import compensated_weights, error_of_products
 from tflq.quantization.giving_back import CALIBRATED
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from tflq.ir.core import Module, Op, Value
 from tflq.ir.rewriting import forget_constants, put_behind
 from tflq.ir.types import f32
 from tflq.legalize.annotations import drop_annotations
+from tflq.light import NamedTuple
 from tflq.passes.canonicalize import Fold
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.materialize import of_tflite

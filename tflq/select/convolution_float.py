@@ -16,7 +16,7 @@ rounds once and only beyond 2^24, where the result is at its end already; more t
 from __future__ import annotations
 
 import functools
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, f32, i32
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.numerics.float_basics import ProductBounds
 from tflq.select.casts import rectifier
 from tflq.select.im2col import Geometry

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from tflq.dialects.tosa.convolution import Conv2D, Convolution, DepthwiseConv2D
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, i32
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.select.lowering import Kernels
 from tflq.select.shifts import fits_int32
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from tflq.dialects.tfl.joining import Concatenation, Split
 from tflq.dialects.tfl.movement import PadV2, Reshape, StridedSlice, Transpose
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i8, i32, ui8
+from tflq.light import NamedTuple
 from tflq.registering import Registry
 from tflq.select.naming import role_of
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i16, i32, i64
+from tflq.light import NamedTuple
 from tflq.numerics.division_fit import Division, fit_division, rescale_divisions
 from tflq.numerics.staircase import Staircase, rescale_staircase
 from tflq.select.lowering import Kernels, lowering, squeezed

@@ -12,8 +12,6 @@ and any delegate that computes in float32. The result is the float twin of the s
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tflq.dialects.ext import RescaleF64
@@ -21,7 +19,7 @@ from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import i32
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.numerics.float_distance import DistanceRequantization, distance_arrays
 from tflq.numerics.float_falling import FallingRequantization, falling_arrays
 from tflq.numerics.float_requantize import N1_TO_1, RELU6, of_arrays, requantization_arrays

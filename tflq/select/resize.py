@@ -11,7 +11,6 @@ builtin of floats.
 from __future__ import annotations
 
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from tflq.dialects.tosa.movement import Resize
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i32
+from tflq.light import NamedTuple
 from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
 from tflq.select.lowering import Kernels, lowering, moved
 

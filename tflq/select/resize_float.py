@@ -8,7 +8,7 @@ The mean is a multiple of 1 / (n_y n_x) and exact. Either rounding is proven on 
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tflq.dialects.traits.operands import Tabulable
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32
+from tflq.light import NamedTuple
 from tflq.numerics.float_basics import multiply_add
 from tflq.numerics.resize import float_kernel, steps_of
 from tflq.select.lowering import Kernels, Twin, integers_of

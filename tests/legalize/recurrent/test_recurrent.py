@@ -12,7 +12,7 @@ from support.harness import interpret
 from support.recurrent import lstm_model, svdf_model
 
 import tflq
-from tflq.legalize.fallback import EXCEPTIONS
+from tflq.legalize.caveats import EXCEPTIONS
 
 OUTLIVES = "its state is in resource variables, which reset_all_variables() does not reset"
 DEVICE = '[target]\nname = "device"\n[kernels]\nadd = "qi8 qi8 -> qi8"\n'

@@ -10,7 +10,7 @@ options are refused by these, and say what to write instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.stablehlo.rules import baseline
@@ -18,6 +18,7 @@ from tflq.ir.core import Block, Op, Region, Value
 from tflq.ir.registry import op_class
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.ir.verifier import constraint
+from tflq.light import NamedTuple
 
 
 class Functions(NamedTuple):

@@ -8,7 +8,7 @@ quantization".
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tflq.dialects.stablehlo.rules import agree, integers, is_per_axis, is_per_t
 from tflq.ir.core import Op, Value
 from tflq.ir.types import is_quantized
 from tflq.ir.verifier import Check, constraint
+from tflq.light import NamedTuple
 
 # What holds for both.
 

@@ -147,7 +147,7 @@ def _stating(item: Metadata, module: Module, made: bool) -> Metadata:
             stated = bytes(item.buffer.data).rstrip(b"\0").decode("ascii", "replace")
             release = max(release, _release(stated) if name != "tfl.custom" else ())
         else:
-            release = max(release, releases[min(int(version), len(releases)) - 1])
+            release = max(release, _release(releases[min(int(version), len(releases)) - 1]))
     text = ".".join(map(str, release)).encode()
     return Metadata(item.name, Buffer.of(np.frombuffer(text.ljust(max(16, item.buffer.data.size), b"\0"), np.uint8)))
 
@@ -157,7 +157,7 @@ def _release(text: str) -> _Release:
 
 
 @cache
-def _releases() -> tuple[str, Mapping[str, tuple[_Release, ...]]]:
+def _releases() -> tuple[str, Mapping[str, Sequence[str]]]:
     """The oldest release that was tried; by builtin, the first release of each version."""
     data = content("schema/runtime.toml")
-    return data["oldest_tried"], {name: tuple(map(_release, line.split())) for name, line in data["runtime"].items()}
+    return data["oldest_tried"], {name: line.split() for name, line in data["runtime"].items()}

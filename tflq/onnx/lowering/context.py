@@ -152,7 +152,7 @@ class Onnx(OnnxBuilder):
         return [*self._held[operand].forms.values()] if operand in self._held else []
 
     def warn(self, text: str, exception: str, remedy: str) -> None:
-        """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.fallback` names
+        """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.caveats` names
         it; `remedy`: what the user can do."""
         self.notes.append(Note(self.location, text, exception, remedy))
 

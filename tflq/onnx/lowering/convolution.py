@@ -10,7 +10,7 @@ conv3d.cc, fully_connected.cc, batch_matmul.cc.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, MatM
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i32, i64
+from tflq.light import NamedTuple
 from tflq.numerics.float_basics import ProductBounds
 from tflq.onnx.lowering.context import Onnx, lowering, static
 from tflq.onnx.lowering.held import Form, Held, channel_row, turned

@@ -7,13 +7,14 @@ where something reads it in another form: what a CONV gives stays float32 with c
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, i32
+from tflq.light import NamedTuple
 from tflq.onnx.lowering.builder import OnnxBuilder
 
 EXACT: Final = 1 << 24

@@ -14,7 +14,7 @@ Sources: kernels/internal/common.cc (MultiplyByQuantizedMultiplier), TOSA 1.0 sp
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, f64, i32, i64, ui64
+from tflq.light import NamedTuple
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier
 from tflq.onnx.lowering.casts import half_away

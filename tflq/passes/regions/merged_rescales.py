@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tflq.dialects.tosa.movement import Cast, Rescale
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import ScalarType, i32
+from tflq.light import NamedTuple
 
 _BITS: Final = (21, 20, 22)
 """Of the larger of A and B: two products of 9 bits by 22, and their sum, fit 32 bits."""

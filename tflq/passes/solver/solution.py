@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from tflq.analysis.minimum_cut import ONE, ZERO, Cut
 from tflq.dialects.quant.casts import Qcast
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.passes.solver.contents import REAL, Content, Contents, Moves, Steps
 from tflq.passes.solver.grids import Rounding
 

@@ -256,7 +256,7 @@ class Tosa(TosaBuilder):
         self._report(Note(self.location, text))
 
     def warn(self, text: str, exception: str, remedy: str) -> None:
-        """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.fallback` names
+        """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.caveats` names
         it; `remedy`: what the user can do."""
         self._report(Note(self.location, text, exception, remedy))
 

@@ -22,7 +22,6 @@ Each limb is then shifted to its place in the result.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
-from tflq.light import dataclass
+from tflq.light import NamedTuple, dataclass
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.context import Tosa, lowered_value, lowering
