@@ -34,8 +34,8 @@ MODELS: Final = (SMALL, "mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_
 FORMATS: Final = ("tflite", "tosa")
 MOST: Final = 1.03
 """Times its budget, what a count may be."""
-REPEAT: Final = 4
-"""Conversions that a count is the mean of: the start of a process varies by as much as a small one by itself."""
+REPEAT: Final = 11
+"""Conversions that a count is the mean of: the collector searches what they left behind with every eleventh."""
 MILLION: Final = 1_000_000
 LEFT_OUT: Final = ("PYTHONDONTWRITEBYTECODE", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 """Variables of the environment that a process counted does not see: it keeps bytecode, and prints as in a pipe. Where

@@ -9,7 +9,7 @@ from threading import Barrier, Thread
 import pytest
 
 import tflq
-from tflq.collector import collected_rarely
+from tflq.collector import RARELY, collected_rarely, expect
 
 USUAL = (700, 10, 10)
 
@@ -48,6 +48,24 @@ def test_what_a_program_sets_meanwhile_stays() -> None:
     assert gc.get_threshold() == (5000, 5, 5)
 
 
+def test_a_large_network_is_searched_once_it_is_there() -> None:
+    with collected_rarely():
+        expect(10)
+        assert gc.get_threshold()[0] == RARELY
+        expect(1_000_000)
+        assert gc.get_threshold()[0] > 100 * RARELY
+        expect(1 << 40)
+        expect(10)
+        assert gc.get_threshold()[0] == (1 << 31) - 1
+    assert gc.get_threshold() == USUAL
+    expect(1_000_000)
+    assert gc.get_threshold() == USUAL
+    with collected_rarely():
+        gc.set_threshold(5000, 5, 5)
+        expect(1_000_000)
+        assert gc.get_threshold() == (5000, 5, 5)
+
+
 def test_the_last_of_several_threads_sets_it_back() -> None:
     both_in, one_out = Barrier(2, timeout=60), Barrier(2, timeout=60)
     seen: list[int] = []
@@ -78,12 +96,12 @@ def test_garbage_is_collected_while_conversions_overlap() -> None:
     gc.callbacks.append(lambda phase, info: collected.append(info["collected"]) if phase == "stop" else None)
     try:
         with collected_rarely():
-            for _ in range(200_000):
+            for _ in range(3 * RARELY):
                 circle: list[object] = []
                 circle.append(circle)
     finally:
         gc.callbacks.pop()
-    assert sum(collected) > 100_000
+    assert sum(collected) > RARELY
 
 
 def test_a_refused_conversion_sets_it_back() -> None:

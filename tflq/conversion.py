@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tflq.backends import DEFAULT, backend, named_by, suffixes
-from tflq.collector import collected_rarely
+from tflq.collector import collected_rarely, expect
 from tflq.contract import Dump, LargeTables, Pipeline, Step, check_folder, forget
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
@@ -339,6 +339,7 @@ def observed(
     source = held(source)
     with stage(f"reading {source}" if isinstance(source, (str, os.PathLike)) else "reading"):
         module = read(source)
+    expect(sum(len(function.ops) for function in module.functions))
     form = form_of(module)
     if form == "tosa":
         check_for_source_of_tosa(options, target)
