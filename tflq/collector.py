@@ -49,7 +49,7 @@ def collected_rarely() -> Iterator[None]:
 
 
 def expect(operators: int) -> None:
-    """Inside `collected_rarely`: a network of so many operators is converted, and is not searched before its objects are
+    """Inside `collected_rarely`: a network of so many operators is converted, and not searched before its objects are
     there. What is garbage in other threads waits for no more than such a network takes itself."""
     with _LOCK:
         if _running:
