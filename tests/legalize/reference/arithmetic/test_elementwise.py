@@ -64,6 +64,15 @@ def test_every_pair_of_int8(name: str) -> None:
     assert_equals_kernel(binary(name, first, second, output, 65536), [[g.reshape(1, -1) for g in grid]])
 
 
+@pytest.mark.parametrize("storage", [i8, i16], ids=str)
+@pytest.mark.parametrize("name", ["tfl.add", "tfl.sub"])
+def test_ties(name: str, storage: ScalarType) -> None:
+    """Every other result is in the middle of two values, below zero as often as above."""
+    operand, output = Quantized.of(storage, 0.3), Quantized.of(storage, 0.6)
+    arrays = pairs(np.random.default_rng(4), storage)
+    assert_equals_kernel(binary(name, operand, operand, output, arrays[0].size), [arrays])
+
+
 def test_squared_difference() -> None:
     rng = np.random.default_rng(5)
     arrays = pairs(rng, i8)
