@@ -1,8 +1,8 @@
 """Python's collector of cycles, made rare during a conversion.
 
 A conversion makes hundreds of thousands of objects, few of them garbage. The collector is not turned off: if threads
-convert without end, one of them is always converting, and nothing would ever be collected. With these thresholds a
-network of some thousand operators is converted before the first collection.
+convert without end, one of them is always converting, and nothing would ever be collected. Once it is known how many
+operators a network has (`expect`), it is converted before the next collection.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ _OLDER: Final = (2, 3)
 """Older objects are searched after fewer collections than usual."""
 _OF_AN_OPERATOR: Final = 500
 """Objects that are there for each operator of the source at the end of a conversion, at most."""
-
 _MOST: Final = (1 << 31) - 1
+"""The largest number that `gc.set_threshold` takes."""
+
 _LOCK = threading.Lock()
 _running = 0
 _before: tuple[int, ...] = ()

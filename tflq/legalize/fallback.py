@@ -30,14 +30,7 @@ from tflq.errors import InvalidModelError, Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.record import Notes
 from tflq.ir.registry import family
-from tflq.ir.types import (
-    QuantizedType,
-    TensorType,
-    UniformQuantizedType,
-    f32,
-    i1,
-    i4,
-)
+from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
 from tflq.legalize.probing import kernel_name
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.light import dataclass
