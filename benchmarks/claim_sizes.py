@@ -16,7 +16,7 @@ from networks import network
 
 import tflq
 from tflq.conversion import MOST_GROWTH, SMALL
-from tflq.options import Prefer
+from tflq.pipelines import Prefer
 
 PREFERENCES: Final[tuple[Prefer, ...]] = ("speed", "size")
 

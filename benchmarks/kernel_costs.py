@@ -27,8 +27,7 @@ from tflq.dialects.ext import RescaleF64, RoundingDivideByPot, Table2D
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i32
 from tflq.numerics.fixed_point import Multiplier
-from tflq.options import Options
-from tflq.pipelines import to_kernels
+from tflq.pipelines import Options, to_kernels
 from tflq.select.cost import Costs, costs, load_costs
 
 SIZES: Final = (200_000, 400_000, 1_200_000)

@@ -39,7 +39,7 @@ from scripts.target_running import (  # noqa: E402
     words,
 )
 from tflq.ir.core import Value  # noqa: E402
-from tflq.ir.record import parameters  # noqa: E402
+from tflq.ir.types import parameters  # noqa: E402
 from tflq.verification.inputs import made_inputs  # noqa: E402
 
 SEEDS: Final = 6

@@ -12,13 +12,10 @@ from scripts.kernel_trials import Trial, bias_of, quantized_op, unit_of
 from tflq.dialects.declare import Operator, Trait, trait_of
 from tflq.dialects.traits.quantization import Unbounded
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Module, Op, Value
-from tflq.ir.record import parameters
-from tflq.ir.registry import op_names
-from tflq.ir.types import UniformQuantizedPerAxisType
+from tflq.ir.core import Module, Op, Value, op_names
+from tflq.ir.types import UniformQuantizedPerAxisType, parameters
 from tflq.legalize import fallback
-from tflq.options import Options
-from tflq.pipelines import lower
+from tflq.pipelines import Options, lower
 from tflq.targets.signature import parse_signature
 from tflq.targets.target import Target
 

@@ -15,10 +15,8 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_hybrid
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
-from tflq.ir.record import parameters
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, ui8
-from tflq.options import Options
-from tflq.pipelines import lower
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, parameters, ui8
+from tflq.pipelines import Options, lower
 from tflq.targets.target import Target, Verdict
 
 __all__ = ["Outcome", "measure"]

@@ -17,8 +17,7 @@ from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.tfl import UNIT
 from tflq.dialects.traits.quantization import FixedScale
 from tflq.ir.core import Value
-from tflq.ir.record import parameters
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, parameters
 from tflq.targets.signature import parse_signature
 
 __all__ = ["Key", "Sample", "holds", "signature_of", "table"]

@@ -22,7 +22,6 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.forms import kept_reason
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Module, Value
-from tflq.ir.record import parameters
 from tflq.ir.types import (
     ElementType,
     TensorType,
@@ -33,6 +32,7 @@ from tflq.ir.types import (
     i16,
     i32,
     i64,
+    parameters,
 )
 
 __all__ = ["WEIGHTS", "Trial", "bias_of", "quantized_op", "trials", "unit_of", "units"]

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 from tflq.backends import of_target  # noqa: E402
 from tflq.coverage.rows import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
 from tflq.coverage.table import coverage  # noqa: E402
-from tflq.options import asked  # noqa: E402
+from tflq.pipelines import asked  # noqa: E402
 
 PAGE = ROOT / "docs" / "coverage.md"
 HEAD = """# Coverage

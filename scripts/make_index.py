@@ -74,7 +74,7 @@ def import_everything() -> None:
 
 def dialects() -> dict[str, dict[str, str]]:
     """By dialect and module, the names of the ops in the order in which they are declared."""
-    from tflq.ir.registry import declared
+    from tflq.ir.core import declared
 
     found: dict[str, dict[str, list[str]]] = {name: {} for name in ORDER}
     for name, kind in declared().items():
@@ -91,7 +91,7 @@ def _joined(by_module: Mapping[str, Iterable[str]]) -> dict[str, str]:
 def stages() -> dict[str, dict[str, str]]:
     """By package and module, the ops that it has a function for, its own or that of a trait."""
     from tflq.index import ANY
-    from tflq.ir.registry import declared
+    from tflq.ir.core import declared
     from tflq.registering import REGISTRIES
 
     found: dict[str, dict[str, set[str]]] = {}

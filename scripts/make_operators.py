@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from tflq.dialects.core_rules import FIXED, SIGNLESS, WORD  # noqa: E402
 from tflq.dialects.declare import ANY, FLOAT, INTEGER, QUANTIZED, Attribute, Operator, Slot, Trait, Types  # noqa: E402
-from tflq.ir.registry import dialect, dialects  # noqa: E402
+from tflq.ir.core import dialect, dialects  # noqa: E402
 
 PAGE = ROOT / "docs" / "operators.md"
 HEAD = """# Operators

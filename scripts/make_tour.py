@@ -26,8 +26,7 @@ from tflq.flatbuffer.writer import write  # noqa: E402
 from tflq.formats import read, read_any_form  # noqa: E402
 from tflq.ir.core import Function, Module, Op, Value  # noqa: E402
 from tflq.ir.types import TensorType, UniformQuantizedType, i8  # noqa: E402
-from tflq.options import asked  # noqa: E402
-from tflq.pipelines import narrowing  # noqa: E402
+from tflq.pipelines import asked, narrowing  # noqa: E402
 
 PAGE = ROOT / "docs" / "tour.md"
 HEAD = """# A tour: one ADD from bytes to bytes

@@ -16,8 +16,7 @@ from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.parser import parse_module
 from tflq.light import dataclass
-from tflq.options import Options
-from tflq.pipelines import form_of, narrowing
+from tflq.pipelines import Options, form_of, narrowing
 
 TEXT = """func.func @f(%a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xi32> {
   %0 = tosa.add %a, %b : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>

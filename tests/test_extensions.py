@@ -14,12 +14,11 @@ from tflq.cli import main
 from tflq.contract import Pipeline
 from tflq.dialects.tfl.movement import Transpose
 from tflq.extensions import extension_of
-from tflq.ir.core import Module
+from tflq.ir.core import Module, dialect, op_class
 from tflq.ir.parser import parse_module
-from tflq.ir.registry import dialect, op_class
 from tflq.named_passes import named_passes
 from tflq.passes.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
-from tflq.passes.lower_quant_tosa import LowerQuantOps
+from tflq.passes.lower_quant import LowerQuantOps
 from tflq.passes.quant_types import StripFuncQuantTypes
 
 FILE = """
@@ -106,7 +105,7 @@ def convert(monkeypatch: pytest.MonkeyPatch) -> object:
     assert isinstance(extension, Extension)
     declared = import_module("ml_dialect").DIALECT
     if known is None:  # the package is not installed
-        monkeypatch.setattr("tflq.ir.registry.dialect", lambda name: declared if name == "ml" else dialect(name))
+        monkeypatch.setattr("tflq.ir.core.dialect", lambda name: declared if name == "ml" else dialect(name))
     yield extension.passes[0]
     for name in [name for name in sys.modules if known is None and name.startswith("ml_dialect")]:
         sys.modules.pop(name)

@@ -11,8 +11,7 @@ from scripts.make_index import INDEX, import_everything, written
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.traits.types import Broadcasts
-from tflq.ir.core import Value
-from tflq.ir.registry import dialect, dialects
+from tflq.ir.core import Value, dialect, dialects
 from tflq.legalize.rule import DECLARED, rule, rules_of
 from tflq.registering import REGISTRIES, modules_of
 

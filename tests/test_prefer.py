@@ -13,7 +13,7 @@ from support.sums import sums, tables
 import tflq
 from tflq.conversion import MOST_GROWTH, SMALL
 from tflq.dialects.tfl.gathering import Gather
-from tflq.options import Prefer
+from tflq.pipelines import Prefer
 
 TWO = (0.1, 0.2)
 PREFERENCES: tuple[Prefer, ...] = ("speed", "size")

@@ -18,7 +18,7 @@ from scripts.make_index import import_everything
 from scripts.threads import answer, differences, jobs
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.index import ROOMS
-from tflq.ir.registry import dialect, dialects
+from tflq.ir.core import dialect, dialects
 from tflq.registering import REGISTRIES, Registry, modules_of
 
 SMALL = ("add_per_axis", "cnn_int8", "split")

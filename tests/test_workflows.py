@@ -14,7 +14,8 @@ import tflq
 from tflq.contract import Pass
 from tflq.dialects.quant.casts import Scast
 from tflq.extensions import extension_of
-from tflq.ir.core import Module, walk
+from tflq.ir.core import Module
+from tflq.ir.facts import walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.rewriting import difference

@@ -20,8 +20,7 @@ from tflq.flatbuffer.writer import write
 from tflq.formats import Source, read
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.light import NamedTuple
-from tflq.options import Fallback, Options, Semantics, State, asked
-from tflq.pipelines import form_of, narrowing
+from tflq.pipelines import Fallback, Options, Semantics, State, asked, form_of, narrowing
 from tflq.select.lowering import Mac
 from tflq.verification.difference import Tolerance, difference
 from tflq.verification.inputs import made_inputs

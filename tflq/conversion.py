@@ -19,8 +19,18 @@ from tflq.formats import Source, held, read, size_of
 from tflq.ir.core import Module
 from tflq.light import dataclass, replace
 from tflq.logs import INFO, WARNING, log, stage
-from tflq.options import Fallback, Options, Prefer, Semantics, State, asked, check_for_source_of_tosa
-from tflq.pipelines import form_of, narrowing, report_of
+from tflq.pipelines import (
+    Fallback,
+    Options,
+    Prefer,
+    Semantics,
+    State,
+    asked,
+    check_for_source_of_tosa,
+    form_of,
+    narrowing,
+    report_of,
+)
 from tflq.report import Report
 from tflq.select.lowering import Mac
 

@@ -11,7 +11,7 @@ from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnecte
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, ui8
 from tflq.light import dataclass
-from tflq.options import Options
+from tflq.pipelines import Options
 from tflq.report import Row
 
 _PRODUCTS: Final = (Conv2D, DepthwiseConv2D, FullyConnected)

@@ -1,4 +1,4 @@
-"""Passes and rules that packages and Python files of a user add. (`tflq.ir.registry` finds their dialects.)
+"""Passes and rules that packages and Python files of a user add. (`tflq.ir.core` finds their dialects.)
 
 A package names an `Extension` by an entry point in the group `tflq.rules`; a Python file calls it `EXTENSION`.
 """

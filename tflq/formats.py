@@ -11,8 +11,8 @@ from tflq.dialects.forms import TRANSLATED, verify_form
 from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
 from tflq.files import file_errors, replace_file
 from tflq.flatbuffer import reader
-from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
+from tflq.flatbuffer.structure import identify
 from tflq.flatbuffer.tensors import without_fields
 from tflq.ir.core import Module, Value
 from tflq.ir.types import ScalarType, UniformQuantizedSubChannelType

@@ -16,7 +16,7 @@ from tflq.errors import plain_numbers
 from tflq.formats import Source, held, is_tosa, read_network, size_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
-from tflq.options import asked
+from tflq.pipelines import asked
 from tflq.report import short_type
 
 if TYPE_CHECKING:

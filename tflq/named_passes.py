@@ -23,11 +23,10 @@ from tflq.errors import InvalidModelError, OptionError, Reason, VerificationErro
 from tflq.extensions import extension_of, installed
 from tflq.index import PASSES
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.options import Options
 from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination
 from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
 from tflq.passes.regions.merged_rescales import merge_rescales
-from tflq.pipelines import to_integer_form, to_tosa
+from tflq.pipelines import Options, to_integer_form, to_tosa
 from tflq.select import cost
 from tflq.targets.load import load_target as load_kernels
 from tflq.tosa.files.text import with_stored_rescales

@@ -26,8 +26,7 @@ from tflq.dialects.declare import Operator, Trait
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import Refused
 from tflq.index import ANY, DIALECTS, ROOMS
-from tflq.ir.core import Op
-from tflq.ir.registry import dialect, dialects, op_class
+from tflq.ir.core import Op, dialect, dialects, op_class
 
 F = TypeVar("F")
 G = TypeVar("G")

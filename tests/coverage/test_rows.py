@@ -27,7 +27,7 @@ from tflq.coverage.samples import operators, samples_of, unquantized
 from tflq.coverage.table import converted
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
-from tflq.options import Options
+from tflq.pipelines import Options
 from tflq.targets.load import load_target
 
 WITHOUT_REFERENCE = {"CEIL", "ELU", "ROUND", "SEGMENT_SUM", "SUM"}

@@ -16,7 +16,7 @@ from tflq.coverage.samples import operators, samples_of, unquantized
 from tflq.coverage.table import converted
 from tflq.flatbuffer.writer import write
 from tflq.ir.types import i64
-from tflq.options import Options, asked
+from tflq.pipelines import Options, asked
 
 EXACT = ("integer", "table")
 

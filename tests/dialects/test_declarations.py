@@ -14,8 +14,7 @@ from tflq.dialects.tosa.movement import VariableRead
 from tflq.dialects.traits.quantization import MultiplyAccumulate, SameScale
 from tflq.evaluate.registry import evaluator, running
 from tflq.flatbuffer.layout import enum, options_of, table
-from tflq.ir.core import Op, Value
-from tflq.ir.registry import dialect, op_class, op_names
+from tflq.ir.core import Op, Value, dialect, op_class, op_names
 from tflq.ir.types import TensorType, i8
 from tflq.select.lowering import lowering
 

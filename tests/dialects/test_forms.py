@@ -12,8 +12,7 @@ from tflq.builder import Builder
 from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.forms import Form, kept_reason, verify_form
 from tflq.errors import VerificationError
-from tflq.ir.core import Function, Location, Module, Op, Value, constant
-from tflq.ir.registry import op_names
+from tflq.ir.core import Function, Location, Module, Op, Value, constant, op_names
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Multiplier
 

@@ -40,8 +40,7 @@ from tflq.dialects.tosa.movement import (
     Scatter,
     WhileLoop,
 )
-from tflq.ir.core import Function, Module, Value
-from tflq.ir.registry import dialect
+from tflq.ir.core import Function, Module, Value, dialect
 from tflq.ir.types import ScalarType, Shape, TensorType, i1, i8, i32
 
 Sizes = tuple[int, ...]

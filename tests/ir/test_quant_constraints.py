@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tflq.errors import VerificationError
+from tflq.ir.core import op_class
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
-from tflq.ir.registry import op_class
 from tflq.ir.verifier import verify
 
 VALID = [

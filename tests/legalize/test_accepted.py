@@ -16,8 +16,7 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.types import ScalarType, f32
 from tflq.ir.verifier import verify
-from tflq.options import Options
-from tflq.pipelines import lower
+from tflq.pipelines import Options, lower
 from tflq.report import Report
 from tflq.targets.load import load_target
 from tflq.tosa.operands import load_target as tosa_target

@@ -12,8 +12,7 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, f64, i8, i32
 from tflq.legalize.engine import legalize
-from tflq.options import Options
-from tflq.pipelines import lower
+from tflq.pipelines import Options, lower
 
 Q8 = UniformQuantizedType.of(i8, 0.5)
 FULLY_CONNECTED = {

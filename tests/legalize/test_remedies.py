@@ -14,8 +14,8 @@ from support.recurrent import svdf_model
 import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
-from tflq.ir.record import Notes
 from tflq.ir.types import UniformQuantizedType, f32, i8, i16
+from tflq.ir.verifier import Notes
 from tflq.legalize.caveats import EXCEPTIONS, remedies
 
 Q = UniformQuantizedType.of(i8, 0.05, 3)

@@ -16,7 +16,6 @@ from matrix.draw import Case, Draw, describe, generator, ints, out_size
 from matrix.exact_sums import convolved, depthwise, transposed
 from matrix.weighted import int4
 from tflq.ir.core import Value, constant
-from tflq.ir.record import parameters
 from tflq.ir.types import (
     ElementType,
     ScalarType,
@@ -28,6 +27,7 @@ from tflq.ir.types import (
     i8,
     i16,
     i32,
+    parameters,
     ui8,
 )
 

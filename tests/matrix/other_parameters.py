@@ -14,7 +14,6 @@ from matrix import movement, pooling, rows, stored
 from matrix.draw import GENERATORS, Case, Draw, generator, single
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.ir.record import parameters
 from tflq.ir.types import (
     QuantizedType,
     ScalarType,
@@ -25,6 +24,7 @@ from tflq.ir.types import (
     i16,
     i32,
     i64,
+    parameters,
     ui8,
 )
 from tflq.legalize.movement import seen_by_kernel

@@ -15,8 +15,17 @@ from support.harness import argument, const, edge_inputs, one_op, real_of
 from matrix.draw import Case, Draw, describe, generator, ints, known
 from matrix.elementwise import broadcast_shapes
 from tflq.ir.core import Value
-from tflq.ir.record import parameters
-from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, ui8
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i1,
+    i8,
+    i16,
+    parameters,
+    ui8,
+)
 
 _BOUNDS = {"NONE": (-np.inf, np.inf), "RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
 _CONVERSIONS: tuple[dict[str, Any], ...] = ({}, {}, {"target": "kernels"}, {"semantics": "real"})

@@ -12,8 +12,18 @@ from matrix.exact_sums import requantized
 from matrix.hybrid import blockwise
 from matrix.real_sums import centred, scales_of, target
 from matrix.weighted import int4
-from tflq.ir.record import parameters
-from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i4, i8, i16, i32, ui8
+from tflq.ir.types import (
+    ElementType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i4,
+    i8,
+    i16,
+    i32,
+    parameters,
+    ui8,
+)
 
 __all__: list[str] = []
 

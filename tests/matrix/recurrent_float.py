@@ -11,7 +11,6 @@ from support.harness import argument, const, edge_inputs
 from matrix.draw import Case, Draw, describe, generator
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.record import parameters
 from tflq.ir.types import (
     ElementType,
     ScalarType,
@@ -22,6 +21,7 @@ from tflq.ir.types import (
     i8,
     i16,
     i32,
+    parameters,
     ui8,
 )
 

@@ -13,7 +13,7 @@ from matrix.draw import GENERATORS, Case, Draw
 from tflq.dialects.effects import callees, entry_functions
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Value
-from tflq.ir.record import parameters
+from tflq.ir.types import parameters
 from tflq.passes.source import extract
 
 

@@ -16,7 +16,7 @@ from tflq.ir.parser import parse_module
 from tflq.ir.types import UniformQuantizedType
 from tflq.ir.verifier import verify
 from tflq.numerics.real_math import FUNCTIONS, NoFactor, Steps, combined, power_of_two, product_factors, sum_factors
-from tflq.passes.lower_real_math import LowerRealMath
+from tflq.passes.real_math import LowerRealMath
 
 CHUNKS, SCALES = 8, 25
 BINARIES = ("add", "sub", "mul", "div")

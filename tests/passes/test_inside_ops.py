@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tflq.ir.core import Module, walk
+from tflq.ir.core import Module
+from tflq.ir.facts import walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify

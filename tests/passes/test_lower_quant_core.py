@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tflq.dialects.quant.casts import verify_casts
 from tflq.errors import OptionError, UnsupportedError
 from tflq.evaluate.registry import evaluate_function
-from tflq.ir.core import Function, Module, walk
+from tflq.ir.core import Function, Module
+from tflq.ir.facts import walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.rewriting import difference

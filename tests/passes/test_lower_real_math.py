@@ -12,7 +12,7 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.passes.lower_real_math import LowerRealMath
+from tflq.passes.real_math import LowerRealMath
 
 F = "tensor<4xf32>"
 

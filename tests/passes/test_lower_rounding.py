@@ -16,7 +16,7 @@ from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding
-from tflq.passes.lower_quant_tosa import LowerQuantOps
+from tflq.passes.lower_quant import LowerQuantOps
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.select.engine import select
 from tflq.tosa.lowering.engine import lower

@@ -12,7 +12,8 @@ from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_c
 
 from tflq.dialects.quant.casts import verify_casts
 from tflq.errors import TflqError, UnsupportedError
-from tflq.ir.core import Module, Op, Value, walk
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify

@@ -12,7 +12,7 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.passes.raise_real_math import RaiseRealMath
+from tflq.passes.real_math import RaiseRealMath
 
 F = "tensor<4x6xf32>"
 NONE = '{fused_activation_function = "NONE"}'

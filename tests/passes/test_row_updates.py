@@ -12,7 +12,7 @@ import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedType, f32, i8, i32
-from tflq.passes.row_updates import RowUpdates
+from tflq.passes.floats import RowUpdates
 
 ROWS = 5
 QUANTIZED = UniformQuantizedType.of(i8, 0.5, 3)

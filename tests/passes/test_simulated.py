@@ -10,7 +10,8 @@ from support.mlir_oracle import run as made_by_mlir
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.errors import ParseError, UnsupportedError, VerificationError
-from tflq.ir.core import Module, walk
+from tflq.ir.core import Module
+from tflq.ir.facts import walk
 from tflq.ir.parser import parse_module
 from tflq.ir.print_types import type_text
 from tflq.ir.printer import print_module

@@ -6,7 +6,7 @@ from tflq.builder import Emitter
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.named_passes import parse_pipeline
-from tflq.passes.through_floats import through_floats
+from tflq.passes.floats import through_floats
 
 Q = "tensor<2x3x!quant.uniform<i8:f32, 0.5>>"
 H = "tensor<2x3x!quant.uniform<i8:f16, 0.5>>"

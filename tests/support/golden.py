@@ -34,8 +34,7 @@ from tflq.ir.types import (
     resource,
     ui8,
 )
-from tflq.options import asked
-from tflq.pipelines import integer_form, narrowing
+from tflq.pipelines import asked, integer_form, narrowing
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
 

@@ -14,8 +14,7 @@ import pytest
 
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.ir.record import parameters
-from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, element_storage
+from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, element_storage, parameters
 
 _CONTEXT = multiprocessing.get_context("spawn")
 

@@ -13,8 +13,7 @@ from tflq.evaluate.registry import Run, evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i64
-from tflq.options import Options
-from tflq.pipelines import lower
+from tflq.pipelines import Options, lower
 
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 

@@ -11,8 +11,7 @@ from tflq.builder import Emitter
 from tflq.dialects.tfl.stablehlo import StablehloConvolution
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Value, constant
-from tflq.ir.record import parameters
-from tflq.ir.types import QuantizedType, TensorType, f32
+from tflq.ir.types import QuantizedType, TensorType, f32, parameters
 from tflq.legalize.stablehlo_contractions import Contractions, spread
 
 _CASTS = ("tfl.quantize", "tfl.dequantize", "tfl.densify")

@@ -17,7 +17,7 @@ from tflq.cli.main import run
 from tflq.cli.options import OF_ONE_MODEL
 from tflq.errors import OptionError
 from tflq.ir.types import UniformQuantizedType, i8
-from tflq.options import Fallback, Prefer, Semantics, State, asked, changed
+from tflq.pipelines import Fallback, Prefer, Semantics, State, asked, changed
 from tflq.select.lowering import Mac
 from tflq.sweep.baseline import options_of
 from tflq.sweep.result import Result, stable

@@ -11,7 +11,7 @@ from scripts.make_schemes import SCHEMES as MADE
 from scripts.make_schemes import Scheme, page
 from tflq.dialects.tfl import op_name
 from tflq.files import resource
-from tflq.ir.registry import op_class
+from tflq.ir.core import op_class
 from tflq.targets.load import SCHEMES, load_kernels, load_target
 
 MEASURED = load_kernels("kernels")

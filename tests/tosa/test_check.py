@@ -14,8 +14,7 @@ from support.running import valid
 
 from tflq.dialects.tosa.elementwise import Ceil, LogicalNot
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
-from tflq.ir.registry import op_class, op_names
+from tflq.ir.core import Buffer, Function, Module, Op, Value, constant, op_class, op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
 from tflq.tosa.check import Requirements, check
 from tflq.tosa.files.text import mlir_text

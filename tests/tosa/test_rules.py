@@ -17,8 +17,7 @@ from support.one_op import CASES
 from support.running import tosa_opt
 
 from tflq.files import resource
-from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.registry import op_names
+from tflq.ir.core import Function, Module, Op, Value, constant, op_names
 from tflq.ir.types import SCALARS
 from tflq.tosa.check import demands
 from tflq.tosa.files.text import mlir_text

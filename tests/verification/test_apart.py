@@ -14,8 +14,7 @@ from verification.chains import Step, chain
 import tflq
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.traits.quantization import Misreads
-from tflq.ir.core import Value
-from tflq.ir.registry import dialect
+from tflq.ir.core import Value, dialect
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
 from tflq.verification.expectations import _ONE_SCALE
 from tflq.verification.model_file import ModelFile

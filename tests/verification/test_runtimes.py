@@ -15,7 +15,7 @@ import tflq
 from tflq.cli.main import run
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Value
-from tflq.ir.record import parameters
+from tflq.ir.types import parameters
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 RUNTIMES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -18,7 +18,8 @@ from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.stablehlo.elementwise import UniformDequantize, UniformQuantize
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits.operands import MovesElements
-from tflq.ir.core import Module, Op, Value, walk
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.facts import walk
 
 RealCast: TypeAlias = Qcast | Dcast | Quantize | Dequantize | UniformQuantize | UniformDequantize
 """Ops between reals and quantized values, and between quantized values of different parameters."""

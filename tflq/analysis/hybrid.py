@@ -17,8 +17,7 @@ import numpy as np
 
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.ir.core import Op, Value
-from tflq.ir.record import parameters
-from tflq.ir.types import ui8
+from tflq.ir.types import parameters, ui8
 
 HALF_STEP: Final = 1 / 254
 STEP: Final = 1 / 127

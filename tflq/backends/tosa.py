@@ -64,8 +64,8 @@ class _Flatbuffer(Tosa):
         return tosa_pieces(module, function)
 
     def reads(self, path: str) -> bool:
-        from tflq.flatbuffer.identify import identify
         from tflq.flatbuffer.layout import TOSA
+        from tflq.flatbuffer.structure import identify
 
         return identify(path) is TOSA
 

@@ -70,7 +70,7 @@ def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list
     """A target's name, and its rows from the engine."""
     from tflq.backends import of_target
     from tflq.coverage.table import coverage
-    from tflq.options import asked
+    from tflq.pipelines import asked
 
     form = of_target(target, static=True)
     options = asked(form.name, target)

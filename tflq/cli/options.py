@@ -1,7 +1,7 @@
 """The options that several commands have, each declared once.
 
 Those that change the result of a conversion are named as the keywords of `tflq.convert`. The values of a choice, and
-what is taken where nothing is said, are those of `tflq.options`.
+what is taken where nothing is said, are those of `tflq.pipelines`.
 """
 
 from __future__ import annotations

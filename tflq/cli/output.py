@@ -41,7 +41,7 @@ class _Model(click.Path):
         if self.allow_dash and is_stream(path):
             return value
         if os.path.isdir(path):
-            from tflq.flatbuffer.identify import folder_error
+            from tflq.flatbuffer.structure import folder_error
 
             raise folder_error(path)
         if not os.path.exists(path):

@@ -20,7 +20,7 @@ from tflq.dialects.tfl import op_name
 from tflq.dialects.traits.operands import Unquantized
 from tflq.dialects.traits.quantization import FixedScale, Parameters, SameScale
 from tflq.dialects.traits.types import SameElementType
-from tflq.ir.registry import dialect, op_class, op_names
+from tflq.ir.core import dialect, op_class, op_names
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i4, i8, i16
 
 # The signatures an entry comes in: element types of its quantized tensors, by the operator's declaration.

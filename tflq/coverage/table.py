@@ -17,8 +17,7 @@ from tflq.dialects.tosa.movement import Table
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module, Op
-from tflq.options import Options
-from tflq.pipelines import lower
+from tflq.pipelines import Options, lower
 from tflq.report import short_type
 from tflq.tosa.check import Requirements
 

@@ -23,10 +23,9 @@ import numpy as np
 
 from tflq.dialects.inference import STATED, NotInferred, Stated
 from tflq.ir.attributes import TypedFloat, TypedInt
-from tflq.ir.core import Op, Value
-from tflq.ir.record import Notes
-from tflq.ir.registry import register
+from tflq.ir.core import Op, Value, register
 from tflq.ir.types import SCALARS, ElementType, ScalarType, Shape
+from tflq.ir.verifier import Notes
 from tflq.light import dataclass
 
 # --- element types

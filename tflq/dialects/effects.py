@@ -13,8 +13,7 @@ from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.gathering import EmbeddingLookup
 from tflq.dialects.traits.operands import Atomic, Calls, Impure
-from tflq.ir.core import Block, Function, Module, Op, Value
-from tflq.ir.registry import op_class
+from tflq.ir.core import Block, Function, Module, Op, Value, op_class
 from tflq.ir.types import f32, resource
 
 PURE_DIALECTS = frozenset({"arith", "linalg", "math", "shape", "tensor"})

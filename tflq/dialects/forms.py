@@ -22,8 +22,7 @@ from typing import Any, Final, Literal
 
 from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types, trait_of
 from tflq.dialects.traits.operands import Annotates, Kept, Recurrent
-from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.registry import family, op_class
+from tflq.ir.core import Function, Module, Op, Value, family, op_class
 from tflq.ir.types import BareType, ElementType, ScalarType
 from tflq.ir.verifier import Check, fail
 

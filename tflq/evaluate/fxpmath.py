@@ -21,8 +21,7 @@ from tflq.dialects.fxpmath import (
     SaturatingRoundingDoublingHighMul,
 )
 from tflq.evaluate.registry import evaluator, floats, held_floats
-from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, TensorType, is_quantized
+from tflq.ir.types import ScalarType, TensorType, is_quantized, parameters
 from tflq.numerics.fixed_point import rounding_divide_by_pot
 from tflq.numerics.real_math import FUNCTIONS, Steps
 

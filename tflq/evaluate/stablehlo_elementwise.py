@@ -12,8 +12,7 @@ from tflq.dialects.stablehlo import movement
 from tflq.dialects.stablehlo.rules import integers
 from tflq.evaluate.registry import evaluator, of_arrays
 from tflq.ir.core import Op
-from tflq.ir.record import parameters
-from tflq.ir.types import TensorType, bf16, i1, is_quantized
+from tflq.ir.types import TensorType, bf16, i1, is_quantized, parameters
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.fixed_point import half_away, saturated
 from tflq.numerics.signless import bfloat16_bits, bfloat16_values, truncated_quotient

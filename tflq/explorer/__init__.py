@@ -28,8 +28,7 @@ from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.print_types import attribute_text, constant_text, quantization, shape_text
 from tflq.ir.types import ElementType
 from tflq.light import NamedTuple
-from tflq.options import Options
-from tflq.pipelines import integer_form
+from tflq.pipelines import Options, integer_form
 from tflq.report import Row
 from tflq.targets.load import load_target
 

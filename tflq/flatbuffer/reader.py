@@ -17,9 +17,8 @@ from tflq.dialects.tfl import op_name
 from tflq.errors import InvalidModelError
 from tflq.files import file_errors
 from tflq.flatbuffer.codec import Decoder
-from tflq.flatbuffer.identify import find_archive
 from tflq.flatbuffer.layout import OpcodeTable, builtin_name, read_attributes
-from tflq.flatbuffer.structure import check
+from tflq.flatbuffer.structure import check, find_archive
 from tflq.flatbuffer.tensors import read_tensor, resolve_details
 from tflq.flatbuffer.verify import verify_module
 from tflq.ir.core import NO_DATA, NO_INFO, Buffer, Function, Location, Metadata, Module, Op, Signature, Value

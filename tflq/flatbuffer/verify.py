@@ -22,8 +22,8 @@ from tflq.dialects.traits.quantization import NARROW
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.layout import PLACEHOLDER, enum, options_of, table
 from tflq.flatbuffer.tensors import quantized_element
-from tflq.ir.record import Notes
 from tflq.ir.types import SCALARS, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
+from tflq.ir.verifier import Notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

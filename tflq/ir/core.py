@@ -1,26 +1,122 @@
-"""The IR: values, ops, functions and the module that holds them.
+"""The IR: values, ops, functions and the module that holds them, and which class an op of a given name is of.
 
 A `Function` is a TFLite subgraph: arguments, an ordered list of ops in SSA form, and the values it returns.
 A constant is a `Value` with a `Buffer` and no producer. What a file says of a tensor beyond its type (a stored shape
 with a shape signature, min/max statistics, sparsity ...) is in `Value.info`; what it says of an operator beyond its
-options is in `Op.info`. A pass builds a new op list and replaces values in one sweep (`Function.replace`), so what
-passes ask of a function (`Function.users`, `values`, `ops_of`) is computed by a walk, never kept in step. While passes
-run, the pass manager keeps the answers until a pass has changed something; `convert`, until the result is written.
+options is in `Op.info`. A pass builds a new op list and replaces values in one sweep (`Function.replace`).
+
+A `Dialect` knows the module that declares each op, which is imported when its first op is met. Those of tflq are in
+`tflq/index.py`; a package from outside names its own by an entry point in the group `tflq.dialects`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import wraps
+import importlib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from typing import Any, ClassVar, Final, TypeVar, cast
 
 import numpy as np
 
-from tflq.ir.record import Record
-from tflq.ir.registry import op_class
+from tflq.index import DIALECTS
+from tflq.ir.facts import Fact, Facts, walk
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 from tflq.light import dataclass, field, replace
 from tflq.numerics.packing import densified, packed, unpacked
+
+_GROUP: Final = "tflq.dialects"
+
+COMPLETE: Final = frozenset({"ext", "fxpmath", "quant"})
+"""Dialects without other ops than those that tflq declares."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The ops of one dialect: `families` has the names of the ops that each module of `package` declares."""
+
+    name: str
+    package: str
+    families: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def family_of(self) -> Mapping[str, str]:
+        """The module of each op."""
+        return {op: family for family, ops in self.families.items() for op in ops}
+
+    @cached_property
+    def op_names(self) -> frozenset[str]:
+        """All its ops: `tosa.add` ..."""
+        return frozenset(f"{self.name}.{op}" for op in self.family_of)
+
+    def op_class(self, op: str) -> type[Op] | None:
+        """The class of an op by its name without the dialect; None if the dialect has no such op."""
+        family = self.family_of.get(op)
+        if family is None:
+            return None
+        importlib.import_module(f"{self.package}.{family}")
+        return _CLASSES.get(f"{self.name}.{op}")
+
+    def classes(self) -> list[Any]:
+        """The classes of all its ops, in the order of the families."""
+        return [self.op_class(op) for op in self.family_of]
+
+
+_CLASSES: Final[dict[str, type[Op]]] = {}
+
+
+def register(name: str, declared: type[Op]) -> None:
+    """Enters the class of an op. ValueError if there is another one of that name."""
+    if _CLASSES.setdefault(name, declared) is not declared:
+        raise ValueError(f"{name} is declared twice: by {_CLASSES[name].__module__} and {declared.__module__}")
+
+
+def declared() -> Mapping[str, type[Op]]:
+    """The classes of all ops that are declared by now, by name."""
+    return dict(_CLASSES)
+
+
+@cache
+def dialect(name: str) -> Dialect | None:
+    """A dialect by name; None if nobody declares it."""
+    families = DIALECTS.get(name)
+    if families is not None:
+        package = "tflq.dialects" if name in families else f"tflq.dialects.{name}"
+        return Dialect(name, package, {family: ops.split() for family, ops in families.items()})
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=_GROUP, name=name):
+        loaded: Dialect = entry.load()
+        return loaded
+    return None
+
+
+def op_class(name: str) -> Any:
+    """The class that declares an op called `tosa.add`; None if nobody declares it."""
+    found = _CLASSES.get(name)
+    if found is not None:
+        return found
+    prefix, _, short = name.partition(".")
+    known = dialect(prefix)
+    return None if known is None else known.op_class(short)
+
+
+def family(name: str) -> str | None:
+    """The family of an op: the name of the module that declares it."""
+    prefix, _, short = name.partition(".")
+    known = dialect(prefix)
+    return None if known is None else known.family_of.get(short)
+
+
+def dialects() -> tuple[str, ...]:
+    """The names of tflq's own dialects."""
+    return tuple(DIALECTS)
+
+
+def op_names(name: str) -> frozenset[str]:
+    """The names of all ops of a dialect; none if nobody declares it."""
+    known = dialect(name)
+    return frozenset() if known is None else known.op_names
+
 
 NO_DATA: Final = np.zeros(0, np.uint8)
 """What a buffer without data holds: a file tells it from one whose data is empty."""
@@ -283,45 +379,8 @@ class Region:
         return block
 
 
-def walk(ops: Iterable[Op]) -> Iterator[Op]:
-    """The ops and those inside of them, each before what is inside."""
-    for op in ops:
-        yield op
-        if op.regions:
-            for region in op.regions:
-                for block in region.blocks:
-                    yield from walk(block.ops)
-
-
-def unique(values: Iterable[Value | None]) -> list[Value]:
-    """Those that are there, in order, and each once."""
-    found = dict.fromkeys(values)
-    found.pop(None, None)
-    return cast("list[Value]", list(found))
-
-
-_FACTS_DEPEND_ON: Final = frozenset({"ops", "inputs", "outputs"})
-Fact = TypeVar("Fact")
-_Op = TypeVar("_Op", bound=Op)
-
-
-def _kept(compute: Callable[[Function], Fact]) -> Callable[[Function], Fact]:
-    """A method whose answer is kept, if facts of the function are, until it changes."""
-    name = compute.__name__
-
-    @wraps(compute)
-    def answer(self: Function) -> Fact:
-        if self._facts is None:
-            return compute(self)
-        if name not in self._facts:
-            self._facts[name] = compute(self)
-        return cast("Fact", self._facts[name])
-
-    return answer
-
-
 @dataclass(eq=False, repr=False)
-class Function:
+class Function(Facts):
     """One subgraph. `tensors` is the tensor table of the file it was read from, in order, unused ones included.
 
     What `users`, `values` and `ops_of` answer is not to be changed: while passes run, it is kept from one to the next
@@ -335,84 +394,9 @@ class Function:
     ops: list[Op]
     tensors: list[Value] = field(default_factory=list)
     info: Mapping[str, Any] = field(default_factory=dict)
-    _facts: dict[str, object] | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
         return f"<Function '{self.name or ''}' of {len(self.ops)} ops>"
-
-    def keep_facts(self, keep: bool = True) -> None:
-        """Keeps what is asked of it from now on, or nothing any more."""
-        if not keep:
-            self._facts = None
-        elif self._facts is None:
-            self._facts = {}
-
-    def changed(self) -> None:
-        """Drops what was kept: operands or results are others now."""
-        if self._facts:
-            self._facts = {}
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name in _FACTS_DEPEND_ON:
-            self.changed()
-        object.__setattr__(self, name, value)
-
-    @_kept
-    def users(self) -> Mapping[Value, Sequence[Op]]:
-        """The ops that read each value, also those inside of others, in order; one that reads it twice is there
-        twice."""
-        users: dict[Value, list[Op]] = {}
-        for op in walk(self.ops):
-            for value in op.operands:
-                if value in users:
-                    users[value].append(op)
-                elif value is not None:
-                    users[value] = [op]
-        return users
-
-    def readers(self, values: Set[Value]) -> Mapping[Value, Sequence[Op]]:
-        """`users` of some values alone, which costs little for few."""
-        if self._facts is not None and "users" in self._facts:
-            return self.users()
-        readers: dict[Value, list[Op]] = {}
-        for op in walk(self.ops):
-            if not values.isdisjoint(op.operands):
-                for value in filter(values.__contains__, op.operands):
-                    readers.setdefault(cast("Value", value), []).append(op)
-        return readers
-
-    @_kept
-    def _by_class(self) -> Mapping[type[Op], Sequence[Op]]:
-        """The ops of each class, also those inside of others, in order."""
-        found: dict[type[Op], list[Op]] = {}
-        for op in walk(self.ops):
-            found.setdefault(op.__class__, []).append(op)
-        return found
-
-    @_kept
-    def signatures(self) -> Mapping[Op, tuple[object, ...]]:
-        """By op, but for those inside of others, in order: its name, then the element types of its operands, None, and
-        those of its results; None for one left out."""
-        found: dict[Op, tuple[object, ...]] = {}
-        for op in self.ops:
-            elements = [v and v.type.element for v in (*op.operands, None, *op.results)]
-            found[op] = (op.name, *elements)
-        return found
-
-    def has_ops(self, *kinds: type) -> bool:
-        """Whether some op is of one of these classes, or has one of these traits."""
-        return any(of_class.shows(kind) for of_class in self._by_class() for kind in kinds)
-
-    def ops_of(self, *kinds: type[_Op]) -> Sequence[_Op]:
-        """The ops of some classes, also those inside of others, in order."""
-        return cast("Sequence[_Op]", self.ops_with(*kinds))
-
-    def ops_with(self, *kinds: type) -> Sequence[Op]:
-        """The ops of some classes or with some traits, also those inside of others, in order."""
-        found = [of_class for of_class in self._by_class() if any(map(of_class.shows, kinds))]
-        if len(found) > 1:
-            return [op for op in walk(self.ops) if op.__class__ in found]
-        return self._by_class()[found[0]] if found else ()
 
     def replace(self, replacements: Mapping[Value, Value]) -> None:
         """Put values in the place of others, in every operand and output; chains of replacements are followed."""
@@ -429,19 +413,6 @@ class Function:
             if not replaced.isdisjoint(op.operands):
                 op.operands = [final(v) for v in op.operands]
         self.outputs = [final(v) or v for v in self.outputs]
-
-    @_kept
-    def values(self) -> Sequence[Value]:
-        """Every value in use, once: inputs, then operands, intermediates and results in op order, then outputs."""
-        found: list[Value | None] = [*self.inputs]
-        for op in walk(self.ops):
-            found += op.operands
-            found += op.intermediates
-            found += op.results
-            if op.regions:
-                found += [value for region in op.regions for block in region.blocks for value in block.arguments]
-        found += self.outputs
-        return unique(found)
 
 
 @dataclass
@@ -467,6 +438,32 @@ class Metadata:
 
     name: str | None
     buffer: Buffer
+
+
+Item = TypeVar("Item")
+
+
+class Record:
+    """At most one object of each class. It does not belong to the model: not printed, not compared, not written."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self) -> None:
+        self._items: dict[type, object] = {}
+
+    def note(self, item: object) -> None:
+        """Notes an object, and forgets the one of its class."""
+        self._items[type(item)] = item
+
+    def find(self, kind: type[Item]) -> Item | None:
+        """The object of a class."""
+        found = self._items.get(kind)
+        assert found is None or isinstance(found, kind)
+        return found
+
+    def join(self, other: Record) -> None:
+        """Notes what another record has beyond this one."""
+        self._items = other._items | self._items
 
 
 @dataclass(eq=False, repr=False)

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import Block, Function, Location, Metadata, Module, Op, Signature, Value, walk
+from tflq.ir.core import Block, Function, Location, Metadata, Module, Op, Signature, Value
+from tflq.ir.facts import walk
 from tflq.ir.lexer import (
     ARITH_CONSTANT,
     BARE_KEY,
@@ -34,8 +35,7 @@ from tflq.ir.lexer import (
     TOSA_CONSTANT,
     quote,
 )
-from tflq.ir.print_constants import ConstantPrinter, inline, is_constant, is_data
-from tflq.ir.print_types import AttributePrinter, TypePrinter
+from tflq.ir.print_types import AttributePrinter, ConstantPrinter, TypePrinter, inline, is_constant, is_data
 from tflq.ir.types import BareType, ScalarType
 
 _ELSEWHERE = ("attributes", "declaration", "result_attributes", "visibility")

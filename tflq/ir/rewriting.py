@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.ir.attributes import TypedArray, TypedFloat, TypedInt, TypedString
-from tflq.ir.core import NO_DATA, Block, Buffer, Function, Module, Op, Region, Signature, Value, walk
+from tflq.ir.core import NO_DATA, Block, Buffer, Function, Module, Op, Region, Signature, Value
+from tflq.ir.facts import walk
 
 
 def replace_values(module: Module, function: Function, replacements: Mapping[Value, Value]) -> None:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from typing import Any, Final, NoReturn, TypeAlias
 
-from tflq.errors import VerificationError, nearest
-from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.registry import COMPLETE, op_names
+from tflq.errors import InvalidModelError, VerificationError, nearest
+from tflq.ir.core import COMPLETE, Function, Module, Op, Value, op_names
 from tflq.ir.types import (
     BareType,
     FunctionType,
@@ -24,6 +23,7 @@ from tflq.ir.types import (
     is_narrowed,
     is_quantized,
 )
+from tflq.light import dataclass, field
 
 # Constraints: those of a class are its `constraints` and `module_constraints`.
 
@@ -349,3 +349,46 @@ def fail(module: Module, index: int, op: Op | None, reason: str) -> NoReturn:
     subject = f"function {index} '{function.name}'" if op is None else f"'{op.name}'"
     place = f"{op.location}: " if op is not None and op.location is not None else ""
     raise VerificationError(f"{place}{subject}: {reason}\n{print_context(module, index, op)}")
+
+
+# What a verification of a file says: the first defect ends it, a harmless one is noted.
+
+COPIED = "the kernel copies values as they are"
+"""Part of a warning about parameters that differ; a conversion reports what it makes of each such operator."""
+
+_MOST = 200
+"""Warnings kept of one model."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a verification found harmless, in order; `warnings` holds one sentence each, without repetition."""
+
+    warnings: list[str] = field(default_factory=list)
+    left_out: int = 0
+
+    def fail(self, where: str, reason: str, *, hint: str = "") -> NoReturn:
+        raise InvalidModelError(where, reason, hint=hint)
+
+    def fail_op(self, op: Op, reason: str, *, hint: str = "") -> NoReturn:
+        raise InvalidModelError(op.location or op.name, reason, hint=hint)
+
+    def warn(self, where: str, reason: str, *, remedy: str) -> None:
+        """Notes a harmless defect; `remedy`: what the user can do about it."""
+        sentence = f"{where}: {reason}; {remedy}"
+        if len(self.warnings) >= _MOST:
+            self.left_out += 1
+        elif sentence not in self.warnings:
+            self.warnings.append(sentence)
+
+    def warn_op(self, op: Op, reason: str, *, remedy: str) -> None:
+        self.warn(place(op), reason, remedy=remedy)
+
+    def finish(self) -> list[str]:
+        """The warnings, with a last line for those left out."""
+        return [*self.warnings, f"{self.left_out} more warnings"] if self.left_out else self.warnings
+
+
+def place(op: Op) -> str:
+    """Where an op is, for a message."""
+    return str(op.location) if op.location is not None else op.name

@@ -43,8 +43,7 @@ from tflq.dialects.tfl.arithmetic import (
 from tflq.dialects.tfl.reduction import Cumsum
 from tflq.dialects.tosa.elementwise import IntDiv
 from tflq.ir.core import Value
-from tflq.ir.record import parameters
-from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
+from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, parameters, ui8
 from tflq.legalize.arithmetic import looked_up_pairs
 from tflq.legalize.grid import (
     Grid,

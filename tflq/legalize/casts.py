@@ -18,8 +18,7 @@ from tflq.dialects.tfl.comparison import Bitcast
 from tflq.dialects.tfl.variables import AssignVariable, ReadVariable
 from tflq.errors import Refused
 from tflq.ir.core import Value
-from tflq.ir.record import parameters
-from tflq.ir.types import ElementType, ScalarType, f16, f32, i1, i8, i16, i32, ui8
+from tflq.ir.types import ElementType, ScalarType, f16, f32, i1, i8, i16, i32, parameters, ui8
 from tflq.legalize.movement import COPIED, kept
 from tflq.legalize.probing import per_layer, requantized_if_plain, scaled, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule

@@ -20,7 +20,6 @@ from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Value
-from tflq.ir.record import parameters
 from tflq.ir.types import (
     Shape,
     TensorType,
@@ -31,6 +30,7 @@ from tflq.ir.types import (
     i16,
     i32,
     i64,
+    parameters,
     ui8,
 )
 from tflq.legalize.convolution import unpacked

@@ -29,7 +29,6 @@ from tflq.dialects.tosa.elementwise import BitwiseAnd
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.evaluate.registry import evaluate_op, held_array
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
-from tflq.ir.record import parameters
 from tflq.ir.rewriting import copied
 from tflq.ir.types import (
     SCALARS,
@@ -45,6 +44,7 @@ from tflq.ir.types import (
     i64,
     index,
     is_quantized,
+    parameters,
 )
 from tflq.registering import Registry
 

@@ -18,7 +18,6 @@ from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import While
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.ir.record import COPIED
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
@@ -30,7 +29,7 @@ from tflq.ir.types import (
     is_narrowed,
     is_quantized,
 )
-from tflq.ir.verifier import bounds_problem
+from tflq.ir.verifier import COPIED, bounds_problem
 from tflq.legalize.calls import Calls, Interface, copied, densified, is_call, plain_value
 from tflq.legalize.deciding import Decider, Policy, Semantics, State, kept
 from tflq.legalize.probing import requantized

@@ -27,10 +27,9 @@ from tflq.dialects.tfl.reduction import ReduceProd
 from tflq.dialects.traits.quantization import FloatKernel, Unbounded
 from tflq.dialects.traits.types import SameElementType
 from tflq.errors import InvalidModelError, Refused
-from tflq.ir.core import Op, Value
-from tflq.ir.record import Notes
-from tflq.ir.registry import family
+from tflq.ir.core import Op, Value, family
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
+from tflq.ir.verifier import Notes
 from tflq.legalize.probing import kernel_name
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.light import dataclass

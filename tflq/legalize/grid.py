@@ -16,7 +16,6 @@ import numpy as np
 from tflq.dialects.ext import RescaleF64
 from tflq.dialects.tfl.gathering import Gather
 from tflq.ir.core import Value
-from tflq.ir.record import parameters
 from tflq.ir.types import (
     ScalarType,
     TensorType,
@@ -26,6 +25,7 @@ from tflq.ir.types import (
     i16,
     i32,
     i64,
+    parameters,
     ui8,
 )
 from tflq.legalize.rule import NotApplicable, RuleBuilder

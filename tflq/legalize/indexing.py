@@ -24,8 +24,7 @@ from tflq.dialects.tfl.indexing import (
     Unique,
 )
 from tflq.ir.core import Op, Value
-from tflq.ir.record import parameters
-from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8
+from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64, parameters, ui8
 from tflq.legalize.grid import grids_of, requantized_by
 from tflq.legalize.movement import COPIED, kept, move, parameters_differ, refused, seen_by_kernel, under
 from tflq.legalize.probing import centred, per_layer, zero_point_of

@@ -47,8 +47,7 @@ from tflq.dialects.traits.operands import MovesElements
 from tflq.dialects.traits.quantization import AsksSameScale, LacksKernel
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, is_quantized, ui8
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, is_quantized, parameters, ui8
 from tflq.legalize.probing import per_layer, requantized, requantized_if_plain
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.fixed_point import requantize_table, rescaled_table, rescaled_value

@@ -19,8 +19,7 @@ import numpy as np
 from tflq.dialects.onnx.elementwise import Cast
 from tflq.errors import Reason, TflqError, UnsupportedError, to_install
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType
+from tflq.ir.types import ScalarType, parameters
 from tflq.onnx.exactness import OPSET, exact_in
 
 if TYPE_CHECKING:

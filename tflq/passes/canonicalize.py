@@ -20,7 +20,8 @@ from tflq.dialects.tfl.shape import Range, Rank, Shape
 from tflq.dialects.tosa import movement as tosa
 from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits.operands import MovesElements
-from tflq.ir.core import Buffer, Function, Module, Op, Value, unique
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.facts import unique
 from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replace_values, take_over, unneeded
 from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.light import dataclass, field

@@ -15,7 +15,8 @@ from tflq.dialects.stablehlo.convolution import Hybrid, is_hybrid
 from tflq.dialects.stablehlo.elementwise import UniformDequantize, UniformQuantize
 from tflq.dialects.stablehlo.movement import Reduce, ReduceWindow
 from tflq.dialects.stablehlo.rules import baseline
-from tflq.ir.core import Block, Buffer, Function, Module, Op, Value, walk
+from tflq.ir.core import Block, Buffer, Function, Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.rewriting import remove_ops
 from tflq.ir.types import TensorType
 

@@ -13,7 +13,8 @@ from typing import Final
 from tflq.dialects.declare import trait_of
 from tflq.dialects.quant.regions import Region
 from tflq.dialects.traits.quantization import HybridKernel
-from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.passes.regions.lookup import is_real, lookup, ports, regions_of
 from tflq.passes.regions.ranges import is_dequantizing, is_quantizing, is_statement, same_value
 from tflq.quantization.mixing import keep

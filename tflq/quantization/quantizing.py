@@ -30,11 +30,11 @@ from tflq.ir.types import f32
 from tflq.legalize.annotations import drop_annotations
 from tflq.light import NamedTuple
 from tflq.passes.canonicalize import Fold
+from tflq.passes.quant_types import PrepareTfl
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.materialize import of_tflite
 from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
 from tflq.passes.regions.ranges import is_statement
-from tflq.passes.simulated import PrepareTfl
 from tflq.quantization.edges import STORAGES, Edges, store_edges
 from tflq.quantization.giving_back import CALIBRATED, MOST, Search, give_back, rules_of
 from tflq.quantization.islands import keep_islands

@@ -13,8 +13,8 @@ import numpy as np
 
 import tflq
 from tflq.errors import InvalidModelError, UnsupportedError
-from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
+from tflq.flatbuffer.structure import identify
 from tflq.processes import Died, call
 from tflq.verification.comparison import verify
 from tflq.verification.difference import difference

@@ -19,12 +19,12 @@ from tflq.backends import of_target
 from tflq.dialects.effects import callees
 from tflq.errors import OptionError, Reason, TflqError, check_flags, check_numbers, check_path
 from tflq.files import check_outputs, replace_files
-from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
+from tflq.flatbuffer.structure import identify
 from tflq.ir.core import Module
-from tflq.options import Fallback, asked
 from tflq.passes.source import entries
+from tflq.pipelines import Fallback, asked
 from tflq.reduction.failing import Conversion, Inputs, Predicate
 from tflq.reduction.parts import Candidate, Recording, build, record
 from tflq.select.lowering import Mac

@@ -24,8 +24,7 @@ from tflq.dialects.tfl.comparison import Greater, Less, SelectV2
 from tflq.dialects.tfl.unary import Abs, Sign
 from tflq.dialects.tosa import movement as tosa
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, f32, i1, i32
+from tflq.ir.types import ScalarType, f32, i1, i32, parameters
 from tflq.select.lowering import Kernels, as_int32, lowering
 
 # Floats limited and rounded. ROUND is not among the reference kernels: a float sum rounds half to even where a unit in

@@ -25,8 +25,7 @@ from tflq.dialects.ext import Table2D
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Mul
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.files import resource
-from tflq.ir.core import Op
-from tflq.ir.registry import op_class
+from tflq.ir.core import Op, op_class
 from tflq.light import dataclass
 from tflq.targets.target import RulesFile
 

@@ -38,8 +38,7 @@ from tflq.dialects.tosa.elementwise import (
 from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Resize, Table
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
-from tflq.ir.record import parameters
-from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, parameters, ui8
 from tflq.numerics.float_basics import EXACT, in_any_order, quantize_thresholds
 from tflq.select.arithmetic import elementwise
 from tflq.select.lines_float import on_whole

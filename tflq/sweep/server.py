@@ -418,7 +418,7 @@ def _warm() -> None:
         package = import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
             import_module(module.name)
-    from tflq.ir.registry import dialect
+    from tflq.ir.core import dialect
     from tflq.sweep.task import surroundings
     from tflq.targets.load import load_target
     from tflq.verification.runner import interpreter_name

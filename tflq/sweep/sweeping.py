@@ -14,7 +14,7 @@ from typing import Any, Final
 from tflq.backends import Backend, backend, of_target
 from tflq.errors import OptionError, Reason, to_install
 from tflq.extensions import extension_of
-from tflq.options import Fallback, Prefer, Semantics, State, asked, changed
+from tflq.pipelines import Fallback, Prefer, Semantics, State, asked, changed
 from tflq.select.lowering import Mac
 from tflq.sweep.baseline import Change, failing, options_of, read_entries
 from tflq.sweep.driver import Driver, Observer, Silent, changes_since, task_for

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tflq.errors import OptionError, Reason, choices
 from tflq.files import resource
-from tflq.ir.registry import op_names
+from tflq.ir.core import op_names
 from tflq.light import replace
 from tflq.targets.constraints import load_quant_functions
 from tflq.targets.signature import Signature, parse_signature

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from tflq.dialects.forms import OF_TARGET
 from tflq.errors import OptionError, Reason, choices
 from tflq.files import file_errors, read_toml, resource
-from tflq.ir.core import Op, Value
-from tflq.ir.registry import op_class
+from tflq.ir.core import Op, Value, op_class
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.light import dataclass, field
 from tflq.targets.pattern import Side, bare, match, slots, split

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tflq.errors import TflqError
 from tflq.files import resource
-from tflq.ir.registry import op_names
+from tflq.ir.core import op_names
 from tflq.light import dataclass
 from tflq.targets.target import KernelRules, RulesFile
 

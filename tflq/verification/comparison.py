@@ -26,7 +26,7 @@ from tflq.errors import (
     check_shapes,
     check_source,
 )
-from tflq.flatbuffer.identify import folder_error, refuse_foreign
+from tflq.flatbuffer.structure import folder_error, refuse_foreign
 from tflq.verification.cases import Case, Cases
 from tflq.verification.cut import Cut, cut_of, divide, renumber, written
 from tflq.verification.difference import Difference, Tolerance, difference

@@ -1,6 +1,6 @@
 """The `ml` dialect: arithmetic on tensors, of floats or quantized."""
 
-from tflq.ir.registry import Dialect
+from tflq.ir.core import Dialect
 
 __all__ = ["DIALECT"]
 

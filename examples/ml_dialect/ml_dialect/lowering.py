@@ -16,7 +16,7 @@ from tflq.contract import Pass, PassResult
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import TensorType
-from tflq.passes.through_floats import FloatPattern, through_floats
+from tflq.passes.floats import FloatPattern, through_floats
 
 __all__ = ["EXTENSION", "ConvertMlToArith"]
 

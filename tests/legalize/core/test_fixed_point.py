@@ -15,7 +15,7 @@ import tflq
 from tflq.errors import UnsupportedError
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
-from tflq.passes.lower_real_math import LowerRealMath
+from tflq.passes.real_math import LowerRealMath
 
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 KINDS = ("i8", "i16", "i32")

@@ -11,8 +11,17 @@ from support.harness import argument, const, edge_inputs, interpret, one_op, rea
 
 import tflq
 from tflq.ir.core import Value
-from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, i32, ui8
+from tflq.ir.types import (
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i1,
+    i8,
+    i16,
+    i32,
+    parameters,
+    ui8,
+)
 
 Quantized = UniformQuantizedType
 Element = UniformQuantizedType | UniformQuantizedPerAxisType

@@ -11,8 +11,16 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.ir.core import Value
-from tflq.ir.record import parameters
-from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, ui8
+from tflq.ir.types import (
+    ElementType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i8,
+    parameters,
+    ui8,
+)
 from tflq.report import Row
 
 X, W, Y = (UniformQuantizedType.of(i8, s, z) for s, z in ((0.05, 3), (0.02, 0), (0.3, -7)))

@@ -10,7 +10,8 @@ from support.region_graphs import A, B, C, region, specs, text
 
 from tflq.dialects.quant.regions import CoupledRef, Region
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Module, walk
+from tflq.ir.core import Module
+from tflq.ir.facts import walk
 from tflq.ir.parser import parse_module
 from tflq.ir.types import UniformQuantizedType
 from tflq.ir.verifier import verify

@@ -17,9 +17,8 @@ from tflq.ir.core import Location, Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.named_passes import parse_pipeline
-from tflq.options import Options
 from tflq.passes.canonicalize import DeadCodeElimination
-from tflq.pipelines import integer_form, lower
+from tflq.pipelines import Options, integer_form, lower
 
 MODES = ("quant-simplify", "quant-transform")
 SMALL = 20

@@ -9,7 +9,7 @@ import pytest
 from scripts import make_schema as script
 from tflq.files import resource
 from tflq.flatbuffer.layout import TOSA
-from tflq.ir.registry import op_names
+from tflq.ir.core import op_names
 
 ROOT = Path(__file__).resolve().parents[3]
 

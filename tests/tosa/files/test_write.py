@@ -15,8 +15,7 @@ from tflq.evaluate.registry import Run, evaluate_function
 from tflq.flatbuffer.codec import decode
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.structure import check
-from tflq.ir.core import Buffer, Function, Location, Module, Value, constant
-from tflq.ir.registry import op_names
+from tflq.ir.core import Buffer, Function, Location, Module, Value, constant, op_names
 from tflq.ir.types import TensorType, i8, i32
 from tflq.tosa.files.write import tosa_bytes, tosa_pieces
 from tflq.tosa.lowering.context import TosaBuilder

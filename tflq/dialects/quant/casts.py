@@ -8,7 +8,8 @@ from tflq.dialects.declare import FLOAT, INTEGER, QUANTIZED, Operator, attribute
 from tflq.dialects.declare import result as result_
 from tflq.dialects.traits.operands import ComputesInFloat, Role
 from tflq.dialects.traits.types import SameShape
-from tflq.ir.core import Module, Value, walk
+from tflq.ir.core import Module, Value
+from tflq.ir.facts import walk
 from tflq.ir.verifier import (
     axis_integrity,
     both_ranked_or_unranked,

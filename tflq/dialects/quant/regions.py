@@ -16,7 +16,8 @@ from tflq.dialects.declare import result as result_
 from tflq.dialects.traits.operands import Annotates, Atomic, Impure
 from tflq.dialects.traits.quantization import SimulatesQuantization
 from tflq.dialects.traits.types import SameShape
-from tflq.ir.core import Module, Op, Value, walk
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.print_types import type_text
 from tflq.ir.types import (
     QUANTIZED_TYPES,

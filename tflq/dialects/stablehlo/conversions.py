@@ -14,8 +14,7 @@ from typing import Any
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.stablehlo.rules import baseline
-from tflq.ir.core import Block, Op, Region, Value
-from tflq.ir.registry import op_class
+from tflq.ir.core import Block, Op, Region, Value, op_class
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.ir.verifier import constraint
 from tflq.light import NamedTuple

@@ -15,8 +15,8 @@ import numpy as np
 
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.ir.core import Op
-from tflq.ir.record import Notes
 from tflq.ir.types import ScalarType
+from tflq.ir.verifier import Notes
 from tflq.light import dataclass
 
 # Effects, and the functions that an operator runs.

@@ -18,8 +18,8 @@ from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import product, without_dim
 from tflq.dialects.traits.operands import OfSlots
 from tflq.ir.core import Value
-from tflq.ir.record import COPIED, Notes
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.ir.verifier import COPIED, Notes
 from tflq.light import dataclass
 
 NARROW: Final = 16

@@ -15,8 +15,8 @@ from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, Stated, p
 from tflq.dialects.inference import text as _text
 from tflq.dialects.traits.operands import OfSlots
 from tflq.ir.core import Op, Value
-from tflq.ir.record import Notes
 from tflq.ir.types import ScalarType, Shape
+from tflq.ir.verifier import Notes
 from tflq.numerics.convolution import window
 
 

@@ -17,8 +17,7 @@ from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused
 from tflq.ir.core import Value
-from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, f32, i1, i32, i64
+from tflq.ir.types import ScalarType, f32, i1, i32, i64, parameters
 from tflq.onnx.lowering.context import Made, Onnx, lowering
 from tflq.onnx.lowering.held import Held
 

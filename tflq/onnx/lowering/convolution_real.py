@@ -16,8 +16,7 @@ from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D, 
 from tflq.dialects.tfl.reduction import Mean
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
-from tflq.ir.record import parameters
-from tflq.ir.types import UniformQuantizedSubChannelType, f32, i4
+from tflq.ir.types import UniformQuantizedSubChannelType, f32, i4, parameters
 from tflq.numerics.convolution import window
 from tflq.onnx.lowering.arithmetic import activated
 from tflq.onnx.lowering.context import Onnx, lowering, static

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from tflq.dialects.func import Call
 from tflq.dialects.quant.regions import Region
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.rewriting import copied, replace_values
 from tflq.passes.regions.lookup import regions_of
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from tflq.dialects.quant.regions import CoupledRef
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Function, Value, walk
+from tflq.ir.core import Function, Value
+from tflq.ir.facts import walk
 from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, CalibratedQuantizedType, ElementType, ScalarType, is_quantized
 from tflq.passes.regions.ranges import same_value

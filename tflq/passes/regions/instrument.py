@@ -18,7 +18,8 @@ from tflq.analysis.statistics import PointStatistics, Statistics, keys_of, read_
 from tflq.contract import Pass, PassResult
 from tflq.dialects.quant.regions import Stats, StatsRef
 from tflq.errors import OptionError, Reason, nearest
-from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.rewriting import copied, put_behind
 from tflq.ir.types import ScalarType, is_quantized
 from tflq.passes.regions.fusion import KernelFusion

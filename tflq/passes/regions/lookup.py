@@ -16,7 +16,8 @@ import numpy as np
 
 from tflq.dialects.quant.regions import Region
 from tflq.dialects.tfl import fused_activation
-from tflq.ir.core import Module, Op, Value, constant, walk
+from tflq.ir.core import Module, Op, Value, constant
+from tflq.ir.facts import walk
 from tflq.ir.print_types import type_text
 from tflq.ir.types import (
     AnyQuantizedType,

@@ -17,6 +17,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import forget_constants, read_constants, remove_ops, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
+from tflq.passes.quant_types import LegalizeTf, PrepareTfl
 from tflq.passes.regions.coupling import COUPLED
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.lookup import Port, lacks, lookup, origins_of, ports, quantized_constant, regions_of
@@ -33,7 +34,6 @@ from tflq.passes.regions.ranges import (
     stored_by,
 )
 from tflq.passes.regions.tensor_constraints import named_in
-from tflq.passes.simulated import LegalizeTf, PrepareTfl
 from tflq.targets.load import Kernels, load_kernels
 
 _SCHEME: Final = "int8"

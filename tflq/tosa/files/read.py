@@ -25,8 +25,7 @@ from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import Source, open_source
 from tflq.flatbuffer.structure import check
-from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.ir.registry import op_class
+from tflq.ir.core import Function, Location, Module, Op, Value, op_class
 from tflq.ir.types import ScalarType, TensorType, i1, index
 from tflq.ir.verifier import verify
 from tflq.tosa.files.constants import AS_1_0, ELEMENTS, Constants, member, read_attributes, tensor_type

@@ -25,11 +25,10 @@ from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tosa.movement import Rescale, Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.attributes import Opaque, TypedArray, TypedFloat, TypedInt
-from tflq.ir.core import Block, Function, Location, Module, Op, Region, Value
+from tflq.ir.core import Block, Function, Location, Module, Op, Region, Value, op_class
 from tflq.ir.lexer import TOSA_CONSTANT
 from tflq.ir.print_types import type_text
 from tflq.ir.printer import standard_pieces
-from tflq.ir.registry import op_class
 from tflq.ir.types import BareType, ScalarType, Shape, TensorType, element_storage, i32, i64, named_scalar
 from tflq.tosa.check import Requirements, requirements
 from tflq.tosa.files.constants import AS_1_0, GRAPHS, MODES_READ, reached

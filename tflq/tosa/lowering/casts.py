@@ -37,8 +37,7 @@ from tflq.dialects.tosa.elementwise import Ceil, Clamp, Floor
 from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused
 from tflq.ir.core import Value, constant
-from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, ui8
+from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, parameters, ui8
 from tflq.numerics.fixed_point import Rounding
 from tflq.numerics.float_basics import quantize_thresholds
 from tflq.numerics.tables import distinct

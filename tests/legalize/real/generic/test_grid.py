@@ -7,8 +7,7 @@ import pytest
 from support.harness import argument, interpret, one_op, real_of
 
 import tflq
-from tflq.ir.record import parameters
-from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, ui8
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, parameters, ui8
 
 FUNCTIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 

@@ -10,7 +10,6 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.ir.core import Value, constant
-from tflq.ir.record import parameters
 from tflq.ir.types import (
     ElementType,
     ScalarType,
@@ -22,6 +21,7 @@ from tflq.ir.types import (
     i16,
     i32,
     i64,
+    parameters,
     ui8,
 )
 

@@ -30,7 +30,7 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.numerics.float_basics import float_steps, from_steps, quantize_thresholds
-from tflq.options import Options
+from tflq.pipelines import Options
 from tflq.tosa.files.text import mlir_text
 from tflq.tosa.lowering.engine import lower
 from tflq.tosa.operands import Target

@@ -17,8 +17,7 @@ from support.running import reference
 from tflq.backends import backend
 from tflq.flatbuffer.reader import read
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
-from tflq.options import Options
-from tflq.pipelines import lower
+from tflq.pipelines import Options, lower
 from tflq.tosa.operands import Target
 
 Real = Callable[..., np.ndarray]

@@ -1,16 +1,34 @@
-"""Float operators of recurrent layers and of spectra in a form that can be lowered: rows written by SLICE and
-CONCATENATION as DYNAMIC_UPDATE_SLICE, parts of spectra as products with the Fourier matrix.
+"""Float operators in a form that can be lowered, as tables of integers, or between casts.
+
+`row-updates` and `spectra`: rows that recurrent layers write by SLICE and CONCATENATION become DYNAMIC_UPDATE_SLICE,
+parts of spectra become products with the Fourier matrix.
+
+`tabulate-floats`, for targets without floats: float functions between casts of integers become tables of integers.
+
+    quant.dcast, functions of one float, quant.qcast        of 8 or 16 bits
+
+The table has what the evaluators of these ops, which round as the kernels do, give for each stored number. Functions
+that libraries round each in their own way (EXP, TANH) have no evaluator: an operator with one of them stays as it is.
+
+`through_floats` is the reusable fallback (`tflq.builder`) with the casts of `quant`: `quant.dcast` of the operands, the
+float pattern, `quant.qcast` of the results. `canonicalize` and `cse` remove the casts between neighbours. The pass
+`dequantize-fallback` does so with every op; the float pattern is the op itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tflq.builder import Emitter
+from tflq import builder as structure
+from tflq.analysis.cast_cost import RealCast
+from tflq.builder import Builder, Emitter, expressed
 from tflq.contract import Pass, PassResult
+from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.arithmetic import Add, Mul
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
@@ -18,9 +36,12 @@ from tflq.dialects.tfl.joining import Concatenation
 from tflq.dialects.tfl.movement import Reshape, Slice
 from tflq.dialects.tfl.spectra import RFFT2D, ComplexAbs, Imag, Real
 from tflq.dialects.tfl.unary import Sqrt
-from tflq.ir.core import Module, Op, Value, constant
+from tflq.dialects.traits.operands import Calls, Impure, Kept
+from tflq.dialects.traits.types import Elementwise
+from tflq.evaluate.registry import evaluate_op, evaluator
+from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.rewriting import stand_for
-from tflq.ir.types import TensorType, f32
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, ui8
 from tflq.passes.canonicalize import DeadCodeElimination
 
 _NONE: Final = {"fused_activation_function": "NONE"}
@@ -200,3 +221,161 @@ def _part(op: Op) -> list[Op] | None:
         value = b.emit(Reshape, [value, *reshape.operands[1:]], type, **reshape.attributes)
     stand_for(value, op.output)
     return b.ops
+
+
+_RESULTS: Final = {i8: (i8, i16), ui8: (ui8,), i16: (i16,)}
+"""Entries of tables, by what they are looked up with."""
+
+
+@dataclass(frozen=True)
+class TabulateFloats(Pass):
+    """Puts tables in the place of float functions between casts of integers."""
+
+    name: ClassVar[str] = "tabulate-floats"
+
+    def run(self, module: Module) -> PassResult:
+        modified = [_tabulated(function) for function in module.functions]
+        return PassResult(module, any(modified))
+
+
+def _tabulated(function: Function) -> bool:
+    ops: list[Op] = []
+    modified = False
+    for op in function.ops:
+        chain = _chain(op)
+        if chain is None:
+            ops.append(op)
+            continue
+        b, source = Builder(ops), _operand(chain[0])
+        b.location = op.location
+        stored = b.emit(Scast, [source], source.type.with_element(source.type.storage))
+        found = b.table(stored, _entries(chain))
+        stand_for(b.emit(Scast, [found], op.result.type), op.result)
+        modified = True
+    function.ops = ops
+    return modified
+
+
+def _chain(op: Op) -> list[Op] | None:
+    """The casts and functions that end in `op`, in order; None if they are not a function of one number."""
+    if not isinstance(op, Qcast):
+        return None
+    chain: list[Op] = [op]
+    while not isinstance(chain[-1], Dcast):
+        producer = _operand(chain[-1]).producer
+        if producer is None or not (isinstance(producer, Dcast) or _is_function(producer)):
+            return None
+        chain.append(producer)
+    source, result = _operand(chain[-1]).type, op.result.type
+    fits = result.storage in _RESULTS.get(source.storage, ())
+    return chain[::-1] if fits and all(isinstance(t.element, UniformQuantizedType) for t in (source, result)) else None
+
+
+def _operand(op: Op) -> Value:
+    (operand,) = op.operands
+    assert operand is not None
+    return operand
+
+
+def _is_function(op: Op) -> bool:
+    floats = [value is not None and value.type.storage.is_float for value in op.operands]
+    return floats == [True] and trait_of(op, Elementwise) is not None and evaluator.get(type(op)) is not None
+
+
+def _entries(chain: list[Op]) -> np.ndarray:
+    """What each stored number becomes, the least first."""
+    storage = _operand(chain[0]).type.storage
+    numbers = np.arange(storage.minimum, storage.maximum + 1).astype(storage.dtype)
+    for op in chain:
+        results = evaluate_op(op, [numbers])
+        assert results is not None
+        (numbers,) = results
+    return numbers
+
+
+FloatPattern: TypeAlias = Callable[[Emitter, Sequence[Value | None], Sequence[TensorType]], Sequence[Value]]
+"""Emits what computes an op in floats: takes the operands and the types of the results, gives the results."""
+
+
+def through_floats(op: Op, b: Emitter, pattern: FloatPattern, *, rounding: str | None = None) -> list[Value]:
+    """What an op results in, computed by a pattern for floats. Values without quantization go in and out as they are.
+
+    `rounding` is stated on each `quant.qcast`; by default none is.
+    """
+    return structure.through_floats(op, _Casts(b, rounding), lambda operands, types: pattern(b, operands, types))
+
+
+@dataclass(frozen=True)
+class _Casts:
+    """The casts of `quant`."""
+
+    b: Emitter
+    rounding: str | None
+
+    def real(self, value: Value) -> Value:
+        return self.b.emit(Dcast, [value], expressed(value.type)) if value.type.quantized else value
+
+    def stored(self, real: Value, result: Value) -> Value:
+        if not result.type.quantized:
+            return real
+        attributes = {} if self.rounding is None else {"rounding": self.rounding}
+        return self.b.emit(Qcast, [real], result.type, **attributes)
+
+
+def is_on_quantized(op: Op) -> bool:
+    """Whether an op computes on quantized tensors: not a cast, and without calls, effects and state."""
+    dialect = op.name.partition(".")[0]
+    if dialect in ("quant", "func") or op.regions or not op.results:
+        return False
+    if isinstance(op, Operator) and op.has(Calls, Impure, Kept):
+        return False
+    return any(v is not None and v.type.quantized for v in (*op.operands, *op.results))
+
+
+class DequantizeFallback(Pass):
+    """Puts casts around every op that computes on quantized tensors. Ops that call functions, keep a state or hold
+    regions are left as they are."""
+
+    name: ClassVar[str] = "dequantize-fallback"
+    makes: ClassVar[Literal["any"]] = "any"
+
+    def run(self, module: Module) -> PassResult:
+        modified = [self._function(function) for function in module.functions]
+        return PassResult(module, any(modified))
+
+    def _function(self, function: Function) -> bool:
+        ops: list[Op] = []
+        modified = False
+        for op in function.ops:
+            if not is_on_quantized(op):
+                ops.append(op)
+                continue
+            modified = True
+            b = Emitter(ops)
+            b.location = op.location
+            for new, old in zip(through_floats(op, b, _itself(op)), op.results, strict=True):
+                _become(new, old)
+        function.ops = ops
+        return modified
+
+
+def _itself(op: Op) -> FloatPattern:
+    """The op on floats; of a cast between reals and quantized values, its operand."""
+
+    def pattern(b: Emitter, operands: Sequence[Value | None], types: Sequence[TensorType]) -> Sequence[Value]:
+        if isinstance(op, RealCast) and operands[0] is not None and operands[0].type == types[0]:
+            return [operands[0]]
+        return b.op(op.name, operands, types, op.attributes, op.info).results
+
+    return pattern
+
+
+def _become(replaced: Value, original: Value) -> None:
+    """The op that makes one value results in another instead."""
+    producer = replaced.producer
+    assert producer is not None
+    if len(producer.results) == 1:
+        stand_for(replaced, original)
+        return
+    producer.results = [original if value is replaced else value for value in producer.results]
+    original.producer = producer
