@@ -109,7 +109,7 @@ class Slot:
         self.variadic = variadic
         self.indices = indices
         self.constant = constant
-        self.types = tuple(t if isinstance(t, Types) else Types(t) for t in types)
+        self.types = tuple([t if isinstance(t, Types) else Types(t) for t in types]) if types else ()
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -364,11 +364,16 @@ class Operator(Op):
     versions: ClassVar[tuple[Any, ...]] = ()
 
     _by_trait: ClassVar[dict[type, Trait]] = {}
+    _declared: ClassVar[Mapping[str, Slot | Attribute]]
+    """What the class itself declares."""
 
     def __init_subclass__(cls, name: str = "", newest: int = 1) -> None:
         said = vars(cls)
         joined = len(cls.__bases__) > 1
-        if joined or not _DECLARED.isdisjoint(map(type, said.values())):
+        own = {key: each for key, each in said.items() if type(each) in _DECLARED}
+        if own:
+            cls._declared = own
+        if joined or own:
             cls._number()
         if joined or "traits" in said:
             traits = cls.traits
@@ -389,9 +394,8 @@ class Operator(Op):
     def _number(cls) -> None:
         """Gathers the slots and attributes of the class and of its bases, and says each slot which one it is."""
         declared: dict[str, Any] = {}
-        for base in reversed(cls.__mro__):
-            if issubclass(base, Operator) and base is not Operator:
-                declared |= {key: each for key, each in vars(base).items() if type(each) in _DECLARED}
+        for base in cls.__mro__[-4::-1]:  # what is above are Operator, Op and object
+            declared |= base.__dict__.get("_declared", ())
         operands: list[Slot] = []
         results: list[Slot] = []
         attributes: dict[str, Attribute] = {}

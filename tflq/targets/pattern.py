@@ -10,7 +10,6 @@ NAME stands for one of some ports, the same wherever it occurs in the signature,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -18,7 +17,6 @@ from tflq.light import dataclass
 
 REST: Final = "..."
 ANY: Final = "any"
-_COUNTED: Final = re.compile(r"\*(\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +58,19 @@ def split(text: str) -> Parts:
 
 def bare(word: str) -> str:
     """A word of a side without what says how often it may occur."""
-    return word.rstrip("0123456789").removesuffix("*") if _COUNTED.search(word) else word.rstrip("?*")
+    stem, star, most = word.rpartition("*")
+    return stem if star and most.isdecimal() else word.rstrip("?*")
 
 
 def slots(words: Sequence[str], named: Mapping[str, tuple[Any, ...]], port: Callable[[str], Any]) -> Side:
     """The slots of a side; `port` reads a word that is not a name. ValueError says what is wrong."""
     side: list[Slot] = []
     for place, word in enumerate(words):
-        counted = _COUNTED.search(word)
-        many = REST if word == REST else "*" if counted else word[-1] if word[-1] in "?*" else ""
+        _, star, digits = word.rpartition("*")
+        most = int(digits) if star and digits.isdecimal() else 0
+        many = REST if word == REST else "*" if most else word[-1] if word[-1] in "?*" else ""
         name = ANY if many == REST else bare(word)
         ports = named[name] if name in named else (port(name),)
-        most = int(counted[1]) if counted else 0
         side.append(Slot(ports, name if name in named and name != ANY else "", many, most))
         if many in ("*", REST) and place < len(words) - 1:
             raise ValueError(f"'{word}' is not the last of its side")
