@@ -20,7 +20,7 @@ from tflq.options import Options
 from tflq.pipelines import lower
 from tflq.report import Report
 from tflq.targets.load import load_target
-from tflq.tosa.operands import load_target as tosa_target
+from tflq.tosa.rules import load_target as tosa_target
 
 ADD = 'fused_activation_function = "NONE", pot_scale_int16 = false, tflq.info = {version = 2}'
 PER_LAYER = "!quant.uniform<i8{}:f32, 0.0625:3>"

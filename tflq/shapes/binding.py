@@ -20,8 +20,7 @@ from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.light import dataclass, field
-from tflq.shapes.inference import Inference, is_complete, reason, set_shape, stale
-from tflq.shapes.site import fold_sizes
+from tflq.shapes.inference import Inference, fold_sizes, is_complete, reason, set_shape, stale
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
 from tflq.ir.verifier import axis_problem
 from tflq.light import dataclass
-from tflq.shapes.inference import SHAPE_INFO, Inference, is_complete, reason, set_shape
-from tflq.shapes.site import stored_shape
+from tflq.shapes.inference import SHAPE_INFO, Inference, is_complete, reason, set_shape, stored_shape
 
 _FACTOR = 3
 """The second batch over the one stated: what divides that one divides it."""

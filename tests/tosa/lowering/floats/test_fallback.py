@@ -19,7 +19,7 @@ from tflq.flatbuffer.reader import read
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
 from tflq.options import Options
 from tflq.pipelines import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 Real = Callable[..., np.ndarray]
 NONE = {"fused_activation_function": "NONE"}
