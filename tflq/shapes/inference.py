@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from tflq.analysis.known import LIMIT, Access, Accesses, Known, constant_elements, elements_of
+from tflq.analysis.known import LIMIT, OF_SHAPES, Access, Accesses, Known, constant_elements, elements_of
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
@@ -255,13 +255,22 @@ class Inference:
         found: Sequence[Shape] = [None] * len(op.results)
         try:
             found = self._infer(op, site)
-            elements = site.results or elements_of(op, *site.given(op.operands)) or ()
+            elements = site.results or self._computed(op, site)
         except (NotInferred, Misfit) as reason:
             self.reasons[op] = str(reason)
             if isinstance(reason, Misfit):
                 self.misfits[op] = str(reason)
         for i, (value, shape) in enumerate(zip(op.results, found, strict=True)):
             self._define(value, shape, elements[i] if i < len(elements) else None)
+
+    def _computed(self, op: Op, site: Site) -> Sequence[Known | None]:
+        """What is known of the elements of an op's results: nothing if one of its operands is not known, but for what
+        follows from shapes."""
+        if not isinstance(op, OF_SHAPES):
+            for value in op.operands:
+                if value is None or self._elements(value) is None:
+                    return ()
+        return elements_of(op, *site.given(op.operands)) or ()
 
     def _infer(self, op: Op, site: Site) -> Sequence[Shape]:
         if not isinstance(op, Operator) or not op.infers:
@@ -272,8 +281,10 @@ class Inference:
         found: list[Shape] = answer if isinstance(answer, list) else [answer]
         if len(found) != len(op.results):
             raise Misfit(f"it has {len(op.results)} results, where {len(found)} are expected")
-        if any(d is not None and d < 0 for dims in found for d in dims or ()):
-            raise Misfit(f"its result would have a negative dim: {found}")
+        for dims in found:
+            for d in dims or ():
+                if d is not None and d < 0:
+                    raise Misfit(f"its result would have a negative dim: {found}")
         return found
 
     def _stated(self, op: Op) -> list[Shape]:
@@ -293,22 +304,25 @@ class Inference:
 # Sizes that a model computes, once they are known, are constants: SHAPE, what is computed with it, RANGE of it.
 
 
-def fold_sizes(module: Module, known: Mapping[Value, Known]) -> None:
-    """Puts constants in the place of integer results whose elements are all known, and drops what only they read."""
+def fold_sizes(module: Module, known: Mapping[Value, Known]) -> bool:
+    """Puts constants in the place of integer results whose elements are all known, and drops what only they read; and
+    what nothing reads. Whether there is any."""
+    modified = False
     for function in module.functions:
-        folded = {op for op in function.ops if _is_known(op, known)}
+        folded = {op for op in function.ops if _is_known(op, known)} if known else set()
+        modified |= bool(folded)
         for op in folded:
             for value in op.results:
                 value.producer = None
                 value.buffer = Buffer.of(known[value].array)
         remove_ops(function, folded)
-    remove_unneeded(module, is_pure)
+    return remove_unneeded(module, is_pure) or modified
 
 
 def _is_known(op: Op, known: Mapping[Value, Known]) -> bool:
-    if not op.results or not is_pure(op):
+    if not op.results or not all(v in known and known[v].complete and _is_size(v, known[v]) for v in op.results):
         return False
-    return all(v in known and known[v].complete and _is_size(v, known[v]) for v in op.results)
+    return is_pure(op)
 
 
 def _is_size(value: Value, known: Known) -> bool:
@@ -321,6 +335,12 @@ def _is_size(value: Value, known: Known) -> bool:
 
 SHAPE_INFO = ("shape", "shape_signature", "has_rank")
 """What `Value.info` keeps of the forms that a shape has in a file."""
+
+
+def inferred(module: Module) -> Inference:
+    """The shapes that follow from those that the arguments state, where each variable has one shape: kept with what is
+    known of the module's functions, until a pass changes something."""
+    return module.main.once("shapes", lambda: Inference(module, {}, Accesses(module)))
 
 
 def infer(module: Module) -> Module:
@@ -355,7 +375,7 @@ def stale(module: Module, inference: Inference) -> Iterator[tuple[int, Op, Value
         for op in function.ops:
             for value in op.results:
                 stated, shape = value.type.shape, inference.shapes.get(value)
-                if stated is None or shape is None:
+                if stated == shape or stated is None or shape is None:
                     continue
                 differ = (a is not None and b is not None and a != b for a, b in zip(stated, shape, strict=False))
                 if len(stated) != len(shape) or any(differ):
@@ -369,12 +389,13 @@ def reason(op: Op, function: int, what: str, remedy: str = "") -> Reason:
     return Reason.at(op.location, what, remedy=remedy)
 
 
-def set_shape(value: Value, shape: Shape) -> None:
-    """Gives a value a shape; what its file said of the old one goes."""
+def set_shape(value: Value, shape: Shape) -> bool:
+    """Gives a value a shape, and says whether it had another; what its file said of that one goes."""
     if shape == value.type.shape or value.is_constant:
-        return
+        return False
     value.type = TensorType(shape, value.type.element)
     value.info = {key: item for key, item in value.info.items() if key not in SHAPE_INFO}
+    return True
 
 
 def _filled(stated: Shape, shape: Shape) -> Shape:

@@ -29,7 +29,17 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.analysis.known import LIMIT, Accesses, Known, Range, Ranges, accesses, constant_elements, elements_of
+from tflq.analysis.known import (
+    LIMIT,
+    OF_SHAPES,
+    Accesses,
+    Known,
+    Range,
+    Ranges,
+    accesses,
+    constant_elements,
+    elements_of,
+)
 from tflq.builder import Builder, Kind
 from tflq.contract import Note
 from tflq.dialects.inference import broadcast, product
@@ -347,7 +357,7 @@ def _computed(value: Value, seen: dict[Value, Known | None]) -> Known | None:
         return None
     if shape is None or (product(shape) or 0) > LIMIT:
         return None
-    computes = not isinstance(op, (TflShape, Rank))
+    computes = not isinstance(op, OF_SHAPES)
     known = [_elements(v, seen) if computes and v is not None else None for v in op.operands]
     elements = elements_of(op, [None if v is None else v.type.shape for v in op.operands], known)
     return None if elements is None else elements[op.results.index(value)]
