@@ -38,16 +38,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tflq.errors import InvalidModelError, UnsupportedError  # noqa: E402
-from tflq.flatbuffer.codec import (  # noqa: E402
-    decode,
-    encode,
-)
+from tflq.flatbuffer.codec import decode, encode  # noqa: E402
 from tflq.flatbuffer.layout import TFLITE, TOSA, Schema  # noqa: E402
 from tflq.flatbuffer.reader import read  # noqa: E402
 from tflq.flatbuffer.writer import write  # noqa: E402
 from tflq.ir.core import Module  # noqa: E402
-from tflq.tosa.files.read import read_tosa  # noqa: E402
-from tflq.tosa.files.write import tosa_bytes  # noqa: E402
+from tflq.tosa.read import read_tosa  # noqa: E402
+from tflq.tosa.write import tosa_bytes  # noqa: E402
 
 SECONDS = 5
 SPARE_MEMORY = 200 << 20

@@ -37,12 +37,8 @@ sys.path.insert(0, str(ROOT))
 
 import tflq  # noqa: E402
 from tflq.dialects.effects import entry_functions  # noqa: E402
-from tflq.flatbuffer.codec import (  # noqa: E402
-    decode,
-    encode,
-)
-from tflq.shapes.inference import Inference  # noqa: E402
-from tflq.shapes.site import stored_shape  # noqa: E402
+from tflq.flatbuffer.codec import decode, encode  # noqa: E402
+from tflq.shapes.inference import Inference, stored_shape  # noqa: E402
 
 SECONDS = 15
 MOST_BYTES = 1 << 20

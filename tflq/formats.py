@@ -63,7 +63,7 @@ def _checked(module: Module, text: str | None) -> Module:
     if text is not None:
         module.source = module.source or text
         if any(op.name.startswith("tosa.") for op in module.ops()):
-            from tflq.tosa.files.text import to_tosa_form, with_attributes, with_stored_rescales
+            from tflq.tosa.text import to_tosa_form, with_attributes, with_stored_rescales
 
             with_stored_rescales(module)
             (to_tosa_form if is_tosa(module) else with_attributes)(module)
@@ -82,7 +82,7 @@ def _read(source: Source) -> tuple[Module, str | None]:
     content = source.data if isinstance(source, _Named) else source
     schema = identify(content)
     if schema is TOSA:
-        from tflq.tosa.files.read import read_tosa
+        from tflq.tosa.read import read_tosa
 
         return read_tosa(source), None
     if schema is None and is_text(content):

@@ -316,32 +316,6 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
                 logical_not logical_or logical_xor select"""
         },
     },
-    "tflq.tosa.laws": {
-        "*": {"elementwise": "*"},
-        "ext": {"elementwise": "table_2d"},
-        "fxpmath": {
-            "elementwise": """real_add_ew real_div_ew real_mul_ew real_sub_ew saturating_add
-                saturating_rounding_doubling_high_mul"""
-        },
-        "onnx": {
-            "elementwise": """add and bit_shift bitwise_and bitwise_or bitwise_xor div equal greater greater_or_equal
-                less less_or_equal max min mod mul or p_relu pow sub where xor"""
-        },
-        "tfl": {
-            "elementwise": """add atan2 bitwise_xor div equal floor_div floor_mod greater greater_equal less less_equal
-                logical_and logical_or maximum minimum mul not_equal pow right_shift select_v2 squared_difference
-                sub"""
-        },
-        "tosa": {
-            "convolution": "avg_pool2d conv2d conv3d depthwise_conv2d matmul max_pool2d resize transpose_conv2d",
-            "elementwise": """add arithmetic_right_shift bitwise_and bitwise_or bitwise_xor clamp equal greater
-                greater_equal intdiv logical_and logical_left_shift logical_or logical_right_shift logical_xor maximum
-                minimum mul negate pow rescale select sub""",
-            "movement": """argmax concat cond_if gather pad reduce_all reduce_any reduce_max reduce_min reduce_product
-                reduce_sum reshape reverse scatter slice table tile transpose variable variable_read variable_write
-                while_loop""",
-        },
-    },
     "tflq.tosa.lowering": {
         "ext": {
             "casts": "truncate",
@@ -358,6 +332,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
                 less_equal logical_and logical_not logical_or maximum minimum mul not_equal pow right_shift select
                 select_v2 squared_difference sub""",
             "casts": "bitcast cast dequantize",
+            "context": "fill range rank shape",
             "convolution": "conv_2d conv_3d depthwise_conv_2d transpose_conv",
             "indexing": """dynamic_update_slice embedding_lookup gather gather_nd matrix_diag matrix_set_diag one_hot
                 scatter_nd""",
@@ -369,7 +344,6 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
             "reduction": """arg_max arg_min cumsum mean reduce_all reduce_any reduce_max reduce_min reduce_prod sum
                 topk_v2""",
             "resize": "resize_bilinear resize_nearest_neighbor",
-            "shaping": "fill range rank shape",
             "state": "assign_variable call call_once if read_variable stablehlo_composite var_handle while",
             "unary": """abs ceil cos elu exp floor gelu hard_swish l2_normalization leaky_relu
                 local_response_normalization log log_softmax logistic neg prelu relu relu6 relu_0_to_1 relu_n1_to_1

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
-from tflq.backends.tosa import Tosa
+from tflq.backends import Tosa
 from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.forms import verify_form
 from tflq.dialects.quant.casts import Scast
@@ -29,10 +29,10 @@ from tflq.passes.regions.merged_rescales import merge_rescales
 from tflq.pipelines import Options, to_integer_form, to_tosa
 from tflq.select import cost
 from tflq.targets.load import load_target as load_kernels
-from tflq.tosa.files.text import with_stored_rescales
 from tflq.tosa.lowering import engine as tosa_cost
-from tflq.tosa.operands import Target
-from tflq.tosa.operands import load_target as load_tosa
+from tflq.tosa.rules import Target
+from tflq.tosa.rules import load_target as load_tosa
+from tflq.tosa.text import with_stored_rescales
 
 _ITEM = re.compile(r"\s*([\w-]+)\s*(?:\{([^{}]*)\})?\s*(,|$)")
 _OPTION = re.compile(r"([\w-]+)=(\S+)")

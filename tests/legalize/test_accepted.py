@@ -19,7 +19,7 @@ from tflq.ir.verifier import verify
 from tflq.pipelines import Options, lower
 from tflq.report import Report
 from tflq.targets.load import load_target
-from tflq.tosa.operands import load_target as tosa_target
+from tflq.tosa.rules import load_target as tosa_target
 
 ADD = 'fused_activation_function = "NONE", pot_scale_int16 = false, tflq.info = {version = 2}'
 PER_LAYER = "!quant.uniform<i8{}:f32, 0.0625:3>"

@@ -20,7 +20,7 @@ from tflq.passes.lower_quant import LowerQuantOps
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.select.engine import select
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 FORMS = [(i8, i8), (ui8, i8), (i16, i16), (i16, i8), (i32, i8), (i32, i16), (i32, i32)]
 

@@ -11,7 +11,7 @@ from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ui8
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 
 def run(function: Function, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -16,7 +16,7 @@ from tflq.ir.types import ElementType, Shape
 from tflq.legalize.engine import legalize
 from tflq.tosa.check import check
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 INTEGER = Target(profiles=frozenset({"pro_int"}))
 """Integers alone, with the usual extensions."""

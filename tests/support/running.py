@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tflq.ir.core import Module
-from tflq.tosa.files.write import tosa_bytes
+from tflq.tosa.write import tosa_bytes
 
 
 def reference(module: Module, inputs: Sequence[np.ndarray], function: int = 0) -> list[np.ndarray]:

@@ -15,7 +15,7 @@ from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, TensorType, element_storage
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 Body = Callable[..., Value]
 

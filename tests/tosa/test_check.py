@@ -17,10 +17,10 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant, op_class, op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
 from tflq.tosa.check import Requirements, check
-from tflq.tosa.files.text import mlir_text
-from tflq.tosa.laws.registry import law
+from tflq.tosa.laws import law
 from tflq.tosa.lowering.context import TosaBuilder
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
+from tflq.tosa.text import mlir_text
 
 ALL = Target()
 f32 = SCALARS["f32"]

@@ -10,7 +10,7 @@ from support.raised import one_op
 
 import tflq
 from tflq.ir.types import i32
-from tflq.tosa.files.write import tosa_bytes
+from tflq.tosa.write import tosa_bytes
 
 X = np.zeros((4, 6), np.int32)
 

@@ -20,9 +20,8 @@ from tflq.files import resource
 from tflq.ir.core import Function, Module, Op, Value, constant, op_names
 from tflq.ir.types import SCALARS
 from tflq.tosa.check import demands
-from tflq.tosa.files.text import mlir_text
-from tflq.tosa.operands import Target
-from tflq.tosa.rules import default_rules, read_rules
+from tflq.tosa.rules import Target, default_rules, read_rules
+from tflq.tosa.text import mlir_text
 
 TYPES = ("i1", "i4", "i8", "i16", "i32", "i64", "f16", "bf16", "f32")
 OTHERS = ("tosa.cond_if", "tosa.while_loop", "tosa.variable", "tosa.variable_read", "tosa.variable_write")

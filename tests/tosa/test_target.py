@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tflq.errors import TflqError
-from tflq.tosa.operands import Target, load_target
+from tflq.tosa.rules import Target, load_target
 
 
 def load(text: str, folder: Path) -> Target:

@@ -14,7 +14,7 @@ import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import i1, i8
-from tflq.tosa.files.write import tosa_bytes
+from tflq.tosa.write import tosa_bytes
 from tflq.verification.tflite_runner import TfliteRunner
 from tflq.verification.tosa_runner import TosaRunner
 

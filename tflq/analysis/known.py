@@ -37,6 +37,8 @@ from tflq.ir.types import SCALARS, Shape
 from tflq.light import dataclass
 from tflq.numerics.convolution import channel_sums
 
+OF_SHAPES: Final = (TflShape, Rank)
+"""Ops whose results follow from the shape of their operand, whatever its elements."""
 LIMIT: Final = 4096
 """Elements of a tensor that is still computed: shapes and indices are small."""
 

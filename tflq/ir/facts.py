@@ -43,11 +43,10 @@ def _kept(compute: Callable[[Facts], Fact]) -> Callable[[Facts], Fact]:
 
     @wraps(compute)
     def answer(self: Facts) -> Fact:
-        if self._facts is None:
-            return compute(self)
-        if name not in self._facts:
-            self._facts[name] = compute(self)
-        return cast("Fact", self._facts[name])
+        facts = self._facts
+        if facts is not None and name in facts:
+            return cast("Fact", facts[name])
+        return self.once(name, lambda: compute(self))
 
     return answer
 
@@ -71,6 +70,14 @@ class Facts:
             self._facts = None
         elif self._facts is None:
             self._facts = {}
+
+    def once(self, key: str, compute: Callable[[], Fact]) -> Fact:
+        """What several passes ask, computed once as long as nothing changes; `key` says what it is."""
+        if self._facts is None:
+            return compute()
+        if key not in self._facts:
+            self._facts[key] = compute()
+        return cast("Fact", self._facts[key])
 
     def changed(self) -> None:
         """Drops what was kept: operands or results are others now."""

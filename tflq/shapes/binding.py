@@ -20,8 +20,7 @@ from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.light import dataclass, field
-from tflq.shapes.inference import Inference, is_complete, reason, set_shape, stale
-from tflq.shapes.site import fold_sizes
+from tflq.shapes.inference import Inference, fold_sizes, inferred, is_complete, reason, set_shape, stale
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class BindShapes(Pass):
         given = self.batch is not None or bool(self.shapes)
         if not given and not all(v.type.is_static or is_handle(v) for f in module.functions for v in f.inputs):
             return PassResult(module, modified=False)
-        return PassResult(bind_batch(module, self.batch, self.shapes), modified=True)
+        return PassResult(module, _bind(module, self.batch, self.shapes))
 
 
 def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence[int]] | None = None) -> Module:
@@ -51,13 +50,19 @@ def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence
     UnsupportedError lists what keeps the model from it: every argument with other unknown dims, or every operator.
     OptionError: `dims` names no argument, or there is no open dim for n.
     """
+    _bind(module, n, dims or {})
+    return module
+
+
+def _bind(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> bool:
+    """As `bind_batch`; whether it changed the module."""
     if n is not None and n < 1:
         raise OptionError(Reason(f"a batch of {n} is not possible", value=n, remedy="give 1 or more"))
-    bound = _bound(module, n, dims or {})
+    bound = _bound(module, n, dims)
     open_dims = {v: _opened(v.type.shape, shape) for v, shape in bound.items()}
     what = "bound to known shapes" if n is None else f"bound to a batch of {n}"
-    accesses = Accesses(module)
-    inference = Inference(module, open_dims, accesses)
+    as_stated = all(v.type.shape == shape for v, shape in open_dims.items())
+    inference = inferred(module) if as_stated else Inference(module, open_dims, Accesses(module))
     wrong = [
         reason(
             op,
@@ -70,16 +75,14 @@ def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence
     if wrong:
         raise UnsupportedError(f"the model cannot be {what}: shapes that it states are not those it computes:", wrong)
     if open_dims != bound:
-        inference = Inference(module, bound, accesses)
+        inference = Inference(module, bound, Accesses(module))
     missing = _missing(module, inference)
     if missing:
         remedy = "state these sizes in the model, or cut before what computes them (--cut)"
         told = f"the model cannot be {what}: {len(missing)} operator(s) keep it from that:"
         raise UnsupportedError(told, missing, remedy=remedy)
-    for value, shape in inference.shapes.items():
-        set_shape(value, shape)
-    fold_sizes(module, inference.known)
-    return module
+    stated = [set_shape(value, shape) for value, shape in inference.shapes.items()]
+    return fold_sizes(module, inference.known) or any(stated)
 
 
 def _opened(stated: Shape, bound: Shape) -> Shape:

@@ -30,8 +30,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
 from tflq.ir.verifier import axis_problem
 from tflq.light import dataclass
-from tflq.shapes.inference import SHAPE_INFO, Inference, is_complete, reason, set_shape
-from tflq.shapes.site import stored_shape
+from tflq.shapes.inference import SHAPE_INFO, Inference, inferred, is_complete, reason, set_shape, stored_shape
 
 _FACTOR = 3
 """The second batch over the one stated: what divides that one divides it."""
@@ -91,10 +90,8 @@ class SettleShapes(Pass):
     resizable: bool = True
 
     def run(self, module: Module) -> PassResult:
-        values = [v for function in module.functions for v in function.values()]
-        before = [(v.type, v.info) for v in values]
-        module.record.note(settle(module, resizable=self.resizable))
-        changed = any(v.type is not t or v.info is not info for v, (t, info) in zip(values, before, strict=True))
+        stated, changed = _settle(module, self.resizable)
+        module.record.note(stated)
         return PassResult(module, changed)
 
 
@@ -104,28 +101,34 @@ def settle(module: Module, *, resizable: bool = True) -> Stated:
 
     UnsupportedError lists the operators whose operands' shapes do not fit: no interpreter runs those.
     """
-    for op in module.ops():
-        if isinstance(op, ReadVariable) and op.result.type.shape:
-            set_shape(op.result, stored_shape(op.result))  # its kernel goes by what the file says
-    accesses = None if resizable else Accesses(module)
-    inference = Inference(module, {}, accesses)
+    return _settle(module, resizable)[0]
+
+
+def _settle(module: Module, resizable: bool) -> tuple[Stated, bool]:
+    """As `settle`; and whether it changed the module."""
+    read = [op.result for f in module.functions for op in f.ops_of(ReadVariable) if op.result.type.shape]
+    changed = [set_shape(value, stored_shape(value)) for value in read]  # their kernel goes by what the file says
+    inference = Inference(module, {}) if resizable or any(changed) else inferred(module)
     misfits = {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()}
     _refuse(module, misfits)
     stated = Stated.of(module)
-    sized = _sized(module, accesses)
+    sized = _sized(module, resizable)
     batched = _batched(module, sized or inference) if resizable else {}
     for value, shape in inference.shapes.items():
-        settled = _settled(value.type.shape, shape, sized.shapes.get(value) if sized else None)
-        _open(value, settled, batched.get(value, ()))
-    _settle_axes(module)
+        if shape != value.type.shape or sized or batched:
+            settled = _settled(value.type.shape, shape, sized.shapes.get(value) if sized else None)
+            changed.append(_open(value, settled, batched.get(value, ())))
+    changed.append(_settle_axes(module))
     _refuse(module, {op: why for op in module.ops() if (why := _unfit(op.results, "result"))})
     wrong = [why for function in module.functions if (why := _unfit(function.inputs, "input"))]
     if wrong:
         raise UnsupportedError("inputs have shapes that do not fit:", wrong, remedy="state as many scales as dims have")
-    return stated
+    return stated, any(changed)
 
 
 def _refuse(module: Module, reasons: Mapping[Op, str]) -> None:
+    if not reasons:
+        return
     wrong = [
         reason(op, index, reasons[op])
         for index, function in enumerate(module.functions)
@@ -145,12 +148,16 @@ def _unfit(values: Sequence[Value], what: str) -> str:
     return ""
 
 
-def _settle_axes(module: Module) -> None:
-    """Constant vectors with scales along a dim that they lack: along their only one, as they were read."""
+def _settle_axes(module: Module) -> bool:
+    """Constant vectors with scales along a dim that they lack: along their only one, as they were read. Whether there
+    are any."""
+    changed = False
     for function in module.functions:
         for value in function.values():
             if "quantized_dimension" in value.info and value.is_constant:
                 value.info = {key: item for key, item in value.info.items() if key != "quantized_dimension"}
+                changed = True
+    return changed
 
 
 def _row(value: Value) -> _Row:
@@ -161,12 +168,12 @@ def _is_computed(value: Value, function: Function) -> bool:
     return value not in function.inputs and not value.is_constant
 
 
-def _sized(module: Module, accesses: Accesses | None) -> Inference | None:
+def _sized(module: Module, resizable: bool) -> Inference | None:
     """What follows from the sizes that the file gives open dims of the inputs; None if there are none."""
     inputs = [v for i in entry_functions(module) for v in module.functions[i].inputs]
     if all(is_complete(v.type.shape) for v in inputs):
         return None
-    return Inference(module, _stored(inputs), accesses)
+    return Inference(module, _stored(inputs), None if resizable else Accesses(module))
 
 
 def _stored(inputs: Sequence[Value]) -> Mapping[Value, Shape]:
@@ -220,17 +227,18 @@ def _changed(before: Shape, after: Shape) -> list[int]:
     return [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
 
 
-def _open(value: Value, shape: Shape, batched: Sequence[int]) -> None:
+def _open(value: Value, shape: Shape, batched: Sequence[int]) -> bool:
     """Gives a value the shape with the dims open that change with the batch, unless the first is the only one and no
-    other is open. An input goes on saying what it is allocated with."""
+    other is open. An input goes on saying what it is allocated with. Whether that is something else."""
     held = any(_scaled(value, dim) for dim in batched)
     if shape is None or not batched or held or (tuple(batched) == (0,) and None not in shape[1:]):
-        set_shape(value, shape)
-        return
+        return set_shape(value, shape)
     stored = stored_shape(value)
-    set_shape(value, tuple(None if i in batched else d for i, d in enumerate(shape)))
-    if value.producer is None:
-        value.info = {**value.info, "shape": stored}
+    changed = set_shape(value, tuple(None if i in batched else d for i, d in enumerate(shape)))
+    if value.producer is not None:
+        return changed
+    value.info = {**value.info, "shape": stored}
+    return True
 
 
 def _settled(stated: Shape, found: Shape, sized: Shape) -> Shape:

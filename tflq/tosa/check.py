@@ -21,10 +21,9 @@ from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.light import dataclass, field
-from tflq.tosa.laws.movement import nesting
-from tflq.tosa.laws.registry import Context, violations
-from tflq.tosa.operands import Target, signless
-from tflq.tosa.rules import default_rules
+from tflq.tosa.laws import Context, nesting, violations
+from tflq.tosa.operands import signless
+from tflq.tosa.rules import Target, default_rules
 
 Signature = tuple[str, tuple[str, ...], tuple[str, ...]]
 """An operator and the element types of its operands and results."""

@@ -1,33 +1,58 @@
-"""What TOSA takes as operands and the IR keeps as attributes; accumulators; the target.
+"""What TOSA and its files have that the IR says otherwise: operands that are attributes, element types, constants,
+attribute tables.
 
 TOSA 1.0 passes zero points, multipliers, shifts and shapes as compile-time-constant operands: tensors of one element
 per value (`tosa.const`, CONST) or shapes (`tosa.const_shape`, CONST_SHAPE). `operands` makes them from an op, `slots`
 says for a reader which operand is which attribute, `attribute` makes the attribute of a constant's elements.
 
 TOSA's tensors are signless: a uint8 or uint16 tensor is INT8 or INT16 there, as are its zero points, bit for bit.
+
+Constants are little-endian, elements one after another (tosa.fbs; tosa_serializer's numpy_utils): BOOL takes a byte,
+INT48 six, INT4 half a one, low bits first. The IR keeps INT48 as i64; all others are stored as the IR's buffers hold
+them, which are then views of the file.
+
+The fields of an operator's attribute table are called like the IR's attributes; those that the IR lacks follow from
+types: `acc_type`, and RESCALE's input_unsigned and output_unsigned. CLAMP's bounds are bytes of an element of its type.
+`local_bound`, a promise about errors of floats, is left false. `nan_mode` is PROPAGATE. INEXACT_ROUND lets a device
+round as it likes and is read as SINGLE_ROUND.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, Final
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from tflq.dialects import declare
 from tflq.dialects.declare import Operator
-from tflq.dialects.tosa.convolution import AvgPool2D, Convolution, DepthwiseConv2D, MatMul
-from tflq.dialects.tosa.movement import Identity, Rescale, Reshape, Reverse, Slice, Transpose, Variable
-from tflq.dialects.traits.operands import ConstantOperands
-from tflq.files import resource
-from tflq.ir.core import Op, Value
-from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i1, i8, i16, i32, index, ui8, ui16
-from tflq.light import dataclass, field
-from tflq.numerics.convolution import exact_bounds
-from tflq.targets.load import DEVICES
-from tflq.tosa.rules import Limits, Rules, default_rules, read_rules
+from tflq.dialects.effects import callees
+from tflq.dialects.tosa.convolution import AvgPool2D, Convolution
+from tflq.dialects.tosa.movement import CondIf, Rescale, Variable, WhileLoop
+from tflq.dialects.traits.operands import Calls, ConstantOperands
+from tflq.errors import InvalidModelError, Refused
+from tflq.flatbuffer.layout import TOSA, Field
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.types import (
+    SCALARS,
+    ElementType,
+    ScalarType,
+    TensorType,
+    bf16,
+    element_storage,
+    i1,
+    i4,
+    i8,
+    i16,
+    i32,
+    i64,
+    index,
+    ui8,
+    ui16,
+)
+from tflq.light import dataclass
 
 UNSIGNED: Final = {i8: ui8, i16: ui16}
 _SIGNLESS: Final = {unsigned: plain for plain, unsigned in UNSIGNED.items()}
@@ -112,7 +137,7 @@ def _constant(op: Op, slot: Slot) -> Constant:
     if slot.is_shape:
         return _shape(slot.name, tuple(value))
     element = constant_type(op, slot)
-    return _number(slot.name, value, element) if type(value) is int else _made(slot.name, value, element)
+    return _small(slot.name, value, element) if type(value) is int else _made(slot.name, value, element)
 
 
 @lru_cache(maxsize=4096)
@@ -131,7 +156,7 @@ def _made(name: str, value: Any, element: ScalarType) -> Constant:
     return Constant(name, flat.astype(dtype, copy=False).view(plain.dtype), plain)
 
 
-_number = lru_cache(maxsize=4096)(_made)
+_small = lru_cache(maxsize=4096)(_made)
 """Those of integers are few."""
 
 
@@ -171,94 +196,235 @@ def accumulator(op: Op) -> ScalarType:
     return i32 if isinstance(op, AvgPool2D) else element
 
 
-# The values that an accumulator can take, noted on the RESCALE that reads it, since TOSA cannot say them. With constant
-# weights they are the sums of positive and of negative weights times the ends of the input, plus the bias. Selection
-# then proves cheaper forms of the RESCALE, and sums in 32 bits what TOSA sums in 48.
+# Element types, and constants as files store them.
 
-_LAYOUT = Identity | Reshape | Reverse | Slice | Transpose
-_WIDEST = 1 << 47
-
-
-def note_bounds(op: Op) -> None:
-    """Gives a RESCALE its `input_range`, if its operand is a sum of known weights."""
-    if not isinstance(op, Rescale) or op.input_range is not None or op.input_zp:
-        return
-    value = op.input
-    while isinstance(value.producer, _LAYOUT):
-        (value,) = value.producer.reads
-    bounds = None
-    if value.type.storage.is_integer:
-        if isinstance(value.producer, Convolution):
-            bounds = _of_layer(value.producer)
-        elif isinstance(value.producer, MatMul):
-            bounds = _of_product(value.producer)
-    limit = (i32.minimum, i32.maximum) if value.type.storage == i32 else (-_WIDEST, _WIDEST - 1)
-    if bounds is not None and limit[0] <= bounds[0] and bounds[1] <= limit[1]:
-        op.attributes["input_range"] = bounds
+_NAMES: Final = {
+    i1: "BOOL",
+    i4: "INT4",
+    i8: "INT8",
+    i16: "INT16",
+    i32: "INT32",
+    i64: "INT48",
+    SCALARS["f32"]: "FP32",
+    SCALARS["f16"]: "FP16",
+    SCALARS["bf16"]: "BF16",
+    SCALARS["f8E4M3FN"]: "FP8E4M3",
+    SCALARS["f8E5M2"]: "FP8E5M2",
+}
+ELEMENTS: Final = {name: element for element, name in _NAMES.items()}
+"""The element type that a DType is in the IR; the other DTypes cannot be read."""
+_MOST_DIMS: Final = 32
+"""MAX_RANK without a level (TOSA specification, Levels)."""
 
 
-def _of_layer(op: Convolution) -> tuple[int, int] | None:
-    if not op.weight.is_constant or not op.bias.is_constant:
-        return None
-    rows = op.weight.array
-    if isinstance(op, DepthwiseConv2D):
-        rows, axis = rows.reshape(-1, rows.shape[2] * rows.shape[3]), 0
-    else:
-        rows, axis = rows.reshape(rows.shape[0], -1), 1
-    return _sums(op.input, op.input_zp, rows, axis, op.weight_zp, op.bias.array)
+@cache
+def dtype(element: ElementType) -> str:
+    """The DType of an element type. ValueError if TOSA 1.0 lacks it."""
+    name = _NAMES.get(signless(element_storage(element)))
+    if name is None:
+        raise ValueError(f"TOSA has no type {element}")
+    return name
 
 
-def _of_product(op: MatMul) -> tuple[int, int] | None:
-    if not op.input2.is_constant:
-        return None
-    return _sums(op.input1, op.a_zp, op.input2.array, 1, op.b_zp, np.zeros(1, np.int64))
+def packed(data: np.ndarray, element: ScalarType) -> np.ndarray:
+    """A buffer's bytes as a file stores them; ValueError for an integer that 48 bits do not hold."""
+    if element != i64:
+        return data
+    wide = data.view(np.int64)
+    if ((wide < -(1 << 47)) | (wide >= 1 << 47)).any():
+        raise ValueError("a constant does not fit INT48")
+    return np.ascontiguousarray(data.reshape(-1, 8)[:, :6]).reshape(-1)
 
 
-def _sums(
-    x: Value, zero_point: int, weights: np.ndarray, axis: int, weight_zp: int, bias: np.ndarray
-) -> tuple[int, int]:
-    """Bounds of the sums of (weights - weight_zp) times all values of x - zero_point."""
-    storage = x.type.storage
-    low, high = storage.minimum - zero_point, storage.maximum - zero_point
-    return exact_bounds(weights, (axis,), weight_zp, low, high, bias)
+def unpacked(data: np.ndarray, element: ScalarType) -> np.ndarray:
+    """The inverse of `packed`."""
+    if element != i64:
+        return data
+    rows = data.reshape(-1, 6)
+    out = np.empty((len(rows), 8), np.uint8)
+    out[:, :6] = rows
+    out[:, 6:] = np.where(rows[:, 5:] >= 128, 255, 0)
+    return out.reshape(-1)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a device takes, as `rules/tosa.toml` or a user's file says.
+def stored_size(count: int, element: ScalarType) -> int:
+    """The bytes that elements take in a file."""
+    return (count * (48 if element == i64 else element.bits) + 7) // 8
 
-    Profiles ("pro_int", "pro_fp"), extensions ("int16", "int4", "doubleround", ...) and level ("8k", "none").
 
-    `rules` are the tables of signatures and limits that the names refer to.
+def tensor_type(fields: Mapping[str, Any]) -> TensorType:
+    """The type of a `TosaTensor`. Refused, a clause, if the IR lacks it."""
+    name = fields["type"]
+    element = ELEMENTS.get(name)
+    if element is None:
+        raise Refused(f"the type {name} is not one of TOSA 1.0's that can be read")
+    scale = fields["scale_data"]
+    if fields["scale_type"] != "UNKNOWN" or fields["block_shape"] != "UNKNOWN" or (scale is not None and scale.size):
+        raise Refused("it is block-scaled (MXFP)")
+    if fields["is_unranked"]:
+        raise Refused("its rank is not known")
+    shape = () if fields["shape"] is None else fields["shape"]
+    if len(shape) > _MOST_DIMS:
+        raise Refused(f"it has {len(shape)} dims, and TOSA's tensors {_MOST_DIMS} at most")
+    return TensorType(tuple(None if d < 0 else int(d) for d in shape), element)
+
+
+class StoredConstants:
+    """Makes buffers of what a file stores; tensors that share their bytes share the buffer."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._file = np.frombuffer(data, np.uint8)
+        self._known: dict[tuple[int, int, bool], Buffer] = {}
+
+    def tensor(self, fields: Mapping[str, Any], type: TensorType, where: str) -> Buffer:
+        """The buffer of a constant tensor."""
+        if type.shape is None or None in type.shape:
+            raise InvalidModelError(f"{where}.shape", "a constant's shape must be known")
+        element = type.storage
+        data = self._bytes(fields, where)
+        stored = self._sized(data, stored_size(math.prod(d or 0 for d in type.shape), element), where)
+        if element is i1 and (stored > 1).any():
+            raise InvalidModelError(f"{where}.data", "a BOOL is neither 0 nor 1")
+        wide = element == i64
+        key = (stored.__array_interface__["data"][0], stored.size, wide)
+        if key not in self._known:
+            self._known[key] = Buffer(unpacked(stored, element))
+        return self._known[key]
+
+    def shape(self, fields: Mapping[str, Any], where: str) -> np.ndarray:
+        """The numbers of a constant shape."""
+        data = np.zeros(0, np.uint8) if fields["data"] is None else fields["data"]
+        stored = self._sized(data, 8 * fields["rank"], where)
+        return np.array(stored).view(np.int64)
+
+    def _bytes(self, fields: Mapping[str, Any], where: str) -> np.ndarray:
+        """A tensor's bytes, in the flatbuffer or, in a large file, behind it."""
+        data, offset, size = fields["data"], fields["offset"], fields["size"]
+        inside = np.zeros(0, np.uint8) if data is None else data
+        if offset <= 1:
+            return inside
+        if inside.size:
+            raise InvalidModelError(f"{where}.offset", f"data both inside ({inside.size} bytes) and at {offset}")
+        if offset + size > self._file.size:
+            reason = f"bytes {offset} to {offset + size} are outside the file of {self._file.size}"
+            raise InvalidModelError(f"{where}.offset", reason)
+        return self._file[offset : offset + size]
+
+    def _sized(self, data: np.ndarray, size: int, where: str) -> np.ndarray:
+        """The data without padding; writers may fill it up to a multiple of 8 bytes."""
+        if data.size not in (size, size + -size % 8):
+            raise InvalidModelError(f"{where}.data", f"{data.size} bytes, its type and shape ask for {size}")
+        return data[:size]
+
+
+# Attribute tables.
+
+GRAPHS: Final = frozenset(
+    a.key for kind in (CondIf, WhileLoop) for t in kind.traits if isinstance(t, Calls) for a in t.attributes
+)
+"""Attributes that name a region in a file, a function by its index in the IR."""
+AS_1_0: Final = "write it as TOSA 1.0 has it"
+"""The remedy for what a file has that the tosa form cannot hold."""
+MODES: Final = {"NEAREST_NEIGHBOR": "NEAREST", "BILINEAR": "BILINEAR"}
+"""TOSA's words for the modes of a RESIZE."""
+MODES_READ: Final = {tosa: ours for ours, tosa in MODES.items()}
+
+_MADE: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "acc_type": lambda op: dtype(accumulator(op)),
+    "input_unsigned": lambda op: is_unsigned(op.input.type),
+    "output_unsigned": lambda op: is_unsigned(op.result.type),
+    "nan_mode": lambda _: "PROPAGATE",
+    "local_bound": lambda _: False,
+    "min_val": lambda op: _bound(op, "min_val"),
+    "max_val": lambda op: _bound(op, "max_val"),
+    "mode": lambda op: MODES[op.mode],
+}
+
+
+def reached(module: Module, functions: Iterable[int]) -> dict[int, Function]:
+    """Functions, and those that control flow in them runs."""
+    order, todo = dict[int, Function](), list(functions)
+    while todo:
+        index = todo.pop(0)
+        if index not in order:
+            order[index] = module.functions[index]
+            todo += [called for op in order[index].ops for called in callees(op)]
+    return order
+
+
+@cache
+def member(operator: str) -> str:
+    """The attribute table of an operator ("CONV2D" → "Conv2dAttribute"): union and enum have one order."""
+    return TOSA.union("Attribute").names[TOSA.enum("Op").values[operator]]
+
+
+def attribute_table(op: Op, regions: Mapping[int, str]) -> dict[str, Any]:
+    """The fields of an op's attribute table; `regions` names the functions. KeyError if an attribute is missing."""
+    fields: dict[str, Any] = {}
+    for name, made, is_graph in _fields(op.name):
+        value = op.attributes[name] if made is None else made(op)
+        fields[name] = regions[value] if is_graph else value
+    return fields
+
+
+@cache
+def _fields(op: str) -> list[tuple[str, Callable[[Any], Any] | None, bool]]:
+    """The fields of an op's attribute table: what makes each, and whether it names a function."""
+    fields = TOSA.table(member(op.partition(".")[2].upper())).fields
+    return [(field.name, _MADE.get(field.name), field.name in GRAPHS) for field in fields]
+
+
+def _bound(op: Op, name: str) -> np.ndarray:
+    element, value = element_storage(op.result.type.element), op.attributes[name]
+    if element is bf16:
+        return np.array([value], np.float32).view(np.uint8)[2:]
+    return np.array([value], element.dtype).view(np.uint8)
+
+
+def read_attributes(
+    operator: str, fields: Mapping[str, Any], element: ScalarType, graph: Callable[[str], int]
+) -> dict[str, Any]:
+    """The attributes of an op from its attribute table. `element`: the type of its first result; `graph`: the index of
+    a function by its name.
+
+    InvalidModelError, its place within the table, for what is missing; Refused for what the IR lacks.
     """
-
-    profiles: frozenset[str] = frozenset({"pro_int", "pro_fp"})
-    extensions: frozenset[str] = frozenset({"int16", "int4", "doubleround", "variable", "controlflow"})
-    level: str = "8k"
-    specification: str = "1.0"
-    rules: Rules = field(default_factory=lambda: default_rules()[0], compare=False, repr=False)
-
-    def has(self, name: str) -> bool:
-        """Whether it has a profile or an extension."""
-        return name in self.profiles or name in self.extensions
-
-    def takes(self, name: str, operands: Sequence[ScalarType], results: Sequence[ScalarType]) -> bool:
-        """Whether it has an operator ("gather") on element types."""
-        types = tuple(t.name for t in operands), tuple(t.name for t in results)
-        return any(map(self.has, self.rules.providers(name, *types)))
-
-    @property
-    def limits(self) -> Limits:
-        """The limits of its level."""
-        return self.rules.levels[self.level]
+    attributes: dict[str, Any] = {}
+    for field in TOSA.table(member(operator)).fields:
+        name, value = field.name, fields[field.name]
+        if name == "nan_mode" and value == "IGNORE" and element.is_float:
+            raise Refused("it ignores NaN (nan_mode IGNORE)")
+        if name in ("min_val", "max_val"):
+            attributes[name] = _read_bound(name, value, element)
+        elif name in GRAPHS:
+            attributes[name] = graph(value or "")
+        elif name == "mode":
+            attributes[name] = MODES_READ.get(value) or _missing(field)
+        elif name not in _MADE:
+            attributes[name] = _plain(field, value)
+    return attributes
 
 
-def load_target(path: str | os.PathLike[str] | None = None) -> Target:
-    """The default target, a device's by name, or that of a file, which inherits what it does not say. OptionError names
-    line and key."""
-    if path is None:
-        rules, choices = default_rules()
-    else:
-        own = resource(f"rules/{path}.toml") if path in DEVICES else path
-        rules, choices = read_rules(own, resource("rules/tosa.toml"))
-    return Target(choices.profiles, choices.extensions, choices.level, choices.specification, rules)
+def _plain(field: Field, value: Any) -> Any:
+    if field.kind == "vector":
+        return () if value is None else tuple(int(v) for v in value)
+    if value == "UNKNOWN":
+        _missing(field)
+    return "SINGLE_ROUND" if value == "INEXACT_ROUND" else value
+
+
+def _missing(field: Field) -> NoReturn:
+    raise InvalidModelError(field.name, f"no {field.type} is given")
+
+
+def _read_bound(name: str, data: np.ndarray | None, element: ScalarType) -> int | float:
+    """A number from the bytes of an element, which may be followed by padding."""
+    if not element.numpy and element is not bf16:
+        raise Refused(f"its bounds are {element}")
+    size = element.bits // 8
+    if data is None or data.size < max(size, 1):
+        raise InvalidModelError(name, f"{0 if data is None else data.size} bytes are too few for {element}")
+    if element is bf16:
+        return float(np.array([0, 0, *data[:2]], np.uint8).view(np.float32).item())
+    number: int | float = np.array(data[:size]).view(element.dtype).item()
+    return number

@@ -1,4 +1,5 @@
-"""The tables of `rules/tosa.toml`: what each profile and extension of TOSA has, and the limits of each level.
+"""What a device takes: the tables of `rules/tosa.toml`, which profile and extension of TOSA has what, and the limits of
+each level.
 
 A user's file is merged over the default, line by line. Its faults are `OptionError`s that name line and key.
 """
@@ -6,14 +7,16 @@ A user's file is merged over the default, line by line. Its faults are `OptionEr
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
 from tflq.errors import TflqError
 from tflq.files import resource
 from tflq.ir.core import op_names
-from tflq.light import dataclass
+from tflq.ir.types import ScalarType
+from tflq.light import dataclass, field
+from tflq.targets.load import DEVICES
 from tflq.targets.target import KernelRules, RulesFile
 
 
@@ -87,6 +90,49 @@ def _merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         out[key] = _merged(out[key], value) if isinstance(value, dict) and isinstance(out.get(key), dict) else value
     return out
 
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a device takes, as `rules/tosa.toml` or a user's file says.
+
+    Profiles ("pro_int", "pro_fp"), extensions ("int16", "int4", "doubleround", ...) and level ("8k", "none").
+
+    `rules` are the tables of signatures and limits that the names refer to.
+    """
+
+    profiles: frozenset[str] = frozenset({"pro_int", "pro_fp"})
+    extensions: frozenset[str] = frozenset({"int16", "int4", "doubleround", "variable", "controlflow"})
+    level: str = "8k"
+    specification: str = "1.0"
+    rules: Rules = field(default_factory=lambda: default_rules()[0], compare=False, repr=False)
+
+    def has(self, name: str) -> bool:
+        """Whether it has a profile or an extension."""
+        return name in self.profiles or name in self.extensions
+
+    def takes(self, name: str, operands: Sequence[ScalarType], results: Sequence[ScalarType]) -> bool:
+        """Whether it has an operator ("gather") on element types."""
+        types = tuple(t.name for t in operands), tuple(t.name for t in results)
+        return any(map(self.has, self.rules.providers(name, *types)))
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of its level."""
+        return self.rules.levels[self.level]
+
+
+def load_target(path: str | os.PathLike[str] | None = None) -> Target:
+    """The default target, a device's by name, or that of a file, which inherits what it does not say. OptionError names
+    line and key."""
+    if path is None:
+        rules, choices = default_rules()
+    else:
+        own = resource(f"rules/{path}.toml") if path in DEVICES else path
+        rules, choices = read_rules(own, resource("rules/tosa.toml"))
+    return Target(choices.profiles, choices.extensions, choices.level, choices.specification, rules)
+
+
+# The file.
 
 _SECTIONS: Final = ("target", "level", "extends", "profile", "extension")
 _SPECIFICATIONS: Final = ("1.0",)

@@ -18,8 +18,8 @@ import numpy as np
 from tflq.dialects.tosa.movement import Rescale, Variable, VariableWrite
 from tflq.ir.core import Buffer, Value
 from tflq.ir.types import i8, ui8
-from tflq.tosa.files.read import read_tosa
-from tflq.tosa.files.write import tosa_bytes
+from tflq.tosa.read import read_tosa
+from tflq.tosa.write import tosa_bytes
 from tflq.verification.difference import allowed_ulps
 from tflq.verification.runner import Child, FileRunner, Opened, by_name, dtype_of, stored
 

@@ -21,7 +21,7 @@ from tflq.ir.verifier import verify
 from tflq.named_passes import named_passes, parse_pipeline
 from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.passes.regions.merged_rescales import merge_rescales
-from tflq.tosa.files.text import mlir_text
+from tflq.tosa.text import mlir_text
 
 SUM = """
 func.func @f(%a: tensor<256x1xf32>, %b: tensor<1x256xf32>) -> tensor<256x256xf32> {{

@@ -13,9 +13,9 @@ from tflq.evaluate.registry import Run, evaluate_function
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, resource, ui8
 from tflq.legalize.engine import legalize
-from tflq.tosa.files.write import tosa_bytes
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
+from tflq.tosa.write import tosa_bytes
 
 
 def _op(name: str, operands: list[Value | None], types: list[TensorType], **attributes: Any) -> Op:

@@ -30,7 +30,7 @@ from tflq.ir.types import ScalarType, i1, i8, i16, i32
 from tflq.targets.load import DEVICES
 from tflq.tosa.check import check
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import load_target
+from tflq.tosa.rules import load_target
 
 U55, U85 = load_target("ethos-u55"), load_target("ethos-u85")
 BYTES = np.arange(-128, 128, dtype=np.int8)

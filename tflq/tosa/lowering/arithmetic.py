@@ -29,7 +29,7 @@ from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32, i64, ui8
 from tflq.numerics.elementwise import integer_activation_range
-from tflq.tosa.lowering.context import Tosa, lowering
+from tflq.tosa.lowering.context import Tosa, fits_int32, in_int32, lowering, narrow, widened_product
 from tflq.tosa.lowering.floats import (
     float_activation,
     float_div,
@@ -51,7 +51,6 @@ from tflq.tosa.lowering.rescale import (
     sign_changed,
     stored,
 )
-from tflq.tosa.lowering.shaping import fits_int32, in_int32, narrow, widened_product
 
 # ATAN2 in float, which TOSA lacks. The arc tangent of r = min(|x|, |y|) / max(|x|, |y|) in [0, 1] is r P(r^2), P the
 # polynomial of degree 8 whose greatest relative error is least, 1.6e-8; the rest is reflections. Zeros count as
@@ -125,7 +124,7 @@ def _number(value: Value) -> int | None:
 
 
 # Arithmetic of the integer form, on TOSA's types for it or in int32 and back. A product of int64s is computed in int32
-# where that is proven to be enough (`tflq.tosa.lowering.shaping`).
+# where that is proven to be enough (`tflq.tosa.lowering.context`).
 
 
 @lowering(tosa.Add, tosa.Sub, tosa.IntDiv)

@@ -41,10 +41,9 @@ from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, parameter
 from tflq.numerics.fixed_point import Rounding
 from tflq.numerics.float_basics import quantize_thresholds
 from tflq.numerics.tables import distinct
-from tflq.tosa.lowering.context import Tosa, lowering, signed
+from tflq.tosa.lowering.context import Tosa, lowering, narrow, signed
 from tflq.tosa.lowering.floats import close_quotient, need_float, ratio, rounded_half_away, scalar
 from tflq.tosa.lowering.rescale import INTEGERS, UNIT, emit_rescale, plain, sign_changed
-from tflq.tosa.lowering.shaping import narrow
 
 _CASTS = (f32, f16, i8, ui8, i16, i32, i1)
 """The element types that floats are cast from and to."""

@@ -34,9 +34,8 @@ from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, f32, i4, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds, exact_end, window
-from tflq.tosa.lowering.context import ONE, Tosa, lowered_value, lowering
+from tflq.tosa.lowering.context import ONE, Tosa, lowered_value, lowering, part
 from tflq.tosa.lowering.floats import factor, float_activation, need_float, real
-from tflq.tosa.lowering.shaping import part
 
 _BIAS_INPUTS = 3
 """Constant inputs of -32768 by which the i16 product makes a bias of 32 bits."""

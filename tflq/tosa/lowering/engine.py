@@ -20,9 +20,8 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, element_storage, i1, i8, i32, i64, is_quantized, ui8
 from tflq.light import dataclass, field
 from tflq.lowering import FunctionWalk, entries, lowered_module, own, refuse
-from tflq.tosa.lowering.context import NO_STATE, ONE, Scope, Tosa, lowered
-from tflq.tosa.lowering.shaping import narrow
-from tflq.tosa.operands import Target
+from tflq.tosa.lowering.context import NO_STATE, ONE, Scope, Tosa, lowered, narrow
+from tflq.tosa.rules import Target
 
 
 @dataclass(frozen=True)

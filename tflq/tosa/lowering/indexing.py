@@ -33,20 +33,21 @@ from tflq.dialects.tosa.movement import Gather, Scatter, Table
 from tflq.errors import Refused
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, i1, i8, i16, i32
-from tflq.tosa.lowering.context import Tosa, lowering
-from tflq.tosa.lowering.floats import need_float, real
-from tflq.tosa.lowering.rescale import emit_rescale
-from tflq.tosa.lowering.shaping import (
+from tflq.tosa.lowering.context import (
+    Tosa,
     constant_of,
     dims_of,
     in_int32,
     joined,
     known_array,
+    lowering,
     narrow,
     numbers_of,
     part,
     reshaped,
 )
+from tflq.tosa.lowering.floats import need_float, real
+from tflq.tosa.lowering.rescale import emit_rescale
 
 
 @lowering(MatrixDiag)

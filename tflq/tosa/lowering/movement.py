@@ -44,22 +44,23 @@ from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 from tflq.light import dataclass
-from tflq.tosa.lowering.context import Tosa, lowering
-from tflq.tosa.lowering.convolution import grouped, is_grouped
-from tflq.tosa.lowering.floats import float_activation
-from tflq.tosa.lowering.indexing import as_index, gathered, taken
-from tflq.tosa.lowering.shaping import (
+from tflq.tosa.lowering.context import (
+    Tosa,
     constant_of,
     dims_of,
     joined,
     known_array,
     known_axis,
     known_elements,
+    lowering,
     narrow,
     numbers_of,
     part,
     reshaped,
 )
+from tflq.tosa.lowering.convolution import grouped, is_grouped
+from tflq.tosa.lowering.floats import float_activation
+from tflq.tosa.lowering.indexing import as_index, gathered, taken
 
 
 @lowering(Concat, Concatenation)

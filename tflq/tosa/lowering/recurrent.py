@@ -24,10 +24,9 @@ from tflq.dialects.tosa.movement import VariableRead, VariableWrite
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32
-from tflq.tosa.lowering.context import Tosa, lowering
+from tflq.tosa.lowering.context import Tosa, joined, lowering, part
 from tflq.tosa.lowering.floats import factor, float_activation, need_float, real
 from tflq.tosa.lowering.matmul import multiplied_rows
-from tflq.tosa.lowering.shaping import joined, part
 
 _Network = RNN | UnidirectionalSequenceRNN | BidirectionalSequenceRNN
 _MOST_STEPS = 512

@@ -38,19 +38,21 @@ from tflq.dialects.tosa.movement import (
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, f32, i1, i8, i16, i32
-from tflq.tosa.lowering.context import Tosa, lowered_value, lowering
-from tflq.tosa.lowering.floats import need_float, real
-from tflq.tosa.lowering.shaping import (
+from tflq.tosa.lowering.context import (
+    Tosa,
     constant_of,
     dims_of,
     in_int32,
     joined,
     known_axis,
+    lowered_value,
+    lowering,
     narrow,
     numbers_of,
     part,
     reshaped,
 )
+from tflq.tosa.lowering.floats import need_float, real
 
 
 @lowering(ArgMax)

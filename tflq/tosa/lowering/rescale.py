@@ -36,8 +36,7 @@ from tflq.ir.types import ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
 from tflq.light import NamedTuple, dataclass
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier
-from tflq.tosa.lowering.context import Tosa, lowered_value, lowering
-from tflq.tosa.lowering.shaping import narrow, product_by, widened_product
+from tflq.tosa.lowering.context import Tosa, lowered_value, lowering, narrow, product_by, widened_product
 
 _I31, _I47 = 1 << 31, 1 << 47
 _STORAGES = (i8, ui8, i16, i32, i64)

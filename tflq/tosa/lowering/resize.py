@@ -44,10 +44,9 @@ from tflq.numerics.resize import (
     within_tosa,
 )
 from tflq.numerics.staircase import ThresholdLine, fit_threshold_line
-from tflq.tosa.lowering.context import Tosa, lowering
+from tflq.tosa.lowering.context import Tosa, lowering, numbers_of, take
 from tflq.tosa.lowering.floats import need_float
 from tflq.tosa.lowering.rescale import constant_row, emit_rescale, limited, operand_range, saturated
-from tflq.tosa.lowering.shaping import numbers_of, take
 
 _STILL = Steps(1, 1, 0)
 """Each element as it is."""

@@ -28,8 +28,7 @@ from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, i64
 from tflq.light import replace
-from tflq.tosa.lowering.context import Scope, Tosa, Use, lowering, uses
-from tflq.tosa.lowering.shaping import joined, part
+from tflq.tosa.lowering.context import Scope, Tosa, Use, joined, lowering, part, uses
 
 
 @lowering(VarHandle)

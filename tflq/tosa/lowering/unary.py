@@ -29,10 +29,9 @@ from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32
 from tflq.tosa.lowering.arithmetic import positive_power
-from tflq.tosa.lowering.context import Tosa, lowering
+from tflq.tosa.lowering.context import Tosa, dims_of, kept_storage, lowering, narrow
 from tflq.tosa.lowering.floats import float_activation, float_sign, floating, need_float, reciprocal, scalar
 from tflq.tosa.lowering.rescale import limited, plain, stored
-from tflq.tosa.lowering.shaping import dims_of, kept_storage, narrow
 
 
 @lowering(unary.Abs)

@@ -15,7 +15,7 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i16, i32, i64, ui8
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 PLAIN = [i8, ui8, i16, i32]
 

@@ -12,7 +12,7 @@ from tflq.errors import UnsupportedError
 from tflq.flatbuffer.reader import read
 from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, ui8
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 FLOATS = np.asarray(
     [0, 0.25, 0.5, -0.5, 1.5, 2.5, -2.5, 0.99999994, 127.5, 255.5, 256.7, -128.7, -3.99, 32767.9, 1e9, -1e9, 3e9, -3e9],

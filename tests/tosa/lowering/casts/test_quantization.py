@@ -31,9 +31,9 @@ from tflq.ir.types import (
 )
 from tflq.numerics.float_basics import float_steps, from_steps, quantize_thresholds
 from tflq.pipelines import Options
-from tflq.tosa.files.text import mlir_text
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
+from tflq.tosa.text import mlir_text
 
 INFINITY = 0x7F800000
 ENDS = np.asarray([np.inf, -np.inf, np.nan, 0, -0.0, 3.4e38, -3.4e38, 1e-45], np.float32)

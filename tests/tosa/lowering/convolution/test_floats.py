@@ -14,7 +14,7 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32
 from tflq.numerics.convolution import window
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:

@@ -17,7 +17,7 @@ from tflq.ir.types import ScalarType, Shape, TensorType, i4, i8, i16, i32, i64, 
 from tflq.numerics.convolution import window
 from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 
 def packed(array: np.ndarray, element: ScalarType) -> Value:

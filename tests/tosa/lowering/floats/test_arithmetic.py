@@ -11,7 +11,7 @@ from tflq.ir.core import Function, Value
 from tflq.ir.types import TensorType, f32
 from tflq.tosa.lowering.context import Tosa
 from tflq.tosa.lowering.floats import float_activation, float_div, float_floor_div, float_floor_mod, float_sign
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 
 def compute(function: object, *arrays: np.ndarray) -> np.ndarray:

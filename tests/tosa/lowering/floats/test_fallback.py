@@ -18,7 +18,7 @@ from tflq.backends import backend
 from tflq.flatbuffer.reader import read
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
 from tflq.pipelines import Options, lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 Real = Callable[..., np.ndarray]
 NONE = {"fused_activation_function": "NONE"}

@@ -18,9 +18,9 @@ from tflq.errors import UnsupportedError
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module
 from tflq.ir.types import f16, f32, i32
-from tflq.tosa.files.text import mlir_text
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
+from tflq.tosa.text import mlir_text
 
 SHAPE = (250, 40)
 NONE = {"fused_activation_function": "NONE"}

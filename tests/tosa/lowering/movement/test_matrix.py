@@ -16,7 +16,7 @@ from tflq.ir.core import Function
 from tflq.legalize.engine import legalize
 from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination, Fold
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 _NAMES = sorted(name for name, made in GENERATORS.items() if made.__module__ == movement.__name__)
 _CASES = 25

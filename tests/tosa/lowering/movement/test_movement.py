@@ -13,7 +13,7 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, f32, i1, i8, i16, i32, i64, ui8
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 _STORAGES = [i1, i8, ui8, i16, i32, f32]
 _NO_INT16 = Target(extensions=frozenset())

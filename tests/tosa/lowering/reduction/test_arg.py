@@ -10,7 +10,7 @@ from support.on_tosa import INTEGER, assert_exact, assert_near_kernel
 from tflq.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, ui8
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 
 def draw(element: ScalarType, shape: tuple[int, ...] = (3, 4, 50)) -> np.ndarray:

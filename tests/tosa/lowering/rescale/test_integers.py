@@ -12,7 +12,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import quantize_multiplier, quantize_multipliers
 from tflq.tosa.lowering.engine import lower
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
 
 SINGLE = Target(extensions=frozenset({"int16", "int4"}))
 TARGETS = [Target(), SINGLE]

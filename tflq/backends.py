@@ -1,12 +1,11 @@
 """The formats that a conversion writes: a `Backend` for each, found by name, by suffix or by target.
 
-tflq's own are listed here. An installed package adds one by an entry point in the group `tflq.backends` that has the
-name of the format. A backend is imported when it is asked for.
+tflq's own are here; their methods import what they need when they are called. An installed package adds one by an entry
+point in the group `tflq.backends` that has the name of the format; it is imported when it is asked for.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -23,7 +22,6 @@ DEFAULT: Final = "tflite"
 """The format of a result where neither a format nor a suffix nor a target names one."""
 
 _GROUP: Final = "tflq.backends"
-_BUILT_IN: Final = {name: f"tflq.backends.{name}" for name in ("tflite", "tosa", "mlir", "onnx", "qdq")}
 
 
 class Backend:
@@ -113,16 +111,227 @@ class Backend:
         raise OptionError(Reason(f"there is nothing that runs .{self.name} files", path))
 
 
+# tflq's own.
+
+
+class _Tflite(Backend):
+    """TFLite flatbuffers."""
+
+    name = "tflite"
+    form = "kernels"
+    targets = ("integer", "kernels", "portable", "tflm")
+    states = ("kept", "variables")
+    builtins = True
+    interpreted = True
+    one_entry = False
+    requires = (("ai_edge_litert", "tensorflow"), "ai-edge-litert", "verify")
+
+    def target(self, asked: str | os.PathLike[str] | None) -> Any:
+        if asked in (None, "integer"):
+            from tflq.targets.target import INTEGER
+
+            return INTEGER
+        from tflq.targets.load import load_target
+
+        return load_target(asked)
+
+    def lowering(self, options: Any, form: Any) -> list[Pass]:
+        from tflq.passes.source import RecordNames
+
+        return [RecordNames(), *super().lowering(options, form)]
+
+    def passes(self, options: Any, form: Any) -> Sequence[Pass]:
+        from tflq.pipelines import to_kernels
+
+        return to_kernels(options, form)
+
+    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes | bytearray | memoryview]:
+        from tflq.flatbuffer import writer
+
+        return writer.pieces(module)
+
+    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
+        from tflq.verification.tflite_runner import TfliteRunner
+
+        return TfliteRunner(path, resolver, timeout)
+
+
+class Tosa(Backend):
+    """What TOSA flatbuffers and text share."""
+
+    form = "tosa"
+    close = False
+    requires = (("tosa_reference_model",), "tosa-tools", "tosa")
+
+    @property
+    def targets(self) -> tuple[str, ...]:  # type: ignore[override]
+        from tflq.targets.load import DEVICES
+
+        return "tosa", *DEVICES
+
+    def owns(self, path: str) -> bool:
+        from tflq.targets.load import is_of_tosa
+
+        return is_of_tosa(path)
+
+    def target(self, asked: str | os.PathLike[str] | None) -> Any:
+        from tflq.tosa.rules import load_target
+
+        if asked in ("integer", "kernels"):
+            what = f"target '{asked}' is for TFLite files"
+            raise OptionError(Reason(what, value=asked, remedy=f"a .{self.name} file has the target 'tosa'"))
+        return load_target(None if asked in (None, "tosa") else str(asked))
+
+    def lowering(self, options: Any, form: Any) -> list[Pass]:
+        return [self._check(options)] if form == "tosa" else super().lowering(options, form)
+
+    def passes(self, options: Any, form: Any) -> Sequence[Pass]:
+        from tflq.pipelines import to_tosa
+
+        return [*to_tosa(options), self._check(options)]
+
+    def _check(self, options: Any) -> Pass:
+        from tflq.tosa.check import CheckTosa
+
+        return CheckTosa(options.target, static=self.static)
+
+    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.contract import Notes
+        from tflq.tosa.check import Requirements
+
+        return Notes.of(module, real=options.semantics == "real"), module.record.find(Requirements)
+
+
+class _TosaFlatbuffer(Tosa):
+    """TOSA flatbuffers, which have no open dims."""
+
+    name = "tosa"
+    static = True
+
+    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes | bytearray | memoryview]:
+        from tflq.tosa.write import tosa_pieces
+
+        return tosa_pieces(module, function)
+
+    def reads(self, path: str) -> bool:
+        from tflq.flatbuffer.structure import identify
+        from tflq.flatbuffer.layout import TOSA
+
+        return identify(path) is TOSA
+
+    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
+        from tflq.verification.tosa_runner import TosaRunner
+
+        return TosaRunner(path, timeout)
+
+
+class _TosaText(Tosa):
+    """MLIR text of the tosa dialect. It says what it needs of the target, and dims can stay open."""
+
+    name = "mlir"
+    text = True
+
+    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes]:
+        from tflq.tosa.text import mlir_pieces
+
+        return (piece.encode() for piece in mlir_pieces(module, target, function=function))
+
+    def reads(self, path: str) -> bool:
+        return False
+
+
+class _Onnx(Backend):
+    """ONNX in the exact form: the integer form in its standard operators."""
+
+    name = "onnx"
+    form = "onnx"
+    targets = ("onnx",)
+    states = ("variables", "inputs")
+    requires = (("onnxruntime",), "onnxruntime", "onnx")
+
+    def passes(self, options: Any, form: str) -> Sequence[Pass]:
+        from tflq.onnx.lowering.engine import LowerToOnnx
+        from tflq.pipelines import to_onnx
+
+        return to_onnx(options, LowerToOnnx)
+
+    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.contract import Notes
+        from tflq.onnx.exactness import otherwise_notes, runtimes
+
+        noted = Notes.of(module, real=options.semantics == "real")
+        return [*noted, *otherwise_notes(module)], runtimes(module)
+
+    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes]:
+        from tflq.onnx.write import onnx_pieces
+
+        return onnx_pieces(module, function)
+
+    def reads(self, path: str) -> bool:
+        """By its suffix, or as tflq begins it: with the format's version and the producer."""
+        if super().reads(path):
+            return True
+        with open(path, "rb") as file:
+            head = file.read(3)
+        return head[:1] == b"\x08" and head[2:] == b"\x12"
+
+    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
+        from tflq.verification.onnx_runner import OnnxRunner
+
+        return OnnxRunner(path, timeout)
+
+
+class _Qdq(_Onnx):
+    """ONNX in the QDQ form: each quantized operator on real numbers between casts, as compilers for NPUs read it."""
+
+    name = "qdq"
+    targets = ("qdq",)
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return ("onnx",)
+
+    def target(self, asked: str | os.PathLike[str] | None) -> Any:
+        """Which operators take the form: by default those for which there is a pattern."""
+        from tflq.files import resource
+        from tflq.light import replace
+        from tflq.targets.load import load_target
+
+        target = load_target(resource("rules/qdq.toml") if asked in (None, "qdq") else asked)
+        return replace(target, by_parameters=True)
+
+    def passes(self, options: Any, form: str) -> Sequence[Pass]:
+        from tflq.onnx.qdq.engine import LowerToQdq
+        from tflq.pipelines import to_onnx
+
+        return to_onnx(options, LowerToQdq)
+
+    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.contract import Notes
+        from tflq.onnx.qdq.engine import qdq_form
+
+        notes, form = qdq_form(module)
+        return [*notes, *Notes.of(module, real=options.semantics == "real")], form
+
+
+_OWN: Final[dict[str, Backend]] = {
+    each.name: each for each in (_Tflite(), _TosaFlatbuffer(), _TosaText(), _Onnx(), _Qdq())
+}
+
+
+# Finding one.
+
+
 @cache
 def _outside() -> dict[str, Any]:
     from importlib.metadata import entry_points
 
-    return {entry.name: entry for entry in entry_points(group=_GROUP) if entry.name not in _BUILT_IN}
+    return {entry.name: entry for entry in entry_points(group=_GROUP) if entry.name not in _OWN}
 
 
 def names() -> tuple[str, ...]:
     """The names of all formats."""
-    return (*_BUILT_IN, *sorted(_outside()))
+    return (*_OWN, *sorted(_outside()))
 
 
 def suffixes() -> dict[str, str]:
@@ -132,9 +341,8 @@ def suffixes() -> dict[str, str]:
 
 @cache
 def _loaded(name: str) -> Backend:
-    if name in _BUILT_IN:
-        built_in: Backend = importlib.import_module(_BUILT_IN[name]).BACKEND
-        return built_in
+    if name in _OWN:
+        return _OWN[name]
     entry = _outside()[name]
     named, remedy = f"the entry point '{name}' of group {_GROUP}", "mend or uninstall the package that has it"
     try:
@@ -149,7 +357,7 @@ def _loaded(name: str) -> Backend:
 
 def backend(name: Any) -> Backend:
     """A format by its name. OptionError if it is not known."""
-    if not isinstance(name, str) or name not in _BUILT_IN:
+    if not isinstance(name, str) or name not in _OWN:
         check_choice("format", name, names())
     return _loaded(name)
 
@@ -157,7 +365,7 @@ def backend(name: Any) -> Backend:
 def named_by(path: str | os.PathLike[str]) -> str:
     """The name of the format of a destination, by its suffix. OptionError if no format has the suffix."""
     suffix = os.path.splitext(path)[1]
-    if suffix[1:] in _BUILT_IN:
+    if suffix[1:] in _OWN:
         return suffix[1:]
     known = suffixes()
     if suffix[1:] in known:

@@ -17,8 +17,8 @@ from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.structure import check
 from tflq.ir.core import Buffer, Function, Location, Module, Value, constant, op_names
 from tflq.ir.types import TensorType, i8, i32
-from tflq.tosa.files.write import tosa_bytes, tosa_pieces
 from tflq.tosa.lowering.context import TosaBuilder
+from tflq.tosa.write import tosa_bytes, tosa_pieces
 
 TARGET = (
     "--tosa-attach-target=specification_version=1.0 level=8k profiles=pro_int,pro_fp "

@@ -18,8 +18,8 @@ from tflq.flatbuffer.codec import decode, encode
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Location, Module
 from tflq.ir.rewriting import difference
-from tflq.tosa.files.read import read_tosa
-from tflq.tosa.files.write import tosa_bytes
+from tflq.tosa.read import read_tosa
+from tflq.tosa.write import tosa_bytes
 
 Tree = dict[str, Any]
 

@@ -31,21 +31,24 @@ from tflq.ir.print_types import type_text
 from tflq.ir.printer import standard_pieces
 from tflq.ir.types import BareType, ScalarType, Shape, TensorType, element_storage, i32, i64, named_scalar
 from tflq.tosa.check import Requirements, requirements
-from tflq.tosa.files.constants import AS_1_0, GRAPHS, MODES_READ, reached
 from tflq.tosa.operands import (
+    AS_1_0,
+    GRAPHS,
+    MODES_READ,
     UNSIGNED,
     Accumulates,
     Constant,
     Slot,
-    Target,
     accumulator,
     attribute,
     constant_type,
     is_unsigned,
     operands,
+    reached,
     signless,
     slots,
 )
+from tflq.tosa.rules import Target
 
 _NOT_WRITTEN: Final = GRAPHS | {"input_range"}
 """Hints, and functions, which become regions."""

@@ -22,8 +22,7 @@ from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.rewriting import attribute_key
 from tflq.ir.types import ScalarType, TensorType, element_storage, i8, index
 from tflq.light import dataclass
-from tflq.tosa.files.constants import attribute_table, dtype, member, packed, reached
-from tflq.tosa.operands import Constant, operands
+from tflq.tosa.operands import Constant, attribute_table, dtype, member, operands, packed, reached
 
 LARGEST: Final = 2**31
 VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})

@@ -28,8 +28,21 @@ from tflq.flatbuffer.structure import check
 from tflq.ir.core import Function, Location, Module, Op, Value, op_class
 from tflq.ir.types import ScalarType, TensorType, i1, index
 from tflq.ir.verifier import verify
-from tflq.tosa.files.constants import AS_1_0, ELEMENTS, Constants, member, read_attributes, tensor_type
-from tflq.tosa.operands import UNSIGNED, Slot, accumulator, attribute, constant_type, signless, slots
+from tflq.tosa.operands import (
+    AS_1_0,
+    ELEMENTS,
+    UNSIGNED,
+    Slot,
+    StoredConstants,
+    accumulator,
+    attribute,
+    constant_type,
+    member,
+    read_attributes,
+    signless,
+    slots,
+    tensor_type,
+)
 
 Row = tuple[Mapping[str, Any], str]
 _VARIABLE: Final = {"VariableReadAttribute": "VARIABLE_READ", "VariableWriteAttribute": "VARIABLE_WRITE"}
@@ -46,7 +59,7 @@ class Tensors:
     its CONST operator only.
     """
 
-    def __init__(self, fields: Mapping[str, Any], where: str, constants: Constants) -> None:
+    def __init__(self, fields: Mapping[str, Any], where: str, constants: StoredConstants) -> None:
         self.constants = constants
         self.unsigned = _unsigned(fields["operators"] or ())
         self._tensors: dict[str, Row] = {}
@@ -165,7 +178,7 @@ class Block:
         where: str,
         index: int,
         source: str,
-        constants: Constants,
+        constants: StoredConstants,
         graph: Callable[[str], int],
     ) -> None:
         self.fields = fields
@@ -338,7 +351,7 @@ class _Reader:
     def __init__(self, data: memoryview, source: str) -> None:
         self.graph = Decoder(data, TOSA).root()
         self.source = source
-        self.constants = Constants(data)
+        self.constants = StoredConstants(data)
         self.warnings: list[str] = []
         self.reasons: list[Reason] = []
 

@@ -18,9 +18,9 @@ from tflq.ir.core import Function, Module, Signature, Value, constant
 from tflq.ir.print_types import LISTED, AttributePrinter, TypePrinter
 from tflq.ir.types import SCALARS, ScalarType, TensorType, UniformQuantizedType, i1, i4, i8, i32, i64, named_scalar, ui8
 from tflq.tosa.check import check
-from tflq.tosa.files.text import elements, mlir_text
 from tflq.tosa.lowering.context import TosaBuilder
-from tflq.tosa.operands import Target
+from tflq.tosa.rules import Target
+from tflq.tosa.text import elements, mlir_text
 
 f32 = SCALARS["f32"]
 

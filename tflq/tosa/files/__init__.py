@@ -1,1 +1,0 @@
-"""TOSA files: flatbuffers read and written, MLIR text written."""

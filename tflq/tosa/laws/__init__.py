@@ -1,1 +1,0 @@
-"""What TOSA 1.0 demands of each operator beyond element types."""
