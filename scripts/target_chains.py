@@ -15,8 +15,8 @@ from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.numerics.float_distance import fit_distance
 from tflq.numerics.float_split import fit_split
 from tflq.numerics.staircase import rescale_thresholds
-from tflq.select.lines_float import on_whole
 from tflq.select.lowering import KernelBuilder
+from tflq.select.rescale_float import on_whole
 
 
 def edges() -> Iterator[Trial]:

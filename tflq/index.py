@@ -212,24 +212,22 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
                 relu_n1_to_1 softmax tanh""",
             "lstm": "lstm unidirectional_sequence_lstm",
             "resize": "resize_bilinear resize_nearest_neighbor",
-            "stablehlo": """stablehlo_abs stablehlo_add stablehlo_and stablehlo_cbrt stablehlo_clamp stablehlo_compare
-                stablehlo_concatenate stablehlo_convert stablehlo_cosine stablehlo_custom_call stablehlo_divide
-                stablehlo_exponential stablehlo_floor stablehlo_iota stablehlo_log stablehlo_logistic stablehlo_maximum
-                stablehlo_minimum stablehlo_multiply stablehlo_negate stablehlo_or stablehlo_power stablehlo_reduce
-                stablehlo_remainder stablehlo_reshape stablehlo_rng_bit_generator stablehlo_rsqrt stablehlo_scatter
-                stablehlo_select stablehlo_shift_left stablehlo_slice stablehlo_sort stablehlo_subtract stablehlo_tanh
-                stablehlo_transpose stablehlo_while""",
-            "stablehlo_movement": """stablehlo_broadcast_in_dim stablehlo_dynamic_slice stablehlo_dynamic_update_slice
-                stablehlo_gather stablehlo_pad""",
+            "stablehlo": """stablehlo_abs stablehlo_add stablehlo_and stablehlo_broadcast_in_dim stablehlo_cbrt
+                stablehlo_clamp stablehlo_compare stablehlo_concatenate stablehlo_convert stablehlo_cosine
+                stablehlo_custom_call stablehlo_divide stablehlo_dynamic_slice stablehlo_dynamic_update_slice
+                stablehlo_exponential stablehlo_floor stablehlo_gather stablehlo_iota stablehlo_log stablehlo_logistic
+                stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_negate stablehlo_or stablehlo_pad
+                stablehlo_power stablehlo_reduce stablehlo_remainder stablehlo_reshape stablehlo_rng_bit_generator
+                stablehlo_rsqrt stablehlo_scatter stablehlo_select stablehlo_shift_left stablehlo_slice stablehlo_sort
+                stablehlo_subtract stablehlo_tanh stablehlo_transpose stablehlo_while""",
             "stablehlo_contractions": "stablehlo_convolution stablehlo_dot_general",
             "recurrent": "svdf",
             "reduction_real": """mean reduce_max reduce_min reduce_prod segment_sum sum unsorted_segment_max
                 unsorted_segment_min unsorted_segment_sum""",
             "reinterpreted": "conv_2d depthwise_conv_2d fully_connected",
-            "arithmetic_real": """add add_n atan2 cumsum div floor_div floor_mod maximum minimum mul pow prelu
-                squared_difference sub""",
-            "unary_real": """abs ceil cos elu exp fake_quant floor gelu hard_swish leaky_relu log logistic neg quantize
-                relu relu6 relu_0_to_1 relu_n1_to_1 round rsqrt sign sin sqrt square tanh""",
+            "arithmetic_real": """abs add add_n atan2 ceil cos cumsum div elu exp fake_quant floor floor_div floor_mod
+                gelu hard_swish leaky_relu log logistic maximum minimum mul neg pow prelu quantize relu relu6
+                relu_0_to_1 relu_n1_to_1 round rsqrt sign sin sqrt square squared_difference sub tanh""",
             "convolution_real": "batch_matmul fully_connected",
             "sums": """conv_2d conv_3d conv_3d_transpose depthwise_conv_2d fully_connected l2_normalization l2_pool_2d
                 local_response_normalization transpose_conv""",
@@ -288,8 +286,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
     "tflq.select": {
         "ext": {
             "casts": "truncate",
-            "rescale": "rescale_i64 rescale_mean rounding_divide_by_pot",
-            "rescale_real": "rescale_f64",
+            "rescale": "rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot",
             "tables": "table_16bit table_2d",
         },
         "quant": {"casts": "dcast qcast scast"},

@@ -1,4 +1,5 @@
-"""Arithmetic that no kernel computes: scales per axis, mixed storage types, functions of two tensors, CUMSUM, ADD_N.
+"""Elementwise functions that no kernel computes: scales per axis, mixed storage types, functions of two tensors,
+CUMSUM, ADD_N, and functions of one tensor on other types than kernels have.
 
 The result is within one count of the real one, without floats. d is a stored value less its zero point, s a scale;
 scales and zero points are grids (`grid.py`), so that operands and result may be quantized along any axis.
@@ -14,6 +15,9 @@ scales and zero points are grids (`grid.py`), so that operands and result may be
     CUMSUM               sum of d, times input / output in double, rounded
     ADD_N                the same where all scales are equal; else each operand times its scale over the result's, with
                          as many bits behind the point as the sum leaves
+    of one tensor        the real function, rounded: tables, for any storage types and quantized axes
+                         (`grid.looked_up_by`); ABS, NEG, SQUARE and the RELU family are scaled where the tables would
+                         be large
 """
 
 from __future__ import annotations
@@ -21,11 +25,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import TypeAlias
 
 import numpy as np
 
 from tflq.dialects.inference import broadcast
-from tflq.dialects.tfl.activation import Prelu
+from tflq.dialects.tfl.activation import (
+    Activation,
+    Elu,
+    Gelu,
+    HardSwish,
+    LeakyRelu,
+    Logistic,
+    Prelu,
+    Relu,
+    Relu0To1,
+    Relu6,
+    ReluN1To1,
+    Tanh,
+)
 from tflq.dialects.tfl.arithmetic import (
     Add,
     AddN,
@@ -40,7 +58,9 @@ from tflq.dialects.tfl.arithmetic import (
     SquaredDifference,
     Sub,
 )
+from tflq.dialects.tfl.casts import FakeQuant, Quantize
 from tflq.dialects.tfl.reduction import Cumsum
+from tflq.dialects.tfl.unary import Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Rsqrt, Sign, Sin, Sqrt, Square, Unary
 from tflq.dialects.tosa.elementwise import IntDiv
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, parameters, ui8
@@ -52,6 +72,7 @@ from tflq.legalize.grid import (
     centred_by,
     entry_of,
     finished,
+    grid_of,
     grids_of,
     looked_up_by,
     requantized_by,
@@ -61,6 +82,8 @@ from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shif
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, no_parameters, rule
 from tflq.numerics.division_fit import Term, fit_terms
+from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.fake_quant import fake_quant
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
 from tflq.numerics.tables import (
     REAL_FUNCTIONS_OF_TWO,
@@ -70,6 +93,7 @@ from tflq.numerics.tables import (
     floor_remainder,
     real_table_of_two,
 )
+from tflq.numerics.unary import REAL_FUNCTIONS, gelu
 
 NOTE = "no kernel computes it; the real function, rounded"
 MOST_OFF = 0.75
@@ -309,3 +333,95 @@ def _number(value: Value) -> np.ndarray | None:
 
 def _of_one(function: _Two, number: np.ndarray, *, first: bool) -> FloatFunction:
     return (lambda x: function(number, x)) if first else (lambda x: function(x, number))
+
+
+# Functions of one tensor.
+
+
+_Operator: TypeAlias = Activation | Unary | FakeQuant
+
+
+@rule(
+    Relu,
+    Relu6,
+    ReluN1To1,
+    Relu0To1,
+    LeakyRelu,
+    Elu,
+    Gelu,
+    HardSwish,
+    Logistic,
+    Tanh,
+    FakeQuant,
+    Abs,
+    Ceil,
+    Cos,
+    Exp,
+    Floor,
+    Log,
+    Neg,
+    Round,
+    Rsqrt,
+    Sign,
+    Sin,
+    Sqrt,
+    Square,
+    order=2,
+)
+def real_function(op: _Operator, b: RuleBuilder) -> Answer:
+    """Tables of the real function, or what is linear, scaled."""
+    source, target = grids_of(*op.tensors)
+    with no_parameters:
+        function = _function(op)
+    try:
+        result = looked_up_by(b, op.input, source, target, function)
+    except NotApplicable:
+        linear = _linear(op, b, source, target)
+        if linear is None:
+            raise
+        result = linear
+    return Rewritten([result], note=NOTE)
+
+
+def _function(op: _Operator) -> FloatFunction:
+    """The real function, with the op's options. ValueError where these make no sense."""
+    match op:
+        case FakeQuant():
+            return fake_quant(op.min, op.max, op.num_bits, narrow_range=op.narrow_range)
+        case Gelu():
+            exact = gelu(op.approximate)
+            return lambda x: exact(x.reshape(-1).astype(np.float32)).reshape(x.shape)
+        case LeakyRelu():
+            alpha = op.alpha
+            return lambda x: np.where(x >= 0, x, x * alpha)
+    name = kernel_name(op)
+    if name in BOUNDS:
+        low, high = BOUNDS[name]
+        return lambda x: np.clip(x, low, high)
+    return REAL_FUNCTIONS[name]
+
+
+def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value | None:
+    """A function that scales x, -x, |x| or x x; None for others."""
+    ratio, reach = source.scales / target.scales, source.reach
+    x, zero = centred_by(b, op.input, source), b.constant(0)
+    bounds = -reach, reach
+    match op:
+        case Relu() | Relu6() | ReluN1To1() | Relu0To1():
+            return finished(b, x, ratio, target, bounds, kernel_name(op))
+        case Neg():
+            return finished(b, b.sub(zero, x), ratio, target, bounds)
+        case Abs():
+            return finished(b, b.maximum(x, b.sub(zero, x)), ratio, target, bounds)
+        case Square() if reach * reach < 1 << 31:
+            return finished(b, b.mul(x, x), source.scales * ratio, target, (0, reach * reach))
+    return None
+
+
+@rule(Quantize, order=2)
+def quantize(op: Quantize, b: RuleBuilder) -> Answer:
+    """QUANTIZE between parameters per axis, or types that the kernel does not take."""
+    source, target = (grid_of(v, storages=(i8, ui8, i16, i32)) for v in op.tensors)
+    if i32 in (source.storage, target.storage) and (source.reach > 1 << 31 or target.zero is None):
+        raise NotApplicable("int32 with zero points leaves 32 bits")
+    return Rewritten([requantized_by(b, op.input, source, target)], note=NOTE)

@@ -2,7 +2,7 @@
 
     float → integer      quant.qcast: clamp(round_half_away(x / scale) + zero_point), per layer or per axis
     integer → integer    (x - z1) * input / output + z, one RESCALE; also int16 and int32 to uint8, which the kernel
-                         does not take (per axis: `unary_real.py`)
+                         does not take (per axis: `arithmetic_real.py`)
     integer → float      quant.dcast: (x - zero_point) * scale, per layer or per axis
 
 Sources: kernels/quantize.cc, dequantize.h, cast.cc, kernels/internal/reference/quantize.h, requantize.h, dequantize.h.

@@ -31,8 +31,7 @@ from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.pooling import COMBINE, over_windows, reduced
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.legalize.stablehlo import builtin_name
-from tflq.legalize.stablehlo_movement import padded
+from tflq.legalize.stablehlo import builtin_name, padded
 from tflq.light import NamedTuple
 from tflq.numerics.fixed_point import round_float
 

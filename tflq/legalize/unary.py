@@ -3,7 +3,7 @@
 EXP, LOG, ELU and GELU fill a table in float32: 256 entries for 8 bits, 513 interpolated ones for int16. int8 RSQRT is
 a Newton iteration in fixed point, SQRT truncates in float32; both kernels stop at a negative value, for which a table
 may hold anything. ABS rescales |x - z1|; NEG negates the stored integer. ZEROS_LIKE is a constant. For other functions
-and types: `unary_real.py`. Sources: kernels/exp.cc, elementwise.cc, neg.cc, zeros_like.cc, activations.cc,
+and types: `arithmetic_real.py`. Sources: kernels/exp.cc, elementwise.cc, neg.cc, zeros_like.cc, activations.cc,
 kernels/internal/common.h (LUTPopulate, LUTLookup).
 """
 

@@ -3,8 +3,12 @@ rounds sums and puts constants together (`docs/numerics.md`). No constant is add
 where there is room. An op that is not here, or has no such form, is lowered as for other targets.
 
 8-bit tensors are float twins. The model's inputs come by DEQUANTIZE and are whole numbers again after a product, and
-results go by QUANTIZE: both with the parameters that the model states, proven on all values. Integers of 32 bits are
-taken apart in float32 (`words_float`).
+results go by QUANTIZE: both with the parameters that the model states, proven on all values. What moves elements moves
+those of twins, where there are any. Integers of 32 bits are taken apart in float32, in which quotients by powers of two
+are exact, and FLOOR is a shift:
+
+    x >> n        floor(a 2^(16 - n)) + floor(c 2^-n), of halves x = a 2^16 + c
+    a b >> n      limbs of 11 bits, whose products and carries are below 2^24
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.gathering import Gather
 from tflq.dialects.tfl.joining import Concatenation, Pack, Split, Unpack
-from tflq.dialects.tfl.movement import Moved, Padding, PadV2
+from tflq.dialects.tfl.movement import Moved, Padding, PadV2, Reshape
 from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import (
@@ -38,15 +42,26 @@ from tflq.dialects.tosa.elementwise import (
 from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Resize, Table
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, parameters, ui8
+from tflq.ir.types import Shape, TensorType, UniformQuantizedType, f32, i8, i16, i32, parameters, ui8
 from tflq.numerics.float_basics import EXACT, in_any_order, quantize_thresholds
+from tflq.numerics.resize import float_nearest_index, nearest_index
 from tflq.select.arithmetic import elementwise
-from tflq.select.lines_float import on_whole
-from tflq.select.lowering import BYTES, Kernels, Twin, as_int32, centred, integers_of, twin_of
-from tflq.select.portable_movement import concatenation, moved_elements, pack, pad, resize, split, unpack
+from tflq.select.lowering import (
+    BYTES,
+    JOINED,
+    KernelBuilder,
+    Kernels,
+    Twin,
+    as_int32,
+    centred,
+    integers_of,
+    moved,
+    twin_of,
+)
+from tflq.select.movement import joined
 from tflq.select.rescale import input_range
-from tflq.select.rescale_float import float_rescale, movable_line
-from tflq.select.words_float import LIMB, WORD, by_amount, by_number, halved, high_product, limbs
+from tflq.select.rescale_float import float_rescale, movable_line, on_whole
+from tflq.select.resize import interpolated, resized_dims
 
 Made = Value | list[Value] | None
 Portable = Callable[[Any, Kernels], Made]
@@ -58,9 +73,9 @@ def portable(op: Op, k: Kernels) -> Made:
     if op.name.startswith("tfl.") and any(v.type.quantized for v in op.tensors):
         return None
     if isinstance(op, PadV2):
-        return pad(op, k)
+        return _pad(op, k)
     if isinstance(op, (Moved, Gather)) and not isinstance(op, Padding):
-        return moved_elements(op, k)
+        return _moved_elements(op, k)
     lower = FORMS.get(type(op))
     return None if lower is None else lower(op, k)
 
@@ -151,9 +166,9 @@ def _multiplied(op: Rescale, k: Kernels) -> Value | None:
     may have more than 24 bits."""
     multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
     least, most = input_range(op, k)
-    left = np.maximum(WORD - shift, 0)
-    held = (max(-least, most, 1) << int(left.max())) < 1 << WORD
-    rounds = op.rounding_mode == "DOUBLE_ROUND" or (shift <= WORD).all()
+    left = np.maximum(_WORD - shift, 0)
+    held = (max(-least, most, 1) << int(left.max())) < 1 << _WORD
+    rounds = op.rounding_mode == "DOUBLE_ROUND" or (shift <= _WORD).all()
     if not (op.scale32 and held and rounds and (multiplier >= 0).all()):
         return None
     x, to = _word(k, k.value(op.input), op.input_zp), op.output.type.storage
@@ -161,9 +176,9 @@ def _multiplied(op: Rescale, k: Kernels) -> Value | None:
         return None
     if left.any():
         x = k.mul(x, k.row(1 << left))
-    x = high_product(k, x, k.row(multiplier), WORD)
-    if (shift > WORD).any():
-        x = halved(k, x, np.maximum(shift - WORD, 0))
+    x = _high_product(k, x, k.row(multiplier), _WORD)
+    if (shift > _WORD).any():
+        x = _halved(k, x, np.maximum(shift - _WORD, 0))
     if to is not i32:
         ends = (k.constant(v - op.output_zp) for v in (to.minimum, to.maximum))
         x = k.minimum(k.maximum(x, next(ends)), next(ends))
@@ -232,12 +247,12 @@ def _table(op: Table, k: Kernels) -> Value | None:
     if x.type.storage not in BYTES:
         return None
     if x in k.twins and entries.dtype.itemsize == 1:
-        return None  # by `tables_float`
+        return None  # by `rescale_float`
     return _entries(k, entries.astype(np.int64), _index(k, x), op.result.type.storage)
 
 
 def _table_2d(op: Table2D, k: Kernels) -> Value | None:
-    from tflq.select.tables_float import float_table_2d
+    from tflq.select.rescale_float import float_table_2d
 
     found = float_table_2d(op, k)
     if found is not None:
@@ -273,14 +288,131 @@ def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Val
     return k.cast(k.add(k.mul(high, k.constant(1 << 16)), low), storage)
 
 
+# Elements moved.
+#
+# PACK, UNPACK     RESHAPE and CONCATENATION; SPLIT and RESHAPE
+# RESIZE           GATHER of rows, then of columns
+
+
+def _moved_elements(op: Moved | Gather, k: Kernels) -> Value | None:
+    """An op that only moves elements, on the twin of its first operand."""
+    first, *others = op.operands
+    assert first is not None
+    twin = k.twins.get(k.value(first))
+    if twin is None or any(v is not None and not v.is_constant for v in others):
+        return None
+    result, attributes = Value(op.result.type.with_element(f32)), dict(op.attributes)
+    if isinstance(op, Reshape) and op.shape is not None:
+        attributes["new_shape"] = op.shape.array  # tf2onnx reads it
+    k.ops.append(Op(op.name, [twin.value, *others], [result], attributes, op.location))
+    return integers_of(k, Twin(result, twin.offset), op.result.type.storage)
+
+
+def _concatenation(op: Concatenation, k: Kernels) -> Value | None:
+    """Of twins, if any operand has one."""
+    if op.fused_activation_function != "NONE":
+        return None
+    xs = [k.value(v) for v in op.reads]
+    return joined(k, xs, op.axis) if len(xs) > JOINED or any(x in k.twins for x in xs) else None
+
+
+def _pack(op: Pack, k: Kernels) -> Value | None:
+    """Operands with a dim of 1 more, joined."""
+    xs = [k.value(v) for v in op.reads]
+    rank = len(xs[0].type.shape or ())
+    shapes = [_with_one(x, op.axis % (rank + 1)) for x in xs]
+    if not all(map(_foldable, shapes)):
+        return None
+    wide = [_reshaped(k, x, shape) for x, shape in zip(xs, shapes, strict=True)]
+    return wide[0] if len(wide) == 1 else joined(k, wide, op.axis % (rank + 1))
+
+
+def _with_one(x: Value, axis: int) -> Shape:
+    shape = x.type.shape or ()
+    return (*shape[:axis], 1, *shape[axis:])
+
+
+def _reshaped(k: Kernels, x: Value, shape: Shape) -> Value:
+    return moved(k, x, lambda v, _: k.reshape(v, shape or ()))
+
+
+def _foldable(shape: Shape) -> bool:
+    """Whether RESHAPE can state a shape."""
+    return shape is not None and shape.count(None) <= 1
+
+
+def _unpack(op: Unpack, k: Kernels) -> list[Value] | None:
+    """Parts, each without the dim."""
+    x, shapes = k.value(op.input), [v.type.shape for v in op.outputs]
+    if not all(map(_foldable, shapes)):
+        return None
+    parts = _parts(k, x, len(shapes), op.axis % len(x.type.shape or (0,)))
+    return [_reshaped(k, part, shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def _split(op: Split, k: Kernels) -> list[Value] | None:
+    """Of the twin."""
+    x = k.value(op.input)
+    if x not in k.twins or not op.axis.is_constant:
+        return None
+    return _parts(k, x, len(op.outputs), int(op.axis.array.reshape(())) % len(x.type.shape or (0,)))
+
+
+def _parts(k: Kernels, x: Value, count: int, axis: int) -> list[Value]:
+    """Equal parts of a tensor, of its twin if it has one."""
+    twin = k.twins.get(x)
+    if twin is None:
+        return k.split(x, count, axis)
+    return [integers_of(k, Twin(v, twin.offset), x.type.storage) for v in k.split(twin.value, count, axis)]
+
+
+def _resize(op: Resize, k: Kernels) -> Value | None:
+    x = k.value(op.input)
+    shape, sizes = op.input.type.shape or (), op.output.type.shape or ()
+    if x.type.storage not in BYTES or None in (*shape[1:3], *sizes[1:3]):
+        return None
+    return _nearest(op, k, x) if op.mode == "NEAREST_NEIGHBOR" else _bilinear(op, k, x)
+
+
+def _nearest(op: Resize, k: Kernels, x: Value) -> Value | None:
+    """Rows, then columns, by GATHER, unless the builtin takes these elements without options: others are not alike."""
+    twin, dims = k.twins.get(x), resized_dims(op)
+    indices = [nearest_index(d.steps, d.size, d.out) for d in dims]
+    plain = (float_nearest_index(d.size, d.out, False, False) for d in dims)
+    if twin is None or all(map(np.array_equal, indices, plain)):
+        return None
+    value = twin.value
+    for dim, index in zip(dims, indices, strict=True):
+        value = k.gather(value, k.constant(index), dim.axis)
+    return integers_of(k, Twin(value, twin.offset), op.output.type.storage)
+
+
+def _bilinear(op: Resize, k: Kernels, x: Value) -> Value:
+    """Rows in float32, then columns; these in int32 where sums may reach 2^24."""
+    rows, columns = resized_dims(op)
+    largest = max(-x.type.storage.minimum, x.type.storage.maximum)
+    to = f32 if largest * rows.steps.n * columns.steps.n < EXACT else i32
+    value = interpolated(k, centred(k, x, 0), rows)
+    return k.cast(interpolated(k, value, columns, to), op.output.type.storage)
+
+
+def _pad(op: PadV2, k: Kernels) -> Value | None:
+    x = k.value(op.input)
+    if x.type.storage not in BYTES or not (op.paddings.is_constant and op.value.is_constant):
+        return None
+    twin = twin_of(k, x) or Twin(k.cast(x, f32), 0)
+    around = int(op.value.array.reshape(())) - twin.offset
+    return integers_of(k, Twin(k.padv2(twin.value, op.paddings.array, around), twin.offset), x.type.storage)
+
+
 # Integers of 32 bits.
 
 
 def _mul(op: Mul, k: Kernels) -> Value | None:
     a, b = k.value(op.input1), k.value(op.input2)
-    if not 2 * LIMB < op.shift <= 3 * LIMB or any(v.type.storage is not i32 for v in (a, b)):
+    if not 2 * _LIMB < op.shift <= 3 * _LIMB or any(v.type.storage is not i32 for v in (a, b)):
         return None
-    return high_product(k, a, b, op.shift)
+    return _high_product(k, a, b, op.shift)
 
 
 def _right_shift(op: ArithmeticRightShift, k: Kernels) -> Value | None:
@@ -289,10 +421,10 @@ def _right_shift(op: ArithmeticRightShift, k: Kernels) -> Value | None:
     if x.type.storage is not i32:
         return None
     if not op.round:
-        return by_amount(k, x, amount)
+        return _by_amount(k, x, amount)
     some = k.minimum(amount, k.constant(1))
-    twice = by_amount(k, x, k.sub(amount, some))
-    return k.sub(twice, elementwise(k, k.mul, by_number(k, twice, 1), some))
+    twice = _by_amount(k, x, k.sub(amount, some))
+    return k.sub(twice, elementwise(k, k.mul, _by_number(k, twice, 1), some))
 
 
 def _left_shift(op: LogicalLeftShift, k: Kernels) -> Value | None:
@@ -337,11 +469,11 @@ def _sum(op: ReduceSum, k: Kernels) -> Value | None:
     if x.type.storage is not i32 or not count or count > _MOST:
         return None
     least, most = k.ranges.of(op.input)
-    parts = [k.cast(x, f32)] if max(-least, most) * count < EXACT else limbs(k, x)
+    parts = [k.cast(x, f32)] if max(-least, most) * count < EXACT else _limbs(k, x)
     sums = [k.cast(k.reduce(tfl_reduction.Sum, part, [axis]), i32) for part in parts]
     total = sums[0]
     for i, part in enumerate(sums[1:], 1):
-        total = k.add(total, k.mul(part, k.constant(1 << i * LIMB)))
+        total = k.add(total, k.mul(part, k.constant(1 << i * _LIMB)))
     return total
 
 
@@ -366,10 +498,101 @@ def _cast(op: Cast, k: Kernels) -> Value | None:
         least, most = k.ranges.of(op.input)
         if not (to.minimum <= least and most <= to.maximum):  # it wraps
             x = k.sub(x, k.constant(to.minimum)) if to.minimum else x
-            x = k.sub(x, k.mul(by_number(k, x, 8), k.constant(1 << 8)))
+            x = k.sub(x, k.mul(_by_number(k, x, 8), k.constant(1 << 8)))
             return integers_of(k, Twin(k.cast(x, f32), to.minimum), to)
         return integers_of(k, Twin(k.cast(x, f32), 0), to)
     return None
+
+
+# Their parts in float32.
+
+
+_WORD: Final = 31
+"""Bits of an int32 without its sign."""
+_LIMB: Final = 11
+"""Bits of a limb."""
+_HALF: Final = 16
+
+
+def _quotient(k: KernelBuilder, x: Value, n: int) -> Value:
+    """floor(x 2^-n) of float32."""
+    return k.emit(Floor, [k.mul(x, k.constant(2.0**-n, f32))])
+
+
+def _high_and_low(k: KernelBuilder, x: Value, n: int) -> tuple[Value, Value]:
+    """x = high 2^n + low of int32, in float32, n up to 22. The quotient may be one too many where float32 rounds x: low
+    is from -64 to 2^n."""
+    high = _quotient(k, k.cast(x, f32), n)
+    return high, k.cast(k.sub(x, k.mul(k.cast(high, i32), k.constant(1 << n))), f32)
+
+
+def _rest(k: KernelBuilder, x: Value, high: Value, n: int) -> Value:
+    """x - high 2^n, in float32."""
+    return k.sub(x, k.mul(high, k.constant(float(1 << n), f32)))
+
+
+def _shifted(k: KernelBuilder, x: Value, down: Value, up: Value) -> Value:
+    """x >> n for int32 x, n from 0 to 31: `down` 2^-n and `up` 2^(16 - n), float32. With x = a 2^16 + c, c not below 0,
+    it is floor(a 2^(16 - n)) + floor(c 2^-n): the first is whole wherever the second is not 0."""
+    high, low = _high_and_low(k, x, _HALF)
+    less = _quotient(k, low, _HALF)
+    high, low = k.add(high, less), _rest(k, low, less, _HALF)
+    first, second = (k.emit(Floor, [elementwise(k, k.mul, *pair)]) for pair in ((high, up), (low, down)))
+    return k.add(k.cast(first, i32), k.cast(second, i32))
+
+
+def _by_amount(k: KernelBuilder, x: Value, amount: Value) -> Value:
+    """x >> amount of int32, amounts 0 ... 31 that broadcast to x."""
+    n = np.arange(32)
+    down, up = (k.gather(k.constant(np.exp2(exponents), f32), amount) for exponents in (-n, _HALF - n))
+    return _shifted(k, x, down, up)
+
+
+def _by_number(k: KernelBuilder, x: Value, n: int) -> Value:
+    """x >> n of int32, n from 0 to 31."""
+    return _shifted(k, x, k.constant(2.0**-n, f32), k.constant(2.0 ** (_HALF - n), f32))
+
+
+def _shifted_by(k: KernelBuilder, x: Value, n: np.ndarray) -> Value:
+    """x >> n of int32, for a constant n [1 or C]."""
+    return _shifted(k, x, k.row(np.exp2(-n), f32), k.row(np.exp2(_HALF - n), f32))
+
+
+def _limbs(k: KernelBuilder, x: Value) -> tuple[Value, Value, Value]:
+    """int32 as three limbs in float32, the least first; the last has the sign, and the second may be -1."""
+    if x.is_constant:
+        wide = x.array.astype(np.int64)
+        low, middle, high = wide & 2047, (wide >> _LIMB) & 2047, wide >> 2 * _LIMB
+        return k.constant(low, f32), k.constant(middle, f32), k.constant(high, f32)
+    top, rest = _high_and_low(k, x, 2 * _LIMB)
+    centre = _quotient(k, rest, _LIMB)
+    return _rest(k, rest, centre, _LIMB), centre, top
+
+
+def _halved(k: KernelBuilder, x: Value, n: np.ndarray) -> Value:
+    """x 2^-n, halves away from zero, for a constant n [1 or C], 0 to 31."""
+    some = np.minimum(n, 1)
+    below = k.cast(k.greater(k.constant(0), x), i32)
+    twice = _shifted_by(k, k.sub(x, k.mul(below, k.row(some))), n - some)
+    return k.sub(twice, k.mul(_by_number(k, twice, 1), k.row(some)))
+
+
+def _high_product(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
+    """(a b + 2^(s - 1)) >> s, for s from 23 to 33: products of limbs have 22 bits, so sums of three and what is carried
+    are below 2^24."""
+    (a0, a1, a2), (b0, b1, b2) = (_limbs(k, v) for v in (a, b))
+
+    def times(x: Value, y: Value) -> Value:
+        return elementwise(k, k.mul, x, y)
+
+    rest = shift - 2 * _LIMB
+    total = k.add(k.add(times(a0, b1), times(a1, b0)), _quotient(k, times(a0, b0), _LIMB))
+    half = k.constant(float(1 << (rest - 1)), f32)
+    total = k.add(k.add(times(a1, b1), _quotient(k, total, _LIMB)), half)
+    total = k.cast(_quotient(k, k.add(k.add(times(a0, b2), times(a2, b0)), total), rest), i32)
+    fourth = k.cast(k.add(times(a1, b2), times(a2, b1)), i32)
+    above = k.add(fourth, k.mul(k.cast(times(a2, b2), i32), k.constant(1 << _LIMB)))
+    return k.add(total, k.mul(above, k.constant(1 << (_LIMB - rest))))
 
 
 FORMS: Final[dict[type[Op], Portable]] = {
@@ -378,24 +601,24 @@ FORMS: Final[dict[type[Op], Portable]] = {
     Cast: _cast,
     Clamp: _clamp,
     Clz: _clz,
-    Concatenation: concatenation,
+    Concatenation: _concatenation,
     LogicalLeftShift: _left_shift,
     Maximum: _extreme,
     Minimum: _extreme,
     Mul: _mul,
-    Pack: pack,
+    Pack: _pack,
     ReduceMax: _greatest,
     ReduceSum: _sum,
     Rescale: _rescale,
     RescaleF64: _rescale,
-    Resize: resize,
+    Resize: _resize,
     Scast: _scast,
     Select: _select,
-    Split: split,
+    Split: _split,
     Table: _table,
     Table16Bit: _table_of_16_bits,
     Table2D: _table_2d,
-    Unpack: unpack,
+    Unpack: _unpack,
     tfl.Maximum: _extreme,
     tfl.Minimum: _extreme,
 }

@@ -1,33 +1,147 @@
-"""RESCALE in float32 kernels, where that is proven equal (`tflq.numerics.float_requantize`).
+"""RESCALE and tables of 8 bits in float32, where lines of float32 numbers are proven equal
+(`tflq.numerics.float_requantize`, `float_falling`, `float_distance`, `float_split`). Each line takes whole numbers in
+float32 and gives whole numbers, the float twin of the stored integers:
 
     MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        0.5 to 0.8 ns per element
 
-    RELU of sums that fall, MUL, ADD with RELU, FLOOR       `tflq.numerics.float_falling`, where levels are few
-    RELU of sums that fall, SUB with RELU, MUL, FLOOR       `tflq.numerics.float_distance`, where constants may move
+    RELU of sums that fall, MUL, ADD with RELU, FLOOR           `float_falling`, where levels are few
+    RELU of sums that fall, SUB with RELU, MUL, FLOOR           `float_distance`, where constants may move
+    SUB, MAXIMUM, MINIMUM; MUL, FLOOR; MUL, SUB; MUL, MUL, ADD, [MUL, ADD,] ADD, FLOOR, ADD         `float_split`
 
-Sums may be asked for with the other sign, or with a number added to each channel (`lines_float.falls`, `added`): a
-convolution does that in its weights and bias. Every operation is a kernel of its own and rounds once, with any kernels
-and any delegate that computes in float32. The result is the float twin of the stored integers.
+In the last two, no constant is added to a product by one, so that none can be put before it. Sums may be asked for with
+the other sign, or with a number added to each channel (`falls`, `added`): a convolution does that in its weights and
+bias. Every operation is a kernel of its own and rounds once, with any kernels and any delegate that computes in
+float32.
+
+Tables are in float32 kernels where an operand is there already, as a float twin:
+
+    ext.table_2d that is a plane, rounded (`tflq.numerics.float_product`): ADD, SUB
+        MUL, MUL, ADD, ADD with RELU6, MUL, FLOOR        1 ns per element, where the table takes 4
+    tosa.table that climbs like a line: QUANTIZE, RELU and its kin
+        MUL, ADD with RELU6, MUL, FLOOR                  .5 ns, where the table takes 3.5
+    any other tosa.table
+        CAST, GATHER of floats
+
+Apart from `rescale.py` and `tables.py`, since the searches for lines are imported for `--mac float32` only.
 """
 
 from __future__ import annotations
 
+from typing import Final, TypeAlias
+
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64
+from tflq.dialects.ext import RescaleF64, Table2D
+from tflq.dialects.tfl.activation import Relu, ReluN1To1
+from tflq.dialects.tfl.convolution import DepthwiseConv2D
+from tflq.dialects.tfl.unary import Floor
+from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.elementwise import Clamp
-from tflq.dialects.tosa.movement import Rescale
-from tflq.ir.core import Value
-from tflq.ir.types import i32
+from tflq.dialects.tosa.movement import Rescale, Table
+from tflq.ir.core import Value, constant
+from tflq.ir.types import f32, i32
 from tflq.light import NamedTuple, dataclass
-from tflq.numerics.float_distance import DistanceRequantization, distance_arrays
-from tflq.numerics.float_falling import FallingRequantization, falling_arrays
-from tflq.numerics.float_requantize import N1_TO_1, RELU6, of_arrays, requantization_arrays
+from tflq.numerics.float_distance import DistanceRequantization, distance_arrays, fit_distance
+from tflq.numerics.float_falling import ClippedRequantization, FallingRequantization, falling_arrays
+from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
+from tflq.numerics.float_requantize import (
+    N1_TO_1,
+    RELU6,
+    FloatRequantization,
+    fit_float_requantization,
+    of_arrays,
+    requantization_arrays,
+    table_line,
+)
 from tflq.numerics.float_split import SplitRequantization, of_split_arrays, split_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
-from tflq.select.lines_float import Line, added, falls, on_whole, stepped
-from tflq.select.lowering import Kernels, Twin, integers_of
+from tflq.select.im2col import Geometry
+from tflq.select.lowering import KernelBuilder, Kernels, Twin, centred, integers_of, twin_of
+from tflq.select.matmul import conv_options
 from tflq.select.rescale import result_range
+
+_IMAGE: Final = 4
+"""Dims of an image: batch, rows, columns, channels."""
+_SHORT: Final = 128
+"""Channels up to which a constant for each costs a kernel more than a number for all."""
+_POINT: Final = Geometry((1, 1), (0, 0, 0, 0), (1, 1), (1, 1))
+
+Line: TypeAlias = FloatRequantization | FallingRequantization | DistanceRequantization | SplitRequantization
+
+
+def falls(fit: Line) -> bool:
+    """Whether a line wants numbers with the other sign, and 0 where they are negative then."""
+    return isinstance(fit, (FallingRequantization, DistanceRequantization))
+
+
+def added(fit: Line) -> np.ndarray:
+    """The number to add to those that a line takes, of the sign that it wants, float32 [1 or C]."""
+    if isinstance(fit, (FallingRequantization, DistanceRequantization)):
+        return fit.h
+    if isinstance(fit, SplitRequantization):
+        return -fit.h
+    return np.zeros(1, np.float32) if fit.a is None else -fit.a
+
+
+def on_whole(k: KernelBuilder, x: Value, fit: Line) -> Value:
+    """`fit` of whole numbers in float32."""
+    if falls(fit):
+        return stepped(k, k.sub(k.row(added(fit), f32), x, "RELU"), fit)
+    number = added(fit)
+    return stepped(k, k.add(x, k.row(number, f32)) if number.any() else x, fit)
+
+
+def stepped(k: KernelBuilder, x: Value, fit: Line) -> Value:
+    """`fit` of whole numbers in float32 that have what it adds (`added`), and the sign that it wants (`falls`)."""
+    if isinstance(fit, SplitRequantization):
+        return _split(k, x, fit)
+    if isinstance(fit, DistanceRequantization):
+        total = k.mul(k.sub(k.row(fit.q, f32), x, "RELU"), k.row(fit.m, f32))
+    elif isinstance(fit, FallingRequantization):
+        total = k.add(k.mul(x, k.row(-fit.m, f32)), k.row(fit.c, f32), "RELU")
+    else:
+        total = _clamped(k, x, fit)
+    return k.emit(Floor, [total])
+
+
+def _clamped(k: KernelBuilder, x: Value, fit: FloatRequantization) -> Value:
+    total, rest = k.mul(x, k.row(fit.m, f32)), k.row(fit.c, f32)
+    if fit.e is not None:
+        rest = _of_sign(k, _sign(k, x, fit.a), fit.e, fit.c)
+    total = k.add(total, rest, fit.clamp.activation)
+    return k.mul(total, k.row(fit.gain, f32))
+
+
+def _of_sign(k: KernelBuilder, sign: Value, e: np.ndarray, c: np.ndarray) -> Value:
+    """c + e, c or c - e. The product by a sign is exact, so a kernel may round once or twice: where an image has few
+    channels, DEPTHWISE_CONV_2D is MUL and ADD in one."""
+    channels = (sign.type.shape or (None,))[-1] or 0
+    if sign.type.rank != _IMAGE or not 1 < e.size == c.size == channels <= _SHORT:
+        return k.add(k.mul(sign, k.row(e, f32)), k.row(c, f32))
+    constants = k.constant(e.reshape(1, 1, 1, -1), f32), k.constant(c, f32)
+    options = conv_options(_POINT, "VALID") | {"depth_multiplier": 1}
+    return k.emit(DepthwiseConv2D, [sign, *constants], sign.type, **options)
+
+
+def _split(k: KernelBuilder, x: Value, fit: SplitRequantization) -> Value:
+    u = k.minimum(k.maximum(x, k.row(fit.low, f32)), k.row(fit.high, f32))
+    n = k.emit(Floor, [k.mul(u, k.row(fit.p, f32))])
+    r = k.sub(u, k.mul(n, k.row(fit.step, f32)))
+    rest = k.add(k.mul(r, k.row(fit.m, f32)), k.mul(n, k.row(fit.d, f32)))
+    if fit.e is not None:
+        positive = k.minimum(k.emit(Relu, [n]), k.row(1, f32))
+        rest = k.add(rest, k.mul(positive, k.row(fit.e, f32)))
+    return k.add(n, k.emit(Floor, [k.add(rest, k.row(fit.c, f32))]))
+
+
+def _sign(k: KernelBuilder, x: Value, a: np.ndarray | None) -> Value:
+    """The sign of x + a, whole numbers."""
+    if a is not None and a.any():
+        return k.add(x, k.row(a, f32), N1_TO_1.activation)
+    return k.emit(ReluN1To1, [x])
+
+
+# RESCALE.
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +212,8 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
         falling = k.remembered(falling_arrays, thresholds, slope, *bounds)
         if falling:
             return FloatRescale(op, clamp, FallingRequantization(*falling), least)
-        for kind, centred in attempts:
-            found = k.remembered(requantization_arrays, thresholds, slope, *bounds, kind.activation, centred)
+        for kind, origins in attempts:
+            found = k.remembered(requantization_arrays, thresholds, slope, *bounds, kind.activation, origins)
             if found:
                 return FloatRescale(op, clamp, of_arrays(found, kind.activation), least + kind.middle)
     return None
@@ -134,3 +248,83 @@ class _Steps(NamedTuple):
             return None
         twice = op.rounding_mode == "DOUBLE_ROUND" and op.scale32
         return cls(rescale_thresholds(levels, multiplier, shift, double_round=twice), np.ldexp(multiplier, -shift))
+
+
+# Tables.
+
+
+def float_table_2d(op: Table2D, k: Kernels) -> Value | None:
+    """The integers of a sum or a product in float32, with their twin; None where no operand has a twin, or without a
+    proof."""
+    x, y = k.value(op.input1), k.value(op.input2)
+    if x not in k.twins and y not in k.twins:
+        return None
+    if k.sums == "any" and (x.is_constant or y.is_constant):
+        return None  # the next constant would meet it
+    entries = op.table.array.reshape(256, 256).astype(np.int64)
+    least = int(entries.min())
+    product = product_of(entries - least)
+    if product is None:
+        made = _sum(k, x, y, entries - least)
+    else:
+        made = _product(k, x, y, fit_float_product(entries - least, product, k.sums))
+    return None if made is None else integers_of(k, Twin(made, least), op.result.type.storage)
+
+
+def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
+    twins = [twin_of(k, v) or Twin(k.cast(v, f32), 0) for v in (x, y)]
+    first, second = (_numbers(v, twin) for v, twin in zip((x, y), twins, strict=True))
+    fit = fit_float_plane(table, first, second, k.sums)
+    if fit is None:
+        return None
+    total = k.add(_times(k, twins[0].value, fit.m), _times(k, twins[1].value, fit.n))
+    total = k.add(total, k.constant(fit.c, f32), RELU6.activation)
+    total = k.mul(total, k.constant(fit.gain, f32))
+    return k.emit(Floor, [total])
+
+
+def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value | None:
+    if fit is None:
+        return None
+    assert not isinstance(fit.g, ClippedRequantization)  # made for another rounding
+    a, b = (centred(k, v, v.type.storage.minimum + place) for v, place in ((x, fit.a), (y, fit.b)))
+    made = on_whole(k, k.mul(a, b), fit.g)
+    return k.add(made, k.constant(fit.offset, f32)) if fit.offset else made
+
+
+def _times(k: Kernels, x: Value, factor: np.float32) -> Value:
+    return constant(x.array * factor) if x.is_constant else k.mul(x, k.constant(factor, f32))
+
+
+def float_table(op: Table, k: Kernels) -> Value:
+    """The integers of a table of the twin, with their own twin."""
+    x, entries = k.value(op.input), op.table.array.astype(np.int64)
+    twin = k.twins[x]
+    made = _line(k, twin, _numbers(x, twin), entries)
+    if made is None:
+        offset = _read_less(op, k)
+        index = k.cast(centred(k, x, x.type.storage.minimum), i32)
+        made = Twin(k.gather(k.constant(entries - offset, f32), index), offset)
+    return integers_of(k, made, op.result.type.storage)
+
+
+def _line(k: Kernels, twin: Twin, numbers: np.ndarray, entries: np.ndarray) -> Twin | None:
+    """A table that climbs as one line does, for the numbers of a twin; None if it does not, or without a proof."""
+    line = table_line(entries, numbers)
+    if line is None:
+        return None
+    thresholds, slope = line
+    ends = thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:]
+    fit = fit_float_requantization(*ends, RELU6) if k.sums == "separate" else fit_distance(*ends)
+    return None if fit is None else Twin(on_whole(k, twin.value, fit), int(entries[0]))
+
+
+def _numbers(x: Value, twin: Twin) -> np.ndarray:
+    """The numbers that a twin stands for 8-bit ones with, in order, int64 [256]."""
+    return x.type.storage.minimum - twin.offset + np.arange(256)
+
+
+def _read_less(op: Table, k: Kernels) -> int:
+    """The zero point that a convolution takes off the result, if one reads it."""
+    readers = (r for r in k.readers(op.result) if isinstance(r, (tosa.Conv2D, tosa.DepthwiseConv2D)))
+    return next((r.input_zp for r in readers), 0)

@@ -4,24 +4,37 @@
     columns    the same, [columns, 1] weights, in the result's type
 
 A dim in which every output is one element is one GATHER, or nothing, if that is all of them in order. No constant knows
-the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs. `resize_float.py` has the
-builtin of floats.
+the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
+
+Where 8 bits are there as float32, RESIZE_BILINEAR is the builtin, if its positions are exact
+(`tflq.numerics.resize.float_kernel`):
+
+    ADD of 1/2, RESIZE_BILINEAR, FLOOR     where a half is rounded up: weights add up to 1
+    RESIZE_BILINEAR, MUL, ADD, FLOOR       away from zero: a factor a little above 1 takes halves to the other side
+
+The mean is a multiple of 1 / (n_y n_x) and exact. Either rounding is proven on all that there can be.
 """
 
 from __future__ import annotations
 
 from itertools import product
+from typing import Final
 
 import numpy as np
 
-from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
-from tflq.dialects.tosa.movement import Resize
+from tflq.dialects.declare import trait_of
+from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
+from tflq.dialects.tfl.unary import Floor
+from tflq.dialects.tosa.movement import Rescale, Resize
+from tflq.dialects.traits.operands import Tabulable
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, TensorType, i32
+from tflq.evaluate.registry import evaluate_op
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, TensorType, f32, i32
 from tflq.light import NamedTuple
-from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
-from tflq.select.lowering import Kernels, lowering, moved
+from tflq.numerics.float_basics import multiply_add
+from tflq.numerics.resize import Steps, float_kernel, float_nearest_index, is_copy, nearest_index, steps_of, taps
+from tflq.select.lowering import Kernels, Twin, integers_of, lowering, moved
 
 
 @lowering(Resize)
@@ -34,8 +47,6 @@ def resize(op: Resize, k: Kernels) -> Value:
     if op.mode == "NEAREST_NEIGHBOR":
         return moved(k, x, lambda v, _: _nearest(k, v, dims, result.with_element(v.type.storage)))
     if x in k.twins and not k.restricted:
-        from tflq.select.resize_float import float_resize
-
         made = float_resize(op, k)
         if made is not None:
             return made
@@ -103,3 +114,83 @@ def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
     if index.size == (x.type.shape or ())[axis] and (index == np.arange(index.size)).all():
         return x
     return k.gather(x, k.constant(index), axis)
+
+
+# The builtin of floats.
+
+
+_BITS: Final = (22, 20, 18, 16, 14, 12)
+"""Of the last place in which factors differ from 1."""
+
+
+class _Line(NamedTuple):
+    """floor(x m + c), or floor(x + c) without an m, is the level less `offset`."""
+
+    m: np.float32 | None
+    c: np.float32
+    offset: int
+
+
+def float_resize(op: Resize, k: Kernels) -> Value | None:
+    """The 8-bit integers that are made of the sums, with their twin; None where positions are not exact, where others
+    read the sums, or without a proof."""
+    twin, source, result = k.twins[k.value(op.input)], op.input.type, op.output.type
+    kernel = float_kernel(steps_of(op.scale, op.offset), (source.shape or ())[1:3], (result.shape or ())[1:3])
+    rounding = _rounding(op, k)
+    if kernel is None or not rounding:
+        return None
+    line = _line(op, rounding, kernel.parts, twin.offset)
+    if line is None:
+        return None
+    size = k.constant([d or 0 for d in (result.shape or ())[1:3]])
+    options = {"align_corners": kernel.align_corners, "half_pixel_centers": kernel.half_pixel_centers}
+    taken = twin.value if line.m else k.add(twin.value, k.constant(line.c, f32))
+    mean = k.emit(ResizeBilinear, [taken, size], result.with_element(f32), **options)
+    if line.m:
+        mean = k.add(k.mul(mean, k.constant(line.m, f32)), k.constant(line.c, f32))
+    level = k.emit(Floor, [mean])
+    k.fused.update(rounding)
+    last = rounding[-1].result
+    return k.fuse(rounding[-1], integers_of(k, Twin(level, line.offset), last.type.storage))
+
+
+def _rounding(op: Resize, k: Kernels) -> list[Op] | None:
+    """The ops that make 8 bits of the sums, in order; None if others read what is between."""
+    ops, values = list[Op](), [op.output]
+    while values[-1].type.storage.bits > 8:
+        readers = [r for r in k.readers(values[-1]) if r not in ops and trait_of(r, Tabulable) is not None]
+        ready = [r for r in readers if all(v in values or _is_one_number(v) for v in r.reads)]
+        if not ready or (isinstance(ready[0], Rescale) and ready[0].per_channel):
+            return None
+        ops.append(ready[0])
+        values.append(ready[0].result)
+    alone = all(k.is_inner(v) and all(r in ops for r in k.readers(v)) for v in values[:-1])
+    return ops if alone else None
+
+
+def _is_one_number(value: Value) -> bool:
+    return value.is_constant and value.array.size == 1
+
+
+def _line(op: Resize, rounding: list[Op], parts: int, offset: int) -> _Line | None:
+    """What gives the level of each sum for a mean that is less by `offset`, of which `parts` make a whole number; None
+    if nothing that is tried does."""
+    storage, (rows, columns) = op.input.type.storage, steps_of(op.scale, op.offset)
+    counts = np.arange(storage.minimum * parts, storage.maximum * parts + 1, dtype=np.int32)
+    sums = counts * np.int32(rows.n * columns.n // parts)
+    known = {op.output: sums}
+    for made in rounding:
+        operands = [None if v is None else known[v] if v in known else v.array.reshape(()) for v in made.operands]
+        results = evaluate_op(made, operands)
+        if results is None:
+            return None
+        known.update(zip(made.results, results, strict=True))
+    levels = known[rounding[-1].result].astype(np.int64)
+    mean = ((counts - offset * parts) / np.float64(parts)).astype(np.float32)
+    if np.array_equal(np.floor(mean + np.float32(0.5)) + offset, levels):
+        return _Line(None, np.float32(0.5), offset)
+    for m in (np.float32(1 + 2.0**-bits) for bits in _BITS):
+        c = np.float32(0.5 + offset * np.float64(m))
+        if np.array_equal(np.floor(multiply_add(mean, m, np.full(1, c))), levels):
+            return _Line(m, c, 0)
+    return None

@@ -5,7 +5,7 @@
     16 bits            ext.table_16bit: entry x + 2^15
     int16              TOSA's 513 entries: base * 128 + (next - base) * low, base at (x >> 7) + 256, low = x & 127
 
-`tables_float.py` has those of 8 bits in float32 kernels.
+`rescale_float.py` has those of 8 bits in float32 kernels.
 
 Source: TOSA 1.0 specification, TABLE.
 """
@@ -33,7 +33,7 @@ from tflq.select.shifts import right_shift
 def table(op: Table, k: Kernels) -> Value:
     x, entries = k.value(op.input), op.table.array
     if x in k.twins and entries.dtype.itemsize == 1:
-        from tflq.select.tables_float import float_table
+        from tflq.select.rescale_float import float_table
 
         return float_table(op, k)
     if x.type.storage is i16:
@@ -79,7 +79,7 @@ def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
 @lowering(Table2D)
 def table_2d(op: Table2D, k: Kernels) -> Value:
     if k.mac == "float32":
-        from tflq.select.tables_float import float_table_2d
+        from tflq.select.rescale_float import float_table_2d
 
         total = float_table_2d(op, k)
         if total is not None:
