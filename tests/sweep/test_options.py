@@ -48,7 +48,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_convert_and_sweep_declare_the_same() -> None:
     declared = [
         {p.name: p.to_info_dict() for p in command.params if isinstance(p, click.Option)}
-        for command in (convert.command, sweep.command.commands["run"])
+        for command in (convert.convert, sweep.sweep.commands["run"])
     ]
     for name in RESULT:
         assert declared[0][name] == declared[1][name]
@@ -62,7 +62,7 @@ def test_convert_and_sweep_declare_the_same() -> None:
     [("mac", Mac), ("prefer", Prefer), ("fallback", Fallback), ("semantics", Semantics), ("state", State)],
 )
 def test_the_choices_are_those_of_the_library(name: str, choices: object) -> None:
-    (option,) = [p for p in convert.command.params if p.name == name]
+    (option,) = [p for p in convert.convert.params if p.name == name]
     assert isinstance(option.type, click.Choice)
     assert tuple(option.type.choices) == get_args(choices)
 
