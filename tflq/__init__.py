@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from tflq.legalize.rule import NotApplicable, RuleBuilder
     from tflq.quantization.quantizing import quantize
     from tflq.quantization.report import Quantization, QuantizedRow
-    from tflq.reduction.reducing import Reduction, reduce
+    from tflq.reduction import Reduction, reduce
     from tflq.report import Report, Row
     from tflq.sweep.sweeping import run_sweep
     from tflq.verification.comparison import verify
@@ -77,7 +77,7 @@ _HOME = {
     "Quantization": "tflq.quantization.report",
     "QuantizedRow": "tflq.quantization.report",
     "Reason": "tflq.errors",
-    "Reduction": "tflq.reduction.reducing",
+    "Reduction": "tflq.reduction",
     "Report": "tflq.report",
     "Row": "tflq.report",
     "RuleBuilder": "tflq.legalize.rule",
@@ -94,7 +94,7 @@ _HOME = {
     "inspect": "tflq.inspection",
     "quantize": "tflq.quantization.quantizing",
     "read": "tflq.formats",
-    "reduce": "tflq.reduction.reducing",
+    "reduce": "tflq.reduction",
     "run_sweep": "tflq.sweep.sweeping",
     "verify": "tflq.verification.comparison",
     "write": "tflq.formats",

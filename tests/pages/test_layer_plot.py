@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tflq.pages.layers import Row, axis_for, plots
+from tflq.pages import Row, axis_for, plots
 from tflq.verification.difference import Difference, difference
 
 

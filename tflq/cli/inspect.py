@@ -24,7 +24,7 @@ from tflq.errors import OptionError, Reason
 from tflq.files import check_outputs, replace_file
 
 if TYPE_CHECKING:
-    from tflq.coverage.rows import CoverageRow
+    from tflq.coverage import CoverageRow
     from tflq.inspection import FunctionSummary, Inspection, TensorSummary
     from tflq.passes.regions.state import QuantizationState
     from tflq.report import Report
@@ -175,7 +175,7 @@ def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool)
 
     The engine is always asked for targets of your own, which takes some seconds.
     """
-    from tflq.coverage.rows import TARGETS, shipped_rows
+    from tflq.coverage import TARGETS, shipped_rows
 
     if target in (None, *TARGETS) and not fresh:
         name = target or TARGETS[0]

@@ -16,7 +16,7 @@ from tflq.cli.options import json_option
 from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
-    from tflq.analysis.calibration_result import Form
+    from tflq.analysis.statistics import Form
     from tflq.calibration.calibrating import Calibration
     from tflq.calibration.data import Images
     from tflq.debugging.outcome import Debugging, DebugRow
@@ -223,8 +223,7 @@ def run(
 def merge(files: tuple[Path, ...], destination: Path, *, format: Form, range: str, force: bool, as_json: bool) -> None:
     """Put the statistics of several runs of one model together, in this order, as if it had been one run. Of one file:
     write it in another format."""
-    from tflq.analysis.calibration_result import write_in_form
-    from tflq.analysis.statistics import merge_statistics, read_statistics
+    from tflq.analysis.statistics import merge_statistics, read_statistics, write_in_form
     from tflq.calibration.calibrating import Calibration
     from tflq.files import check_outputs
 

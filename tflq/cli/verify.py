@@ -29,7 +29,7 @@ from tflq.files import check_outputs, replace_file
 
 if TYPE_CHECKING:
     from tflq.bisection import Bisection, Finding
-    from tflq.reduction.reducing import Reduction
+    from tflq.reduction import Reduction
     from tflq.verification.difference import Difference
     from tflq.verification.outcome import Verification
 
@@ -111,7 +111,7 @@ def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, *
     with output.progress("opening the models", silent=as_json, total=0) as show:
         result = tflq.verify(a, b, progress=show, **options)
     if page is not None:
-        from tflq.pages.layers import layers_page
+        from tflq.pages import layers_page
 
         replace_file(page, [layers_page(a, result).encode()], force=force)
     output.print_json(result.to_json()) if as_json else print_verification(result)

@@ -17,7 +17,7 @@ from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from tflq.files import replace_file
-from tflq.pages.layers import render_pieces
+from tflq.pages import render_pieces
 from tflq.sweep.baseline import (
     BASELINE,
     FAILING,
