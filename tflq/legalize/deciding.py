@@ -29,7 +29,15 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread
-from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
+from tflq.legalize.caveats import (
+    BY_PARAMETERS,
+    disregarded,
+    inexact,
+    remedies,
+    settled,
+    unlike_kernel,
+    without_kernel,
+)
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.light import dataclass
 from tflq.targets.target import Target
