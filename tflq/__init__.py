@@ -53,8 +53,7 @@ if TYPE_CHECKING:
     from tflq.report import Report, Row
     from tflq.sweep.sweeping import run_sweep
     from tflq.verification.comparison import verify
-    from tflq.verification.difference import Difference
-    from tflq.verification.outcome import Run, RunTime, Verification
+    from tflq.verification.outcome import Difference, Run, RunTime, Verification
 
 __version__ = "2.0.0"
 
@@ -66,7 +65,7 @@ _HOME = {
     "Cost": "tflq.cost",
     "DebugRow": "tflq.debugging.outcome",
     "Debugging": "tflq.debugging.outcome",
-    "Difference": "tflq.verification.difference",
+    "Difference": "tflq.verification.outcome",
     "Extension": "tflq.extensions",
     "FileError": "tflq.errors",
     "Inspection": "tflq.inspection",

@@ -46,9 +46,9 @@ from tflq.passes.source import entries, part, read_from_outside
 from tflq.processes import Died, call
 from tflq.select.lowering import Mac
 from tflq.verification.comparison import verify
-from tflq.verification.difference import difference
 from tflq.verification.inputs import GivenInputs, check_inputs, files_of, given_inputs, load_inputs, made_inputs
 from tflq.verification.interface import function_number, signature_of
+from tflq.verification.outcome import difference
 from tflq.verification.runner import Child, Opened, RunError, opened_whole
 from tflq.verification.worker import Side
 

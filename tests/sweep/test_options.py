@@ -20,10 +20,9 @@ from tflq.ir.types import UniformQuantizedType, i8
 from tflq.options import Fallback, Prefer, Semantics, State, asked, changed
 from tflq.select.lowering import Mac
 from tflq.sweep.baseline import options_of
-from tflq.sweep.result import Result, stable
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import run_sweep
-from tflq.sweep.task import Settings, Task, by_content
+from tflq.sweep.task import Result, Settings, Task, by_content, stable
 
 MODELS = Path(__file__).parents[2] / "models"
 RESULT = {*(asked.__kwdefaults__ or {}), "rules"} - {"cache", *OF_ONE_MODEL}

@@ -17,7 +17,7 @@ from tflq.dialects.traits.quantization import Misreads
 from tflq.ir.core import Value
 from tflq.ir.registry import dialect
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
-from tflq.verification.expectations import _ONE_SCALE
+from tflq.verification.interface import _ONE_SCALE
 from tflq.verification.model_file import ModelFile
 from tflq.verification.tflite_runner import indivisible
 

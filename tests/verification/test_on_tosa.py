@@ -17,7 +17,7 @@ from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, 
 from tflq.reduction import Conversion
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.verification.difference import MOST, Tolerance, allowed_ulps, difference
+from tflq.verification.outcome import MOST, Tolerance, allowed_ulps, difference
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")

@@ -46,7 +46,7 @@ class Onnx(Backend):
         return head[:1] == b"\x08" and head[2:] == b"\x12"
 
     def runner(self, path: str, timeout: float, resolver: Any) -> Any:
-        from tflq.verification.onnx_runner import OnnxRunner
+        from tflq.verification.runtimes import OnnxRunner
 
         return OnnxRunner(path, timeout)
 

@@ -70,7 +70,7 @@ class _Flatbuffer(Tosa):
         return identify(path) is TOSA
 
     def runner(self, path: str, timeout: float, resolver: Any) -> Any:
-        from tflq.verification.tosa_runner import TosaRunner
+        from tflq.verification.runtimes import TosaRunner
 
         return TosaRunner(path, timeout)
 

@@ -26,7 +26,7 @@ from tflq.files import check_outputs, replace_file
 if TYPE_CHECKING:
     from tflq.coverage import CoverageRow
     from tflq.inspection import FunctionSummary, Inspection, TensorSummary
-    from tflq.passes.regions.state import QuantizationState
+    from tflq.passes.regions.instrument import QuantizationState
     from tflq.report import Report
 
 

@@ -29,8 +29,8 @@ from tflq.cli.options import (
 
 if TYPE_CHECKING:
     from tflq.sweep.baseline import Change
-    from tflq.sweep.result import Key
     from tflq.sweep.sweeping import Outcome
+    from tflq.sweep.task import Key
 
 
 SIGNALS = signal.SIGINT, signal.SIGTERM
@@ -309,7 +309,7 @@ class Display:
             self._live.stop()
 
     def begin(self, jobs: Sequence[Key], done: int) -> None:
-        from tflq.sweep.result import shared_prefix
+        from tflq.sweep.task import shared_prefix
 
         self._prefix = shared_prefix(id for id, _ in jobs)
         self._total, self._done, self._before = len(jobs), done, done
@@ -324,7 +324,7 @@ class Display:
         self._running[id, target] = stage, self._running.get((id, target), ("", time.monotonic()))[1]
 
     def finished(self, result: dict[str, Any]) -> None:
-        from tflq.sweep.result import key_of, label
+        from tflq.sweep.task import key_of, label
 
         self._running.pop(key_of(result), None)
         self._done += 1
@@ -356,7 +356,7 @@ class Display:
         from rich.console import Group
         from rich.text import Text
 
-        from tflq.sweep.result import label
+        from tflq.sweep.task import label
 
         self._bar.update(self._task, total=self._total or None, completed=self._done, left=self._left())
         now = time.monotonic()

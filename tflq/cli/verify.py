@@ -30,8 +30,7 @@ from tflq.files import check_outputs, replace_file
 if TYPE_CHECKING:
     from tflq.bisection import Bisection, Finding
     from tflq.reduction import Reduction
-    from tflq.verification.difference import Difference
-    from tflq.verification.outcome import Verification
+    from tflq.verification.outcome import Difference, Verification
 
 
 COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red"}

@@ -107,6 +107,17 @@ def converted(key: str, model: bytes, options: Options) -> tuple[CoverageRow, Mo
     return CoverageRow(name.upper(), operands, results, detail, *said, key), result.module
 
 
+# The signatures an entry comes in: element types of its quantized tensors, by the operator's declaration.
+#
+# storage     int8, uint8, int16 and int4, for all of them; if results may have another type than the operands (no
+#             `SameElementType` says otherwise of quantized ones), int8 → int16 and int16 → int8, too; if operands may
+#             differ, int8 with int16
+# scales      all equal; all different; if the kernel fixes the result's (`FixedScale`), those and others
+# per axis    one operand, or the result, has a scale for each index of its last dim; if integers are moved
+#             (`SameScale`), both
+# hybrid      float operands with a quantized constant
+
+
 _MIXED = ((i8, i16), (i16, i8))
 
 

@@ -50,7 +50,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import shape_text
 from tflq.ir.types import TensorType, UniformQuantizedType
 from tflq.processes import in_processes
-from tflq.verification.difference import in_decibels
+from tflq.verification.outcome import in_decibels
 
 FIRST: Final = 4
 """Batches of samples on which the influence of each operator is measured."""

@@ -34,8 +34,7 @@ from tflq.verification.interface import function_number
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from tflq.verification.difference import Difference
-    from tflq.verification.outcome import Verification
+    from tflq.verification.outcome import Difference, Verification
 
 
 # The plot: a bar for each operator result, as high as its largest difference, with axes that are scaled to the data.

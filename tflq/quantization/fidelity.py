@@ -25,7 +25,7 @@ from tflq.errors import InvalidModelError, OptionError, Reason
 from tflq.formats import read
 from tflq.quantization.recipe import FLOAT, Rule
 from tflq.quantization.report import QuantizedRow
-from tflq.verification.difference import in_decibels
+from tflq.verification.outcome import in_decibels
 from tflq.verification.runner import RunError
 from tflq.verification.tflite_runner import TfliteRunner
 
