@@ -208,7 +208,7 @@ def _edge_quantizer(network: _Network, scheme: str, method: str) -> bytes:
     from ai_edge_quantizer import quantizer, recipe
     from ai_edge_quantizer.utils.calibration_utils import load_calibration_results
 
-    from tflq.analysis.calibration_result import write_in_form
+    from tflq.analysis.statistics import write_in_form
 
     peer = quantizer.Quantizer(str(network.path))
     peer.load_quantization_recipe(getattr(recipe, RECIPES[scheme])())

@@ -16,8 +16,8 @@ from matrix.run import case_of
 from support.harness import edge_inputs
 
 import tflq
-from tflq.coverage.samples import operators, samples_of
 from tflq.coverage.samples_of_layers import stored
+from tflq.coverage.table import operators, samples_of
 from tflq.dialects.declare import Operator
 from tflq.dialects.forms import kept_reason
 from tflq.flatbuffer.writer import write

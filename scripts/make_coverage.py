@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tflq.backends import of_target  # noqa: E402
-from tflq.coverage.rows import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
+from tflq.coverage import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
 from tflq.coverage.table import coverage  # noqa: E402
 from tflq.pipelines import asked  # noqa: E402
 

@@ -65,7 +65,7 @@ Tree = dict[str, Any]
 
 def seeds(match: str = "") -> dict[str, Callable[[], bytes]]:
     """Names of models, and what loads each."""
-    from tflq.coverage.samples import samples
+    from tflq.coverage.table import samples
 
     found: dict[str, Callable[[], bytes]] = {name: lambda data=data: data for name, data in samples()}  # type: ignore[misc]
     corpus = Path(os.environ.get("TFLQ_CORPUS", ROOT.parent / "shared"))

@@ -55,7 +55,7 @@ def test_the_readme_has_it() -> None:
 
 def test_a_network_is_measured(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
-    monkeypatch.setattr("tflq.verification.timing.TURNS", 3)
+    monkeypatch.setattr("tflq.verification.comparison.TURNS", 3)
     costs = script()
     assert costs.measured(models / "pad.tflite") == "no quantized network"
     found = costs.measured(models / "cnn_int8.tflite")

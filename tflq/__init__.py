@@ -49,12 +49,11 @@ if TYPE_CHECKING:
     from tflq.legalize.rule import NotApplicable, RuleBuilder
     from tflq.quantization.quantizing import quantize
     from tflq.quantization.report import Quantization, QuantizedRow
-    from tflq.reduction.reducing import Reduction, reduce
+    from tflq.reduction import Reduction, reduce
     from tflq.report import Report, Row
     from tflq.sweep.sweeping import run_sweep
     from tflq.verification.comparison import verify
-    from tflq.verification.difference import Difference
-    from tflq.verification.outcome import Run, RunTime, Verification
+    from tflq.verification.outcome import Difference, Run, RunTime, Verification
 
 __version__ = "2.0.0"
 
@@ -66,7 +65,7 @@ _HOME = {
     "Cost": "tflq.cost",
     "DebugRow": "tflq.debugging.outcome",
     "Debugging": "tflq.debugging.outcome",
-    "Difference": "tflq.verification.difference",
+    "Difference": "tflq.verification.outcome",
     "Extension": "tflq.extensions",
     "FileError": "tflq.errors",
     "Inspection": "tflq.inspection",
@@ -77,7 +76,7 @@ _HOME = {
     "Quantization": "tflq.quantization.report",
     "QuantizedRow": "tflq.quantization.report",
     "Reason": "tflq.errors",
-    "Reduction": "tflq.reduction.reducing",
+    "Reduction": "tflq.reduction",
     "Report": "tflq.report",
     "Row": "tflq.report",
     "RuleBuilder": "tflq.legalize.rule",
@@ -94,7 +93,7 @@ _HOME = {
     "inspect": "tflq.inspection",
     "quantize": "tflq.quantization.quantizing",
     "read": "tflq.formats",
-    "reduce": "tflq.reduction.reducing",
+    "reduce": "tflq.reduction",
     "run_sweep": "tflq.sweep.sweeping",
     "verify": "tflq.verification.comparison",
     "write": "tflq.formats",

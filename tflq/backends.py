@@ -214,13 +214,13 @@ class _TosaFlatbuffer(Tosa):
         return tosa_pieces(module, function)
 
     def reads(self, path: str) -> bool:
-        from tflq.flatbuffer.structure import identify
         from tflq.flatbuffer.layout import TOSA
+        from tflq.flatbuffer.structure import identify
 
         return identify(path) is TOSA
 
     def runner(self, path: str, timeout: float, resolver: Any) -> Any:
-        from tflq.verification.tosa_runner import TosaRunner
+        from tflq.verification.runtimes import TosaRunner
 
         return TosaRunner(path, timeout)
 
@@ -276,7 +276,7 @@ class _Onnx(Backend):
         return head[:1] == b"\x08" and head[2:] == b"\x12"
 
     def runner(self, path: str, timeout: float, resolver: Any) -> Any:
-        from tflq.verification.onnx_runner import OnnxRunner
+        from tflq.verification.runtimes import OnnxRunner
 
         return OnnxRunner(path, timeout)
 

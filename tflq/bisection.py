@@ -22,10 +22,10 @@ from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.light import NamedTuple
 from tflq.pipelines import Fallback, Options, Semantics, State, asked, form_of, narrowing
 from tflq.select.lowering import Mac
-from tflq.verification.difference import Tolerance, difference
 from tflq.verification.inputs import made_inputs
 from tflq.verification.interface import function_number, signature_of
 from tflq.verification.layers import BUDGET, seen_as
+from tflq.verification.outcome import Tolerance, difference
 from tflq.verification.runner import Resolver, RunError
 from tflq.verification.tflite_runner import TfliteRunner
 

@@ -21,7 +21,7 @@ from tflq.report import short_type
 
 if TYPE_CHECKING:
     from tflq.explorer import Explored
-    from tflq.passes.regions.state import QuantizationState
+    from tflq.passes.regions.instrument import QuantizationState
     from tflq.report import Report
 
 
@@ -58,7 +58,7 @@ class Inspection:
         """
         if is_tosa(self.module):
             return None
-        from tflq.passes.regions.state import quantization_state
+        from tflq.passes.regions.instrument import quantization_state
 
         return quantization_state(read_network(self._source))
 

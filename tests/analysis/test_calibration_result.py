@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.analysis.calibration_result import write_in_form
-from tflq.analysis.statistics import PointStatistics, Statistics, read_statistics
+from tflq.analysis.statistics import PointStatistics, Statistics, read_statistics, write_in_form
 from tflq.errors import FileError, OptionError
 
 SEEN = Statistics(

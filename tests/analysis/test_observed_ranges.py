@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.analysis.observed_ranges import Method, observed_range
-from tflq.analysis.statistics import PointStatistics
+from tflq.analysis.statistics import Method, PointStatistics, observed_range
 from tflq.errors import OptionError
 from tflq.numerics.histogram import finite_bins, histogram
 

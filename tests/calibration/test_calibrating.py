@@ -15,8 +15,8 @@ import pytest
 from support.float_nets import net, samples, written
 
 import tflq
-from tflq.analysis.digests import digests
 from tflq.analysis.statistics import PointStatistics, Statistics, merge_statistics, read_statistics, write_statistics
+from tflq.calibration.calibrating import digests
 from tflq.errors import FileError, InvalidModelError, OptionError
 from tflq.numerics.histogram import finite_bins, histogram
 

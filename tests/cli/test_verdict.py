@@ -10,7 +10,7 @@ from support.harness import argument
 import tflq
 from tflq.analysis.arena import Arena
 from tflq.cli import main
-from tflq.cli.report import print_cost, print_report, types, verdict, warnings
+from tflq.cli.convert import print_cost, print_report, types, verdict, warnings
 from tflq.cost import Cost
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op

@@ -22,9 +22,8 @@ from support.stablehlo_real import REAL, Real
 
 import tflq
 from scripts import make_coverage
-from tflq.coverage.rows import PATHS, SHIPPED, CoverageRow, dump_rows
-from tflq.coverage.samples import operators, samples_of, unquantized
-from tflq.coverage.table import converted
+from tflq.coverage import PATHS, SHIPPED, CoverageRow, dump_rows
+from tflq.coverage.table import converted, operators, samples_of, unquantized
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
 from tflq.pipelines import Options

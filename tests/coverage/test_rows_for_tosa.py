@@ -12,8 +12,7 @@ from support.harness import interpret
 from support.running import reference
 
 import tflq
-from tflq.coverage.samples import operators, samples_of, unquantized
-from tflq.coverage.table import converted
+from tflq.coverage.table import converted, operators, samples_of, unquantized
 from tflq.flatbuffer.writer import write
 from tflq.ir.types import i64
 from tflq.pipelines import Options, asked

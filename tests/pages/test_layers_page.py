@@ -14,7 +14,7 @@ from support.planted import plant, wrong_shift
 import tflq
 from tflq.cli import main
 from tflq.ir.types import f32
-from tflq.pages.layers import formula, layers_page, parameters, real_multipliers, steps
+from tflq.pages import formula, layers_page, parameters, real_multipliers, steps
 from tflq.pipelines import integer_form
 
 VOID = {"meta", "input", "br"}

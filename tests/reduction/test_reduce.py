@@ -16,9 +16,7 @@ import tflq
 from tflq.cli import main
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, f32, i1, i8, resource
-from tflq.reduction.failing import Conversion, Inputs, Interpreter
-from tflq.reduction.parts import build, record
-from tflq.reduction.reducing import input_sets, reduce
+from tflq.reduction import Conversion, Inputs, Interpreter, build, input_sets, record, reduce
 from tflq.verification.runner import opened_whole
 
 needs_interpreter = pytest.mark.skipif(
@@ -117,7 +115,7 @@ def test_kinds_of_conversions_that_fail(models: Path) -> None:
         with Conversion(convert=convert, timeout=timeout) as predicate:
             return predicate(data, {})
 
-    assert kind(raises) == "error: KeyError in failing._outcome"
+    assert kind(raises) == "error: KeyError in reduction._outcome"
     assert kind(lambda _: os.kill(os.getpid(), signal.SIGKILL)) == "crash: SIGKILL"  # type: ignore[arg-type, return-value]
     assert kind(lambda _: os._exit(3)) == "crash: exit code 3"
     assert kind(hangs, 0.5) == "crash: no answer in 0.5 s"

@@ -12,7 +12,7 @@ import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 
 import tflq
-from tflq.coverage.samples import samples_of
+from tflq.coverage.table import samples_of
 from tflq.errors import UnsupportedError
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write

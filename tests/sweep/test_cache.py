@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tflq.sweep import task as cache
-from tflq.sweep.result import Result
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Cache, Originals, Settings
+from tflq.sweep.task import Cache, Originals, Result, Settings
 from tflq.verification.comparison import compare_models
 from tflq.verification.inputs import Options
 

@@ -16,11 +16,10 @@ from tflq.sweep import driver as comparing
 from tflq.sweep import sweeping
 from tflq.sweep.baseline import Entry, compare, entry_of, failing, is_slower, merge, read_entries, write_baseline
 from tflq.sweep.driver import slower, suspects
-from tflq.sweep.result import cause_of, key_of
 from tflq.sweep.server import Ended, Event
 from tflq.sweep.store import Selection, read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Ending, Limits, Settings, Task
+from tflq.sweep.task import Ending, Limits, Settings, Task, cause_of, key_of
 
 OK = Entry("net", "integer", "ok", True, "", "", "a" * 64, 10, 100, "c" * 64, (), {"ADD": {"integer": 2}}, True, 1.0)
 OFF = replace(

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from tflq.errors import OptionError
-from tflq.sweep.result import Key, key_of, stable
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Limits, Settings
+from tflq.sweep.task import Key, Limits, Settings, key_of, stable
 
 pytest.importorskip("distributed", reason="THE CLUSTER IS NOT TESTED: pip install 'dask[distributed]'")
 

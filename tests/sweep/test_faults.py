@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from tflq.processes import resident_bytes
-from tflq.sweep.result import Result
 from tflq.sweep.server import LocalExecutor
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Limits
+from tflq.sweep.task import Limits, Result
 
 FOLDER = Path(__file__).parent
 KINDS = ("abort", "allocate", "exit", "fine", "flaky", "hang", "raise", "realtime")

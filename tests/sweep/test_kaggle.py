@@ -13,9 +13,9 @@ import pytest
 from sweep.kaggle_server import TOKEN, Kaggle, serving
 
 from tflq.cli.main import run
-from tflq.sweep.fetching import KaggleFetcher, UnavailableError
-from tflq.sweep.result import Model
+from tflq.sweep.manifest import KaggleFetcher, UnavailableError
 from tflq.sweep.store import read_results
+from tflq.sweep.task import Model
 
 pytest.importorskip("kagglehub", reason="KAGGLE IS NOT TESTED: pip install kagglehub")
 

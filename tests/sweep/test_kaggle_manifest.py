@@ -10,7 +10,7 @@ import pytest
 
 from tflq.errors import InvalidModelError
 from tflq.sweep.manifest import read_manifest
-from tflq.sweep.result import Model
+from tflq.sweep.task import Model
 
 KINDS = {"audio", "classification", "detection", "image", "pose", "segmentation", "text", "video"}
 QUANTIZED = ("int8", "uint8", "quant", "metadata")

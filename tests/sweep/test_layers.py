@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.sweep.measure import layers_of
-from tflq.verification.difference import difference
-from tflq.verification.outcome import Divergence, Layers, Verification
+from tflq.verification.outcome import Divergence, Layers, Verification, difference
 
 
 def test_a_layer_compared_at_several_shapes_counts_once() -> None:

@@ -20,10 +20,9 @@ from tflq.ir.types import UniformQuantizedType, i8
 from tflq.pipelines import Fallback, Prefer, Semantics, State, asked, changed
 from tflq.select.lowering import Mac
 from tflq.sweep.baseline import options_of
-from tflq.sweep.result import Result, stable
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import run_sweep
-from tflq.sweep.task import Settings, Task, by_content
+from tflq.sweep.task import Result, Settings, Task, by_content, stable
 
 MODELS = Path(__file__).parents[2] / "models"
 RESULT = {*(asked.__kwdefaults__ or {}), "rules"} - {"cache", *OF_ONE_MODEL}
@@ -48,7 +47,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_convert_and_sweep_declare_the_same() -> None:
     declared = [
         {p.name: p.to_info_dict() for p in command.params if isinstance(p, click.Option)}
-        for command in (convert.command, sweep.command.commands["run"])
+        for command in (convert.convert, sweep.sweep.commands["run"])
     ]
     for name in RESULT:
         assert declared[0][name] == declared[1][name]
@@ -62,7 +61,7 @@ def test_convert_and_sweep_declare_the_same() -> None:
     [("mac", Mac), ("prefer", Prefer), ("fallback", Fallback), ("semantics", Semantics), ("state", State)],
 )
 def test_the_choices_are_those_of_the_library(name: str, choices: object) -> None:
-    (option,) = [p for p in convert.command.params if p.name == name]
+    (option,) = [p for p in convert.convert.params if p.name == name]
     assert isinstance(option.type, click.Choice)
     assert tuple(option.type.choices) == get_args(choices)
 

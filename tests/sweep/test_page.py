@@ -16,7 +16,7 @@ from tflq.cli.main import run
 from tflq.sweep import page
 from tflq.sweep.baseline import compare, entry_of, write_baseline
 from tflq.sweep.page import Summary
-from tflq.sweep.result import Result
+from tflq.sweep.task import Result
 
 
 def written(results: Iterable[Result], path: Path, **more: Any) -> str:

@@ -14,10 +14,9 @@ import pytest
 
 from tflq.cli.main import run
 from tflq.errors import OptionError
-from tflq.sweep.result import key_of, stable
 from tflq.sweep.store import Store, read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Limits, Settings
+from tflq.sweep.task import Limits, Settings, key_of, stable
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,9 +9,9 @@ import pytest
 
 from tflq.errors import FileError, InvalidModelError, OptionError
 from tflq.sweep.manifest import find_models, read_manifest
-from tflq.sweep.result import expectation_for
 from tflq.sweep.store import Selection, jobs_of, read_results, read_shard
 from tflq.sweep.sweeping import Plan, sweep
+from tflq.sweep.task import expectation_for
 
 
 def touch(*paths: Path) -> None:

@@ -12,7 +12,7 @@ from support.recurrent import svdf_model
 
 import tflq
 from tflq.contract import Decision
-from tflq.coverage.samples import samples_of
+from tflq.coverage.table import samples_of
 from tflq.errors import UnsupportedError
 from tflq.files import resource
 from tflq.flatbuffer.writer import write

@@ -14,7 +14,7 @@ from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, i8, i32
 from tflq.onnx.exactness import runtimes
 from tflq.onnx.lowering.engine import lower
-from tflq.verification.onnx_runner import OnnxRunner
+from tflq.verification.runtimes import OnnxRunner
 
 START = np.asarray([1, 2, 3], np.int32)
 

@@ -16,7 +16,7 @@ from tflq.dialects.tfl import builtin_of
 from tflq.dialects.traits.quantization import Misreads
 from tflq.ir.core import Value, dialect
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
-from tflq.verification.expectations import _ONE_SCALE
+from tflq.verification.interface import _ONE_SCALE
 from tflq.verification.model_file import ModelFile
 from tflq.verification.tflite_runner import indivisible
 

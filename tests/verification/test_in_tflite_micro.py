@@ -13,8 +13,8 @@ import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
-from tflq.verification.micro_runner import arena
 from tflq.verification.model_file import ModelFile
+from tflq.verification.runtimes import arena
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 CNN = MODELS / "cnn_int8.tflite"

@@ -14,10 +14,10 @@ import tflq
 from tflq.cli import main
 from tflq.ir.core import Buffer, Function, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
-from tflq.reduction.failing import Conversion
+from tflq.reduction import Conversion
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.verification.difference import MOST, Tolerance, allowed_ulps, difference
+from tflq.verification.outcome import MOST, Tolerance, allowed_ulps, difference
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")

@@ -15,8 +15,8 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import i1, i8
 from tflq.tosa.write import tosa_bytes
+from tflq.verification.runtimes import TosaRunner
 from tflq.verification.tflite_runner import TfliteRunner
-from tflq.verification.tosa_runner import TosaRunner
 
 FIRST = ["random 0", "random 1", "minimum", "maximum", "zero point"]
 

@@ -1,4 +1,4 @@
-"""What runs of a model saw of its values, at points with keys; and the file of it.
+"""What runs of a model saw of its values, at points with keys; the files of it; and the ranges that follow.
 
 The file is JSON: the statistics of each point, by its key. Version 1:
 
@@ -15,6 +15,15 @@ be left out: digest, a hash of what produces the value; sample_min and sample_ma
 in order, null where it has no finite element; histogram, the number of elements in bins that depend on no data
 (`numerics.histogram`), as [bin, number, bin, number, ...] in the order of the bins; nan and infinite, how many elements
 were not finite.
+
+The file of ai-edge-quantizer (`save_calibration_result`) has a range for each name of a tensor:
+
+    {"model_qsvs": {"conv_1": {"min": [-1.5], "max": [2.5]}}, "metadata": {"num_samples_calibrated": 64}}
+
+Files of earlier versions are what "model_qsvs" has. Each end is an array of one element, of any rank. A tensor can have
+further fields, which are not read, or none if it was not seen; such a one is left out when a file is written, since the
+quantizer refuses it. The quantizer takes a range as it is, so by which method it follows from samples is decided when
+the file is written. Source: `calibrator.py` and `utils/calibration_utils.py` of ai-edge-quantizer 0.10.
 """
 
 from __future__ import annotations
@@ -25,12 +34,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from tflq.errors import FileError, OptionError, Reason
+import numpy as np
+
+from tflq.errors import FileError, OptionError, Reason, check_choice, choices
 from tflq.files import read_json, replace_file
 from tflq.ir.core import Function, Value
+from tflq.light import NamedTuple
 from tflq.numerics.histogram import FINITE
+from tflq.numerics.ranges import METHODS, least_squared_error, moving_average, percentile
 
 FORMAT: Final = "tflq.statistics"
 VERSION: Final = 2
@@ -225,7 +238,6 @@ def _pieces(statistics: Statistics) -> Iterator[bytes]:
 def read_statistics(path: str | os.PathLike[str]) -> Statistics:
     """Reads a file of statistics, or of ai-edge-quantizer's (`calibration_result`). FileError if it cannot be read, or
     is not of a known version; OptionError names the point whose statistics have faults."""
-    from tflq.analysis.calibration_result import is_calibration_result, of_calibration_result
 
     name = os.fspath(path)
     document = read_json(path)
@@ -329,3 +341,149 @@ class _Entry:
 
     def fault(self, what: str) -> OptionError:
         return OptionError(Reason(f"statistics of '{self.key}': {what}", self.path, value=self.key))
+
+
+# The range that a value is quantized over, of the statistics of its point.
+
+
+_MEDIAN: Final = 50
+_WHOLE: Final = 100
+
+
+class Method(NamedTuple):
+    """How a range follows from statistics: a method of `numerics.ranges`; the percentile, where it is that."""
+
+    name: str = "minmax"
+    percent: float = 0.0
+
+    @property
+    def needs_bins(self) -> bool:
+        """Whether it needs a histogram."""
+        return self.name in ("percentile", "mse")
+
+    @classmethod
+    def of(cls, text: str) -> Method:
+        """A method as it is written: minmax, ema, percentile:99.9 or mse. OptionError for anything else."""
+        name, colon, number = text.partition(":")
+        if name not in METHODS or (colon and name != "percentile"):
+            known = [method if method != "percentile" else "percentile:99.9" for method in METHODS]
+            raise OptionError(Reason(f"range '{text}' is not known", value=text, remedy=choices(text, known)))
+        if name != "percentile":
+            return cls(name)
+        try:
+            percent = float(number)
+        except ValueError:
+            percent = 0.0
+        if not _MEDIAN < percent <= _WHOLE:
+            remedy = "give one above 50, up to 100: percentile:99.9"
+            raise OptionError(Reason(f"'{number}' is not a percentile", value=text, remedy=remedy))
+        return cls(name, percent)
+
+
+def observed_range(point: PointStatistics, method: Method, key: str, levels: int = 256) -> tuple[float, float] | None:
+    """The range of a point; None if no finite element was seen. key: the point's, for errors. levels: how many values
+    the storage has, for `mse`. OptionError if the statistics lack what the method needs."""
+    low, high = point.minimum, point.maximum
+    if low is None or high is None:
+        return None
+    if method.name == "ema":
+        lows = [value for value in point.sample_minima if value is not None]
+        highs = [value for value in point.sample_maxima if value is not None]
+        if not lows:
+            raise _lacks(key, method, "each sample's least and largest", "calibrate anew")
+        return moving_average(lows, highs)
+    if method.needs_bins and not point.bins:
+        raise _lacks(key, method, "a histogram", "calibrate with --histogram")
+    if method.name == "percentile":
+        return percentile(point.bins, method.percent, low, high)
+    return least_squared_error(point.bins, levels, low, high) if method.name == "mse" else (low, high)
+
+
+def _lacks(key: str, method: Method, what: str, remedy: str) -> OptionError:
+    return OptionError(Reason(f"range '{method.name}' needs {what}, which '{key}' lacks", value=key, remedy=remedy))
+
+
+# ai-edge-quantizer's file.
+
+
+Form = Literal["tflq", "ai-edge-quantizer"]
+FORMS: Final = ("tflq", "ai-edge-quantizer")
+_POINTS: Final = "model_qsvs"
+
+
+def write_in_form(
+    path: str | os.PathLike[str], statistics: Statistics, form: Form, range: str, *, force: bool = False
+) -> None:
+    """Writes statistics in one of the forms. range: the method of the ranges in ai-edge-quantizer's; tflq's has what
+    all methods need. OptionError if the statistics lack what the method needs; FileError if the file cannot be
+    written, or is there without `force`."""
+    check_form(form, range)
+    if form == "tflq":
+        write_statistics(path, statistics, force=force)
+        return
+    method = Method.of(range)
+    ends = {key: observed_range(point, method, key) for key, point in statistics.points.items()}
+    points = {key: {"min": [pair[0]], "max": [pair[1]]} for key, pair in ends.items() if pair is not None}
+    document = {_POINTS: points, "metadata": {"num_samples_calibrated": len(statistics.samples)}}
+    replace_file(path, [json.dumps(document, allow_nan=False).encode()], force=force)
+
+
+def check_form(form: Form, range: str, *, histogram: bool = True) -> None:
+    """OptionError for a form or a range that is not known, a range that the form does not need, or one that needs a
+    histogram where there will be none."""
+    check_choice("format", form, FORMS)
+    if Method.of(range).needs_bins and not histogram:
+        raise OptionError(
+            Reason(f"range '{range}' needs a histogram", value=range, remedy="calibrate with --histogram")
+        )
+    if form == "tflq" and range != "minmax":
+        what = "a file of tflq has what all ranges need, and which one is taken is said when it is used"
+        remedy = "give the range to tflq quantize, or write format ai-edge-quantizer"
+        raise OptionError(Reason(what, value=range, remedy=remedy))
+
+
+def is_calibration_result(document: Any) -> bool:
+    """Whether a document is of this form."""
+    if not isinstance(document, Mapping) or "format" in document:
+        return False
+    return _POINTS in document or (bool(document) and all(map(_has_ends, document.values())))
+
+
+def _has_ends(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and entry.keys() >= set(_NUMBERS)
+
+
+def of_calibration_result(document: Mapping[str, Any], path: str) -> Statistics:
+    """The statistics in a document: ranges alone, so that only `minmax` follows from them. FileError if it has none;
+    OptionError names the tensor whose range has a fault."""
+    entries = document.get(_POINTS, document)
+    if not isinstance(entries, Mapping):
+        raise FileError(path, f"'{_POINTS}' has no tensors")
+    return Statistics({key: _point(path, key, entry) for key, entry in entries.items()})
+
+
+def _point(path: str, key: str, entry: Any) -> PointStatistics:
+    """One tensor. How many elements were seen the file does not say."""
+    if entry == {}:
+        return PointStatistics(0)
+    if not _has_ends(entry):
+        raise _fault(path, key, "'min' or 'max' is missing")
+    low, high = (_end(path, key, end, entry[end]) for end in _NUMBERS)
+    if low > high:
+        raise _fault(path, key, "the least element is above the largest")
+    return PointStatistics(1, low, high)
+
+
+def _end(path: str, key: str, name: str, value: Any) -> float:
+    """An array of one finite number."""
+    try:
+        (number,) = np.asarray(value, np.float64).reshape(-1).tolist()
+    except (ValueError, TypeError):
+        raise _fault(path, key, f"'{name}' is not one number") from None
+    if not math.isfinite(number):
+        raise _fault(path, key, f"'{name}' is not finite")
+    return float(number)
+
+
+def _fault(path: str, key: str, what: str) -> OptionError:
+    return OptionError(Reason(f"range of '{key}': {what}", path, tensor=key, value=key))

@@ -2,42 +2,47 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
-from tflq.analysis.calibration_result import Form, check_form, write_in_form
-from tflq.analysis.digests import digests
 from tflq.analysis.statistics import (
+    Form,
     Joining,
     PointStatistics,
     Statistics,
+    check_form,
     keys_of,
     merge_statistics,
     read_statistics,
+    write_in_form,
     write_statistics,
 )
-from tflq.calibration.collecting import Job, Seen, Watched, observe
+from tflq.calibration.collecting import Job, Seen, Watched, checked, observe
 from tflq.calibration.data import Batches, Images, Samples, drawn, in_run_order, inputs_of, samples_of
-from tflq.calibration.instrumented import as_file
-from tflq.errors import OptionError, Reason, TflqError, check_flags, check_number
+from tflq.dialects.quant.regions import StatsRef
+from tflq.errors import OptionError, Reason, check_flags, check_number
 from tflq.files import check_outputs
-from tflq.formats import read
-from tflq.ir.core import Module, Value
+from tflq.formats import read, write
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.print_types import type_text
 from tflq.ir.types import f32
-from tflq.processes import Died, in_processes
+from tflq.legalize.annotations import drop_annotations
+from tflq.passes.regions.ranges import same_value
+from tflq.processes import in_processes
+from tflq.select.naming import NameTensors
 
 BATCH: Final = 16
 """Samples that a process runs at once."""
 SAVED_EVERY: Final = 5.0
 """Seconds after which what was seen is saved, so that a run that is killed can be resumed."""
-Answer = TypeVar("Answer")
 Observer = Callable[[int, int | None], None]
 """Is told how many samples are done, of how many, if that is known."""
 
@@ -298,10 +303,77 @@ def statistics_of(seen: Seen, digests: Sequence[str]) -> Iterator[PointStatistic
         )
 
 
-def checked(seen: Answer | TflqError | Died) -> Answer:
-    """What a process answered. TflqError if it could not, or ended."""
-    if isinstance(seen, Died):
-        raise TflqError(f"the interpreter's process ended: {seen}", remedy="run one sample alone: tflq verify")
-    if isinstance(seen, TflqError):
-        raise seen
-    return seen
+# Text as a model to run: a TFLite file made of it, in which the points of `quant.stats_ref` are tensors with names.
+
+
+def as_file(path: str | os.PathLike[str], folder: str) -> tuple[str, Mapping[str, str] | None]:
+    """The TFLite file to run for a model, and the keys of its points by the names of tensors there; None without
+    points. A file of TFLite is the file itself; one is made of text, in a folder. Errors as of `tflq.read`."""
+    if Path(path).suffix != ".mlir":
+        return os.fspath(path), None
+    module = read(path)
+    points = _points(module)
+    drop_annotations(module)
+    NameTensors().run(module)
+    made = os.path.join(folder, "instrumented.tflite")
+    write(module, made)
+    kept = {value for function in module.functions for value in function.values()}
+    names = {next(v for v in values if v in kept).name: key for key, values in points.items()}
+    return made, names or None
+
+
+def _points(module: Module) -> dict[str, list[Value]]:
+    """By the key of each point the values that are its value: one of them stays when the points go."""
+    return {
+        op.stats_key: [op.result, op.arg, same_value(op.arg)]
+        for function in module.functions
+        for op in function.ops
+        if isinstance(op, StatsRef)
+    }
+
+
+# Digests: a hash of what produces a value, equal where it is computed in the same way from the same inputs and
+# constants, whatever else the model has.
+
+
+_BYTES = 16
+
+
+def digests(function: Function) -> dict[Value, str]:
+    """The digest of each value of a function, as hexadecimal digits. Inputs are told apart by place, and by type;
+    constants by what they hold; names do not count."""
+    known = {value: _hash("input", place, type_text(value.type)) for place, value in enumerate(function.inputs)}
+    for op in function.ops:
+        known |= zip(op.results, _of_results(op, known), strict=True)
+    return known
+
+
+def _of_results(op: Op, known: dict[Value, str]) -> list[str]:
+    for value in op.operands:
+        if value is not None and value not in known:
+            known[value] = _hash("constant", type_text(value.type), _plain(value.buffer))
+    operands = [known[value] if value is not None else "" for value in op.operands]
+    inside = [digests(Function(None, b.arguments, [], b.ops)) for region in op.regions for b in region.blocks]
+    nested = [list(found.values()) for found in inside]
+    attributes = sorted((key, _plain(value)) for key, value in op.attributes.items())
+    return [
+        _hash(op.name, attributes, operands, nested, place, type_text(v.type)) for place, v in enumerate(op.results)
+    ]
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=_BYTES).hexdigest()
+
+
+def _plain(value: Any) -> object:
+    """What an attribute or a buffer is hashed by: long data by a hash of its own."""
+    if isinstance(value, Buffer):
+        return _plain(value.data)
+    if isinstance(value, np.ndarray):
+        data = np.ascontiguousarray(value)
+        return value.dtype.str, value.shape, hashlib.blake2b(data.view(np.uint8).data if data.size else b"").hexdigest()
+    if isinstance(value, Mapping):
+        return sorted((str(key), _plain(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value)

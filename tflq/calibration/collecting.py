@@ -1,4 +1,5 @@
-"""Runs of a model in processes of their own, and what they see at its points: least, largest and histogram.
+"""What processes of their own see of a model on samples: of each point the least, the largest and a histogram; of what
+weights are multiplied with the second moments.
 
 A process opens the model once, with all tensors kept, on the default kernels, which are the fastest, and runs one
 sample after the other. What it has seen of some samples goes back as a few small arrays. The caller joins these in the
@@ -14,13 +15,16 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import islice
+from typing import Final, TypeVar
 
 import numpy as np
 
 from tflq.calibration.data import Batch, Sample
 from tflq.errors import InvalidModelError, TflqError, to_install
+from tflq.light import NamedTuple
 from tflq.numerics.histogram import add_histogram, finite_bins, histogram
+from tflq.processes import Died, in_processes
 from tflq.verification.worker import Model
 
 
@@ -55,6 +59,8 @@ class Seen(NamedTuple):
     bins: list[dict[int, int]]
     samples: tuple[str, ...]
 
+
+Answer = TypeVar("Answer")
 
 _opened: dict[str, Model] = {}
 """The model of this process, by its path."""
@@ -155,3 +161,82 @@ def _hashed(samples: Iterable[Sample], names: Sequence[str]) -> Iterator[tuple[S
         while (found := ahead.result()) is not None:
             ahead = thread.submit(following)
             yield found
+
+
+def checked(seen: Answer | TflqError | Died) -> Answer:
+    """What a process answered. TflqError if it could not, or ended."""
+    if isinstance(seen, Died):
+        raise TflqError(f"the interpreter's process ended: {seen}", remedy="run one sample alone: tflq verify")
+    if isinstance(seen, TflqError):
+        raise seen
+    return seen
+
+
+# Second moments of tensors, for `numerics.second_order`: of a batch a process answers the sums.
+
+
+_BATCH: Final = 64
+"""Samples that a process runs at once: sums are large."""
+
+
+class Factor(NamedTuple):
+    """A tensor that weights are multiplied with: its subgraph and index, the columns of the weights, and of how many
+    rows and columns of pixels one is multiplied."""
+
+    place: tuple[int, int]
+    columns: int
+    strides: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True)
+class _Job:
+    path: str
+    entry: str
+    factors: tuple[Factor, ...]
+    samples: Sequence[Sequence[np.ndarray]]
+
+
+def second_moments(
+    path: str | os.PathLike[str], entry: str, factors: Sequence[Factor], samples: Iterable[Sequence[np.ndarray]]
+) -> list[np.ndarray]:
+    """Σ x xᵀ over all that a factor holds in runs of a model: float64, [columns, columns] of each factor.
+
+    entry: the signature's key; empty: the first subgraph. samples: for each, at least one, the arrays in the order in
+    which the entry's runner takes them. InvalidModelError if the interpreter refuses the model."""
+
+    def jobs() -> Iterator[_Job]:
+        waiting = iter(samples)
+        while batch := list(islice(waiting, _BATCH)):
+            yield _Job(os.fspath(path), entry, tuple(factors), batch)
+
+    totals: list[np.ndarray] = []
+    for _, answer in in_processes(_sums, jobs(), 1):
+        sums = checked(answer)
+        totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
+    return totals
+
+
+def _sums(job: _Job) -> list[np.ndarray] | TflqError:
+    """The sums over some samples. In a process of its own. Errors are returned."""
+    model = opened(job.path)
+    if isinstance(model, TflqError):
+        return model
+    totals: list[np.ndarray] = []
+    for arrays in job.samples:
+        try:
+            model.run(job.entry, list(arrays), {}, follows=False)
+        except (ValueError, RuntimeError) as error:
+            return InvalidModelError("", f"the interpreter does not run it: {error}", path=job.path)
+        sums = [_sum(factor, model.fetch(list(factor.place))) for factor in job.factors]
+        totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
+    return totals
+
+
+def _sum(factor: Factor, held: Sequence[np.ndarray]) -> np.ndarray:
+    """Σ x xᵀ of one sample; zeros if the interpreter does not hold the tensor."""
+    total = np.zeros((factor.columns, factor.columns))
+    for tensor in held:
+        pixels = tensor[:, :: factor.strides[0], :: factor.strides[1]] if factor.strides != (1, 1) else tensor
+        rows = pixels.reshape(-1, factor.columns).astype(np.float64)
+        total += rows.T @ rows
+    return total

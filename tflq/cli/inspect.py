@@ -1,21 +1,34 @@
-"""`tflq inspect`."""
+"""Commands that look: `tflq inspect` at a model, `tflq ops` at what becomes of each operator, `tflq opt` at a model as
+text, and at what passes make of it.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from tflq.cli import output
+from tflq.cli.convert import COLOURS, arena, print_verdict, types, warnings
 from tflq.cli.options import TARGETS, json_option, target_option
-from tflq.cli.output import MODEL, Cell, name_of, source
-from tflq.cli.report import COLOURS, arena, print_verdict, types, warnings
+from tflq.cli.output import MODEL, Cell, name_of, source, stream_or_path
+from tflq.errors import OptionError, Reason
+from tflq.files import check_outputs, replace_file
 
 if TYPE_CHECKING:
+    from tflq.coverage import CoverageRow
     from tflq.inspection import FunctionSummary, Inspection, TensorSummary
-    from tflq.passes.regions.state import QuantizationState
+    from tflq.passes.regions.instrument import QuantizationState
     from tflq.report import Report
+
 
 _MOST = 20
 """Operators without parameters that are printed."""
@@ -33,7 +46,7 @@ _MOST = 20
     type=click.Choice(["model-explorer"]),
     help="Print a file that Model Explorer opens: the graphs before conversion, in the integer form, and after.",
 )
-def command(model: str, target: str | None, *, ir: bool, why: bool, as_json: bool, form: str | None) -> None:
+def inspect(model: str, target: str | None, *, ir: bool, why: bool, as_json: bool, form: str | None) -> None:
     """Show what a model holds, whether it is quantized, and what of it is not. `-` is standard input."""
     if form and (ir or why or as_json):
         raise click.UsageError("--format is a form of its own: give it without --ir, --why and --json.")
@@ -138,3 +151,153 @@ def _print_function(function: FunctionSummary) -> None:
 def _tensor(tensor: TensorSummary) -> str:
     shape = "*" if tensor.shape is None else "x".join("?" if d is None else str(d) for d in tensor.shape) or "scalar"
     return ", ".join(part for part in (tensor.name, f"{shape} {tensor.type}", str(tensor.quantization or "")) if part)
+
+
+JSON_VERSION = 2
+_OF_PATHS = {"integer": "green", "table": "green", "float": "yellow", "refused": "red"}
+
+
+@click.command()
+@target_option(
+    "integer (the default), kernels, portable, tflm, tosa, ethos-u55, ethos-u65, ethos-u85, onnx, qdq, or a target "
+    "file.",
+    metavar="NAME|PATH.toml",
+)
+@click.option("--operator", metavar="NAME", help="Only operators whose name contains this.")
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Compute the table anew (some seconds) instead of printing the one that comes with this version.",
+)
+@json_option("Print as JSON.")
+def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool) -> None:
+    """Show what becomes of each operator, on each signature.
+
+    The engine is always asked for targets of your own, which takes some seconds.
+    """
+    from tflq.coverage import TARGETS, shipped_rows
+
+    if target in (None, *TARGETS) and not fresh:
+        name = target or TARGETS[0]
+        rows = list(shipped_rows(name, operator or ""))
+    else:
+        name, rows = _asked(target, operator or "", quiet=as_json)
+    if not rows:
+        raise OptionError(
+            Reason(f"no operator's name contains '{operator}'", value=operator, remedy="tflq ops lists all")
+        )
+    if as_json:
+        document = {"format": "tflq.ops", "version": JSON_VERSION, "target": name}
+        output.print_json({**document, "rows": [asdict(row) for row in rows]})
+        return
+    if output.width() is not None:
+        output.table(["operator", "path", "why"], list(_by_operator(rows)))
+    else:
+        output.table(
+            ["operator", "types", "path", "why"], [[row.operator, _signature(row), *_outcome(row)] for row in rows]
+        )
+    counts = Counter(row.path for row in rows)
+    output.field("rows", f"{len(rows)}: " + ", ".join(f"{count} {path}" for path, count in counts.items()))
+
+
+def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
+    """A target's name, and its rows from the engine."""
+    from tflq.backends import of_target
+    from tflq.coverage.table import coverage
+    from tflq.pipelines import asked
+
+    form = of_target(target, static=True)
+    options = asked(form.name, target)
+    with output.progress("asking the engine", silent=quiet):
+        return options.kernels.name if form.builtins else str(target), list(coverage(options, operator))
+
+
+def _by_operator(rows: Sequence[CoverageRow]) -> Iterator[list[Cell]]:
+    """A line for each operator, then its signatures: a table that 80 columns hold."""
+    for name, group in groupby(rows, lambda row: row.operator):
+        yield [(name, "bold"), "", ""]
+        for row in group:
+            yield [f"  {_signature(row)}".rstrip(), *_outcome(row)]
+
+
+def _signature(row: CoverageRow) -> str:
+    sides = types(row.operands, row.results) if row.results or row.operands else ""
+    return ", ".join(filter(None, (sides, row.detail)))
+
+
+def _outcome(row: CoverageRow) -> list[Cell]:
+    return [(row.path, _OF_PATHS.get(row.path, "")), row.reason or row.warning]
+
+
+RULES = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def complete_passes(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes the last pass of `-p`."""
+    from tflq.named_passes import named_passes
+
+    before, comma, last = incomplete.rpartition(",")
+    return [CompletionItem(before + comma + name) for name in sorted(named_passes()) if name.startswith(last)]
+
+
+def list_passes(context: click.Context, _: click.Parameter, value: bool) -> None:
+    """Prints the passes and ends."""
+    if not value or context.resilient_parsing:
+        return
+    from tflq.named_passes import described, named_passes
+
+    passes = named_passes(*map(Path, context.params.get("rules") or ()))
+    output.table(["pass", "what it does", "options"], [[name, *described(passes[name])] for name in sorted(passes)])
+    context.exit()
+
+
+@click.command()
+@click.argument("file", type=MODEL)
+@click.option(
+    "-p",
+    "--passes",
+    "pipeline",
+    shell_complete=complete_passes,
+    help="Passes in order, such as 'legalize{target=kernels},cse,dce'.",
+)
+@click.option(
+    "--rules",
+    multiple=True,
+    type=RULES,
+    is_eager=True,
+    help="A Python file with more passes, as its EXTENSION.",
+)
+@click.option(
+    "-o", "--output", "destination", metavar="FILE", type=click.Path(), help="Write the text to this file instead."
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists; what is read is never replaced.")
+@click.option(
+    "--list-passes",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=list_passes,
+    help="Show the passes, what each does, and its options; then exit.",
+)
+def opt(file: str, pipeline: str | None, rules: tuple[Path, ...], destination: str | None, *, force: bool) -> None:
+    """Run passes on a model, or on the text form of one, and print the text form of the result.
+
+    Without passes it prints the model as it is. The text holds the whole model: `tflq opt` and `tflq convert` read it.
+    """
+    check_outputs([("-o", destination)], inputs=(stream_or_path(file, 0), *rules), force=force)
+    from tflq.contract import Summaries
+    from tflq.formats import read_any_form
+    from tflq.ir.printer import print_module
+    from tflq.named_passes import named_passes, parse_pipeline
+
+    passes = parse_pipeline(pipeline, named_passes(*rules)) if pipeline is not None else None
+    module = read_any_form(source(file))
+    if passes is not None:
+        with output.progress(f"running passes on {name_of(file)}"):
+            module = passes.run(module).module
+        for line in () if output.quiet() else Summaries.of(module):
+            output.line(line, err=True)
+    if destination is None:
+        sys.stdout.write(print_module(module))
+    else:
+        replace_file(destination, [print_module(module).encode()], force=force)

@@ -313,7 +313,15 @@ def _usage(error: click.ClickException) -> Reason:
 
 
 COMMANDS: Final = tuple(name for commands in GROUPS.values() for name in commands)
-"""Each is `command` in the module of `tflq.cli` that is called like it."""
+_BESIDE: Final = {
+    "calibrate": "quantize",
+    "debug": "quantize",
+    "ops": "inspect",
+    "opt": "inspect",
+    "reduce": "verify",
+    "bisect": "verify",
+}
+"""The module of `tflq.cli` that a command is in, if it has none of its own name."""
 
 CLOSED: Final = 141
 """The exit code if the reader of standard output ends early: that of a process ended by SIGPIPE."""
@@ -324,7 +332,7 @@ class _SystemError(Exception):
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used, each from a module, as `command`."""
+    """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -332,7 +340,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return with_examples(output.add_options(import_module(f"tflq.cli.{cmd_name}").command), cmd_name)
+        home = import_module(f"tflq.cli.{_BESIDE.get(cmd_name, cmd_name)}")
+        return with_examples(output.add_options(getattr(home, cmd_name)), cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

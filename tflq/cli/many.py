@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tflq.backends import DEFAULT, backend
 from tflq.cli import output
-from tflq.cli.convert import JSON_VERSION, document_of
-from tflq.cli.listening import spoken
+from tflq.cli.convert import JSON_VERSION, document_of, print_cost, print_verdict, warnings
 from tflq.cli.main import BUG, INVALID, UNSUPPORTED, USAGE, Failure, Stopped
 from tflq.cli.output import Cell
-from tflq.cli.report import print_cost, print_verdict, warnings
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import check_outputs, file_errors
 from tflq.processes import Died, in_processes
@@ -183,7 +181,7 @@ def _convert(job: _Job) -> _Outcome:
     try:
         if job.many.skip and (there := _there(job, options)):
             return _Outcome(job.source, job.destination, 0.0, there)
-        with spoken(job.verbosity):
+        with output.spoken(job.verbosity):
             conversion = convert(job.source, **options)
             places = destinations(conversion.module, conversion.format, job.destination)
             files = tuple(place for place, _ in places)

@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.errors import FileError, OptionError, Reason, nearest, plain_numbers
+from tflq.logs import DEBUG, INFO, WARNING, logger
 
 if TYPE_CHECKING:
+    from logging import Handler
+
     from _typeshed import ReadableBuffer
     from rich.console import Console
 
@@ -418,9 +421,38 @@ def _quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
 def _verbose(context: click.Context, _: click.Parameter, count: int) -> None:
     context.meta[_VERBOSE] = count
     if count:
-        from tflq.cli.listening import spoken
-
         context.with_resource(spoken(count))
+
+
+@contextmanager
+def spoken(count: int) -> Iterator[None]:
+    """Prints what the library logs, as far as `-v`, given `count` times, asks for it. Warnings are left out: the
+    commands print these themselves."""
+    if not count:
+        yield
+        return
+    import logging
+
+    handler = logging.StreamHandler()
+    handler.setLevel(DEBUG if count > 1 else INFO)
+    handler.setFormatter(logging.Formatter("tflq: %(message)s"))
+    handler.addFilter(lambda record: record.levelno < WARNING)
+    with _listening(handler):
+        yield
+
+
+@contextmanager
+def _listening(handler: Handler) -> Iterator[None]:
+    """Adds a handler to the library's logger for a while."""
+    log = logger()
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(DEBUG)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
 
 
 def quiet() -> bool:
@@ -459,7 +491,14 @@ def progress(what: str, *, silent: bool = False, total: int | None = None) -> It
             display.update(task, description=escape(now) or None, completed=done, total=total)
 
         if total is None:
-            from tflq.cli.listening import Stages, listening
+            import logging
 
-            stack.enter_context(listening(Stages(lambda stage: show(f"{what}: {stage}"))))
+            def begun(record: logging.LogRecord) -> bool:
+                if stage := getattr(record, "begins", ""):
+                    show(f"{what}: {stage}")
+                return False
+
+            handler = logging.Handler()
+            handler.addFilter(begun)
+            stack.enter_context(_listening(handler))
         yield show

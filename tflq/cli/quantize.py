@@ -1,25 +1,53 @@
-"""`tflq quantize`."""
+"""`tflq quantize`, and what is run on samples before and after it: `tflq calibrate`, for the ranges of values, and
+`tflq debug`, for the operators that are far from the float ones.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
 from tflq.cli import output
-from tflq.cli.main import SectionedCommand
+from tflq.cli.main import GroupOfRun, SectionedCommand
 from tflq.cli.options import json_option
 from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
+    from tflq.analysis.statistics import Form
+    from tflq.calibration.calibrating import Calibration
+    from tflq.calibration.data import Images
+    from tflq.debugging.outcome import Debugging, DebugRow
+    from tflq.debugging.pairing import Unpaired
     from tflq.quantization.fidelity import Metric
     from tflq.quantization.report import Quantization
+
 
 SCHEMES = ("int8", "int16x8", "dynamic", "weight-only", "float16")
 WEIGHTS = ("int8", "int4")
 RANGES = ("minmax", "mse", "octav", "gptq")
 EDGES = ("float", "int8", "uint8", "int16")
+PLACE = click.Path(dir_okay=False, path_type=Path)
+DATA = click.Path(exists=True, path_type=Path)
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_SIGNATURE = click.option(
+    "--signature", metavar="KEY", help="Run this signature; by default the only one, else the first subgraph."
+)
+_SAMPLES = click.option(
+    "--samples", type=click.IntRange(1), metavar="N", help="At most so many samples: the first ones."
+)
+_SEED = click.option(
+    "--seed", type=int, metavar="N", help="Draw the samples at random instead; the same seed, the same ones."
+)
+_MEAN = click.option(
+    "--mean", metavar="N[,N,N]", help="For images: subtracted from each pixel (0 to 255), or each channel."
+)
+_SCALE = click.option("--scale", metavar="N[,N,N]", help="For images: what the difference is multiplied by.")
+_FORCE = click.option("--force", is_flag=True, help="Replace the file; what is read is never replaced.")
 
 
 class _Quantize(SectionedCommand):
@@ -33,39 +61,31 @@ class _Quantize(SectionedCommand):
 
 @click.command(cls=_Quantize)
 @click.argument("model", type=FILE)
-@click.argument("destination", metavar="OUT.tflite", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("destination", metavar="OUT.tflite", type=PLACE)
 @click.option("--scheme", type=click.Choice(SCHEMES), default="int8", show_default=True, help="Bits, and of what.")
 @click.option("--io", type=click.Choice(EDGES), default="float", show_default=True, help="What inputs and outputs are.")
 @click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
 @click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
 @click.option("--recipe", metavar="FILE.toml", type=FILE, help="What is asked of single operators.")
-@click.option(
-    "--weights", type=click.Choice(("int8", "int4")), default="int8", show_default=True, help="Bits of weights."
-)
+@click.option("--weights", type=click.Choice(WEIGHTS), default="int8", show_default=True, help="Bits of weights.")
 @click.option(
     "--blocks", type=int, default=0, metavar="32|64|128|256", help="Weights of FULLY_CONNECTED that share a scale."
 )
-@click.option(
-    "--weight-range",
-    type=click.Choice(RANGES),
-    default="minmax",
-    show_default=True,
-    help="Of weights.",
-)
+@click.option("--weight-range", type=click.Choice(RANGES), default="minmax", show_default=True, help="Of weights.")
 @click.option(
     "--statistics", metavar="FILE.json", multiple=True, type=FILE, help="What `tflq calibrate` saw of each signature."
 )
-@click.option("--calibration", metavar="DATA", type=click.Path(exists=True, path_type=Path), help="Samples instead.")
+@click.option("--calibration", metavar="DATA", type=DATA, help="Samples instead.")
 @click.option(
     "--range", metavar="METHOD", default="minmax", show_default=True, help="minmax, ema, percentile:99.9 or mse."
 )
-@click.option("--mean", metavar="N[,N,N]", help="For images: subtracted from each pixel (0 to 255), or each channel.")
-@click.option("--scale", metavar="N[,N,N]", help="For images: what the difference is multiplied by.")
+@_MEAN
+@_SCALE
 @click.option("--min-snr", type=float, metavar="DB", help="Operators go back to float until this holds.")
 @click.option("--metric", metavar="FILE.py", type=FILE, help="Its `metric` instead of decibels.")
-@click.option("--force", is_flag=True, help="Replace the file; what is read is never replaced.")
+@_FORCE
 @json_option()
-def command(
+def quantize(
     model: Path,
     destination: Path,
     *,
@@ -81,15 +101,11 @@ def command(
     measured, too.
     """
     import tflq
-    from tflq.cli.calibrate import images_of
 
     with output.progress(f"quantizing {model}", silent=as_json):
         judge = None if metric is None else _metric_of(metric)
         result = tflq.quantize(model, destination, images=images_of(mean, scale), metric=judge, **options)
-    if as_json:
-        output.print_json(result.to_json())
-    else:
-        print_quantization(result, destination)
+    output.print_json(result.to_json()) if as_json else print_quantization(result, destination)
 
 
 def _metric_of(path: Path) -> Metric:
@@ -115,3 +131,217 @@ def print_quantization(result: Quantization, destination: Path) -> None:
     output.field("size", f"{result.bytes_in / 1024:.1f} → {result.bytes_out / 1024:.1f} KiB")
     output.field("outputs", f"signal to noise {shown(result.decibels)}")
     output.field("written to", str(destination))
+
+
+WIDEST = 10
+
+
+def form_options(function: _F) -> _F:
+    """--format and --range: what the file is."""
+    function = click.option(
+        "--range",
+        metavar="METHOD",
+        default="minmax",
+        show_default=True,
+        help="Of ai-edge-quantizer's file, which has no more: minmax, ema, percentile:99.9 or mse.",
+    )(function)
+    return click.option(
+        "--format",
+        type=click.Choice(("tflq", "ai-edge-quantizer")),
+        default="tflq",
+        show_default=True,
+        help="What the file is; `tflq quantize` takes both.",
+    )(function)
+
+
+@click.group(cls=GroupOfRun)
+def calibrate() -> None:
+    """Run a model on samples, and keep the ranges of its values: `tflq calibrate MODEL DATA -o STATISTICS`.
+
+    A model named as a command is written `./merge`.
+    """
+
+
+@calibrate.command("run")
+@click.argument("model", type=FILE)
+@click.argument("data", type=DATA)
+@click.option("-o", "--output", "destination", metavar="FILE.json", type=PLACE, required=True)
+@_SIGNATURE
+@_SAMPLES
+@_SEED
+@click.option(
+    "--histogram/--no-histogram",
+    default=True,
+    show_default=True,
+    help="Count values in bins, which the ranges percentile and mse need.",
+)
+@click.option("--ignore-nonfinite", is_flag=True, help="Count NaN and infinity, and go on: else they are an error.")
+@_MEAN
+@_SCALE
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that run the model.")
+@click.option(
+    "--resume", is_flag=True, help="Go on with a run that was interrupted, or measure again what has changed."
+)
+@form_options
+@_FORCE
+@json_option()
+def run(
+    model: Path,
+    data: Path,
+    destination: Path,
+    *,
+    mean: str | None,
+    scale: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Run MODEL on the samples in DATA, and write the ranges of all float tensors.
+
+    DATA is an .npz file (arrays by input name, whose first dim is samples), or a folder of .npz files (a sample each),
+    .npy files (for a model of one input) or images.
+    """
+    import tflq
+
+    with output.progress(f"calibrating {model}", silent=as_json, total=0) as show:
+        calibration = tflq.calibrate(
+            model,
+            data,
+            destination,
+            images=images_of(mean, scale),
+            observer=lambda done, count: show("", done, count),
+            **options,
+        )
+    _print_calibration(calibration, destination, as_json=as_json)
+
+
+@calibrate.command("merge")
+@click.argument("files", metavar="FILE.json...", nargs=-1, required=True, type=FILE)
+@click.option("-o", "--output", "destination", metavar="FILE.json", type=PLACE, required=True)
+@form_options
+@_FORCE
+@json_option()
+def merge(files: tuple[Path, ...], destination: Path, *, format: Form, range: str, force: bool, as_json: bool) -> None:
+    """Put the statistics of several runs of one model together, in this order, as if it had been one run. Of one file:
+    write it in another format."""
+    from tflq.analysis.statistics import merge_statistics, read_statistics, write_in_form
+    from tflq.calibration.calibrating import Calibration
+    from tflq.files import check_outputs
+
+    check_outputs([("the statistics", destination)], inputs=files, force=force)
+    merged = merge_statistics([read_statistics(file) for file in files])
+    write_in_form(destination, merged, format, range, force=force)
+    _print_calibration(Calibration(merged), destination, as_json=as_json)
+
+
+def images_of(mean: str | None, scale: str | None) -> Images | None:
+    """How images become inputs, as the options say it; None without them."""
+    from tflq.calibration.data import Images
+    from tflq.errors import OptionError, Reason
+
+    if mean is None and scale is None:
+        return None
+    try:
+        means, scales = (tuple(float(part) for part in (text or "").split(",")) for text in (mean, scale))
+    except ValueError:
+        remedy = "state both: --mean 127.5 --scale 0.00784, or a number for each channel"
+        raise OptionError(Reason("the mean and the scale of images are numbers", remedy=remedy)) from None
+    return Images(means, scales)
+
+
+def _print_calibration(calibration: Calibration, destination: Path, *, as_json: bool) -> None:
+    if as_json:
+        output.print_json(calibration.to_json() | {"statistics": str(destination)})
+        return
+    from tflq.debugging.outcome import shortened
+
+    points = calibration.statistics.points
+    output.field("samples", str(len(calibration.statistics.samples)))
+    output.field("points", f"{len(points)} tensors, {len(calibration.reused)} of them from earlier statistics")
+    seen = [(key, p) for key, p in points.items() if p.minimum is not None and p.maximum is not None]
+    widest = sorted(seen, key=lambda pair: -max(abs(pair[1].minimum or 0), abs(pair[1].maximum or 0)))[:WIDEST]
+    rows = [[shortened(key), f"{p.minimum:.6g}", f"{p.maximum:.6g}"] for key, p in widest]
+    output.table(["widest", "least", "largest"], rows)
+    output.field("written to", str(destination))
+
+
+SHOWN = 20
+
+
+@click.command()
+@click.argument("floats", metavar="FLOAT", type=FILE)
+@click.argument("quantized", metavar="QUANTIZED", type=FILE)
+@click.argument("data", type=DATA)
+@click.option("--csv", metavar="FILE.csv", type=PLACE, help="Write all rows as CSV, too.")
+@click.option("--html", metavar="FILE.html", type=PLACE, help="Write a page, with ranges and histograms of the worst.")
+@_SIGNATURE
+@_SAMPLES
+@_SEED
+@_MEAN
+@_SCALE
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that run the models.")
+@click.option("--force", is_flag=True, help="Replace files; what is read is never replaced.")
+@json_option()
+def debug(
+    floats: Path, quantized: Path, data: Path, *, mean: str | None, scale: str | None, as_json: bool, **options: Any
+) -> None:
+    """Find the operators of QUANTIZED that are far from those of FLOAT, on the samples in DATA.
+
+    The two can come from any tool: operators are matched by the names of their results. Of each operator there is its
+    own error, on the numbers that it gets, and the error that has reached it. DATA is as `tflq calibrate` takes it.
+    """
+    import tflq
+
+    with output.progress(f"comparing {quantized}", silent=as_json, total=0) as show:
+        result = tflq.debug(
+            floats,
+            quantized,
+            data,
+            images=images_of(mean, scale),
+            observer=lambda done, count: show("", done, count),
+            **options,
+        )
+    output.print_json(result.to_json()) if as_json else print_debugging(result)
+
+
+def print_debugging(result: Debugging) -> None:
+    from tflq.debugging.outcome import decibels, shortened
+
+    output.field("samples", str(result.samples))
+    output.field("outputs", "no reals" if result.decibels is None else f"signal to noise {decibels(result.decibels)}")
+    if result.left_out:
+        output.field("left out", f"{result.left_out} elements that are NaN or infinite in one of the networks")
+    head = ["#", "operator", "result", "own SNR", "RMSE/step", "reached SNR", "clipped", "bits unused"]
+    output.table(head, [_debugged(row) for row in result.rows[:SHOWN]], right=(0, 3, 4, 5, 6, 7))
+    if len(result.rows) > SHOWN:
+        click.echo(f"  and {len(result.rows) - SHOWN} more: --csv, --json")
+    for each in result.advice[:SHOWN]:
+        what = "keep it in float" if each.action == "float" else "give it 16 bits"
+        output.field("advice", f"{each.operator} '{shortened(each.tensor)}': {what}, about +{each.gain_db:.1f} dB")
+    _print_unpaired("only in the float network", result.only_float)
+    _print_unpaired("only in the quantized network", result.only_quantized)
+
+
+def _debugged(row: DebugRow) -> list[str]:
+    from tflq.debugging.outcome import decibels, shortened
+
+    own = row.own
+    step = None if own is None else own.rmse_per_scale
+    return [
+        "" if row.number < 0 else str(row.number),
+        row.operator,
+        shortened(row.tensor),
+        row.why if own is None else decibels(own.snr_db),
+        "-" if step is None else f"{step:.3g}",
+        decibels(row.reached.snr_db),
+        f"{row.clipped:.2%}" if row.range else "-",
+        "-" if row.bits_unused is None else f"{row.bits_unused:.1f}",
+    ]
+
+
+def _print_unpaired(where: str, unpaired: tuple[Unpaired, ...]) -> None:
+    from tflq.debugging.outcome import shortened
+
+    if unpaired:
+        named = ", ".join(f"{each.operator} '{shortened(each.tensor)}'" for each in unpaired[:SHOWN])
+        more = f" and {len(unpaired) - SHOWN} more" if len(unpaired) > SHOWN else ""
+        output.field("no partner", f"{where}: {named}{more}")

@@ -29,8 +29,8 @@ from tflq.cli.options import (
 
 if TYPE_CHECKING:
     from tflq.sweep.baseline import Change
-    from tflq.sweep.result import Key
     from tflq.sweep.sweeping import Outcome
+    from tflq.sweep.task import Key
 
 
 SIGNALS = signal.SIGINT, signal.SIGTERM
@@ -43,7 +43,7 @@ SWEPT = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.group(cls=GroupOfRun)
-def command() -> None:
+def sweep() -> None:
     """Convert and verify many models, and see what changed: `tflq sweep SOURCE... -o DIR`.
 
     `tflq sweep run --help` lists the options. A folder named as a command is written `./merge`.
@@ -62,7 +62,7 @@ class _Run(SectionedCommand):
     }
 
 
-@command.command("run", cls=_Run)
+@sweep.command("run", cls=_Run)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("-o", "--output", "folder", metavar="DIR", type=FOLDER, required=True, help="Where results go.")
 @target_option(
@@ -128,7 +128,7 @@ def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any
     click.get_current_context().exit(DIFFERS if outcome.failed else 0)
 
 
-@command.command("merge")
+@sweep.command("merge")
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=SWEPT)
 @click.option("-o", "--output", "into", metavar="DIR", type=FOLDER, required=True, help="Where all of them go.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
@@ -144,7 +144,7 @@ def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None
     click.get_current_context().exit(DIFFERS if outcome.failed else 0)
 
 
-@command.command("diff")
+@sweep.command("diff")
 @click.argument("a", metavar="A", type=PLACE)
 @click.argument("b", metavar="B", type=PLACE)
 @click.option("--fail-on", metavar="KIND,...", callback=lambda _, __, text: _kinds(text), help="As for a sweep.")
@@ -173,7 +173,7 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
     click.get_current_context().exit(DIFFERS if failing(changes, fail_on) else 0)
 
 
-@command.command("page")
+@sweep.command("page")
 @click.argument("folder", metavar="DIR", type=SWEPT)
 @click.argument("earlier", metavar="[EARLIER]...", nargs=-1, type=PLACE)
 def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
@@ -191,7 +191,7 @@ def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
     output.field("page", str(folder / "index.html"))
 
 
-for _one in command.commands.values():
+for _one in sweep.commands.values():
     output.add_options(_one)
 
 
@@ -309,7 +309,7 @@ class Display:
             self._live.stop()
 
     def begin(self, jobs: Sequence[Key], done: int) -> None:
-        from tflq.sweep.result import shared_prefix
+        from tflq.sweep.task import shared_prefix
 
         self._prefix = shared_prefix(id for id, _ in jobs)
         self._total, self._done, self._before = len(jobs), done, done
@@ -324,7 +324,7 @@ class Display:
         self._running[id, target] = stage, self._running.get((id, target), ("", time.monotonic()))[1]
 
     def finished(self, result: dict[str, Any]) -> None:
-        from tflq.sweep.result import key_of, label
+        from tflq.sweep.task import key_of, label
 
         self._running.pop(key_of(result), None)
         self._done += 1
@@ -356,7 +356,7 @@ class Display:
         from rich.console import Group
         from rich.text import Text
 
-        from tflq.sweep.result import label
+        from tflq.sweep.task import label
 
         self._bar.update(self._task, total=self._total or None, completed=self._done, left=self._left())
         now = time.monotonic()

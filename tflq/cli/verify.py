@@ -1,8 +1,11 @@
-"""`tflq verify`."""
+"""Commands that check one model: `tflq verify`, `tflq reduce` to the part of it that fails, `tflq bisect` to the pass
+that changed a result.
+"""
 
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +13,24 @@ import click
 
 from tflq.cli import output
 from tflq.cli.main import DIFFERS
-from tflq.cli.options import json_option, seed_option, seeds_option, shape_option, timeout_option, tolerance_options
-from tflq.cli.output import FILE
+from tflq.cli.options import (
+    TARGETS,
+    conversion_options,
+    json_option,
+    seed_option,
+    seeds_option,
+    shape_option,
+    target_option,
+    timeout_option,
+    tolerance_options,
+)
+from tflq.cli.output import FILE, Cell
 from tflq.files import check_outputs, replace_file
 
 if TYPE_CHECKING:
-    from tflq.verification.difference import Difference
-    from tflq.verification.outcome import Verification
+    from tflq.bisection import Bisection, Finding
+    from tflq.reduction import Reduction
+    from tflq.verification.outcome import Difference, Verification
 
 
 COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red"}
@@ -76,7 +90,7 @@ SHOWN = 10
 )
 @timeout_option(600.0)
 @json_option()
-def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
+def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
     """Run models A and B and compare them: TFLite files in the interpreter, TOSA files on the TOSA reference model,
     ONNX files in ONNX Runtime.
 
@@ -96,7 +110,7 @@ def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, 
     with output.progress("opening the models", silent=as_json, total=0) as show:
         result = tflq.verify(a, b, progress=show, **options)
     if page is not None:
-        from tflq.pages.layers import layers_page
+        from tflq.pages import layers_page
 
         replace_file(page, [layers_page(a, result).encode()], force=force)
     output.print_json(result.to_json()) if as_json else print_verification(result)
@@ -205,3 +219,136 @@ def _print_layers(result: Verification) -> None:
         click.echo(f"  {divergence}")
     if len(layers.diverging) > SHOWN:
         click.echo(f"  and {len(layers.diverging) - SHOWN} more")
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option(
+    "-o",
+    "--output",
+    "destination",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the part goes (.tflite), with its inputs next to it (.npz). By default ./MODEL.reduced.tflite.",
+)
+@target_option(f"What the conversion is for: {TARGETS}")
+@conversion_options("mac", "fallback")
+@click.option(
+    "--inputs", type=FILE, metavar="FILE.npz", help="Run on these inputs (arrays by input name) instead of random ones."
+)
+@seeds_option(2)
+@timeout_option(120.0, "Seconds that a conversion or run may take.")
+@click.option("--force", is_flag=True, help="Replace existing files; what is read is never replaced.")
+@json_option()
+def reduce(
+    model: Path,
+    destination: Path | None,
+    *,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find the smallest part of MODEL whose conversion still differs, fails or crashes.
+
+    Parts are operators of the model on the tensors that they have there, recorded in the interpreter. The part and its
+    inputs are written, ready for a bug report. Exit code 5 if there is one, 0 if the model's conversion does not fail.
+    """
+    import tflq
+
+    path = destination or Path(f"{model.stem}.reduced.tflite")
+    with output.progress(f"reducing {model}", silent=as_json):
+        reduction = tflq.reduce(model, path, **options)
+    if reduction is None:
+        output.print_json({"format": "tflq.reduction", "kind": ""}) if as_json else click.echo("it does not fail")
+        return
+    arrays = path.with_suffix(".npz")
+    line = _line(path, arrays, options, verifies=reduction.kind in ("differs", "dies", "does not run"))
+    if as_json:
+        output.print_json(reduction.to_json() | {"model": str(path), "inputs": str(arrays), "command": line})
+    else:
+        print_reduction(reduction, path, arrays, line)
+    click.get_current_context().exit(DIFFERS)
+
+
+def print_reduction(reduction: Reduction, path: Path, arrays: Path, line: str) -> None:
+    output.heading(f"{reduction.source}: {reduction.kind}")
+    output.field("operators", f"{len(reduction.operators)} of {reduction.total}")
+    for place in reduction.operators:
+        click.echo(f"  {place}")
+    output.field("found in", f"{reduction.seconds:.1f} s, {reduction.tried} parts tried")
+    output.field("written to", f"{path}, inputs {arrays}")
+    output.field("try it", line)
+
+
+def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) -> str:
+    """One line that shows the failure again."""
+    from tflq.backends import of_target
+
+    converted = path.with_suffix(f".converted.{of_target(options['target'], static=True).suffixes[0]}")
+    words = [
+        word
+        for name, usual in (("target", None), ("mac", "integer"), ("fallback", "float"))
+        if options[name] != usual
+        for word in (f"--{name}", str(options[name]))
+    ]
+    convert = shlex.join(["tflq", "convert", str(path), str(converted), "--force", *words])
+    if not verifies:
+        return convert
+    return f"{convert} && {shlex.join(['tflq', 'verify', str(path), str(converted), '--inputs', str(arrays)])}"
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@target_option(f"What the conversion is for: {TARGETS}")
+@conversion_options("mac", "fallback", "semantics", "state", "signature", "batch", "shapes")
+@seeds_option(1)
+@seed_option()
+@tolerance_options(1e-6, 1e-5)
+@timeout_option(600.0)
+@json_option()
+def bisect(model: Path, *, as_json: bool, **options: Any) -> None:
+    """Convert MODEL and find the pass that first changed a result.
+
+    The model after each pass is run on the same inputs: by the interpreter as it was read and on the target's kernels,
+    by tflq's evaluator in between. Exit code 5 if the results of the end differ: then the pass is named, the rule and
+    the operator, and the first tensor that shows it. 0 if they do not.
+    """
+    import tflq
+
+    with output.progress(f"bisecting {model}", silent=as_json, total=0) as show:
+        result = tflq.bisect(model, progress=show, **options)
+    output.print_json(result.to_json()) if as_json else print_bisection(result)
+    click.get_current_context().exit(0 if result.finding is None else DIFFERS)
+
+
+def print_bisection(result: Bisection) -> None:
+    output.heading(result.source)
+    output.field("original run by", result.interpreter)
+    output.field("inputs", ", ".join(result.sets))
+    output.line()
+    words = {True: ("equal", "green"), False: ("differs", "red"), None: ("not run", "dim")}
+    rows: list[list[Cell]] = [[str(s.number), s.name, s.by or "-", words[s.equal], s.note] for s in result.steps]
+    output.table(["pass", "name", "run by", "results", ""], rows, right=(0,))
+    output.line()
+    if result.finding is None:
+        output.line(("no pass changed a result", "bold green"))
+    else:
+        _print_finding(result.finding)
+
+
+def _print_finding(finding: Finding) -> None:
+    before = f", or one before it ({', '.join(finding.unchecked)})" if finding.unchecked else ""
+    output.line(("first changed by: ", "bold red"), (f"pass {finding.number}, {finding.name}{before}", "bold"))
+    if finding.rule:
+        output.field("rule", finding.rule)
+    if finding.operator is not None:
+        subgraph = f"subgraph {finding.subgraph}, " if finding.subgraph else ""
+        output.field("operator", f"{subgraph}operator {finding.operator} ({finding.opcode})")
+    if finding.tensor:
+        output.field("first tensor", f"'{finding.tensor}' on inputs '{finding.inputs}'")
+    output.field("difference", finding.difference)
+    for label, names in (("it was", finding.before), ("it is now", finding.after)):
+        if names:
+            output.field(label, ", ".join(names))
+    if finding.path:
+        output.field("converted", finding.path + (f": {finding.reason}" if finding.reason else ""))
+    if finding.warning:
+        output.field("warning", "; ".join(filter(None, (finding.warning, finding.remedy))))

@@ -8,15 +8,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from tflq.analysis.digests import digests
-from tflq.analysis.observed_ranges import Method, observed_range
-from tflq.analysis.statistics import Statistics, keys_of, read_statistics
+from tflq.analysis.statistics import Method, Statistics, keys_of, observed_range, read_statistics
 from tflq.backends import DEFAULT, named_by
-from tflq.calibration.calibrating import calibrate, entry_of
+from tflq.calibration.calibrating import calibrate, digests, entry_of
 from tflq.calibration.data import Images, Span, inputs_of
 from tflq.contract import Pipeline
 from tflq.dialects.quant.regions import Stats
@@ -24,9 +22,9 @@ from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
 from tflq.files import check_outputs, replace_file
 from tflq.formats import read, write
-from tflq.ir.core import Module, Op, Value
-from tflq.ir.rewriting import forget_constants, put_behind
-from tflq.ir.types import f32
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import forget_constants, put_behind, remove_unneeded, replace_values
+from tflq.ir.types import ElementType, QuantizedType, ScalarType, f32, i8, i16, is_quantized, ui8
 from tflq.legalize.annotations import drop_annotations
 from tflq.light import NamedTuple
 from tflq.passes.canonicalize import Fold
@@ -34,11 +32,8 @@ from tflq.passes.quant_types import PrepareTfl
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.materialize import of_tflite
 from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
-from tflq.passes.regions.ranges import is_statement
-from tflq.quantization.edges import STORAGES, Edges, store_edges
-from tflq.quantization.giving_back import CALIBRATED, MOST, Search, give_back, rules_of
-from tflq.quantization.islands import keep_islands
-from tflq.quantization.mixing import leave_float, mark, mixed_target
+from tflq.passes.regions.ranges import is_statement, other_sign
+from tflq.quantization.fidelity import CALIBRATED, MOST, FloatNetwork, Metric, Search, decibels, give_back, rules_of
 from tflq.quantization.recipe import (
     SCHEMES,
     STATIC,
@@ -47,19 +42,21 @@ from tflq.quantization.recipe import (
     Rule,
     Scheme,
     Settings,
+    keep_islands,
+    leave_float,
+    mark,
+    mixed_target,
     read_recipe,
     rounds_by_products,
 )
 from tflq.quantization.report import ASKED, Quantization, QuantizedRow, rows_of
-from tflq.quantization.weights import quantize_weights
+from tflq.quantization.weights import Moments, Placed, moments_of, quantize_weights
 from tflq.targets.load import load_kernels
-
-if TYPE_CHECKING:
-    from tflq.quantization.fidelity import FloatNetwork, Metric
-    from tflq.quantization.products import Moments, Placed
 
 OneStatistics = str | os.PathLike[str] | Statistics
 """A file of statistics, or what it holds."""
+Edges = Literal["float", "int8", "uint8", "int16"]
+STORAGES: Final = {"int8": i8, "uint8": ui8, "int16": i16}
 EDGES: Final = ("float", *STORAGES)
 _LARGEST: Final = 2.0**100
 """A tensor with larger numbers, such as a mask of the least float32, stays float: products of its scale overflow in
@@ -267,8 +264,6 @@ def _samples(source: str | os.PathLike[str], data: Any, images: Images | None, w
 @contextmanager
 def _floats_of(source: str | os.PathLike[str]) -> Iterator[FloatNetwork]:
     """What results are measured beside."""
-    from tflq.quantization.fidelity import FloatNetwork
-
     with closing(FloatNetwork(source)) as floats:
         yield floats
 
@@ -277,8 +272,6 @@ def _measured(
     floats: FloatNetwork, data: bytes, samples: Any, images: Images | None, metric: Metric | None = None
 ) -> float:
     """How near the outputs of a result are on samples: decibels, or by another metric."""
-    from tflq.quantization.fidelity import decibels
-
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = os.path.join(folder, "quantized.tflite")
         replace_file(path, [data])
@@ -347,8 +340,6 @@ def _state_ranges(module: Module, seen: Sequence[Statistics], chosen: Choices) -
 
 def _moments(source: str | os.PathLike[str], samples: Span) -> Placed:
     """What weights are multiplied with. OptionError if no samples could be held back."""
-    from tflq.quantization.products import moments_of
-
     if len(samples) < 2:
         what = f"{len(samples)} samples are too few to round weights by some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
@@ -406,3 +397,87 @@ def _nothing(rows: Sequence[QuantizedRow], *, has_ranges: bool) -> OptionError:
         return OptionError(Reason(text, value=rows[0].operator, remedy="list kernels for quantized numbers in it"))
     what = "nothing in the network says how its activations are to be quantized"
     return OptionError(Reason(what, remedy="give a file of tflq calibrate (statistics), or samples (calibration)"))
+
+
+# Inputs and outputs as stored integers, instead of reals with a cast.
+
+
+def store_edges(module: Module, functions: Sequence[Function], edges: Edges) -> None:
+    """Gives the float inputs and outputs of functions the parameters of the casts behind and before them, and drops
+    these. Of the other sign than the network's numbers, they have a cast between the two signs. An input that float
+    operators read, too, is dequantized for them.
+
+    OptionError names an input of which nothing is quantized, an output that a float operator makes, or one whose
+    numbers have another width.
+    """
+    for function in functions if edges != "float" else ():
+        for value in list(function.inputs):
+            if _is_float(value):
+                _store_input(module, function, value, STORAGES[edges])
+        for place, value in enumerate(list(function.outputs)):
+            if _is_float(value):
+                _store_output(module, function, place, STORAGES[edges])
+    remove_unneeded(module, lambda op: isinstance(op, (Quantize, Dequantize)))
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(value.type.element, ScalarType) and value.type.element.is_float
+
+
+def _store_input(module: Module, function: Function, value: Value, storage: ScalarType) -> None:
+    users = function.users().get(value, [])
+    kinds = {op.result.type.element for op in users if isinstance(op, Quantize)}
+    if not users:
+        return
+    if value in function.outputs:
+        raise _stays("input", value, "it is an output, too")
+    if len(kinds) != 1:
+        raise _stays("input", value, "it has several parameters" if kinds else "only float operators read it")
+    kind = _on(kinds.pop(), storage, "input", value)
+    if not all(isinstance(op, Quantize) for op in users):
+        _dequantize(function, value)
+    value.type = value.type.with_element(kind)
+    made = {op.result: value for op in users if op.result.type.element == kind}
+    function.ops = [op for op in function.ops if not made.keys() & set(op.results)]
+    replace_values(module, function, made)
+
+
+def _dequantize(function: Function, value: Value) -> None:
+    """Puts a DEQUANTIZE behind an input for the operators that read floats."""
+    real = Value(value.type)
+    for op in function.ops:
+        if not isinstance(op, Quantize):
+            op.operands = [real if operand is value else operand for operand in op.operands]
+    function.ops.insert(0, Op(Dequantize.op_name, [value], [real]))
+
+
+def _store_output(module: Module, function: Function, place: int, storage: ScalarType) -> None:
+    value = function.outputs[place]
+    if not isinstance(cast := value.producer, Dequantize):
+        raise _stays("output", value, "a float operator makes it")
+    stored = cast.input
+    kind = _on(stored.type.element, storage, "output", value)
+    result = stored
+    if kind != stored.type.element or stored in function.inputs or stored in function.outputs or stored.is_constant:
+        result = Value(stored.type.with_element(kind))
+        at = function.ops.index(cast)
+        function.ops.insert(at + 1, Op(Quantize.op_name, [stored], [result], {}, cast.location))
+    result.name, value.name = value.name, ""
+    function.outputs[place] = result
+    module.signatures = module.signatures and [s.with_outputs({value: result}) for s in module.signatures]
+
+
+def _on(kind: ElementType, storage: ScalarType, what: str, value: Value) -> QuantizedType:
+    """The parameters on a storage of the same width."""
+    assert is_quantized(kind)
+    if kind.storage == storage:
+        return kind
+    other = other_sign(kind)
+    if other.storage != storage:
+        raise _stays(what, value, f"its numbers are of {kind.storage.bits} bits")
+    return other
+
+
+def _stays(what: str, value: Value, why: str) -> OptionError:
+    text = f"{what} '{value.name}' cannot be stored as integers: {why}"
+    return OptionError(Reason(text, tensor=value.name, remedy="leave it as it is: --io float"))

@@ -13,23 +13,33 @@
     scheme = "weight-only"
     weights = "int4"
 
-A rule has at least one of the first four, and fits what all that it has fit. Names are patterns (`name_patterns`).
+A rule has at least one of the first four, and fits what all that it has fit. Names are patterns (`matcher`).
+
+With static ranges an operator of another scheme is a kernel with other parameters, or stays float.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from tflq.analysis.observed_ranges import Method
+from tflq.analysis.statistics import Method
+from tflq.dialects.declare import trait_of
 from tflq.dialects.quant.regions import Region
+from tflq.dialects.traits.quantization import HybridKernel
 from tflq.errors import OptionError, Reason, check_choice, choices
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, ScalarType, f32, i8, i16
 from tflq.numerics.weight_ranges import GPTQ, WEIGHT_METHODS
+from tflq.passes.regions.lookup import Port, is_real, lookup, ports, regions_of
+from tflq.passes.regions.quantize import leave_real
+from tflq.passes.regions.ranges import Range, is_dequantizing, is_quantizing, is_statement, parameters, same_value
 from tflq.passes.regions.tensor_constraints import matcher, near
+from tflq.quantization.report import QuantizedRow, inner_names
+from tflq.targets.load import JOINED, Kernels
 from tflq.targets.target import RulesFile
 
 Scheme = Literal["int8", "int16x8", "dynamic", "weight-only", "float16"]
@@ -211,11 +221,6 @@ class Choices:
         return any(settings.scheme == scheme for settings in (self.default, *self._settings))
 
 
-def inner_names(region: Region) -> list[str]:
-    """The names of what the operators of a region make, without its results."""
-    return [value.name for op in region.regions[0].block.ops for value in op.results if value.name]
-
-
 def _fitting(function: Function, rule: Rule) -> list[Op]:
     """The operators of a function that a rule is of."""
     fits = matcher(rule.name)
@@ -260,3 +265,142 @@ def _unmatched(module: Module, rule: Rule) -> OptionError:
         return rule.error(f"there is no operator '{rule.operator}'", choices(rule.operator, operators), rule.operator)
     keys = ", ".join(f"{key} = '{getattr(rule, name)}'" for key, name in _WHERE.items() if getattr(rule, name))
     return rule.error(f"no operator fits {keys} at once", "leave out one of them")
+
+
+# Operators of a network with static ranges that have another scheme than the rest, or stay float.
+
+
+SAME_SCALE: Final = "same_scale"
+"""The constraint along which one range decides."""
+_STORAGES = {"int8": i8, "int16x8": i16}
+
+
+def mixed_target(target: str | os.PathLike[str] | None, chosen: Choices) -> str:
+    """The kernels that decide: of a device, or of the network's scheme, then of those that single operators have."""
+    return str(target) if target else JOINED.join(_schemes(chosen))
+
+
+def _schemes(chosen: Choices) -> list[str]:
+    """The schemes with ranges of activations that are asked for, first that of the network."""
+    return sorted(filter(chosen.uses, STATIC), key=lambda scheme: scheme != chosen.default.scheme)
+
+
+def mark(module: Module, chosen: Choices, kernels: Kernels) -> list[Region]:
+    """Gives ports of regions what is asked of them: that they stay as they are, or parameters for their ranges on the
+    storage of another scheme than the network's.
+
+    Returns the regions along which one range decides, and that are to stay float: not before parameters have gone along
+    them (`leave_float`), so that what is rounded before such an operator is rounded to the same steps behind it.
+    """
+    along = []
+    for region in (region for function in module.functions for region in regions_of(function.ops)):
+        scheme = chosen.of_region(region).scheme
+        if scheme not in STATIC and _has_one_scale(region, kernels):
+            along.append(region)
+        elif scheme not in STATIC:
+            keep(region)
+        elif scheme != _schemes(chosen)[0]:
+            for port in _activations(region):
+                spec, storage = port.spec, _STORAGES[scheme]
+                if not isinstance(spec, CalibratedQuantizedType):
+                    continue
+                wide = AnyQuantizedType(storage, f32, storage.minimum, storage.maximum)
+                zero = 0 if storage == i16 else None
+                port.set(parameters(Range.of(spec), wide, zero))
+    return along
+
+
+def _has_one_scale(region: Region, kernels: Kernels) -> bool:
+    match = lookup(kernels, region, region.input_specs, region.output_specs)
+    return match is not None and any(name == SAME_SCALE for name, _ in match.signature.constraints)
+
+
+def leave_float(regions: Sequence[Region]) -> None:
+    """Has regions stay float whose ports have parameters."""
+    for region in regions:
+        leave_real(region)
+        keep(region)
+
+
+def keep(region: Region) -> None:
+    """Has a region stay float."""
+    for port in ports(region):
+        element = port.value.type.element
+        if isinstance(element, ScalarType) and element.is_float:
+            port.set(NoQuantizedType(element))
+
+
+def _activations(region: Region) -> list[Port]:
+    """The ports of reals that are not constants."""
+    return [port for port in ports(region) if is_real(port.spec) and not same_value(port.value).is_constant]
+
+
+# Islands: operators that nothing but floats come to and go from. What no kernel of the target computes stays float, and
+# what is quantized between such needs a QUANTIZE before it and a DEQUANTIZE behind, and rounds. Where there are sums of
+# products among it, that is what quantization is for; where there are none, it stays float, too: a mean, to which a
+# number is added, between SQUARED_DIFFERENCE and RSQRT.
+
+
+BETWEEN: Final = "only operators that stay float are before and behind it"
+
+
+def keep_islands(module: Module, kernels: Kernels, floats: Collection[Region]) -> list[QuantizedRow]:
+    """Keeps regions float that would be quantized between floats alone. floats: those that stay so whatever their
+    specs are. Returns their rows."""
+    rows = []
+    for function in module.functions:
+        for region in _islands(function, kernels, floats):
+            keep(region)
+            rows.append(QuantizedRow(region.kernel, region.result.name, quantized=False, why=BETWEEN))
+    return rows
+
+
+def _islands(function: Function, kernels: Kernels, floats: Collection[Region]) -> list[Region]:
+    """The regions that have a kernel and are joined by values only with such as have no sums of products, and with
+    operators on floats."""
+    regions = [region for region in regions_of(function.ops) if region not in floats]
+    known = [each for each in regions if lookup(kernels, each, each.input_specs, each.output_specs) is not None]
+    users, ends = function.users(), {same_value(value) for value in function.outputs}
+    beside = {region: list(_beside(region, users, ends)) for region in known}
+    waiting = [region for region in known if None in beside[region] or _has_products(region)]
+    bound = set(waiting)
+    while waiting:
+        joined = [other for other in beside[waiting.pop()] if other in beside and other not in bound]
+        bound.update(joined)
+        waiting += joined
+    return [region for region in known if region not in bound]
+
+
+def _beside(region: Region, users: Mapping[Value, Sequence[Op]], ends: Collection[Value]) -> Iterator[Op | None]:
+    """The operators that make and read a region's reals. None: it has reals that are at an end of the network or
+    quantized already, or none but constants."""
+    alone = True
+    for port in (port for port in ports(region) if is_real(port.spec)):
+        value = same_value(port.value)
+        if value.is_constant:
+            continue
+        if value in ends:
+            yield None
+        if port.is_output:
+            yield from _readers(value, users)
+        else:
+            alone = False
+            yield None if is_dequantizing(value.producer) else value.producer
+    if alone:
+        yield None
+
+
+def _readers(value: Value, users: Mapping[Value, Sequence[Op]]) -> Iterator[Op | None]:
+    """The operators that read a value, also behind what only says something of it."""
+    for op in users.get(value, ()):
+        if is_quantizing(op):
+            yield None
+        elif is_statement(op):
+            yield from _readers(op.result, users)
+        else:
+            yield op
+
+
+def _has_products(region: Region) -> bool:
+    """Whether there are sums of products inside, which kernels compute with stored weights."""
+    return any(trait_of(op, HybridKernel) is not None for op in walk(region.regions[0].block.ops))

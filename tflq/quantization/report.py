@@ -13,11 +13,10 @@ from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, NoQuantizedType, is_quantized
 from tflq.passes.regions.lookup import is_real, lacks, origins_of, ports
 from tflq.passes.regions.ranges import is_statement
-from tflq.quantization.recipe import inner_names
 from tflq.targets.load import load_kernels
 
 if TYPE_CHECKING:
-    from tflq.quantization.giving_back import Search
+    from tflq.quantization.fidelity import Search
 
 JSON_VERSION: Final = 1
 ASKED: Final = "it was to stay float"
@@ -115,6 +114,11 @@ def rows_of(module: Module, target: str, known: Mapping[str, QuantizedRow]) -> l
         elif not is_statement(op) and op.name.startswith("tfl.") and op.results:
             rows.append(QuantizedRow(op.short_name, op.result.name, False, why=_why_no_kernel(op, kernels)))
     return rows
+
+
+def inner_names(region: Region) -> list[str]:
+    """The names of what the operators of a region make, without its results."""
+    return [value.name for op in region.regions[0].block.ops for value in op.results if value.name]
 
 
 def _stores_weights(op: Op) -> bool:

@@ -11,9 +11,8 @@ from typing import Any, Final, Literal, get_args
 
 from tflq.errors import InvalidModelError, OptionError, Reason
 from tflq.files import file_errors, replace_file
-from tflq.sweep.result import Key, Result, how_far, in_part, key_of, label
 from tflq.sweep.store import FILES, Store, differences, expected_keys, read_results, read_settings
-from tflq.sweep.task import MACHINE
+from tflq.sweep.task import MACHINE, Key, Result, how_far, in_part, key_of, label
 
 BASELINE: Final = "baseline.json"
 FORMAT: Final = "tflq.sweep-baseline"

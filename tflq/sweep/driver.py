@@ -12,13 +12,19 @@ from statistics import median
 from typing import Any, Final, Protocol
 
 from tflq.sweep.baseline import Change, Entry, compare, entry_of, in_order, is_slower, read_entries
-from tflq.sweep.fetching import Supplied
+from tflq.sweep.manifest import Supplied
 from tflq.sweep.measure import CONVERT_ONLY, JOB
-from tflq.sweep.result import (
+from tflq.sweep.server import Ended, Executor, Staged
+from tflq.sweep.store import Store, read_results
+from tflq.sweep.task import (
     RETRIED,
+    Ending,
     Key,
+    Limits,
     Model,
     Result,
+    Settings,
+    Task,
     as_expected,
     expectation_for,
     from_ending,
@@ -26,9 +32,6 @@ from tflq.sweep.result import (
     key_of,
     new_result,
 )
-from tflq.sweep.server import Ended, Executor, Staged
-from tflq.sweep.store import Store, read_results
-from tflq.sweep.task import Ending, Limits, Settings, Task
 
 POLL: Final = 0.5  # seconds between looks at whether to stop
 

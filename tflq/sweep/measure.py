@@ -22,9 +22,8 @@ from tflq.processes import die_with_parent
 from tflq.report import Report
 from tflq.sweep.task import Cache, Originals, Task, by_content
 from tflq.verification.comparison import compare_models
-from tflq.verification.difference import Tolerance
 from tflq.verification.inputs import Options
-from tflq.verification.outcome import Divergence, Verification
+from tflq.verification.outcome import Divergence, Tolerance, Verification
 from tflq.verification.runner import forked_ahead
 
 # Verification of a converted model against the original, in a form for results, and kept by content.

@@ -17,7 +17,7 @@ from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from tflq.files import replace_file
-from tflq.pages.layers import render_pieces
+from tflq.pages import render_pieces
 from tflq.sweep.baseline import (
     BASELINE,
     FAILING,
@@ -30,8 +30,8 @@ from tflq.sweep.baseline import (
     write_baseline,
 )
 from tflq.sweep.driver import first_layer
-from tflq.sweep.result import STATUSES, Key, Result, key_of, label, shared_prefix
 from tflq.sweep.store import expected_keys, read_results, read_settings
+from tflq.sweep.task import STATUSES, Key, Result, key_of, label, shared_prefix
 
 # Counts, which every page and message begins with.
 

@@ -20,8 +20,7 @@ from typing import Any, Final, Self
 
 from tflq.errors import FileError, InvalidModelError, OptionError, Reason
 from tflq.files import check_outputs, file_errors, replace_file, replace_files
-from tflq.sweep.result import RESULT_FORMAT, RESULT_VERSION, Key, Model, Result, in_part, key_of
-from tflq.sweep.task import MACHINE, write_all
+from tflq.sweep.task import MACHINE, RESULT_FORMAT, RESULT_VERSION, Key, Model, Result, in_part, key_of, write_all
 
 # What two sweeps were started with, and how to say what differs.
 

@@ -18,14 +18,12 @@ from tflq.pipelines import Fallback, Prefer, Semantics, State, asked, changed
 from tflq.select.lowering import Mac
 from tflq.sweep.baseline import Change, failing, options_of, read_entries
 from tflq.sweep.driver import Driver, Observer, Silent, changes_since, task_for
-from tflq.sweep.fetching import Fetcher, FileFetcher, KaggleFetcher, Supply, UrlFetcher
-from tflq.sweep.manifest import find_models, hashes_of, pin
+from tflq.sweep.manifest import Fetcher, FileFetcher, KaggleFetcher, Supply, UrlFetcher, find_models, hashes_of, pin
 from tflq.sweep.measure import JOB
 from tflq.sweep.page import Summary, write_outputs
-from tflq.sweep.result import Key, key_of
 from tflq.sweep.server import Executor, LocalExecutor
 from tflq.sweep.store import RESULTS, Job, Selection, Store, jobs_of, keys_of, other_options, read_shard
-from tflq.sweep.task import Limits, Settings, Task, fingerprint
+from tflq.sweep.task import Key, Limits, Settings, Task, fingerprint, key_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from statistics import median
+from time import monotonic
 from typing import Any, Final, TypeVar, get_args
 
 import numpy as np
@@ -27,24 +29,49 @@ from tflq.errors import (
     check_source,
 )
 from tflq.flatbuffer.structure import folder_error, refuse_foreign
-from tflq.verification.cases import Case, Cases
-from tflq.verification.cut import Cut, cut_of, divide, renumber, written
-from tflq.verification.difference import Difference, Tolerance, difference
-from tflq.verification.expectations import Expectation, ReportLike, broken, reported
-from tflq.verification.inputs import GivenInputs, Options, Source, check_inputs
+from tflq.verification.inputs import Case, Cases, GivenInputs, Options, Source, check_inputs
 from tflq.verification.interface import (
+    Expectation,
+    ReportLike,
     align,
     allocation_differences,
+    broken,
     interface_differences,
+    reported,
     same_inputs,
     tosa_differences,
 )
-from tflq.verification.layers import AnyRunner, FilledOutputs, Named, Plan, Rows, cropped, plan, seen_as
+from tflq.verification.layers import (
+    AnyRunner,
+    Cut,
+    FilledOutputs,
+    Named,
+    Plan,
+    Rows,
+    cropped,
+    cut_of,
+    divide,
+    plan,
+    renumber,
+    seen_as,
+    written,
+)
 from tflq.verification.model_file import entry_of
-from tflq.verification.outcome import Agreement, Divergence, Expected, KernelShare, Layers, Run, Verification
+from tflq.verification.outcome import (
+    Agreement,
+    Difference,
+    Divergence,
+    Expected,
+    KernelShare,
+    Layers,
+    Run,
+    RunTime,
+    Tolerance,
+    Verification,
+    difference,
+)
 from tflq.verification.runner import FileRunner, Resolver, RunError, Runtime
 from tflq.verification.tflite_runner import TfliteRunner
-from tflq.verification.timing import run_time
 
 T = TypeVar("T")
 
@@ -175,11 +202,11 @@ class _Comparison:
             )
         runner: AnyRunner
         if format == "tflite":
-            from tflq.verification.micro_runner import MicroRunner
+            from tflq.verification.runtimes import MicroRunner
 
             runner = MicroRunner(path, options.timeout)
         else:
-            from tflq.verification.onnx_runner import OnnxRunner
+            from tflq.verification.runtimes import OnnxRunner
 
             runner = OnnxRunner(path, options.timeout, options.runtime)
         self._stack.callback(runner.close)
@@ -521,3 +548,34 @@ def verify(
     options |= {"resolver": resolver, "runtime": runtime, "interface": interface, "report": report, "time": time}
     options |= {"timeout": timeout, **({"progress": progress} if progress else {})}
     return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
+
+
+# What one run of each model takes, in the processes of a comparison: in the interpreter as users have it, with its
+# default delegate and one thread.
+#
+# The models take turns, so that other load on the machine affects both. A turn is one run that is not measured, which
+# sets the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their mean, in
+# time of the processor. Times are medians over the turns, and the ratio is the median of the turns' ratios.
+
+
+TURNS, LEAST_TURNS = 15, 3
+SECONDS = 10.0
+"""After so many seconds no more turns begin, once there were LEAST_TURNS."""
+
+
+def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
+    """How long a run of an entry takes in both models on these inputs. A model that the default kernels do
+    not run is not an error: `problem` says so."""
+    problem = a.untimed or b.untimed
+    if problem or not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
+        return RunTime(key, problem=problem)
+    turns: list[tuple[float, float]] = []
+    end = monotonic() + SECONDS
+    try:
+        with a.timed() as before, b.timed() as after:
+            while len(turns) < LEAST_TURNS or (len(turns) < TURNS and monotonic() < end):
+                turns.append((before.time(key, inputs), after.time(key, inputs)))
+    except RunError as error:
+        return RunTime(key, problem=f"the default kernels do not run both models: {error}")
+    firsts, seconds = zip(*turns, strict=True)
+    return RunTime(key, median(firsts), median(seconds), median(s / f for f, s in turns), len(turns))

@@ -14,7 +14,7 @@ from support.harness import edge_inputs
 import tflq
 from matrix.draw import GENERATORS, Draw, describe
 from matrix.unreasonable.twist import twisted
-from tflq.coverage.samples import operators, samples_of
+from tflq.coverage.table import operators, samples_of
 from tflq.ir.core import Module, Op
 from tflq.ir.types import UniformQuantizedType, bf16
 

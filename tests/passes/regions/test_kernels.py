@@ -15,8 +15,8 @@ from tflq.ir.printer import print_module
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 from tflq.ir.verifier import verify
 from tflq.named_passes import named_passes, parse_pipeline
+from tflq.passes.regions.fusion import patterns
 from tflq.passes.regions.lookup import quantized_constant
-from tflq.passes.regions.patterns import patterns
 from tflq.targets.constraints import CONSTRAINTS, Constraint, quant_function
 
 QUANTIZED = """

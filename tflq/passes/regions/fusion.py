@@ -10,25 +10,30 @@ A composite operator is a kernel under its own name, with the ops of its decompo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from typing import ClassVar, Final, TypeAlias
+
+import numpy as np
 
 from tflq.builder import Emitter, expressed
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.quant.regions import Region, Return
+from tflq.dialects.tfl.arithmetic import Add, Mul
 from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.dialects.tfl.stablehlo import StablehloComposite
 from tflq.dialects.traits.operands import Calls, Impure, Kept, Recurrent
-from tflq.ir.core import Block, Function, Module, Op, Value
+from tflq.files import resource
+from tflq.ir.core import Block, Function, Module, Op, Value, constant
 from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import copied, remove_unneeded, replace_values
-from tflq.ir.types import ElementType, ScalarType, TensorType
-from tflq.passes.regions.batch_norm import folded
+from tflq.ir.types import ElementType, ScalarType, TensorType, f32
 from tflq.passes.regions.lookup import is_real
-from tflq.passes.regions.patterns import Pattern, patterns
 from tflq.passes.regions.ranges import (
     POINTS,
     faked_type,
@@ -36,10 +41,12 @@ from tflq.passes.regions.ranges import (
     is_quantizing,
     is_statement,
     made_plain,
+    same_value,
     stated_after,
     stated_before,
 )
 from tflq.targets.load import Kernels, load_kernels
+from tflq.targets.target import RulesFile
 
 _NO_KERNELS = ("quant", "func", "arith", "shape", "tensor", "tflq")
 """Dialects whose ops never are kernels."""
@@ -279,3 +286,201 @@ def _cast(ops: list[Op], kind: type[Operator], value: Value | None, type: Tensor
     result = Value(type)
     ops.append(Op(kind.op_name, [value], [result], {}))
     return result
+
+
+# Batch normalization: a multiplication and an addition of a number per channel, after a product with constant weights,
+# become part of the weights and the bias, as in TensorFlow Lite's converter. weights · m and bias · m + a are rounded
+# to float32 after each step.
+
+
+_Product: TypeAlias = Conv2D | DepthwiseConv2D | FullyConnected
+
+
+def _weights(product: _Product) -> tuple[Value, int]:
+    """The weights, and their dim of output channels."""
+    if isinstance(product, FullyConnected):
+        return product.weights, 0
+    return product.filter, 3 if isinstance(product, DepthwiseConv2D) else 0
+
+
+def is_foldable(op: Op, chained: Value | None) -> bool:
+    """Whether an op multiplies by or adds a constant per channel, directly after a product whose weights and bias are
+    constant, or after such a multiplication. `chained`: the operand by which the chain comes to the op."""
+    product = None if chained is None else chained.producer
+    if product is None or not isinstance(op, (Mul, Add)):
+        return False
+    if isinstance(op, Add) and isinstance(product, Mul):
+        operands = (value for value in product.reads if not value.is_constant)
+        chained = next(operands, None)
+        return is_foldable(product, chained) and _numbers(op, product.result, _product_of(chained)) is not None
+    if _product_of(chained) is None or (isinstance(op, Mul) and op.fused_activation_function != "NONE"):
+        return False
+    return _numbers(op, chained, product) is not None
+
+
+def _product_of(value: Value | None) -> _Product | None:
+    """The op that gives a value, if it is a product with constant weights and without an activation."""
+    op = None if value is None else value.producer
+    if not isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected)) or op.fused_activation_function != "NONE":
+        return None
+    if len(op.results) != 1 or (isinstance(op, FullyConnected) and op.weights_format != "DEFAULT"):
+        return None
+    (weights, _), bias = _weights(op), op.bias
+    if not all(value.type.element == f32 for value in (op.input, weights, *([bias] if bias else []), op.result)):
+        return None
+    return op if weights.is_constant and (bias is None or bias.is_constant) else None
+
+
+def _numbers(op: Op, chained: Value | None, product: Op | None) -> np.ndarray | None:
+    """The other operand of an op, if it is a constant number for each channel; else None."""
+    others = [value for value in op.operands if value is not chained]
+    if not isinstance(product, _Product) or len(others) != 1 or others[0] is None or not others[0].is_constant:
+        return None
+    array, (weights, axis) = others[0].array, _weights(product)
+    channels, rank = weights.array.shape[axis], product.result.type.rank
+    per_channel = array.size == 1 or array.shape[-1:] == (channels,) == (array.size,)
+    if array.dtype != np.float32 or not per_channel or rank is None or array.ndim > rank:
+        return None
+    return np.broadcast_to(array.reshape(-1), (channels,))
+
+
+def folded(ops: Sequence[Op]) -> list[Op]:
+    """A chain that starts with a product and a multiplication, folded, with the addition after them."""
+    product, *rest = ops
+    if not isinstance(product, _Product) or not rest or not is_foldable(rest[0], product.result):
+        return list(ops)
+    scaled = rest.pop(0)
+    if not isinstance(scaled, Mul):
+        return list(ops)
+    (weights, axis), bias = _weights(product), product.bias
+    shape = [-1 if i == axis else 1 for i in range(weights.array.ndim)]
+    scale = _numbers(scaled, product.result, product)
+    assert scale is not None
+    last: Op = scaled
+    activation = "NONE"
+    added = None if bias is None else bias.array * scale
+    if rest and isinstance(rest[0], Add) and (shift := _numbers(rest[0], scaled.result, product)) is not None:
+        added = shift if added is None else added + shift
+        activation, last = rest[0].fused_activation_function, rest.pop(0)
+    operands: list[Value | None] = [product.input, constant(weights.array * scale.reshape(shape), name=weights.name)]
+    if added is not None:
+        operands.append(
+            constant(np.ascontiguousarray(added), name=bias.name if bias is not None else _other(last).name)
+        )
+    attributes = {**product.attributes, "fused_activation_function": activation}
+    results = list(last.results)
+    return [Op(product.name, operands, results, attributes, last.location, info=product.info), *rest]
+
+
+def _other(op: Op) -> Value:
+    """The constant operand of an op."""
+    return next(value for value in op.reads if value.is_constant)
+
+
+# Patterns, `rules/fusion.toml`: chains of ops that become one logical kernel.
+
+
+Follower = Callable[[Op], tuple[Op, list[Op]] | None]
+"""The only op that uses an op's result, and the casts and statistics between them."""
+
+
+def _is_bias(op: Op, chained: Value | None) -> bool:
+    others = [value for value in op.reads if value is not chained]
+    return bool(others) and all(same_value(value).is_constant and value.type.rank == 1 for value in others)
+
+
+def _is_biased(op: Op, _: Value | None) -> bool:
+    slot = op.slot("bias") if isinstance(op, Operator) else None
+    return slot is not None and slot.value(op) is not None
+
+
+_NOTES: Final[Mapping[str, Callable[[Op, Value | None], bool]]] = {
+    "bias": _is_bias,
+    "biased": _is_biased,
+    "unbiased": lambda op, chained: not _is_biased(op, chained),
+    "folded": is_foldable,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One op of a chain."""
+
+    names: frozenset[str]
+    optional: bool
+    note: str
+
+    def fits(self, op: Op, chained: Value | None) -> bool:
+        """Whether an op is this one; `chained`: the operand by which the chain comes to it, unless it starts there."""
+        return op.short_name in self.names and (not self.note or _NOTES[self.note](op, chained))
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A chain of ops, and the kernel that it becomes. `parts`: also if a target lists only the ops."""
+
+    kernel: str
+    links: tuple[Link, ...]
+    parts: bool
+
+    def match(self, op: Op, following: Follower, free: Callable[[Op], bool]) -> list[Op]:
+        """The chain that starts with an op, with the casts and statistics in it; empty if none does."""
+        return self._match(op, None, [], self.links, following, free) or []
+
+    def _match(
+        self,
+        op: Op | None,
+        chained: Value | None,
+        between: list[Op],
+        links: Sequence[Link],
+        following: Follower,
+        free: Callable[[Op], bool],
+    ) -> list[Op] | None:
+        """The ops of the links, from an op on; None if a required link is missing."""
+        if not links:
+            return []
+        link, *rest = links
+        if op is not None and free(op) and link.fits(op, chained):
+            next_op = following(op)
+            behind = self._match(
+                next_op[0] if next_op else None,
+                next_op and (next_op[1][-1] if next_op[1] else op).result,
+                next_op[1] if next_op else [],
+                rest,
+                following,
+                free,
+            )
+            if behind is not None:
+                return [*between, op, *behind]
+        return self._match(op, chained, between, rest, following, free) if link.optional else None
+
+
+def patterns(path: str | os.PathLike[str] | None = None) -> Sequence[Pattern]:
+    """The patterns of a file, by default `rules/fusion.toml`. OptionError if it has faults."""
+    return _patterns(os.fspath(path or resource("rules/fusion.toml")))
+
+
+@cache
+def _patterns(path: str) -> Sequence[Pattern]:
+    file = RulesFile(path)
+    file.check_sections(("pattern",))
+    file.check_faults()
+    return tuple(_pattern(file, item) for item in file.content.get("pattern", []))
+
+
+def _pattern(file: RulesFile, item: object) -> Pattern:
+    known = {"kernel", "ops", "parts"}
+    if not isinstance(item, dict) or not {"kernel", "ops"} <= item.keys() <= known:
+        file.fail("a pattern has kernel, ops and, if wanted, parts", "", "pattern", known=sorted(known))
+    links = tuple(_link(word) for word in item["ops"])
+    for link in links:
+        if link.note and link.note not in _NOTES:
+            file.fail(f"'{item['kernel']}': ':{link.note}' is not known", "", "pattern", known=_NOTES)
+    if all(link.optional for link in links):
+        file.fail(f"all ops of '{item['kernel']}' may be missing", "", "pattern")
+    return Pattern(item["kernel"], links, bool(item.get("parts", False)))
+
+
+def _link(word: str) -> Link:
+    head, _, note = word.removesuffix("?").partition(":")
+    return Link(frozenset(head.split("|")), word.endswith("?"), note)

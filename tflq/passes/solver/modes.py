@@ -1,20 +1,38 @@
 """The solver's modes: transform puts ops on integers where types and casts say that they can be, simplify moves, merges
-and removes casts."""
+and removes casts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import ClassVar, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from tflq.analysis.cast_cost import cast_cost, cost_of_op, is_quantizable
+import numpy as np
+
+from tflq.analysis.cast_cost import RealCast, cast_cost, cost_of_op, is_quantizable
 from tflq.contract import Pass, PassResult, Summaries
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import called_functions, is_pure
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.dialects.quant.casts import Qcast, Scast
+from tflq.dialects.tfl.movement import Pad, PadV2
+from tflq.dialects.traits.operands import Surrounded
+from tflq.ir.core import Buffer, Function, Location, Module, Op, Value, walk
+from tflq.ir.rewriting import replace_values
+from tflq.ir.types import TensorType, UniformQuantizedType
 from tflq.light import dataclass
 from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination
-from tflq.passes.solver.contents import REAL, Contents, Moves, steps_of
-from tflq.passes.solver.grids import Rounding
-from tflq.passes.solver.rewriting import Rewriting
+from tflq.passes.solver.contents import (
+    QUANTIZED,
+    REAL,
+    STORED,
+    Content,
+    Contents,
+    Form,
+    Moves,
+    Rounding,
+    reals_of,
+    steps_of,
+)
 from tflq.passes.solver.solution import solve
 from tflq.targets.load import load_kernels
 from tflq.targets.target import Target
@@ -213,3 +231,268 @@ class QuantSimplify(Pass):
         for function in solver.functions:
             modified |= solver.simplify(function, unrounded=removed)
         return solver.result(self, modified)
+
+
+# A function in the forms that were solved: its ops on other values, and the casts that these need. Casts stand where
+# they are first needed. A value of the source stays where one in its form is needed; so do the names of what the
+# function returns.
+
+
+_NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(slots=True)
+class _Step:
+    """An op as it will be: one of the source (`op`) on these values, or a new one."""
+
+    op: Op | None
+    name: str
+    operands: list[Value | None]
+    results: list[Value]
+    attributes: Mapping[str, Any]
+    location: Location | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether it is an op of the source as it was."""
+        op = self.op
+        if op is None or self.name != op.name or len(op.operands) != len(self.operands):
+            return False
+        pairs = (*zip(op.operands, self.operands, strict=True), *zip(op.results, self.results, strict=True))
+        return all(a is b for a, b in pairs) and self.attributes is op.attributes
+
+    def made(self) -> Op:
+        """The op."""
+        op = self.op
+        if op is None or self.name != op.name:
+            location, info = (self.location, {}) if op is None else (op.location, op.info)
+            return Op(self.name, self.operands, self.results, dict(self.attributes), location, info=info)
+        op.operands, op.results, op.attributes = self.operands, self.results, dict(self.attributes)
+        for value in self.results:
+            value.producer = op
+        return op
+
+
+class Rewriting:
+    """One function. `stored`: ops that move elements do so on storage types, where they can."""
+
+    def __init__(self, contents: Contents, *, stored: bool) -> None:
+        self.contents = contents
+        self.stored = stored
+        self.steps: list[_Step] = []
+        self.values: dict[tuple[Content, Form], Value] = {}
+        for step in contents.steps:
+            self._move(step) if isinstance(step, Moves) else self._keep(step)
+        for value in (*contents.function.outputs, *contents.apart):
+            seen = contents.look(value)
+            if seen is not None:
+                self._get(*seen)
+
+    @property
+    def cost(self) -> int:
+        """The elements that its casts read."""
+        changed = {op for op in self.contents.steps if isinstance(op, Op) and self.contents.is_encased(op)}
+        kept = (step for step in self.steps if step.op not in changed)
+        return sum(_cost(step) for step in kept)
+
+    def commit(self, module: Module) -> bool:
+        """Puts the function into the new forms. Returns whether that changes it."""
+        function: Function = self.contents.function
+        if len(self.steps) == len(function.ops) and all(step.same for step in self.steps):
+            return False
+        replacements: dict[Value, Value] = {}
+        for content in self.contents.all:
+            for form, values in content.values.items():
+                kept = self.values.get((content, form))
+                if kept is not None:
+                    replacements |= {value: kept for value in values if value is not kept}
+        before = {value for op in function.ops for value in op.results}
+        function.ops = [step.made() for step in self.steps]
+        replace_values(module, function, replacements)
+        gone = before.difference(value for op in function.ops for value in op.results)
+        function.tensors = [value for value in function.tensors if value not in gone]
+        return True
+
+    # Ops of the source.
+
+    def _keep(self, op: Op) -> None:
+        operands = [self._operand(value, op) for value in op.operands]
+        for inner in walk([op]) if op.regions else ():
+            for value in inner.operands if inner is not op else ():
+                self._operand(value, None)
+        results = [self._result(value) for value in op.results]
+        self.steps.append(_Step(op, op.name, operands, results, op.attributes))
+
+    def _operand(self, value: Value | None, op: Op | None) -> Value | None:
+        seen = None if value is None else self.contents.read_as(value, op)
+        return value if seen is None else self._get(*seen)
+
+    def _result(self, value: Value) -> Value:
+        """A result of an op that stays: in the form in which it makes its content, which it may make for the first
+        time."""
+        seen = self.contents.look(value)
+        if seen is None:
+            return value
+        content, form = seen
+        if content.rounded_from is not None:
+            content, form = content.rounded_from, REAL
+        elif content.made != form:
+            form = content.made
+        elif content.value is value:
+            return self._claimed(content, form, value)
+        return self._new(content, form)
+
+    def _move(self, moves: Moves) -> None:
+        op = moves.op
+        form: Form = REAL if moves.reals else self._integers(moves)
+        operands = [self._operand(v, None) if i not in moves.sources else None for i, v in enumerate(op.operands)]
+        for index, content in moves.sources.items():
+            operands[index] = self._get(self._rounded(moves, content), form)
+        results = [self._new(self._rounded(moves, content), form) for content in moves.results]
+        name, attributes = op.name, self._surrounded(moves, form)
+        if isinstance(op, Pad) and form == STORED and moves.form != STORED:
+            name = PadV2.op_name
+            zero = np.asarray(self._grid(moves).zero_point)
+            operands.append(_constant(zero, TensorType((), results[0].type.element)))
+        self.steps.append(_Step(op, name, operands, results, attributes))
+
+    def _rounded(self, moves: Moves, content: Content) -> Content:
+        """What an op moves in the place of a content: that, or its rounding."""
+        if moves.level == 0 and content.grid is None:  # a constant, which is on the grid
+            return self.contents.rounded(content, Rounding(Qcast, self._grid(moves)))
+        for rounding in moves.roundings:
+            content = self.contents.rounded(content, rounding)
+        return content
+
+    def _integers(self, moves: Moves) -> Form:
+        """The form in which an op moves integers."""
+        op = moves.op
+        assert isinstance(op, Operator)
+        if moves.integers:
+            return STORED
+        trait = op.trait(Surrounded)
+        if trait is not None and trait.zero_point and self._grid(moves).zero_point and not isinstance(op, Pad):
+            return QUANTIZED
+        if self.stored or moves.form == STORED:
+            return STORED
+        plain = any(slot.types for slot in (*op.operand_slots, *op.result_slots))
+        return STORED if plain and moves.form == REAL else QUANTIZED
+
+    def _grid(self, moves: Moves) -> UniformQuantizedType:
+        """The type of the integers that an op moves."""
+        grid = moves.roundings[-1].grid if moves.roundings else moves.grid
+        assert isinstance(grid, UniformQuantizedType)
+        return grid
+
+    def _surrounded(self, moves: Moves, form: Form) -> Mapping[str, Any]:
+        """Its attributes; what stands around the elements is in their form."""
+        op = moves.op
+        trait = trait_of(op, Surrounded)
+        if trait is None or trait.attribute is None or (form == moves.form and not moves.roundings):
+            return op.attributes
+        around: Any = op.attributes[trait.attribute.key]
+        type = moves.results[0].type
+        for rounding in moves.roundings or [Rounding(Qcast, self._grid(moves))]:
+            stored = rounding.of(np.asarray(around, type.storage.dtype), type)
+            around = reals_of(stored, type.with_element(rounding.grid), type.storage)
+        return {**op.attributes, trait.attribute.key: float(around) if form == REAL else int(stored)}
+
+    # Values in the form that is needed.
+
+    def _get(self, content: Content, form: Form) -> Value:
+        known = self.values.get((content, form))
+        if known is not None:
+            return known
+        if content.value is not None and content.made == form:
+            self.values[content, form] = content.value
+            return content.value
+        if content.rounded_from is not None and content.rounded_from.folds:
+            return self._folded(content, form)
+        if form == REAL:
+            return self._expressed(content)
+        if form == STORED:
+            return self._cast(Scast, self._get(content, QUANTIZED), content, STORED)
+        if (content, STORED) in self.values or (content.value is not None and content.made == STORED):
+            return self._cast(Scast, self._get(content, STORED), content, QUANTIZED)
+        if content.rounded_from is not None:
+            source = self._get(content.rounded_from, REAL)
+            return self._cast_as(content.rounding, source, content)
+        return self._cast_as(content.rounding, self._get(content, REAL), content)
+
+    def _expressed(self, content: Content) -> Value:
+        """Its reals, from its integers."""
+        if content.folds:
+            return self._expressed_constant(content, self._get(content, content.made))
+        return self._cast(self.contents.dequantize, self._get(content, QUANTIZED), content, REAL)
+
+    def _cast_as(self, rounding: Rounding | None, source: Value, content: Content) -> Value:
+        if rounding is None:
+            return self._cast(self.contents.quantize, source, content, QUANTIZED)
+        return self._cast(rounding.kind, source, content, QUANTIZED, rounding.attributes())
+
+    def _folded(self, content: Content, form: Form) -> Value:
+        """A constant, rounded."""
+        source, rounding = content.rounded_from, content.rounding
+        assert source is not None
+        assert rounding is not None
+        if form == REAL:
+            return self._expressed_constant(content, self._folded(content, QUANTIZED))
+        stored = rounding.of(self._get(source, REAL).array, source.type)
+        return self._set(content, form, _constant(stored, content.type_as(form), content.values.get(form, ())))
+
+    def _expressed_constant(self, content: Content, value: Value) -> Value:
+        reals = reals_of(value.array, content.type_as(QUANTIZED), content.type.storage)
+        return self._set(content, REAL, _constant(reals, content.type, content.values.get(REAL, ())))
+
+    def _cast(
+        self,
+        kind: type[Operator],
+        source: Value,
+        content: Content,
+        form: Form,
+        attributes: Mapping[str, Any] = _NO_ATTRIBUTES,
+    ) -> Value:
+        for value in self._choices(content, form):
+            op = value.producer
+            if type(op) is kind and op.operands == [source] and op.attributes == attributes:  # it is there already
+                self.steps.append(_Step(op, op.name, op.operands, op.results, op.attributes))
+                return self._set(content, form, value)
+        made = self._new(content, form)
+        before = made.producer
+        location = before.location if isinstance(before, RealCast | Scast) else None  # no other operator's
+        self.steps.append(_Step(None, kind.op_name, [source], [made], attributes, location))
+        return made
+
+    def _new(self, content: Content, form: Form) -> Value:
+        """The value that a form of a content will be: one of the source, if there is one."""
+        made = next(iter(self._choices(content, form)), None) or Value(content.type_as(form))
+        return self._set(content, form, made)
+
+    def _choices(self, content: Content, form: Form) -> Sequence[Value]:
+        """The values of the source in a form: only the one that keeps its name, else all, those with a name first."""
+        values = content.values.get(form, [])
+        apart = [value for value in values if value in self.contents.apart]
+        return apart[:1] or sorted(values, key=lambda value: not value.name)
+
+    def _claimed(self, content: Content, form: Form, value: Value) -> Value:
+        """A result, or the value that is returned in its place."""
+        other = self._choices(content, form)[0]
+        free = not value.name and value not in self.contents.apart
+        return self._set(content, form, other if free else value)
+
+    def _set(self, content: Content, form: Form, value: Value) -> Value:
+        self.values[content, form] = value
+        return value
+
+
+def _cost(step: _Step) -> int:
+    """The elements that an op casts."""
+    if step.op is not None and not isinstance(step.op, RealCast):
+        return cost_of_op(step.op) if step.results == step.op.results else 0
+    (source,) = step.operands
+    return 0 if source is None or step.name == Scast.op_name else source.type.size
+
+
+def _constant(array: np.ndarray, type: TensorType, like: Sequence[Value] = ()) -> Value:
+    """A constant of a type, with the name of a value."""
+    return Value(type, like[0].name if like else "", buffer=Buffer.of(array.astype(type.storage.dtype)))

@@ -1,4 +1,7 @@
-"""Reducing a model that fails to the smallest part of it that still does: delta debugging over its operators."""
+"""Reducing a model that fails to the smallest part of it that still does: delta debugging over its operators.
+
+Tried are operators of one function, on the values that the model has there, recorded in the interpreter.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,279 @@ import io
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+import tflq
 from tflq.backends import of_target
+from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees
-from tflq.errors import OptionError, Reason, TflqError, check_flags, check_numbers, check_path
+from tflq.errors import (
+    InvalidModelError,
+    OptionError,
+    Reason,
+    TflqError,
+    UnsupportedError,
+    check_flags,
+    check_numbers,
+    check_path,
+)
 from tflq.files import check_outputs, replace_files
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.structure import identify
-from tflq.ir.core import Module
-from tflq.passes.source import entries
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.passes.source import entries, part, read_from_outside
 from tflq.pipelines import Fallback, asked
-from tflq.reduction.failing import Conversion, Inputs, Predicate
-from tflq.reduction.parts import Candidate, Recording, build, record
+from tflq.processes import Died, call
 from tflq.select.lowering import Mac
+from tflq.verification.comparison import verify
 from tflq.verification.inputs import GivenInputs, check_inputs, files_of, given_inputs, load_inputs, made_inputs
 from tflq.verification.interface import function_number, signature_of
-from tflq.verification.runner import RunError, opened_whole
+from tflq.verification.outcome import difference
+from tflq.verification.runner import Child, Opened, RunError, opened_whole
 from tflq.verification.worker import Side
+
+# Whether a model fails, and how: what is asked of every part that is tried.
+
+
+Inputs: TypeAlias = Mapping[str, np.ndarray]
+"""Arrays by input name."""
+
+
+class Interpreter:
+    """Runs the first functions of one model after another, with the reference kernels, in a process that is started
+    again when a model takes it down."""
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._child: Child | None = None
+        self._opened: Opened | None = None
+
+    def run(self, model: bytes, inputs: Inputs | Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The outputs of a model on inputs by name, or in order. RunError if it does not run."""
+        with tempfile.NamedTemporaryFile(prefix="tflq-", suffix=".tflite") as file:
+            file.write(model)
+            file.flush()
+            try:
+                opened = self._open(file.name)
+                side = opened.head["entries"][""]["inputs"]
+                return opened.run("", given_inputs(side, inputs) if isinstance(inputs, Mapping) else inputs)
+            except RunError as error:
+                if error.fatal:
+                    self.close()
+                raise
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.close()
+            self._child = self._opened = None
+
+    def _open(self, path: str) -> Opened:
+        self._child = self._child or Child("the interpreter", self._timeout)
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+        self._opened = Opened(self._child, {"model": path, "resolver": "reference"})
+        return self._opened
+
+
+class Predicate(Protocol):
+    def __call__(self, model: bytes, inputs: Inputs, /) -> str:
+        """The kind of failure of a TFLite model on these inputs; "" if it does not fail. Two failures of the same cause
+        have the same kind, whatever else is in the model."""
+
+
+Converted: TypeAlias = tuple[bytes, Mapping[str, Any]]
+"""A converted model, and the JSON form of its report: differences that it announces are not failures."""
+
+
+def _converted(model: bytes, options: Mapping[str, Any]) -> Converted:
+    conversion = tflq.convert(model, **options)
+    return conversion.data, conversion.report.to_json()
+
+
+class Conversion:
+    """Fails if a model cannot be converted, or if the converted one does not run or gives something else.
+
+    Kinds: "differs"; "does not run" and "dies" (the converted model, in the interpreter); "refused: REASON"; "error:
+    TYPE in FUNCTION"; "crash: SIGNAL" (the conversion). A model that does not run itself does not fail.
+    """
+
+    def __init__(
+        self,
+        options: Mapping[str, Any] | None = None,
+        *,
+        convert: Callable[[bytes], bytes] | None = None,
+        timeout: float = 120.0,
+    ) -> None:
+        """options: of `tflq.convert`. convert: the bytes of the converted model; by default `tflq.convert` with the
+        options. It and the interpreter each run in a process of their own, for at most `timeout` seconds."""
+        self._convert = convert or partial(_converted, options=options or {})
+        self._timeout = timeout
+        self._original, self._result = Interpreter(timeout), Interpreter(timeout)
+
+    def __call__(self, model: bytes, inputs: Inputs) -> str:
+        try:
+            converted = call(_outcome, self._convert, model, timeout=self._timeout)
+        except Died as error:
+            return f"crash: {error}"
+        if isinstance(converted, str):
+            return converted
+        result, report = converted
+        try:
+            want = self._original.run(model, inputs)
+        except RunError:
+            return ""
+        if identify(result) is TOSA:
+            return self._verified(model, result, report, inputs)
+        kind = self._compared(want, result, inputs)
+        return self._verified(model, result, report, inputs) if kind == "differs" else kind
+
+    def close(self) -> None:
+        """Ends the interpreters' processes."""
+        self._original.close()
+        self._result.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _compared(self, want: list[np.ndarray], converted: bytes, inputs: Inputs) -> str:
+        try:
+            got = self._result.run(converted, list(inputs.values()))
+        except RunError as error:
+            return "dies" if error.fatal else "does not run"
+        equal = len(want) == len(got) and all(difference(g, w).equal for g, w in zip(got, want, strict=True))
+        return "" if equal else "differs"
+
+    def _verified(self, model: bytes, converted: bytes, report: Mapping[str, Any], inputs: Inputs) -> str:
+        """The kind of failure, apart from differences that the conversion or the original's kernels explain."""
+        options: dict[str, Any] = {"report": report} if report else {}
+        options |= {"inputs": inputs, "interface": False, "timeout": self._timeout}
+        return {"differs": "differs", "failed": "does not run"}.get(verify(model, converted, **options).verdict, "")
+
+
+def _outcome(convert: Callable[[bytes], Converted | bytes], model: bytes) -> Converted | str:
+    """The converted model, or the kind of failure. A converter without a report returns the model alone."""
+    try:
+        converted = convert(model)
+        return converted if isinstance(converted, tuple) else (converted, {})
+    except UnsupportedError as error:
+        return f"refused: {error.reason.what}"
+    except InvalidModelError:
+        return ""  # the part is not a valid model
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is what we look for
+        return f"error: {type(error).__name__} in {_place(error)}"
+
+
+def _place(error: Exception) -> str:
+    """The function of ours that an error comes from."""
+    ours = str(Path(tflq.__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(ours)]
+    return f"{Path(frames[-1].filename).stem}.{frames[-1].name}" if frames else "?"
+
+
+# The parts: operators of one function, on the values that the model has there.
+
+
+Recording: TypeAlias = Mapping[tuple[int, int], np.ndarray]
+"""By function and number in its tensor table."""
+
+
+def record(path: Path, module: Module, entry: str, inputs: Sequence[np.ndarray], timeout: float) -> Recording:
+    """Every tensor of every function of a model, after one run of an entry. Empty if the model does not run."""
+    places = [(i, n) for i, function in enumerate(module.functions) for n in range(len(function.tensors))]
+    try:
+        with opened_whole(str(path), keep=True, timeout=timeout) as opened:
+            opened.run(entry, inputs)
+            return {place: array for place in places if (array := opened.fetch(place)) is not None}
+    except RunError:
+        return {}
+
+
+def invented(value: Value) -> np.ndarray:
+    """Random elements for a tensor that was not recorded; open dims are 1."""
+    element = value.type.element
+    quantized = isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType))
+    zero = element.zero_point if isinstance(element, UniformQuantizedType) else 0
+    description = {
+        "dtype": value.type.storage.dtype.name,
+        "shape": [1 if dim is None else dim for dim in value.type.shape or ()],
+        "shape_signature": [],
+        "scales": [1.0] if quantized else [],
+        "zero_points": [zero],
+    }
+    return next(arrays for _, arrays in made_inputs([(value.name, description)], 1, None))[0]
+
+
+Candidate = tuple[bytes, dict[str, np.ndarray]]
+"""A model, and arrays for its inputs by name."""
+
+SMALL: Final = 8
+"""Axes, shapes and indices of up to so many elements become constants, as most operators want them."""
+
+
+def build(data: bytes, index: int, operators: Sequence[int], recording: Recording) -> Candidate:
+    """Some operators of function `index` of a model, by number, with the ones that compute what cannot be an input."""
+    module = read(data)
+    function = module.functions[index]
+    values = {value: recording.get((index, number)) for number, value in enumerate(function.tensors)}
+    ops = _closed(function, {function.ops[i] for i in operators}, values)
+    outside = read_from_outside(function, [op for op in function.ops if op in ops])
+    known = {v: invented(v) if (array := values.get(v)) is None else array for v in outside}
+    constants = {v: array for v, array in known.items() if v.producer is not None and _is_small_shape(v, array, ops)}
+    for value, array in known.items():
+        value.type = _as_run(value.type, array)
+    smaller = part(module, index, ops, constants)
+    return write(smaller), {v.name: known[v] for v in smaller.main.inputs}
+
+
+def _closed(function: Function, ops: set[Op], values: Mapping[Value, np.ndarray | None]) -> set[Op]:
+    """The ops, and those that compute for them what cannot be an input: resources, strings, packed integers."""
+    closed, wanted = set(ops), set[Value]()
+    for op in reversed(function.ops):
+        if not wanted.isdisjoint(op.results):
+            closed.add(op)
+        if op in closed:
+            wanted.update(v for v in op.reads if not _can_be_input(v, values.get(v)))
+    return closed
+
+
+def _can_be_input(value: Value, array: np.ndarray | None) -> bool:
+    storage = value.type.storage
+    if not storage.numpy or storage.bits < 8:
+        return False
+    return array is None or array.dtype == storage.dtype
+
+
+def _as_run(type: TensorType, array: np.ndarray) -> TensorType:
+    """A type with the array's shape: the file's, unless the model runs with another."""
+    shape = type.shape
+    fits = shape is not None and len(shape) == array.ndim
+    if fits and shape is not None and all(a in (None, b) for a, b in zip(shape, array.shape, strict=True)):
+        return type
+    return TensorType(array.shape, type.element)
+
+
+def _is_small_shape(value: Value, array: np.ndarray, ops: set[Op]) -> bool:
+    if array.dtype.kind != "i" or array.size > SMALL:
+        return False
+    declared = [op for op in ops if isinstance(op, Operator)]
+    uses = (s for op in declared for s, v in zip(op.operand_slots, op.operands, strict=False) if v is value)
+    return all(slot.indices for slot in uses)
+
 
 # Delta debugging (Zeller and Hildebrandt 2002): the least part of a list that still fails.
 

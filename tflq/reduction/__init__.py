@@ -1,1 +1,0 @@
-"""Reduction: the smallest part of a model that still fails."""

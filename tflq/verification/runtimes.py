@@ -1,0 +1,466 @@
+"""Other runtimes, each seen as `tflite_runner.TfliteRunner` shows a TFLite model in the interpreter: ONNX Runtime and
+OpenVINO, the reference model of TOSA, and TFLite Micro.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.dialects.tosa.movement import Rescale, Variable, VariableWrite
+from tflq.errors import Reason, TflqError, to_install
+from tflq.ir.core import Buffer, Function, Module, Value
+from tflq.ir.types import SCALARS, ScalarType, TensorType, i8, ui8
+from tflq.tosa.read import read_tosa
+from tflq.tosa.write import tosa_bytes
+from tflq.verification.model_file import Graph, ModelFile, Tensor, entry_of
+from tflq.verification.outcome import allowed_ulps
+from tflq.verification.runner import Child, FileRunner, Held, Opened, Resolver, RunError, by_name, dtype_of, stored
+from tflq.verification.tflite_runner import Division, Fed, Fetcher, TfliteRunner, index_of
+from tflq.verification.worker import Side
+
+# ONNX Runtime and OpenVINO. What the file holds of the model's inner tensors, its metadata says: the value, what is
+# taken off it, whether channels come first. They are fetched by running an extended file that returns these values.
+
+
+_TYPES: Final = {t.numpy: t for t in reversed(SCALARS.values()) if t.numpy and t.bits >= 8 and t.name != "index"}
+
+
+class OnnxFetcher:
+    """An extended file that is open so that inner tensors, by their places among its results, can be fetched."""
+
+    def __init__(self, runner: OnnxRunner, opened: Opened, places: Mapping[str, tuple[int, Held]]) -> None:
+        self._runner = runner
+        self._opened = opened
+        self._places = places
+
+    def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        return self._opened.run("", self._runner.ordered(inputs))
+
+    def fetch(self, name: str) -> np.ndarray | None:
+        place, held = self._places[name]
+        array = self._opened.fetch((0, place))
+        return None if array is None else held.tensor(array)
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+class OnnxRunner(FileRunner):
+    """One ONNX file, open in a child process. runtime: as `worker.RUNTIMES` names it."""
+
+    untimed = "only models in the TFLite interpreter are timed"
+
+    def __init__(self, path: str, timeout: float, runtime: str = "onnxruntime") -> None:
+        """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
+        self._runtime = runtime
+        self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
+        self._child = Child(runtime, timeout)
+        try:
+            self._opened = Opened(self._child, {"onnx": str(Path(path).absolute()), "runtime": runtime})
+        except BaseException:
+            self.close()
+            raise
+        head = self._opened.head
+        super().__init__(path, _interface(head))
+        self.interpreter = head["interpreter"]
+        self.has_state = bool(head["state"])
+        tensors = json.loads(head["metadata"].get("tflq.tensors", "{}"))
+        if json.loads(head["metadata"].get("tflq.exact_in", "null")) == []:
+            self.inexact = "the second model says that it is exact in no runtime: QDQ form, or sums of real numbers"
+        self._held = {name: Held(*said) for name, said in tensors.items()}
+
+    def run(
+        self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
+    ) -> list[np.ndarray]:
+        """Outputs, in the order of `entries`; a run that follows another starts with the state that it left."""
+        outputs = self._opened.run("", self.ordered(inputs), follows=bool(step))
+        return [outputs[i] for i in self._places["outputs"]]
+
+    def type_of(self, key: str, name: str) -> str:
+        return self._held[name].dtype if name in self._held else super().type_of(key, name)
+
+    def names(self, _: str) -> dict[str, int]:
+        """Inner tensors of the model that the file has."""
+        return {name: i for i, name in enumerate(self._held)}
+
+    def sizes(self, _: str, names: Sequence[str]) -> list[int]:
+        """Not known: the other model says them."""
+        return [0 for _ in names]
+
+    @contextmanager
+    def fetching(self, _: str, names: Sequence[str]) -> Iterator[OnnxFetcher]:
+        """An extended file that returns these tensors, too."""
+        path = Path(self._folder.name, "extended.onnx")
+        count = extend(self.path, path, [self._held[name].place for name in names])
+        opened = Opened(self._child, {"onnx": str(path), "runtime": self._runtime, "outputs": len(self.outputs)})
+        fetcher = OnnxFetcher(self, opened, {name: (count + i, self._held[name]) for i, name in enumerate(names)})
+        try:
+            yield fetcher
+        finally:
+            fetcher.close()
+
+    def close(self) -> None:
+        self._child.close()
+        self._folder.cleanup()
+
+
+def _interface(head: Mapping[str, Any]) -> Module:
+    """A module without operators that has a file's inputs and outputs."""
+    inputs, outputs = ([_value(*row) for row in head[side]] for side in ("inputs", "outputs"))
+    return Module([Function("main", inputs, outputs, [])])
+
+
+def _value(name: str, dtype: str, shape: Sequence[int | None]) -> Value:
+    element: ScalarType = _TYPES[dtype]
+    return Value(TensorType(tuple(shape), element), name)
+
+
+def extend(source: str, target: Path, values: Sequence[str]) -> int:
+    """Writes a file that also returns some values, behind all that it returned, whose number is the answer. TflqError
+    without the package `onnx`."""
+    try:
+        import onnx
+    except ImportError:
+        raise TflqError(
+            Reason("results inside of an ONNX file need the package onnx", remedy=to_install("onnx"))
+        ) from None
+    model = onnx.load(source)
+    count = len(model.graph.output)
+    made = (onnx.helper.make_empty_tensor_value_info(f"{value}/fetched") for value in values)
+    for value, output in zip(values, made, strict=True):
+        model.graph.node.append(onnx.helper.make_node("Identity", [value], [output.name]))
+        model.graph.output.append(output)
+    onnx.save(model, str(target))
+    return count
+
+
+# TFLite Micro runs the first subgraph, at the shapes that the file states; a signature of that subgraph names its
+# inputs and outputs. Inner tensors are read from an interpreter that gives each its own memory.
+
+
+_WIDEST: Final = 8
+_ALIGNED: Final = 16
+_PER_OPERATOR: Final = 1 << 14
+_SPARE: Final = 1 << 22
+"""Bytes: of the widest element, what tensors are aligned to, what an operator may keep for itself, and the rest."""
+
+
+class MicroRunner(TfliteRunner):
+    """One model. `entries` is what the file says of its inputs and outputs."""
+
+    what = "TFLite Micro"
+    untimed = "only models in the TFLite interpreter are timed"
+    resizes = False
+
+    def __init__(self, path: str, timeout: float) -> None:
+        """Opens a model by its path. RunError if TFLite Micro refuses it; TflqError if it is not installed."""
+        self._opened: dict[str, Opened] = {}
+        super().__init__(path, "reference", timeout)
+
+    def _open(self) -> None:
+        others = [f"'{key}'" for key, entry in self.file.entries.items() if entry.graph]
+        if others:
+            only = "TFLite Micro runs the first subgraph and what it calls, and ends its process on a file with more"
+            raise RunError(f"{only}: convert signature {' or '.join(others)} alone (--signature KEY)")
+        self.interpreter = self._entry("").head["interpreter"]
+        self.entries = {
+            key: {"inputs": _side(graph, entry.inputs), "outputs": _side(graph, entry.outputs)}
+            for key in self.file.entries
+            for entry, graph in [entry_of(self.file, key)]
+        }
+
+    def _entry(self, key: str) -> Opened:
+        """The subgraph of an entry, open, for as long as nothing else needs its memory."""
+        if key not in self._opened:
+            self._opened[key] = self._opened_graph(key, keep=False)
+        return self._opened[key]
+
+    def _opened_graph(self, key: str, *, keep: bool) -> Opened:
+        try:
+            return Opened(self._child, {"micro": self.path, "arena": arena(self.file), "keep": keep})
+        except RunError as error:
+            if error.fatal:
+                raise
+            raise RunError(f"{error}: {self._child.printed(2)}") from error
+
+    def divide(self, key: str, broken: Mapping[int, str], cuts: Mapping[str, int]) -> Division:
+        """Not at all: its kernels are all that it has."""
+        return Division()
+
+    @property
+    def kernels(self) -> Resolver:
+        return self._resolver
+
+    def run(
+        self,
+        key: str,
+        inputs: Sequence[np.ndarray],
+        fed: Fed = {},  # noqa: B006 - read only
+        step: int | None = None,
+    ) -> list[np.ndarray]:
+        outputs = self._entry(key).run(key, self._placed(key, inputs), follows=bool(step))
+        entry, graph = entry_of(self.file, key)
+        return [outputs[graph.outputs.index(tensor)] for _, tensor in entry.outputs]
+
+    def _placed(self, key: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Inputs of an entry in the order of its subgraph."""
+        entry, graph = entry_of(self.file, key)
+        by_tensor = {tensor: array for (_, tensor), array in zip(entry.inputs, inputs, strict=True)}
+        return [by_tensor[tensor] for tensor in graph.inputs]
+
+    def sizes(self, key: str, names: Sequence[str]) -> list[int]:
+        """As the file states shapes."""
+        _, graph = entry_of(self.file, key)
+        return [_size(graph.tensor(index_of(self._tensor(key, name)))) for name in names]
+
+    @contextmanager
+    def fetching(self, key: str, names: Sequence[str]) -> Iterator[Fetcher]:
+        """The model, with memory for each of its tensors."""
+        opened = self._opened_graph(key, keep=True)
+        try:
+            yield _Fetcher(self, opened, key, {name: self._tensor(key, name) for name in names})
+        finally:
+            opened.close()
+
+    def release(self) -> None:
+        for opened in self._opened.values():
+            opened.close()
+        self._opened = {}
+
+
+class _Fetcher(Fetcher):
+    """A model that is open so that inner tensors can be fetched after a run."""
+
+    def __init__(self, runner: MicroRunner, opened: Opened, key: str, tensors: Mapping[str, int | Held]) -> None:
+        super().__init__(opened, key, 0, tensors)
+        self._runner = runner
+
+    def run(self, inputs: Sequence[np.ndarray], fed: Fed) -> None:
+        super().run(self._runner._placed(self._key, inputs), fed)
+
+
+def arena(file: ModelFile) -> int:
+    """Bytes that are enough for all tensors that a model computes and for what operators keep. Memory that is not used
+    is only reserved."""
+    total = _SPARE + 2 * len(file.data)
+    for graph in file.graphs:
+        results = {t for op in graph.operators for t in op.outputs if t >= 0} | set(graph.inputs)
+        results |= {t for op in graph.operators for t in op.inputs if t >= 0 and graph.tensor(t).variable}
+        total += sum(2 * _size(graph.tensor(t)) + _ALIGNED for t in results) + _PER_OPERATOR * len(graph.operators)
+    return total
+
+
+def _size(tensor: Tensor) -> int:
+    return _WIDEST * prod(tensor.shape)
+
+
+def _side(graph: Graph, pairs: Sequence[tuple[str, int]]) -> Side:
+    return [(name, _description(graph.tensor(index))) for name, index in pairs]
+
+
+def _description(tensor: Tensor) -> dict[str, Any]:
+    """The same as `worker.describe` says of a tensor."""
+    return {
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "shape_signature": list(tensor.signature),
+        "dtype": tensor.type,
+        "scales": tensor.scales.tolist(),
+        "zero_points": list(tensor.zero_points),
+        "axis": tensor.axis,
+    }
+
+
+# The reference model of TOSA: inner tensors are fetched by running an extended file that returns them. Tensors of a
+# file that is divided can be given other values: the extended file takes them as inputs.
+
+
+_SHIFTED: Final = {"input_zp": -128, "output_zp": 0, "multiplier": 1 << 30, "shift": 30}
+"""A RESCALE of int8 that only reinterprets it as uint8."""
+
+
+class TosaFetcher:
+    """An extended file that is open so that inner tensors can be fetched after a run: `values`, behind its own outputs.
+    `cuts`: the tensors of which the file takes the values that it goes on with."""
+
+    def __init__(
+        self, runner: TosaRunner, opened: Opened, values: Mapping[str, tuple[int, Value]], cuts: Mapping[str, Value]
+    ) -> None:
+        self._runner = runner
+        self._opened = opened
+        self._places = values
+        self._cuts = cuts
+
+    def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """The file's outputs, in its order, as they were computed."""
+        values = [stored(fed[name], dtype_of(value)) for name, value in self._cuts.items()]
+        arrays = self._opened.run("", [*self._runner.ordered(inputs), *values])
+        outputs = self._runner.outputs
+        return [array.view(dtype_of(value)) for array, value in zip(arrays, outputs, strict=False)]
+
+    def fetch(self, name: str) -> np.ndarray | None:
+        place, value = self._places[name]
+        array = self._opened.fetch((0, place))
+        return array if array is None or place >= len(self._runner.outputs) else array.view(dtype_of(value))
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+class _InARow:
+    """Runs that keep state. The reference model forgets it, so a copy of the file returns what is written to each
+    variable, and that is what the variable starts as in the next run."""
+
+    def __init__(self, path: str, copy: Path, child: Child) -> None:
+        self._module = read_tosa(path)
+        ops = self._module.main.ops
+        self._variables = {op.variable: op for op in ops if isinstance(op, Variable)}
+        self._starts = {name: op.initial_value for name, op in self._variables.items()}
+        self._written = {op.variable: op.input for op in ops if isinstance(op, VariableWrite)}
+        there = {*self._module.main.inputs, *self._module.main.outputs}
+        self._fetched = [v for v in dict.fromkeys(self._written.values()) if v not in there and not v.is_constant]
+        self._copy = copy
+        self._child = child
+        self._opened: Opened | None = None
+
+    def run(self, inputs: Sequence[np.ndarray], step: int) -> list[np.ndarray]:
+        """Outputs of the file. Step 0 starts with its initial values."""
+        if step == 0:
+            for name, value in self._starts.items():
+                self._variables[name].operands[0] = value
+        self._copy.write_bytes(tosa_bytes(self._module, fetch=self._fetched))
+        if self._opened is None:
+            self._opened = Opened(self._child, {"tosa": str(self._copy)})
+        arrays = self._opened.run("", inputs)
+        main = self._module.main
+        values = dict(zip((*main.inputs, *main.outputs, *self._fetched), (*inputs, *arrays), strict=True))
+        for name, value in self._written.items():
+            if not value.is_constant:
+                array = np.ascontiguousarray(values[value]).view(dtype_of(value))
+                value = Value(value.type, buffer=Buffer.of(array))
+            self._variables[name].operands[0] = value
+        return arrays[: len(main.outputs)]
+
+
+class TosaRunner(FileRunner):
+    """One TOSA file, open in a child process."""
+
+    untimed = "the time that the TOSA reference model takes says nothing of a device's"
+
+    def __init__(self, path: str, timeout: float) -> None:
+        """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
+        super().__init__(path, read_tosa(path))
+        self._cuts: tuple[str, ...] = ()
+        self._divided: TosaFetcher | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
+        self._child = Child("the reference model", timeout)
+        try:
+            self._opened = Opened(self._child, {"tosa": self.path})
+        except BaseException:
+            self.close()
+            raise
+        self.interpreter = self._opened.head["interpreter"]
+
+    def ulps(self) -> int:
+        return allowed_ulps(self.module.main)
+
+    @cached_property
+    def has_state(self) -> bool:
+        """As `TfliteRunner`."""
+        return any(isinstance(op, Variable) for op in self.module.main.ops)
+
+    @cached_property
+    def keeps_state(self) -> bool:
+        """Whether runs in a row can keep it: what branches and bodies write cannot be fetched."""
+        return not any(isinstance(op, VariableWrite) for f in self.module.functions[1:] for op in f.ops)
+
+    @cached_property
+    def _in_a_row(self) -> _InARow:
+        return _InARow(self.path, Path(self._folder.name, "in_a_row.tosa"), self._child)
+
+    def divide(self, cuts: Iterable[str]) -> None:
+        """These tensors can be given other values, by name: what follows them goes on with these. A file with state is
+        not divided."""
+        self._cuts = () if self.has_state else tuple(dict.fromkeys(cuts))
+
+    def feeds(self, _: str) -> bool:
+        """Whether tensors can be given other values."""
+        return bool(self._cuts)
+
+    def run(
+        self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
+    ) -> list[np.ndarray]:
+        """Outputs, in the order of `entries`. `step`: as `TfliteRunner`. RunError if it does not run."""
+        if fed:
+            self._divided = self._divided or self._extended("divided", self._cuts)
+            outputs = self._divided.run(inputs, fed)
+            outputs = [fed.get(value.name, array) for value, array in zip(self.outputs, outputs, strict=True)]
+        else:
+            ordered = self.ordered(inputs)
+            arrays = self._opened.run("", ordered) if step is None else self._in_a_row.run(ordered, step)
+            outputs = [array.view(dtype_of(value)) for array, value in zip(arrays, self.outputs, strict=True)]
+        return [outputs[i] for i in self._places["outputs"]]
+
+    def cut(self, _: str) -> dict[str, np.ndarray]:
+        """The tensors after which the file is divided, as the last run computed them."""
+        values = {name: self._divided.fetch(name) for name in self._cuts} if self._divided else {}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def names(self, _: str) -> dict[str, int]:
+        """Outputs, and results of operators that have a name."""
+        values = (*self.outputs, *(v for op in self.module.main.ops for v in op.results))
+        return {value.name: i for i, value in enumerate(values) if value.name}
+
+    @contextmanager
+    def fetching(self, _: str, names: Sequence[str]) -> Iterator[TosaFetcher]:
+        """An extended file that returns these tensors, too."""
+        fetcher = self._extended("extended", names)
+        yield fetcher
+        fetcher.close()
+
+    def release(self) -> None:
+        """Closes the divided file; it is opened again when it is needed."""
+        if self._divided is not None:
+            self._divided.close()
+            self._divided = None
+
+    def close(self) -> None:
+        self._child.close()
+        self._folder.cleanup()
+
+    def _extended(self, name: str, fetched: Iterable[str]) -> TosaFetcher:
+        """The file that returns these tensors, too, and takes those after which it is divided."""
+        module = read_tosa(self.path) if self._cuts else self.module
+        function = module.main
+        outputs, values = list(function.outputs), by_name(function)
+        cuts = {cut: _behind_sign(values[cut]) for cut in self._cuts}
+        taken = {value: Value(value.type, f"{cut}/fed") for cut, value in cuts.items()}
+        function.replace(taken)
+        function.outputs = outputs  # those that are cut are fetched as they are computed
+        function.inputs += taken.values()
+        wanted = {each: cuts.get(each, values[each]) for each in fetched}
+        results = [*outputs, *(v for v in dict.fromkeys(wanted.values()) if v not in outputs)]
+        path = Path(self._folder.name, f"{name}.tosa")
+        path.write_bytes(tosa_bytes(module, fetch=results[len(outputs) :]))
+        places = {each: (results.index(value), value) for each, value in wanted.items()}
+        return TosaFetcher(self, Opened(self._child, {"tosa": str(path)}), places, cuts)
+
+
+def _behind_sign(value: Value) -> Value:
+    """An output of uint8 as what follows reads it: int8, of which the output is another view."""
+    op = value.producer
+    if value.type.storage is ui8 and isinstance(op, Rescale):
+        source = op.input
+        attributes = [int(x) for name in _SHIFTED for x in np.atleast_1d(op.attributes[name])]
+        if attributes == list(_SHIFTED.values()) and source.producer is not None and source.type.storage is i8:
+            return source
+    return value
