@@ -37,6 +37,7 @@ from tflq.errors import (
 from tflq.files import check_outputs, replace_files
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
+from tflq.flatbuffer.structure import identify
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType

@@ -31,7 +31,8 @@ from tflq.dialects.declare import trait_of
 from tflq.dialects.quant.regions import Region
 from tflq.dialects.traits.quantization import HybridKernel
 from tflq.errors import OptionError, Reason, check_choice, choices
-from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, ScalarType, f32, i8, i16
 from tflq.numerics.weight_ranges import GPTQ, WEIGHT_METHODS
 from tflq.passes.regions.lookup import Port, is_real, lookup, ports, regions_of

@@ -12,7 +12,8 @@ from typing import Final
 from tflq.dialects.func import Call
 from tflq.dialects.quant.regions import CoupledRef, Region, Rescale, Stats
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.print_types import type_text
 from tflq.ir.rewriting import copied, replace_values
 from tflq.ir.types import (

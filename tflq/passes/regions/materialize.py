@@ -20,7 +20,8 @@ from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits.quantization import SameScale
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import (
     AnyQuantizedType,

@@ -17,6 +17,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import forget_constants, read_constants, remove_ops, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
+from tflq.passes.quant_types import LegalizeTf, PrepareTfl
 from tflq.passes.regions.edges import COUPLED
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.lookup import Port, lacks, lookup, origins_of, ports, quantized_constant, regions_of

@@ -26,7 +26,8 @@ from tflq.dialects.tfl import fused_activation
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits.operands import MovesElements, Surrounded
 from tflq.evaluate.registry import evaluate_op
-from tflq.ir.core import Function, Op, Value, walk
+from tflq.ir.core import Function, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, is_quantized
 from tflq.light import dataclass, field
 from tflq.passes.canonicalize import Fold, gives_back

@@ -16,7 +16,8 @@ from tflq.dialects.effects import called_functions, is_pure
 from tflq.dialects.quant.casts import Qcast, Scast
 from tflq.dialects.tfl.movement import Pad, PadV2
 from tflq.dialects.traits.operands import Surrounded
-from tflq.ir.core import Buffer, Function, Location, Module, Op, Value, walk
+from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import TensorType, UniformQuantizedType
 from tflq.light import dataclass
