@@ -226,3 +226,29 @@ def test_bad_input(floats: Path) -> None:
     other = Module([module.main])
     with pytest.raises(OptionError, match="the float network has 1 inputs, and the quantized one 2"):
         tflq.debug(floats, written(floats.parent, other, "other.tflite"), list(samples(2)))
+
+
+def test_operators_alone_take_sizes_that_the_file_leaves_open(tmp_path: Path) -> None:
+    """A product in blocks: where the batch is 1, BATCH_TO_SPACE_ND alone does not fit."""
+
+    def value(name: str, *shape: int | None) -> Value:
+        return Value(TensorType(shape, f32), name)
+
+    x, y = (value(name, None, 4, 4, 2) for name in "xy")
+    blocks, product = (value(name, None, 3, 3, 2) for name in ("blocks", "product"))
+    two, pads, crops = (constant(np.array(n, np.int32)) for n in ([2, 2], [[1, 1], [1, 1]], [[1, 1], [1, 1]]))
+    weights = constant(np.random.default_rng(0).normal(size=(2, 1, 1, 2)).astype(np.float32), name="weights")
+    bias = constant(np.zeros(2, np.float32), name="bias")
+    options = {"padding": "VALID", "stride_w": 1, "stride_h": 1, "fused_activation_function": "NONE"}
+    ops = [
+        Op("tfl.space_to_batch_nd", [x, two, pads], [blocks], {}),
+        Op("tfl.conv_2d", [blocks, weights, bias], [product], options),
+        Op("tfl.batch_to_space_nd", [product, two, crops], [y], {}),
+    ]
+    given = [np.random.default_rng(n).normal(size=(1, 4, 4, 2)).astype(np.float32) for n in range(20)]
+    floats = written(tmp_path, Module([Function("main", [x], [y], ops)]), "float.tflite")
+    path = tmp_path / "quantized.tflite"
+    tflq.quantize(floats, path, calibration=given)
+    rows = tflq.debug(floats, path, given).rows
+    assert {row.tensor for row in rows} >= {"blocks", "product", "y"}
+    assert all(row.own is not None for row in rows)

@@ -134,11 +134,20 @@ class Model:
         )
         self._anew = anew
         self._inner = inner
-        self.interpreter = self._open()
-        self.interpreter.allocate_tensors()
+        self._start()
         keys = [key for key in self.interpreter.get_signature_list() if key]
         self.signatures = [key for key in keys if key != RESET]
         self._resets = RESET in keys
+
+    def _start(self) -> None:
+        """Opens it. One whose sizes are open need not fit at those that stand in the file, where each such is 1: a run
+        states them."""
+        self.interpreter = self._open()
+        try:
+            self.interpreter.allocate_tensors()
+        except RuntimeError:
+            if all(-1 not in detail["shape_signature"] for detail in self.interpreter.get_input_details()):
+                raise
 
     def entries(self) -> dict[str, Any]:
         """Inputs and outputs of each entry, as [name, description]: the tensor's name, or the signature's for it."""
@@ -185,8 +194,7 @@ class Model:
 
     def _reset(self) -> None:
         if self._anew:
-            self.interpreter = self._open()
-            self.interpreter.allocate_tensors()
+            self._start()
         self.interpreter.reset_all_variables()
         if self._resets:
             self.interpreter.get_signature_runner(RESET)()
