@@ -293,6 +293,46 @@ def test_a_body_of_a_loop_stays_float_and_is_said(tmp_path: Path) -> None:
     model = written(tmp_path, with_a_loop())
     result = quantized(model, calibration=list(samples(20)))
     assert [row.tensor for row in result.rows if row.quantized] == ["h", "y"]
-    assert {row.operator for row in result.kept} == {"while", "less", "fully_connected", "add"}
+    assert {row.operator for row in result.kept} == {"while", "fully_connected"}  # not those that count on integers
+    tflq.convert(tmp_path / "quantized.tflite", tmp_path / "integer.tflite")
+    assert verify(tmp_path / "quantized.tflite", tmp_path / "integer.tflite", layers=True).equal
+
+
+def with_integers() -> Module:
+    """A product, the shapes of its input and result, its greatest element, the two greatest, and which are above 0."""
+    weights = (np.random.default_rng(0).normal(size=(SIZE, SIZE)) / 3).astype(np.float32)
+    x, h = (Value(TensorType((1, SIZE), f32), name) for name in "xh")
+    given, made = (Value(TensorType((2,), i32), name) for name in ("given", "made"))
+    place = Value(TensorType((1,), i32), "place")
+    greatest, places = (Value(TensorType((1, 2), kind), name) for kind, name in ((f32, "greatest"), (i32, "places")))
+    above = Value(TensorType((1, SIZE), i1), "above")
+    axis, two, zero = (constant(np.array(n, kind)) for n, kind in ((1, np.int32), (2, np.int32), (0, np.float32)))
+    ops = [
+        dense(weights, x, h, "first"),
+        Op("tfl.shape", [x], [given], {"out_type": "INT32"}),
+        Op("tfl.shape", [h], [made], {"out_type": "INT32"}),
+        Op("tfl.arg_max", [h, axis], [place], {"output_type": "INT32"}),
+        Op("tfl.topk_v2", [h, two], [greatest, places], {}),
+        Op("tfl.greater", [h, zero], [above], {}),
+    ]
+    return Module([Function("main", [x], [given, made, place, greatest, places, above], ops)])
+
+
+@pytest.mark.parametrize("io", ["float", "int8"])
+def test_integers_are_made_of_the_quantized_tensor(tmp_path: Path, io: str) -> None:
+    module = with_integers()
+    if io == "int8":  # shapes alone are left: integers have no other storage
+        del module.main.outputs[2:], module.main.ops[3:]
+        module.main.outputs.append(module.main.ops[0].result)
+    model = written(tmp_path, module)
+    result = quantized(model, io=io, calibration=list(samples(20)))
+    assert not result.kept
+    assert "shape" not in {row.operator for row in result.rows}
+    main = result.module.main
+    reading = [op for op in main.ops if op.short_name in ("arg_max", "topk_v2", "greater")]
+    assert all(op.operand(0) is main.ops[1].result for op in reading)
+    assert {op.operand(0).name for op in main.ops if op.short_name == "shape"} == {"x", "h"}
+    casts = [op.short_name for op in main.ops if op.short_name in ("quantize", "dequantize")]
+    assert casts == (["quantize", "dequantize"] if io == "float" else [])
     tflq.convert(tmp_path / "quantized.tflite", tmp_path / "integer.tflite")
     assert verify(tmp_path / "quantized.tflite", tmp_path / "integer.tflite", layers=True).equal

@@ -11,7 +11,7 @@ from tflq.dialects.quant.regions import Region
 from tflq.ir.core import Module, Op
 from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, NoQuantizedType, is_quantized
-from tflq.passes.regions.lookup import is_real, lacks, origins_of, ports
+from tflq.passes.regions.lookup import computes_with_reals, is_real, lacks, origins_of, ports
 from tflq.passes.regions.ranges import is_statement
 from tflq.targets.load import load_kernels
 
@@ -111,7 +111,7 @@ def rows_of(module: Module, target: str, known: Mapping[str, QuantizedRow]) -> l
             continue
         elif isinstance(op, Region):
             rows.append(_of_region(op, kernels))
-        elif not is_statement(op) and op.name.startswith("tfl.") and op.results:
+        elif not is_statement(op) and op.name.startswith("tfl.") and op.results and computes_with_reals(op):
             rows.append(QuantizedRow(op.short_name, op.result.name, False, why=_why_no_kernel(op, kernels)))
     return rows
 
@@ -130,7 +130,7 @@ def _stores_weights(op: Op) -> bool:
 def _why_no_kernel(op: Op, kernels: Any) -> str:
     if op.short_name not in kernels:
         return f"the target lists no kernel '{op.short_name}'"
-    return "it is not a kernel: it has a state, calls functions, or computes no reals"
+    return "it is not a kernel: it has a state, or calls functions"
 
 
 def _of_region(region: Region, kernels: Any) -> QuantizedRow:

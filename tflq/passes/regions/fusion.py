@@ -33,7 +33,7 @@ from tflq.ir.core import Block, Function, Module, Op, Value, constant
 from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import copied, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, ScalarType, TensorType, f32
-from tflq.passes.regions.lookup import is_real
+from tflq.passes.regions.lookup import computes_with_reals, is_real
 from tflq.passes.regions.ranges import (
     POINTS,
     faked_type,
@@ -150,12 +150,12 @@ class _Grouping:
 
 
 def _is_quantizable(op: Op) -> bool:
-    """Whether an op computes reals: not a cast, with real results, and without regions, effects and state."""
+    """Whether an op computes with reals: not a cast, of their elements, and without regions, effects and state."""
     if op.name.partition(".")[0] in _NO_KERNELS or op.regions or isinstance(op, (Quantize, Dequantize)):
         return False
     if faked_type(op) is not None or (isinstance(op, Operator) and op.has(Calls, Impure, Kept, Recurrent)):
         return False
-    return bool(op.results) and all(is_real(value.type.element) for value in op.results)
+    return bool(op.results) and computes_with_reals(op)
 
 
 def _is_plain(op: StablehloComposite, functions: Sequence[Function]) -> bool:

@@ -41,6 +41,7 @@ from tflq.passes.regions.lookup import (
     origins_of,
     ports,
     quantized_constant,
+    reads_shape_alone,
     real_constant,
     report,
 )
@@ -231,8 +232,21 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
     if modified:
         function.ops = b.ops
         replace_values(module, function, replacements)
+        _read_stored_shapes(function)
         _name_stored(function)
     return modified
+
+
+def _read_stored_shapes(function: Function) -> None:
+    """Gives what reads a shape alone the quantized tensor, which then needs no floats for it."""
+    for op in filter(reads_shape_alone, function.ops):
+        op.operands = [value and _stored(value) for value in op.operands]
+
+
+def _stored(value: Value) -> Value:
+    """What a value was dequantized from; itself if it was not."""
+    made = value.producer
+    return source_of(made) if made is not None and is_dequantizing(made) else value
 
 
 def _name_stored(function: Function) -> None:
