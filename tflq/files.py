@@ -201,7 +201,7 @@ def _plain(text: str) -> dict[str, Any] | None:
             continue
         name, is_key, said = line.partition(" = ")
         if is_key:
-            key, value = _key(name), _plain_value(said)
+            key, value = _plain_key(name), _plain_value(said)
             if key is None or value is None or key in section:
                 return None
             section[key] = value
@@ -217,7 +217,7 @@ def _is_word(name: str) -> bool:
     return name.isidentifier() and name.isascii()
 
 
-def _key(name: str) -> str | None:
+def _plain_key(name: str) -> str | None:
     """A key that is a word, or in double quotes words with dots."""
     quoted = name[1:-1]
     if name == f'"{quoted}"':
