@@ -272,7 +272,7 @@ class CommonSubexpressionElimination(Pass):
         first: dict[Hashable, Value] = {}
         replacements: dict[Value, Value] = {}
         for value in _read_buffers(function):
-            if not value.is_constant or is_variable(value):
+            if not value.is_constant or (value.info and is_variable(value)):
                 continue
             key = _constant_key(value)
             known = first.setdefault(key, value)
@@ -354,14 +354,14 @@ class _Merging:
 
 def _read_buffers(function: Function) -> Iterable[Value]:
     """The values with a buffer that a function's ops read and that it returns, in order, and once."""
-    ops = reachable(function.ops)
-    read = {v: None for op in ops for v in (*op.operands, *op.intermediates) if v is not None and v.buffer is not None}
+    operands = (op.operands + op.intermediates if op.intermediates else op.operands for op in reachable(function.ops))
+    read = {v: None for values in operands for v in values if v is not None and v.buffer is not None}
     return [*read, *[v for v in dict.fromkeys(function.outputs) if v.buffer is not None and v not in read]]
 
 
 def _constant_key(value: Value) -> Hashable:
-    buffer, shape, element = value.buffer, value.type.shape, value.type.element
-    info = attribute_key(value.info) if value.info else None
+    buffer, type = value.buffer, value.type
+    shape, element, info = type.shape, type.element, attribute_key(value.info) if value.info else None
     if buffer is None or buffer.data.size > CONSTANT_LIMIT or buffer.external:
         return (shape, element, id(buffer), info)
     return (shape, element, buffer.data.tobytes(), info)
