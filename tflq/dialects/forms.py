@@ -16,7 +16,7 @@ first op of a class is met; types that have passed are remembered. `ir.verifier`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, Final, Literal
 
@@ -223,16 +223,18 @@ def verify_form(module: Module, form: Form) -> None:
 
 
 def _verify_function(module: Module, index: int, function: Function, form: Form) -> None:
-    passed: set[object] = set()  # signatures of builtins of which no more is asked
-    signatures: Mapping[Op, object] = function.signatures() if form == "kernels" else {}
-    for op in function.ops:
-        if signatures and signatures[op] in passed:
-            continue
+    ops = function.ops
+    if form == "kernels":  # of builtins of which their types say all, the first of each signature stands for all
+        alike = function.by_signature().values()
+        ops = [op for same in alike for op in (same[:1] if _is_of_types(same[0]) else same)]
+    for op in ops:
         reason = _check(op.name, form)(op)
         if reason is not None:
             fail(module, index, op, reason)
-        if signatures and isinstance(op, Operator) and compiled(type(op)).of_types:
-            passed.add(signatures[op])
+
+
+def _is_of_types(op: Op) -> bool:
+    return isinstance(op, Operator) and compiled(type(op)).of_types
 
 
 @cache

@@ -478,15 +478,12 @@ class Encoder:
 
     def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order: large constants as they are, what is between them joined."""
-        between: list[Piece] = []
-        for chunk in reversed(self.chunks):
-            if len(chunk) < _LARGE and len(between) < _MOST:
-                between.append(chunk)
-            else:
-                yield b"".join(between)
-                between = []
-                yield chunk
-        yield b"".join(between)
+        chunks = self.chunks[::-1]
+        begin = 0
+        for at in (*[at for at, size in enumerate(map(len, chunks)) if size >= _LARGE], len(chunks)):
+            yield from (b"".join(chunks[first : min(first + _MOST, at)]) for first in range(begin, at, _MOST))
+            yield from chunks[at : at + 1]
+            begin = at + 1
 
 
 def encode(values: Mapping[str, Any], name: str = "", schema: Schema = TFLITE) -> bytes:

@@ -84,13 +84,34 @@ class TensorPacker:
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self._templates: dict[tuple[bool, ...], tuple[Template, int]] = {}
-        self._plain: dict[tuple[int, int, bool], _Plain] = {}
+        self._plain: dict[tuple[int, object, bool], _Plain] = {}
 
-    def __call__(self, value: Value, buffer: int, index: Mapping[Value | None, int]) -> int:
-        """The tensor's `end`."""
-        encoder, info, shape = self.encoder, value.info, value.type.shape
-        if not info and shape is not None and value.type.element.__class__ is ScalarType and None not in shape:
-            return self._plainly(value, shape, buffer)
+    def rows(
+        self, values: Sequence[Value], buffers: Mapping[Buffer, int], index: Mapping[Value | None, int]
+    ) -> Sequence[int]:
+        """The `end` of each tensor, the last one written first. A tensor of a plain type and known dims is its table,
+        the dims and the name in one piece."""
+        encoder, plain, ends = self.encoder, self._plain, list[int]()
+        append = encoder.chunks.append
+        for value in reversed(values):
+            type, buffer = value.type, 0 if value.buffer is None else buffers[value.buffer]
+            shape, element = type.shape, type.element
+            if value.info or shape is None or element.__class__ is not ScalarType or None in shape:
+                ends.append(self._table(value, buffer, index))
+                continue
+            count = len(shape)
+            key = count, element, buffer > 0
+            known = plain.get(key) or self._plain_form(count, type.storage, buffer > 0)
+            name = string_bytes(value.name)
+            row = (known.shape, buffer, known.name) if buffer else (known.shape, known.name)
+            end = encoder.end = encoder.end + known.size + len(name)
+            append(known.pack(known.vtable - end, *row, *known.flags, count, *shape) + name)
+            ends.append(end)
+        return ends[::-1]
+
+    def _table(self, value: Value, buffer: int, index: Mapping[Value | None, int]) -> int:
+        """The `end` of any tensor."""
+        encoder, info = self.encoder, value.info
         if info and not _UNCOMMON.isdisjoint(info):
             fields = tensor_fields(value)
             fields["quantization"] = _with_indices(fields["quantization"], index)
@@ -123,20 +144,8 @@ class TensorPacker:
         encoder.end = end
         return end
 
-    def _plainly(self, value: Value, shape: Sequence[int | None], buffer: int) -> int:
-        """The table, the dims and the name of a tensor of a plain type and known dims, in one piece."""
-        encoder, code = self.encoder, _type_code(value.type.storage)
-        count = len(shape)
-        key = count, code, buffer > 0
-        known = self._plain.get(key) or self._plain_form(*key)
-        name = string_bytes(value.name)
-        row = (known.shape, buffer, known.name) if buffer else (known.shape, known.name)
-        end = encoder.end = encoder.end + known.size + len(name)
-        table = known.pack(known.vtable - end, *row, *known.flags, count, *shape)
-        encoder.chunks.append(table + name)
-        return end
-
-    def _plain_form(self, count: int, code: int, has_buffer: bool) -> _Plain:
+    def _plain_form(self, count: int, storage: ScalarType, has_buffer: bool) -> _Plain:
+        code = _type_code(storage)
         there = (True, code > 0, has_buffer, False, False, True)
         form, vtable = self._templates.get(there) or self._template(there)
         pad, fields = -form.size % 4, "III" if has_buffer else "II"
@@ -145,7 +154,7 @@ class TensorPacker:
         shape, name = 4 + form.size + pad, 8 + form.size + pad + 4 * count
         at = form.offsets
         plain = _Plain(pack, vtable, name, shape - at[_SHAPE], name - at[_NAME], flags)
-        self._plain[count, code, has_buffer] = plain
+        self._plain[count, storage, has_buffer] = plain
         return plain
 
     def _template(self, there: tuple[bool, ...]) -> tuple[Template, int]:
@@ -213,7 +222,7 @@ def _options(member: str) -> _Options | None:
 
 def _member(op: Op) -> str | None:
     """The options table of an operator: the one it was read with, else the usual one of its builtin."""
-    kept: str | None = op.info.get("options") if op.info else None
+    kept: str | None = op.info.get("options")
     if kept is None and ("options" not in op.info or _stated(op)):
         return _usual_member(op.name)
     return kept
@@ -287,7 +296,8 @@ class OperatorPacker:
 
     def __call__(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> int:
         """The operator's `end`. index: the place of each tensor, −1 for None."""
-        member, attributes, info = _member(op), op.attributes, op.info
+        attributes, info = op.attributes, op.info
+        member = _member(op) if info else _usual_member(op.name)
         form = _form(op.name, member)
         if not attributes.keys() <= form.known:
             unknown = sorted(attributes.keys() - form.known)
@@ -527,13 +537,12 @@ class _Writer:
 
     def _function(self, function: Function, tensors: _Tensors) -> int:
         encoder = self.encoder
-        pack_tensor, pack_operator = TensorPacker(encoder), OperatorPacker(encoder)
+        pack_operator = OperatorPacker(encoder)
         index, absent = tensors.index, function.info.get("absent", ())
-        place = self.buffer_index
-        rows = [pack_tensor(v, 0 if v.buffer is None else place[v.buffer], index) for v in reversed(tensors.rows)]
+        rows = TensorPacker(encoder).rows(tensors.rows, self.buffer_index, index)
         ops = [self._operator(op, pack_operator, index) for op in reversed(function.ops)]
         references = {
-            0: encoder.offsets(reversed(rows)) if rows or "tensors" not in absent else None,
+            0: encoder.offsets(rows) if rows or "tensors" not in absent else None,
             1: self._indices(function.inputs, index, "inputs" in absent),
             2: self._indices(function.outputs, index, "outputs" in absent),
             3: encoder.offsets(reversed(ops)) if ops or "operators" not in absent else None,
@@ -549,7 +558,9 @@ class _Writer:
 
     def _operator(self, op: Op, pack: OperatorPacker, index: Mapping[Value | None, int]) -> int:
         try:
-            return self._operator_table(op, pack, index)
+            if op.info or isinstance(op, Custom):
+                return self._operator_table(op, pack, index)
+            return pack(op, self.codes.index(op.name, None, 1), index)
         except (KeyError, TypeError, ValueError, struct.error) as error:
             place = op.location or next((f"'{v.name}'" for v in op.results), "an operator without results")
             raise VerificationError(f"{place}: {op.name} cannot be written: {error}") from error
@@ -557,8 +568,6 @@ class _Writer:
     def _operator_table(self, op: Op, pack: OperatorPacker, index: Mapping[Value | None, int]) -> int:
         info = op.info
         custom = op.attributes.get("custom_code") if isinstance(op, Custom) else None
-        if not info:
-            return pack(op, self.codes.index(op.name, custom, 1), index)
         opcode = self.codes.index(op.name, custom, info.get("version", 1), info.get("opcode"))
         large = info.get("large_custom_options")
         if large is None:

@@ -122,13 +122,13 @@ class Facts:
         return found
 
     @_kept
-    def signatures(self) -> Mapping[Op, tuple[object, ...]]:
-        """By op, but for those inside of others, in order: its name, then the element types of its operands, None, and
-        those of its results; None for one left out."""
-        found: dict[Op, tuple[object, ...]] = {}
+    def by_signature(self) -> Mapping[tuple[object, ...], Sequence[Op]]:
+        """The ops, but for those inside of others, by name and element types: those of the operands, None, and those of
+        the results; None for one left out."""
+        found: dict[tuple[object, ...], list[Op]] = {}
         for op in self.ops:
-            elements = [v and v.type.element for v in (*op.operands, None, *op.results)]
-            found[op] = (op.name, *elements)
+            signature = (op.name, *[v and v.type.element for v in (*op.operands, None, *op.results)])
+            found.setdefault(signature, []).append(op)
         return found
 
     def has_ops(self, *kinds: type) -> bool:

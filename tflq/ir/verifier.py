@@ -258,7 +258,7 @@ class _Function:
         for op in ops:
             shown = outer or op
             for position, value in enumerate(op.operands):
-                if value is None:
+                if value is None or (value in defined and value.buffer is None):
                     continue
                 if value not in defined and (value.producer is not None or not _is_given(value)):
                     self.fail(shown, _within(outer, op, f"operand {position} {_undefined(value, self.function)}"))

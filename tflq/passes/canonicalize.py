@@ -21,7 +21,6 @@ from tflq.dialects.tosa import movement as tosa
 from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits.operands import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.ir.facts import unique
 from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replace_values, take_over, unneeded
 from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.light import dataclass, field
@@ -272,8 +271,8 @@ class CommonSubexpressionElimination(Pass):
         """The constants that are equal to an earlier one, and that one."""
         first: dict[Hashable, Value] = {}
         replacements: dict[Value, Value] = {}
-        for value in _read(function):
-            if value.buffer is None or not value.is_constant or is_variable(value):
+        for value in _read_buffers(function):
+            if not value.is_constant or (value.info and is_variable(value)):
                 continue
             key = _constant_key(value)
             known = first.setdefault(key, value)
@@ -301,11 +300,21 @@ class _Merging:
     alike: dict[Hashable, dict[Hashable, Op]] = field(default_factory=dict)
 
     def block(self, ops: Sequence[Op]) -> None:
+        """Every op is entered. Whether one may be merged is asked only of those that repeat an earlier one's name and
+        operands, and are as pure as that."""
+        first, replacements = self.first, self.replacements
+        replaced = replacements.keys()
         for op in ops:
             if op.regions:
                 self._inside(op)
-            elif op.results and is_pure(op):
-                self._op(op)
+                continue
+            read = op.operands
+            if not replaced.isdisjoint(read):
+                read = [_final(v, replacements) if v in replaced else v for v in read]
+            operands = (op.name, *read)
+            earlier = first.setdefault(operands, op)
+            if earlier is not op and op.results and is_pure(op):
+                self._repeat(earlier, op, operands)
 
     def _inside(self, op: Op) -> None:
         """Ops before an op count inside of it; ops inside do not count after it. An op on constants alone is not merged
@@ -318,14 +327,8 @@ class _Merging:
             self.block(block.ops)
         self.first, self.alike = before
 
-    def _op(self, op: Op) -> None:
-        replacements, read = self.replacements, op.operands
-        if not replacements.keys().isdisjoint(read):
-            read = [_final(v, replacements) if v in replacements else v for v in read]
-        operands = (op.name, *read)
-        earlier = self.first.setdefault(operands, op)
-        if earlier is op:
-            return
+    def _repeat(self, earlier: Op, op: Op, operands: Hashable) -> None:
+        """Merges an op with the one of the same name and operands that it repeats, if there is one."""
         known = self._known(earlier, self.alike.setdefault(operands, {}), op)
         if known is op:
             return
@@ -349,19 +352,16 @@ class _Merging:
         return alike.setdefault(_op_key(op), op)
 
 
-def _read(function: Function) -> Iterable[Value]:
-    """The values that a function's ops read and that it returns, in order, and once."""
-    read: list[Value | None] = []
-    for op in reachable(function.ops):
-        read += op.operands
-        read += op.intermediates
-    read += function.outputs
-    return unique(read)
+def _read_buffers(function: Function) -> Iterable[Value]:
+    """The values with a buffer that a function's ops read and that it returns, in order, and once."""
+    operands = (op.operands + op.intermediates if op.intermediates else op.operands for op in reachable(function.ops))
+    read = {v: None for values in operands for v in values if v is not None and v.buffer is not None}
+    return [*read, *[v for v in dict.fromkeys(function.outputs) if v.buffer is not None and v not in read]]
 
 
 def _constant_key(value: Value) -> Hashable:
-    buffer, shape, element = value.buffer, value.type.shape, value.type.element
-    info = attribute_key(value.info) if value.info else None
+    buffer, type = value.buffer, value.type
+    shape, element, info = type.shape, type.element, attribute_key(value.info) if value.info else None
     if buffer is None or buffer.data.size > CONSTANT_LIMIT or buffer.external:
         return (shape, element, id(buffer), info)
     return (shape, element, buffer.data.tobytes(), info)

@@ -107,7 +107,8 @@ class _Tabulation:
                 inputs[operand] = None
             else:
                 return None
-        inputs = self._independent(inputs)
+        if len(inputs) > 1:
+            inputs = self._independent(inputs)
         if len(inputs) > _SOURCES:  # an unnamed 8-bit operand can be a source itself
             inputs = dict.fromkeys(v for v in op.reads if _is_8bit(v))
             if not 0 < len(inputs) <= _SOURCES or any(

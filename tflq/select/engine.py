@@ -8,7 +8,7 @@ something else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tflq.contract import Decisions, Pass, PassResult
@@ -173,6 +173,10 @@ class _Paths:
         """Whether it is a source operator that was kept, and not because it had no quantized tensor."""
         return self.of(op) == "exempt" and self.kept.get(op.location) == op.name
 
+    def of_all(self, ops: Iterable[Op]) -> dict[Op, str]:
+        known = self._by_object.get
+        return {op: known(id(op.location)) or self.of(op) for op in ops}
+
     def of(self, op: Op) -> str:
         key = id(op.location)
         path = self._by_object.get(key)
@@ -182,16 +186,17 @@ class _Paths:
 
 
 def _illegal_in(function: Function, paths: _Paths, mac: Mac, target: Target) -> Iterable[Reason]:
-    placed = [(op, paths.of(op)) for op in function.ops]
-    exempt = [op for op, path in placed if path == "exempt"]
+    path_of = paths.of_all(function.ops)
+    exempt = [op for op, path in path_of.items() if path == "exempt"]
     edges: set[Value] = {*function.inputs, *function.outputs} if target.builtins is None else set()
-    rest = placed
     if exempt:
         excused = {op for op in exempt if target.builtins is None or _has(op, target) or _on_kernel(op, paths)}
         edges.update(value for op in excused for value in op.tensors)
-        rest = [pair for pair in placed if pair[0] not in excused]
+        path_of = {op: path for op, path in path_of.items() if op not in excused}
     yield from _unlisted(exempt, paths, target)
-    yield from _illegal(rest, function.signatures(), edges, _sections(mac, target), target)
+    found = dict(_illegal(function, path_of, edges, _sections(mac, target), target))
+    if found:
+        yield from (reason for op in path_of for reason in found.get(op, ()))
 
 
 def _unlisted(ops: Iterable[Op], paths: _Paths, target: Target) -> Iterable[Reason]:
@@ -229,33 +234,37 @@ def _restores_weights(op: Op) -> bool:
 
 
 def _illegal(
-    ops: Iterable[tuple[Op, str]],
-    signatures: Mapping[Op, Sequence[object]],
+    function: Function,
+    path_of: Mapping[Op, str],
     edges: set[Value],
     sections: Mapping[str, Sequence[KernelRules]],
     target: Target,
-) -> Iterable[Reason]:
-    """Other operators than the target has, and parameters on tensors that are not at an edge."""
-    states = () if target.builtins is None else (Quantize, Dequantize)
-    legal: set[tuple[str, object]] = set()  # paths and signatures of which nothing more is asked
-    for op, path in ops:
-        signature = signatures[op]
-        if (path, signature) in legal:
-            continue
-        if not any(kernels.admit(op) for kernels in sections[path]) and not (path == "exempt" and _runs(op, target)):
-            yield Reason.at(op.location, f"{op.name} on {_types(op)} is not an operator of the target")
-        elif not any(isinstance(element, QUANTIZED_TYPES) for element in signature):
-            if any(kernels.admit_all(op) for kernels in sections[path]):
-                legal.add((path, signature))
-            continue
-        for value in op.tensors:
-            if (
-                value.type.quantized
-                and value not in edges
-                and not isinstance(op, states)
-                and not value.info.get("is_variable", False)
-            ):
-                yield Reason.at(op.location, f"tensor '{value.name}' of {op.name} has quantization parameters")
+) -> Iterator[tuple[Op, Sequence[Reason]]]:
+    """Other operators than the target has, and parameters on tensors that are not at an edge, of the ops with a path:
+    each with its reasons."""
+    for signature, ops in function.by_signature().items():
+        is_plain = not any(isinstance(element, QUANTIZED_TYPES) for element in signature)
+        legal: set[str | None] = {None}  # paths on which nothing more is asked; None: that of others
+        for op in ops:
+            if (path := path_of.get(op)) in legal or path is None:
+                continue
+            admitted = any(kernels.admit(op) for kernels in sections[path]) or (path == "exempt" and _runs(op, target))
+            if not admitted:
+                what = f"{op.name} on {_types(op)} is not an operator of the target"
+                yield op, [Reason.at(op.location, what), *_parameters(op, edges, target)]
+            elif not is_plain:
+                yield op, list(_parameters(op, edges, target))
+            elif any(kernels.admit_all(op) for kernels in sections[path]):
+                legal.add(path)
+
+
+def _parameters(op: Op, edges: set[Value], target: Target) -> Iterator[Reason]:
+    """Parameters on tensors of an op that are not at an edge."""
+    if target.builtins is not None and isinstance(op, (Quantize, Dequantize)):
+        return
+    for value in op.tensors:
+        if value.type.quantized and value not in edges and not value.info.get("is_variable", False):
+            yield Reason.at(op.location, f"tensor '{value.name}' of {op.name} has quantization parameters")
 
 
 def _runs(op: Op, target: Target) -> bool:

@@ -18,7 +18,7 @@ two models go by names.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import prod
 from typing import ClassVar, TypeGuard
 
@@ -58,28 +58,28 @@ class NameTensors(Pass):
 class _Names:
     """The names of one function's tensors."""
 
-    def __init__(self, function: Function, reserved: Container[str]) -> None:
+    def __init__(self, function: Function, reserved: Set[str]) -> None:
         self._function = function
         self._reserved = reserved
-        self._done = {*function.inputs, *function.outputs}
-        self._taken = {value.name for value in self._done}
+        self._fixed = {*function.inputs, *function.outputs}
+        self._taken = {value.name for value in self._fixed}
         self._last: dict[str, int] = {}
 
     def run(self) -> None:
         for value in self._function.values():
-            if value.name and value not in self._done:
+            if value.name and value not in self._fixed:
                 value.name = self._free(value.name) if value.name in self._taken else value.name
                 self._taken.add(value.name)
-                self._done.add(value)
-        done, place, base = self._done, None, ""
+        self._taken |= self._reserved  # by new names alone: those of the source keep theirs
+        place, base = None, ""
         for op in self._function.ops:
             if place is None or op.location is not place:
                 place, base = op.location, _base(op)
             for value in op.results:
-                if value not in done:
-                    self._name(value, base, value.role or op.name.partition(".")[2])
+                if not value.name and value not in self._fixed:
+                    self._name(value, base, value.role or op.short_name)
             for number, operand in enumerate(op.operands):
-                if operand is None or operand.producer is not None or operand in done:
+                if operand is None or operand.name or operand.producer is not None or operand in self._fixed:
                     continue
                 if operand.role:
                     self._name(operand, base, operand.role)
@@ -88,11 +88,10 @@ class _Names:
 
     def _name(self, value: Value, base: str, role: str) -> None:
         name = f"{base}/{role}" if base else role
-        if name in self._taken or name in self._reserved:
+        if name in self._taken:
             name = self._free(name)
         value.name = name
         self._taken.add(name)
-        self._done.add(value)
 
     def _free(self, name: str) -> str:
         """`name#2`, or the first number from there on that is free."""
@@ -173,7 +172,7 @@ class _Plan:
         self.function = function
         self.fixed = {*function.inputs, *function.outputs}
         self.views = function.ops_with(View)
-        self.users = function.readers({value for op in self.views for value in op.reads})
+        self.users = function.users()
         self.place: dict[Op, int] = {}
         self.owner: dict[Value, Value] = {}
         self.held: dict[Value, list[Value]] = {}  # by owner, of memory that views are in
@@ -200,8 +199,6 @@ class _Plan:
         In any other memory each tensor is read once, to make the next."""
         taken = (self._taken(op) for op in self.views)
         values = [value for value in taken if value is not None and len(self.users[value]) > 1]
-        if values:
-            self.users = self.function.users()
         found: set[Op] = set()
         while values:
             value = values.pop()

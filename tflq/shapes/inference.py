@@ -419,7 +419,7 @@ class StateShapes(Pass):
     takes: ClassVar[Form] = "kernels"
 
     def run(self, module: Module) -> PassResult:
-        shapes = [value.type.shape for function in module.functions for value in function.values()]
+        shapes = {value.type.shape for function in module.functions for value in function.values()}
         if all(shape is not None and None not in shape for shape in shapes):
             return PassResult(module, modified=False)
         modified = False
