@@ -324,7 +324,8 @@ class _Plan:
         self._readers.update(function.outputs)
         self._readers.update(function.inputs)
         self._roots = self._shared()
-        self._index = self._indices()
+        # the number of each tensor in the file's table, or of what was not read from a file in use
+        self._index = {value: at for at, value in enumerate(function.tensors or function.values())}
         for value in self._standing():
             self._add(value, 0)
         self._walk()
@@ -332,10 +333,6 @@ class _Plan:
     @property
     def kept(self) -> int:
         return _end([_Span(size, 0) for size in self._kept])
-
-    def _indices(self) -> dict[Value, int]:
-        """The number of each tensor in the file's table, or of what was not read from a file in use."""
-        return {value: at for at, value in enumerate(self._function.tensors or self._function.values())}
 
     def _standing(self) -> list[Value]:
         """Inputs that have a place of their own, and the variables."""

@@ -236,9 +236,8 @@ def _pieces(statistics: Statistics) -> Iterator[bytes]:
 
 
 def read_statistics(path: str | os.PathLike[str]) -> Statistics:
-    """Reads a file of statistics, or of ai-edge-quantizer's (`calibration_result`). FileError if it cannot be read, or
-    is not of a known version; OptionError names the point whose statistics have faults."""
-
+    """Reads a file of statistics, or ai-edge-quantizer's. FileError if it cannot be read, or is not of a known version;
+    OptionError names the point whose statistics have faults."""
     name = os.fspath(path)
     document = read_json(path)
     if is_calibration_result(document):

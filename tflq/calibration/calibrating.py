@@ -26,7 +26,7 @@ from tflq.analysis.statistics import (
     write_statistics,
 )
 from tflq.calibration.collecting import Job, Seen, Watched, checked, observe
-from tflq.calibration.data import Batches, Images, Samples, drawn, in_run_order, inputs_of, samples_of
+from tflq.calibration.data import Batches, Entry, Images, Samples, drawn, samples_of
 from tflq.dialects.quant.regions import StatsRef
 from tflq.errors import OptionError, Reason, check_flags, check_number
 from tflq.files import check_outputs
@@ -138,7 +138,7 @@ def calibrate(
         check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         model = _Model(os.fspath(source), signature, folder, bins=histogram)
-        given = samples_of(data, model.inputs, images)
+        given = samples_of(data, model.entry.inputs, images)
         if samples is not None:
             given = drawn(given, samples, seed)
         part = None if destination is None else Path(f"{os.fspath(destination)}.part")
@@ -155,15 +155,14 @@ def calibrate(
 
 
 class _Model:
-    """A model to calibrate: the inputs of its entry, and the values that are watched, by key."""
+    """A model to calibrate: its entry, and the values that are watched, by key."""
 
     def __init__(self, source: str, signature: str | None, folder: str, *, bins: bool) -> None:
         """folder: where a file may be made of text."""
         path, points = as_file(source, folder)
         module = read(path)
-        entry, function, names = entry_of(module, signature)
-        self.inputs = inputs_of(module, function, names)
-        called = module.functions[function]
+        self.entry = entry = Entry.of(module, signature)
+        called = module.functions[entry.function]
         place = {value: index for index, value in enumerate(called.tensors)}
         watched = [v for v in called.values() if v.type.element == f32 and not v.is_constant and v in place]
         known = digests(called)
@@ -172,30 +171,14 @@ class _Model:
             keys = {value: points[value.name] for value in watched if value.name in points}
             watched = list(keys)
         self.digests = {key: known[value] for value, key in keys.items()}
-        given, order = (tuple(own.name for own in side) for side in (self.inputs, in_run_order(self.inputs, entry)))
-        places = tuple((function, place[value]) for value in watched)
-        self.watched = Watched(path, entry, given, order, places, bins)
+        given, order = (tuple(own.name for own in side) for side in (entry.inputs, entry.in_run_order))
+        places = tuple((entry.function, place[value]) for value in watched)
+        self.watched = Watched(path, entry.key, given, order, places, bins)
 
     def only(self, keys: Sequence[str]) -> Watched:
         """These points alone."""
         places = dict(zip(self.digests, self.watched.places, strict=True))
         return replace(self.watched, places=tuple(places[key] for key in keys))
-
-
-def entry_of(module: Module, signature: str | None) -> tuple[str, int, list[tuple[str | None, Value]]]:
-    """The key of an entry, its function, and the names of its inputs. OptionError if no signature has the key."""
-    signatures = [s for s in module.signatures or [] if s.key and s.inputs is not None]
-    if signature is None:
-        signatures = signatures if len(signatures) == 1 else []
-    else:
-        signatures = [s for s in signatures if s.key == signature]
-        if not signatures:
-            known = ", ".join(f"'{s.key}'" for s in module.signatures or []) or "none"
-            remedy = f"signatures of the model: {known}"
-            raise OptionError(Reason(f"there is no signature '{signature}'", value=signature, remedy=remedy))
-    if not signatures:
-        return "", 0, []
-    return signatures[0].key or "", signatures[0].function, list(signatures[0].inputs or [])
 
 
 class _Run:

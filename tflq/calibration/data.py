@@ -70,19 +70,48 @@ def _dims(shape: Sequence[int | None]) -> str:
     return f"({', '.join('?' if d is None else str(d) for d in shape)})"
 
 
-def inputs_of(module: Module, function: int, names: Sequence[tuple[str | None, Value]]) -> list[Input]:
-    """The inputs of an entry. names: the signature's names for them; empty: the tensors' own."""
+@dataclass(frozen=True)
+class Entry:
+    """What runs of a model: the signature of a key, or, without a key, the first subgraph; its function and inputs."""
+
+    key: str
+    function: int
+    inputs: tuple[Input, ...]
+
+    @classmethod
+    def of(cls, module: Module, signature: str | None = None) -> Entry:
+        """The entry of a key; by default that of the only signature, else the first subgraph. OptionError if no
+        signature has the key."""
+        signatures = [s for s in module.signatures or [] if s.key and s.inputs is not None]
+        if signature is not None:
+            signatures = [s for s in signatures if s.key == signature]
+            if not signatures:
+                known = ", ".join(f"'{s.key}'" for s in module.signatures or []) or "none"
+                remedy = f"signatures of the model: {known}"
+                raise OptionError(Reason(f"there is no signature '{signature}'", value=signature, remedy=remedy))
+        elif len(signatures) != 1:
+            return cls.first(module)
+        found = signatures[0]
+        return cls(found.key or "", found.function, _inputs(module, found.function, found.inputs or ()))
+
+    @classmethod
+    def first(cls, module: Module) -> Entry:
+        """The first subgraph, whose inputs have the names of their tensors."""
+        return cls("", 0, _inputs(module, 0, ()))
+
+    @property
+    def in_run_order(self) -> list[Input]:
+        """The inputs in the order in which the interpreter's runner takes them: a signature's by their names."""
+        return sorted(self.inputs, key=lambda own: own.name) if self.key else list(self.inputs)
+
+
+def _inputs(module: Module, function: int, names: Iterable[tuple[str | None, Value]]) -> tuple[Input, ...]:
+    """names: the signature's names for the inputs; empty: the tensors' own."""
     said = {value: name for name, value in names}
-    return [
+    return tuple(
         Input(said.get(v) or v.name, v.name, v.type.shape or (), v.type.storage.dtype)
         for v in module.functions[function].inputs
-    ]
-
-
-def in_run_order(inputs: Sequence[Input], entry: str) -> list[Input]:
-    """The inputs in the order in which the interpreter's runner of an entry takes them: a signature's by their names,
-    those of the first subgraph (no key) as they are."""
-    return sorted(inputs, key=lambda own: own.name) if entry else list(inputs)
+    )
 
 
 class Stored(ABC, Sized, Iterable[Sample]):

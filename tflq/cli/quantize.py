@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -31,8 +30,6 @@ RANGES = ("minmax", "mse", "octav", "gptq")
 EDGES = ("float", "int8", "uint8", "int16")
 PLACE = click.Path(dir_okay=False, path_type=Path)
 DATA = click.Path(exists=True, path_type=Path)
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 _SIGNATURE = click.option(
     "--signature", metavar="KEY", help="Run this signature; by default the only one, else the first subgraph."
@@ -133,25 +130,25 @@ def print_quantization(result: Quantization, destination: Path) -> None:
     output.field("written to", str(destination))
 
 
+# `tflq calibrate`.
+
+
 WIDEST = 10
 
-
-def form_options(function: _F) -> _F:
-    """--format and --range: what the file is."""
-    function = click.option(
-        "--range",
-        metavar="METHOD",
-        default="minmax",
-        show_default=True,
-        help="Of ai-edge-quantizer's file, which has no more: minmax, ema, percentile:99.9 or mse.",
-    )(function)
-    return click.option(
-        "--format",
-        type=click.Choice(("tflq", "ai-edge-quantizer")),
-        default="tflq",
-        show_default=True,
-        help="What the file is; `tflq quantize` takes both.",
-    )(function)
+_FORMAT = click.option(
+    "--format",
+    type=click.Choice(("tflq", "ai-edge-quantizer")),
+    default="tflq",
+    show_default=True,
+    help="What the file is; `tflq quantize` takes both.",
+)
+_RANGE = click.option(
+    "--range",
+    metavar="METHOD",
+    default="minmax",
+    show_default=True,
+    help="Of ai-edge-quantizer's file, which has no more: minmax, ema, percentile:99.9 or mse.",
+)
 
 
 @click.group(cls=GroupOfRun)
@@ -182,7 +179,8 @@ def calibrate() -> None:
 @click.option(
     "--resume", is_flag=True, help="Go on with a run that was interrupted, or measure again what has changed."
 )
-@form_options
+@_FORMAT
+@_RANGE
 @_FORCE
 @json_option()
 def run(
@@ -217,7 +215,8 @@ def run(
 @calibrate.command("merge")
 @click.argument("files", metavar="FILE.json...", nargs=-1, required=True, type=FILE)
 @click.option("-o", "--output", "destination", metavar="FILE.json", type=PLACE, required=True)
-@form_options
+@_FORMAT
+@_RANGE
 @_FORCE
 @json_option()
 def merge(files: tuple[Path, ...], destination: Path, *, format: Form, range: str, force: bool, as_json: bool) -> None:
@@ -262,6 +261,9 @@ def _print_calibration(calibration: Calibration, destination: Path, *, as_json: 
     rows = [[shortened(key), f"{p.minimum:.6g}", f"{p.maximum:.6g}"] for key, p in widest]
     output.table(["widest", "least", "largest"], rows)
     output.field("written to", str(destination))
+
+
+# `tflq debug`.
 
 
 SHOWN = 20

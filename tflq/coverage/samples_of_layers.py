@@ -1,6 +1,6 @@
 """How a valid operator is built: the shapes of its quantized tensors, its other operands and results, its options.
 
-An entry says nothing of element types: `samples` gives them, by what is declared of the operator.
+An entry says nothing of element types: `table` gives them, by what is declared of the operator.
 """
 
 from __future__ import annotations

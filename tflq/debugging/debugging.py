@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.calibration.calibrating import BATCH, Observer, entry_of
+from tflq.calibration.calibrating import BATCH, Observer
 from tflq.calibration.collecting import checked
-from tflq.calibration.data import Batch, Batches, Images, Samples, drawn, in_run_order, inputs_of, samples_of
+from tflq.calibration.data import Batch, Batches, Entry, Images, Samples, drawn, samples_of
 from tflq.debugging.measuring import (
     CAST,
     CLIPPED,
@@ -137,9 +137,12 @@ class _Networks:
         self.paths = floats, quantized
         modules = read(floats), read(quantized)
         _check_order(*modules, self.paths)
-        self.entries = [entry_of(module, signature) for module in modules]
-        if len({bool(key) for key, _, _ in self.entries}) > 1:  # only one has signatures: both by position
-            self.entries = [("", 0, names if number == 0 else []) for _, number, names in self.entries]
+        self.entries = [Entry.of(module, signature) for module in modules]
+        if len({bool(entry.key) for entry in self.entries}) > 1:  # only one has signatures: both by position
+            self.entries = [
+                Entry.first(module) if entry.function else replace(entry, key="")
+                for module, entry in zip(modules, self.entries, strict=True)
+            ]
         sides = [_side(module, entry) for module, entry in zip(modules, self.entries, strict=True)]
         for what in ("inputs", "outputs"):
             counts = [len(getattr(side, what)) for side in sides]
@@ -147,8 +150,7 @@ class _Networks:
                 text = f"the float network has {counts[0]} {what}, and the quantized one {counts[1]}"
                 raise OptionError(Reason(text, quantized, remedy="give a network and what was made of it"))
         self.floats, self.quantized = sides
-        key, function, names = self.entries[0]
-        self.inputs = in_run_order(inputs_of(modules[0], function, names), key)
+        self.inputs = self.entries[0].in_run_order
         self.pairing: Pairing = paired(self.floats, self.quantized)
         if not self.pairing.pairs:
             text = "no operators of the two networks have results of the same name"
@@ -161,7 +163,7 @@ class _Networks:
             write(alone(single), path)
         outputs = {pair: place for place, pair in enumerate(single)}
         places = [{v: i for i, v in enumerate(side.function.tensors)} for side in (self.floats, self.quantized)]
-        numbers = [entry[1] for entry in self.entries]
+        numbers = [entry.function for entry in self.entries]
 
         def tensor(side: int, value: Value) -> Tensor:
             return Tensor((numbers[side], places[side][value]), value.type)
@@ -177,7 +179,7 @@ class _Networks:
             for pair in self.pairing.pairs
         )
         order = tuple((place, value.type) for place, value in enumerate(self.quantized.inputs))
-        keys = self.entries[0][0], self.entries[1][0]
+        keys = self.entries[0].key, self.entries[1].key
         names = tuple(own.name for own in self.inputs)
         return Plan(*self.paths, str(path) if single else "", keys, names, order, compared)
 
@@ -193,7 +195,8 @@ class _Networks:
     def outcome(self, plan: Plan, sums: Sums, count: int, powers: np.ndarray) -> Debugging:
         rows = [_row(i, pair, plan.compared[i], sums) for i, pair in enumerate(self.pairing.pairs)]
         if plan.groups:
-            rows = with_shares(rows, shares(plan.groups, powers, _noise(plan, sums)))
+            made = shares(plan.groups, powers, _noise(plan, sums))
+            rows = [row if row.own is None else replace(row, share=s) for row, s in zip(rows, made, strict=True)]
         ends = list(self.pairing.outputs)
         outputs = sums.reached[ends].sum(axis=0)
         return Debugging(
@@ -223,11 +226,10 @@ def _noise(plan: Plan, sums: Sums) -> list[float]:
     return [float(each) for each in np.where(known, noise / signal, 0.0)]
 
 
-def _side(module: Module, entry: tuple[str, int, list[tuple[str | None, Value]]]) -> Side:
+def _side(module: Module, entry: Entry) -> Side:
     """A network's entry, with inputs and outputs in the order of the interpreter."""
-    key, number, _ = entry
-    function: Function = module.functions[number]
-    signature = next((s for s in module.signatures or [] if key and s.key == key), None)
+    function = module.functions[entry.function]
+    signature = next((s for s in module.signatures or [] if entry.key and s.key == entry.key), None)
     if signature is None:
         return Side(function, function.inputs, function.outputs)
     sides = [sorted(side or [], key=lambda pair: pair[0] or "") for side in (signature.inputs, signature.outputs)]
@@ -422,8 +424,3 @@ def _rounding(row: DebugRow) -> float:
     if row.own is None or not row.own.rmse_per_scale:
         return 0.0
     return min(1.0, 1 / 12 / row.own.rmse_per_scale**2)
-
-
-def with_shares(rows: Sequence[DebugRow], made: Sequence[float]) -> list[DebugRow]:
-    """Rows of pairs, with the share of the outputs' error that each makes."""
-    return [row if row.own is None else replace(row, share=share) for row, share in zip(rows, made, strict=True)]

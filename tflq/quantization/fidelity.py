@@ -19,8 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.calibration.calibrating import entry_of
-from tflq.calibration.data import Images, in_run_order, inputs_of, samples_of
+from tflq.calibration.data import Entry, Images, samples_of
 from tflq.errors import InvalidModelError, OptionError, Reason
 from tflq.formats import read
 from tflq.quantization.recipe import FLOAT, Rule
@@ -69,9 +68,7 @@ class FloatNetwork:
     What it gives is kept in a temporary file, of the first `MOST` samples; memory holds the outputs of one sample."""
 
     def __init__(self, path: str | os.PathLike[str], *, signature: str | None = None) -> None:
-        module = read(path)
-        self.key, function, names = entry_of(module, signature)
-        self.inputs = inputs_of(module, function, names)
+        self.entry = Entry.of(read(path), signature)
         self.path = os.fspath(path)
         with _running(self.path):
             self._runner = TfliteRunner(self.path, "default", _TIMEOUT)
@@ -83,18 +80,17 @@ class FloatNetwork:
     ) -> Iterator[tuple[Outputs, Outputs]]:
         """The outputs of the network and of a result, as `signal_to_noise` compares them. called: what messages call
         the result, if not by its path."""
-        order = in_run_order(self.inputs, self.key)
         path = os.fspath(result)
         with _running(called or path):
             after = TfliteRunner(path, "default", _TIMEOUT, beside=self._runner)
         with closing(after):
-            side = [described for _, described in after.entries[self.key]["inputs"]]
-            ends = [described for _, described in after.entries[self.key]["outputs"]]
-            for place, sample in enumerate(islice(samples_of(data, self.inputs, images).arrays, MOST)):
-                arrays = [sample[own.name] for own in order]
+            side = [described for _, described in after.entries[self.entry.key]["inputs"]]
+            ends = [described for _, described in after.entries[self.entry.key]["outputs"]]
+            for place, sample in enumerate(islice(samples_of(data, self.entry.inputs, images).arrays, MOST)):
+                arrays = [sample[own.name] for own in self.entry.in_run_order]
                 floats = self._outputs(place, arrays)
                 with _running(called or path):
-                    others = after.run(self.key, list(map(_stored, arrays, side)), {})
+                    others = after.run(self.entry.key, list(map(_stored, arrays, side)), {})
                 yield [array.astype(np.float64) for array in floats], list(map(_real, others, ends))
             after.release()
 
@@ -107,13 +103,13 @@ class FloatNetwork:
         """The outputs for the sample at a place: of the interpreter, the first time."""
         if place == len(self._places):
             with _running(self.path):
-                outputs = self._runner.run(self.key, arrays, {})
+                outputs = self._runner.run(self.entry.key, arrays, {})
             self._places.append(self._kept.seek(0, os.SEEK_END))
             for output in outputs:
                 np.save(self._kept, output, allow_pickle=False)
             return outputs
         self._kept.seek(self._places[place])
-        return [np.load(self._kept, allow_pickle=False) for _ in self._runner.entries[self.key]["outputs"]]
+        return [np.load(self._kept, allow_pickle=False) for _ in self._runner.entries[self.entry.key]["outputs"]]
 
 
 @contextmanager
@@ -218,9 +214,10 @@ def give_back(rows: Sequence[QuantizedRow], measure: Measure, least: float, foun
     if before >= least:
         return search
     candidates = [row for row in rows if row.quantized and row.tensor]
-    alone = sorted(
-        (_step(row, measure((_of_name(row.tensor),)), before) for row in candidates), key=lambda step: -step.value
-    )
+    values = [measure((_of_name(row.tensor),)) for row in candidates]
+    tried = zip(candidates, values, strict=True)
+    alone = [Step(row.operator, row.tensor, value - before, value, kept=False) for row, value in tried]
+    alone.sort(key=lambda step: -step.value)
     steps: list[Step] = []
     rules: tuple[Rule, ...] = ()
     value = before
@@ -240,10 +237,6 @@ def give_back(rows: Sequence[QuantizedRow], measure: Measure, least: float, foun
 def rules_of(search: Search) -> tuple[Rule, ...]:
     """The rules that keep what was found as floats."""
     return tuple(_of_name(step.tensor) for step in search.steps if step.kept)
-
-
-def _step(row: QuantizedRow, value: float, before: float) -> Step:
-    return Step(row.operator, row.tensor, value - before, value, kept=False)
 
 
 def _of_name(tensor: str) -> Rule:

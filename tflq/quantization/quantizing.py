@@ -6,7 +6,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from tflq.analysis.statistics import Method, Statistics, keys_of, observed_range, read_statistics
 from tflq.backends import DEFAULT, named_by
-from tflq.calibration.calibrating import calibrate, digests, entry_of
-from tflq.calibration.data import Images, Span, inputs_of
+from tflq.calibration.calibrating import calibrate, digests
+from tflq.calibration.data import Entry, Images, Span
 from tflq.contract import Pipeline
 from tflq.dialects.quant.regions import Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
@@ -167,7 +167,7 @@ def quantize(
     else:
         made = work.made(rules, lambda bins: _statistics(source, stated, calibration, images, bins), moments)
         if calibration is not None and not isinstance(calibration, Iterator):
-            with _floats_of(source) as floats:
+            with closing(FloatNetwork(source)) as floats:
                 decibels = _measured(floats, made.data, calibration, images)
     if destination is not None:
         replace_file(destination, [made.data], force=force)
@@ -243,7 +243,7 @@ def _near(
         return work.made((*kept, *rules), lambda _: seen, moments)
 
     named = "decibels" if metric is None else getattr(metric, "__name__", "metric")
-    with _floats_of(work.source) as floats:
+    with closing(FloatNetwork(work.source)) as floats:
 
         def measure(kept: Sequence[Rule]) -> float:
             return _measured(floats, made(kept).data, judge, None, metric)
@@ -257,16 +257,7 @@ def _samples(source: str | os.PathLike[str], data: Any, images: Images | None, w
     """All samples, to go through several times. OptionError, which says what they are for, if none are given."""
     if data is None:
         raise OptionError(Reason(what, remedy="give samples (calibration)"))
-    module = read(source)
-    _, function, names = entry_of(module, None)
-    return Span.of(data, inputs_of(module, function, names), images)
-
-
-@contextmanager
-def _floats_of(source: str | os.PathLike[str]) -> Iterator[FloatNetwork]:
-    """What results are measured beside."""
-    with closing(FloatNetwork(source)) as floats:
-        yield floats
+    return Span.of(data, Entry.of(read(source)).inputs, images)
 
 
 def _measured(

@@ -35,7 +35,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, ScalarType, f32, i8, i16
 from tflq.numerics.weight_ranges import GPTQ, WEIGHT_METHODS
-from tflq.passes.regions.lookup import Port, is_real, lookup, ports, regions_of
+from tflq.passes.regions.lookup import is_real, lookup, ports, regions_of
 from tflq.passes.regions.quantize import leave_real
 from tflq.passes.regions.ranges import Range, is_dequantizing, is_quantizing, is_statement, parameters, same_value
 from tflq.passes.regions.tensor_constraints import matcher, near
@@ -208,11 +208,6 @@ class Choices:
         return self.default if place is None else self._settings[place]
 
     @property
-    def uses_weights(self) -> bool:
-        """Whether an operator is asked to have fewer bits in its weights alone."""
-        return any(map(self.uses, WEIGHT_SCHEMES))
-
-    @property
     def needs_bins(self) -> bool:
         """Whether a range is asked for that needs a histogram."""
         return any(Method.of(settings.range).needs_bins for settings in (self.default, *self._settings))
@@ -301,13 +296,12 @@ def mark(module: Module, chosen: Choices, kernels: Kernels) -> list[Region]:
         elif scheme not in STATIC:
             keep(region)
         elif scheme != _schemes(chosen)[0]:
-            for port in _activations(region):
-                spec, storage = port.spec, _STORAGES[scheme]
-                if not isinstance(spec, CalibratedQuantizedType):
-                    continue
-                wide = AnyQuantizedType(storage, f32, storage.minimum, storage.maximum)
-                zero = 0 if storage == i16 else None
-                port.set(parameters(Range.of(spec), wide, zero))
+            storage = _STORAGES[scheme]
+            wide, zero = AnyQuantizedType(storage, f32, storage.minimum, storage.maximum), 0 if storage == i16 else None
+            for port in ports(region):
+                spec = port.spec
+                if isinstance(spec, CalibratedQuantizedType) and not same_value(port.value).is_constant:
+                    port.set(parameters(Range.of(spec), wide, zero))
     return along
 
 
@@ -329,11 +323,6 @@ def keep(region: Region) -> None:
         element = port.value.type.element
         if isinstance(element, ScalarType) and element.is_float:
             port.set(NoQuantizedType(element))
-
-
-def _activations(region: Region) -> list[Port]:
-    """The ports of reals that are not constants."""
-    return [port for port in ports(region) if is_real(port.spec) and not same_value(port.value).is_constant]
 
 
 # Islands: operators that nothing but floats come to and go from. What no kernel of the target computes stays float, and

@@ -14,9 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.calibration.calibrating import entry_of
 from tflq.calibration.collecting import Factor, second_moments
-from tflq.calibration.data import Span, in_run_order, inputs_of
+from tflq.calibration.data import Entry, Span
 from tflq.dialects.tfl import fused_activation, op_name, without_activation
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
@@ -217,21 +216,19 @@ def moments_of(source: str | os.PathLike[str], data: Any) -> Placed:
     Of weights that several operators have these are added. data: two samples at least; the first `CALIBRATED` of them
     are rounded by."""
     module = read(source)
-    entry, function, names = entry_of(module, None)
-    called = module.functions[function]
+    entry = Entry.of(module)
+    called = module.functions[entry.function]
     place = {value: index for index, value in enumerate(called.tensors)}
-    found = [product for op in called.ops if (product := _product(op, function, place)) is not None]
-    inputs = inputs_of(module, function, names)
-    samples = Span.of(data, inputs)
+    found = [product for op in called.ops if (product := _product(op, entry.function, place)) is not None]
+    samples = Span.of(data, entry.inputs)
     sides = samples.split(min(math.ceil(len(samples) * CALIBRATED), len(samples) - 1))
-    order = in_run_order(inputs, entry)
     factors = list(dict.fromkeys(factor for _, factor in found))
-    arrays = (([sample[own.name] for own in order] for sample in side) for side in sides)
-    sums = [second_moments(source, entry, factors, each) for each in arrays]
+    arrays = (([sample[own.name] for own in entry.in_run_order] for sample in side) for side in sides)
+    sums = [second_moments(source, entry.key, factors, each) for each in arrays]
     of_factor = dict(zip(factors, map(Moments, *sums), strict=True))
     moments: Placed = {}
     for weights, factor in found:
-        at, each = (function, place[weights]), of_factor[factor]
+        at, each = (entry.function, place[weights]), of_factor[factor]
         moments[at] = Moments(*map(np.add, moments[at], each)) if at in moments else each
     return moments
 

@@ -71,6 +71,7 @@ from tflq.verification.outcome import (
     difference,
 )
 from tflq.verification.runner import FileRunner, Resolver, RunError, Runtime
+from tflq.verification.runtimes import MicroRunner, OnnxRunner
 from tflq.verification.tflite_runner import TfliteRunner
 
 T = TypeVar("T")
@@ -202,12 +203,8 @@ class _Comparison:
             )
         runner: AnyRunner
         if format == "tflite":
-            from tflq.verification.runtimes import MicroRunner
-
             runner = MicroRunner(path, options.timeout)
         else:
-            from tflq.verification.runtimes import OnnxRunner
-
             runner = OnnxRunner(path, options.timeout, options.runtime)
         self._stack.callback(runner.close)
         return runner

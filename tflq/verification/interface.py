@@ -285,11 +285,8 @@ def _rounds(graph: Graph, op: Operator) -> bool:
     if op.opcode not in _HYBRID or min(op.inputs[:2], default=-1) < 0:
         return False
     x, weights = (graph.tensor(t) for t in op.inputs[:2])
-    return x.type == "float32" and weights.type.endswith(("int8", "int4", "int2")) and _has_scales(weights)
-
-
-def _has_scales(weights: Tensor) -> bool:
-    return weights.scales.size > 0 or weights.details == _BLOCKWISE
+    quantized = weights.scales.size > 0 or weights.details == _BLOCKWISE
+    return quantized and x.type == "float32" and weights.type.endswith(("int8", "int4", "int2"))
 
 
 def _several_scales(graph: Graph, op: Operator) -> Iterator[str]:

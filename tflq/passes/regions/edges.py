@@ -288,7 +288,7 @@ def inline_calls(module: Module) -> bool:
     UnsupportedError if one calls itself."""
     by_name = {str(function.name): function for function in module.functions}
     holding = {name for name, function in by_name.items() if any(isinstance(op, Region) for op in function.ops)}
-    calls = {name: {str(op.callee) for op in _calls(f.ops)} for name, f in by_name.items()}
+    calls = {name: {str(op.callee) for op in walk(f.ops) if isinstance(op, Call)} for name, f in by_name.items()}
     while wider := {name for name, called in calls.items() if called & holding and name not in holding}:
         holding |= wider
     done: set[str] = set()
@@ -298,10 +298,6 @@ def inline_calls(module: Module) -> bool:
     if modified:
         _drop_unused(module, holding)
     return modified
-
-
-def _calls(ops: Sequence[Op]) -> list[Call]:
-    return [op for op in walk(ops) if isinstance(op, Call)]
 
 
 def _inline(

@@ -1,5 +1,5 @@
-"""What the passes on `quant.region` share: the look-up of a kernel in a target's table, ports, constants, inlining of
-calls, parameters from ranges, and a report.
+"""What the passes on `quant.region` share: the look-up of a kernel in a target's table, ports, constants, and a
+report.
 
 The key of the table is a kernel by its name and the specs of its ports. A spec may leave the type open: a plain one, a
 range (calibrated) or a width (any). The first signature that fits supplies the rest; what it leaves open as well (`q`)
@@ -8,7 +8,7 @@ has 8 bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -318,8 +318,9 @@ def report(module: Module, kernels: Kernels | None = None) -> list[PortReport]:
     for function in module.functions:
         for place, region in enumerate(regions_of(function.ops)):
             known = {} if kernels is None else lacks(kernels, region)
+            of_all = known.get(None, "")
             rows += [
-                PortReport(function.name or "", place, region.kernel, str(port), origin, _lack(known, port))
+                PortReport(function.name or "", place, region.kernel, str(port), origin, known.get(port, of_all))
                 for port, origin in _origins(region)
             ]
     return rows
@@ -332,21 +333,12 @@ class Fallbacks:
     rows: Sequence[PortReport]
 
 
-def _lack(known: Mapping[Port | None, str], port: Port) -> str:
-    return known.get(port, known.get(None, ""))
-
-
 def _origins(region: Region) -> Iterator[tuple[Port, str]]:
     origins = region.origins
     for index, port in enumerate(ports(region)):
         if is_quantizable(port.spec):
             stated = origins[index] if index < len(origins) else "annotation"
             yield port, stated if is_quantized(port.spec) else "none"
-
-
-def is_quantized_model(module: Module) -> bool:
-    """Whether some kernel has parameters for a port that is not a constant."""
-    return any(row.origin not in ("none", CONSTANT) for row in report(module))
 
 
 def is_fully_quantized(module: Module) -> bool:

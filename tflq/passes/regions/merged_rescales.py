@@ -114,12 +114,8 @@ def _sums(op: Rescale, users: Mapping[Value, Sequence[Op]], returned: frozenset[
     elif isinstance(producer, (Add, Sub)) and not op.input_zp and op.input.type.element == i32:
         sign = -1 if isinstance(producer, Sub) else 1
         sides = [_leaves(value, 0, alone) for value in (producer.input1, producer.input2)]
-        for one, other in dict.fromkeys(zip(*(_ends(side) for side in sides), strict=False)):
+        for one, other in dict.fromkeys(zip(*(side and (side[0], side[-1]) for side in sides), strict=False)):
             yield _Sum((one, other), (*reversed(one.ops), *reversed(other.ops), producer), sign)
-
-
-def _ends(leaves: Sequence[_Leaf]) -> Sequence[_Leaf]:
-    return [leaves[0], leaves[-1]] if leaves else []
 
 
 def _leaves(value: Value, zero: int, alone: Callable[[Value], bool]) -> list[_Leaf]:
