@@ -79,8 +79,8 @@ def dialects() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, list[str]]] = {name: {} for name in ORDER}
     for name, kind in declared().items():
         dialect, _, short = name.partition(".")
-        if kind.__module__.startswith(f"tflq.dialects.{dialect}"):
-            found[dialect].setdefault(kind.__module__.rpartition(".")[2], []).append(short)
+        if kind.__module__.startswith("tflq.dialects."):
+            found[dialect].setdefault(kind.__module__.removeprefix("tflq.dialects."), []).append(short)
     return {name: {module: " ".join(ops[module]) for module in sorted(ops)} for name, ops in found.items()}
 
 

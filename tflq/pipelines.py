@@ -25,7 +25,7 @@ from tflq.passes.source import Cut, CutBeforeCustom, ExtractSignature
 from tflq.report import Report
 
 if TYPE_CHECKING:
-    from tflq.onnx.lowering.engine import LowerToOnnx
+    from tflq.onnx.engine import LowerToOnnx
 
 
 def form_of(module: Module) -> Form:
@@ -152,7 +152,7 @@ def _without_floats(options: Options) -> list[Pass]:
 
 
 def to_onnx(options: Options, lowering: type[LowerToOnnx]) -> list[Pass]:
-    from tflq.onnx.lowering.tables import table_pays
+    from tflq.onnx.tables import table_pays
     from tflq.passes.tabulate import Tabulate
 
     return [

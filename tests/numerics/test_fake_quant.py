@@ -7,7 +7,7 @@ import pytest
 from support.harness import argument, interpret, one_op
 
 from tflq.ir.types import f32
-from tflq.numerics.fake_quant import fake_quant, nudged, simulated
+from tflq.numerics.ranges import fake_quant, nudged, simulated
 
 X = np.array([-3.3, -1.29, -0.004, 0.0, 0.1, 0.3333, 1.0, 2.0999, 7.7], np.float32)
 RECORDED = [

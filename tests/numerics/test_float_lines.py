@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.numerics.float_basics import EXACT, ProductBounds, float_steps, from_steps
-from tflq.numerics.float_lines import Lines, Steps, Tight, level_bounds
+from tflq.numerics.float_basics import EXACT, Lines, ProductBounds, Steps, Tight, float_steps, from_steps, level_bounds
 
 # What thresholds leave to a line in float32 is exactly what evaluation says, and what is found is in it.
 

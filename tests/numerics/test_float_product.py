@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tflq.numerics.fixed_point import multiply, quantize_multiplier
-from tflq.numerics.float_falling import ClippedRequantization
+from tflq.numerics.float_falling import ClippedRequantization, SplitRequantization
 from tflq.numerics.float_product import (
     FRACTION_BITS,
     MANTISSA_BITS,
@@ -21,7 +21,6 @@ from tflq.numerics.float_product import (
     powers_of_two,
     product_of,
 )
-from tflq.numerics.float_split import SplitRequantization
 
 # A product in float32 that passes its proof has every entry of the table.
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflq.numerics.histogram import FINITE, PER_OCTAVE, edges, finite_bins, histogram
+from tflq.numerics.ranges import FINITE, PER_OCTAVE, edges, finite_bins, histogram
 
 FLOATS = st.lists(st.floats(width=32), min_size=1, max_size=60)
 

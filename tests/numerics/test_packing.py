@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.numerics.packing import densified, packed
+from tflq.numerics.signless import densified, packed
 
 
 def test_low_bits_come_first() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics.quantized_sums import Byte, fitted_scales, mean_scale, rounded_sums, xnnpack_sums
+from tflq.numerics.float_product import Byte, fitted_scales, mean_scale, rounded_sums, xnnpack_sums
 
 
 def drawn(seed: int) -> tuple[Byte, Byte, Byte]:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflq.numerics.histogram import PER_OCTAVE, finite_bins, histogram
-from tflq.numerics.ranges import least_squared_error, moving_average, percentile
+from tflq.numerics.ranges import PER_OCTAVE, finite_bins, histogram, least_squared_error, moving_average, percentile
 
 VALUES = st.lists(st.floats(-1000, 1000, width=32), min_size=1, max_size=300).map(lambda v: np.array(v, np.float32))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics import resize
-from tflq.numerics.resize import (
+from tflq.numerics import convolution
+from tflq.numerics.convolution import (
     Steps,
     float_nearest_index,
     float_taps,
@@ -130,7 +130,7 @@ def test_the_float_kernel_takes_the_steps_of_the_integer_one(flags: tuple[bool, 
     for size in range(2, 12):
         for out in range(2, 100):
             steps = integer_steps(size, out, *flags)
-            kernel = steps and resize.float_kernel((steps, Steps(1, 1, 0)), (size, 2), (out, 2))
+            kernel = steps and convolution.float_kernel((steps, Steps(1, 1, 0)), (size, 2), (out, 2))
             if steps is None or kernel is None:
                 continue
             found += 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics.second_order import DAMPING, compensated_weights, error_of_products
-from tflq.numerics.weight_ranges import bounds, clips, stored_weights
+from tflq.numerics.ranges import DAMPING, bounds, clips, compensated_weights, error_of_products, stored_weights
 
 
 def case(columns: int, factors: int, bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics.tables import distinct, sigmoid_input_scaling, sigmoid_table, table_8bit, table_16bit
-from tflq.numerics.unary import difference_table, exponentials
+from tflq.numerics.unary import (
+    difference_table,
+    distinct,
+    exponentials,
+    sigmoid_input_scaling,
+    sigmoid_table,
+    table_8bit,
+    table_16bit,
+)
 
 # Tables of exponentials and sigmoids.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics.weight_ranges import WEIGHT_RANGES, block_scales, bounds, clips, stored_weights
+from tflq.numerics.ranges import WEIGHT_RANGES, block_scales, bounds, clips, stored_weights
 
 BITS = [4, 8]
 AXES = (1,)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tflq.numerics.division_fit import LongProduct, fit_long_product, fit_wide_product
 from tflq.numerics.staircase import float_thresholds
-from tflq.numerics.wide_product import LongProduct, fit_long_product, fit_wide_product
 
 # The product of limbs equals the double's, on both sides of every tie.
 

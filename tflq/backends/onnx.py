@@ -20,14 +20,14 @@ class Onnx(Backend):
     requires = (("onnxruntime",), "onnxruntime", "onnx")
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
-        from tflq.onnx.lowering.engine import LowerToOnnx
+        from tflq.onnx.engine import LowerToOnnx
         from tflq.pipelines import to_onnx
 
         return to_onnx(options, LowerToOnnx)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         from tflq.contract import Notes
-        from tflq.onnx.exactness import otherwise_notes, runtimes
+        from tflq.onnx.engine import otherwise_notes, runtimes
 
         noted = Notes.of(module, real=options.semantics == "real")
         return [*noted, *otherwise_notes(module)], runtimes(module)

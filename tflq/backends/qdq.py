@@ -29,14 +29,14 @@ class _Qdq(Onnx):
         return replace(target, by_parameters=True)
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
-        from tflq.onnx.qdq.engine import LowerToQdq
+        from tflq.onnx.qdq import LowerToQdq
         from tflq.pipelines import to_onnx
 
         return to_onnx(options, LowerToQdq)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         from tflq.contract import Notes
-        from tflq.onnx.qdq.engine import qdq_form
+        from tflq.onnx.qdq import qdq_form
 
         notes, form = qdq_form(module)
         return [*notes, *Notes.of(module, real=options.semantics == "real")], form

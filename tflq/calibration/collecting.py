@@ -20,7 +20,7 @@ import numpy as np
 
 from tflq.calibration.data import Batch, Sample
 from tflq.errors import InvalidModelError, TflqError, to_install
-from tflq.numerics.histogram import add_histogram, finite_bins, histogram
+from tflq.numerics.ranges import add_histogram, finite_bins, histogram
 from tflq.verification.worker import Model
 
 

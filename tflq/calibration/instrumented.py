@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tflq.dialects.quant.regions import StatsRef
+from tflq.dialects.regions import StatsRef
 from tflq.formats import read, write
 from tflq.ir.core import Module, Value
 from tflq.legalize.annotations import drop_annotations

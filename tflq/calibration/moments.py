@@ -1,4 +1,4 @@
-"""Second moments of tensors on samples: what weights are multiplied with, for `numerics.second_order`.
+"""Second moments of tensors on samples: what weights are multiplied with, for `numerics.ranges`.
 
 As in calibration a process opens the model once and runs one sample after the other; of a batch it answers the sums,
 which the caller adds in the order of the samples.

@@ -16,10 +16,9 @@ from tflq.coverage import samples_of_layers as layers
 from tflq.coverage import samples_with_state as with_state
 from tflq.coverage.samples_of_layers import SCALE, STORED, Entry, Samples, Slot, model_of, per_layer
 from tflq.dialects.declare import Slot as Port
+from tflq.dialects.parameters import FixedScale, Parameters, SameScale
 from tflq.dialects.tfl import op_name
-from tflq.dialects.traits.operands import Unquantized
-from tflq.dialects.traits.quantization import FixedScale, Parameters, SameScale
-from tflq.dialects.traits.types import SameElementType
+from tflq.dialects.traits import SameElementType, Unquantized
 from tflq.ir.registry import dialect, op_class, op_names
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i4, i8, i16
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tflq.coverage.rows import CoverageRow
 from tflq.coverage.samples import operators, samples_of, unquantized
 from tflq.dialects.tfl import builtin_of, op_name
-from tflq.dialects.tfl.gathering import Gather
+from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tosa.movement import Table
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read

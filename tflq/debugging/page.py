@@ -12,7 +12,7 @@ import numpy as np
 
 import tflq
 from tflq.debugging.outcome import Debugging, DebugRow, decibels, shortened
-from tflq.numerics.histogram import edges
+from tflq.numerics.ranges import edges
 from tflq.pages.layers import render
 
 WORST: Final = 20

@@ -13,7 +13,7 @@ from itertools import compress
 from typing import Any, Final
 
 from tflq.dialects.tfl import builtin_of
-from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tfl.state import Custom
 from tflq.flatbuffer.codec import Encoder, Template, string_bytes, template
 from tflq.flatbuffer.layout import enum, options_field, options_of, table, union, unstated_attributes
 from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields

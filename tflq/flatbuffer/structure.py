@@ -19,7 +19,7 @@ import numpy as np
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.layout import SCALAR_SIZES, TFLITE, Field, Schema, TableLayout
-from tflq.numerics.tables import distinct
+from tflq.numerics.unary import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

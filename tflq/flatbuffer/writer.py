@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tfl.state import Custom
 from tflq.errors import VerificationError
 from tflq.files import replace_file
 from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, template

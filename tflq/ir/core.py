@@ -20,7 +20,7 @@ from tflq.ir.record import Record
 from tflq.ir.registry import op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 from tflq.light import dataclass, field, replace
-from tflq.numerics.packing import densified, packed, unpacked
+from tflq.numerics.signless import densified, packed, unpacked
 
 NO_DATA: Final = np.zeros(0, np.uint8)
 """What a buffer without data holds: a file tells it from one whose data is empty."""

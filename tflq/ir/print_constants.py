@@ -12,8 +12,7 @@ from tflq.ir.core import NO_DATA, Buffer, Module, Value
 from tflq.ir.lexer import INLINE_LIMIT, Symbol
 from tflq.ir.print_types import TypePrinter, elements_text, float_literal
 from tflq.ir.types import BareType, TensorType, bf16
-from tflq.numerics.packing import packed
-from tflq.numerics.signless import bfloat16_values
+from tflq.numerics.signless import bfloat16_values, packed
 
 SMALL_BLOB = 64
 """A buffer of up to so many bytes that no constant shows is written in the table itself."""

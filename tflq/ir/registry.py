@@ -73,8 +73,7 @@ def dialect(name: str) -> Dialect | None:
     """A dialect by name; None if nobody declares it."""
     families = DIALECTS.get(name)
     if families is not None:
-        package = "tflq.dialects" if name in families else f"tflq.dialects.{name}"
-        return Dialect(name, package, {family: ops.split() for family, ops in families.items()})
+        return Dialect(name, "tflq.dialects", {family: ops.split() for family, ops in families.items()})
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=_GROUP, name=name):
@@ -97,7 +96,8 @@ def family(name: str) -> str | None:
     """The family of an op: the name of the module that declares it."""
     prefix, _, short = name.partition(".")
     known = dialect(prefix)
-    return None if known is None else known.family_of.get(short)
+    module = "" if known is None else known.family_of.get(short, "")
+    return module.rpartition(".")[2] or None
 
 
 def dialects() -> tuple[str, ...]:

@@ -25,7 +25,6 @@ from functools import reduce
 import numpy as np
 
 from tflq.dialects.inference import broadcast
-from tflq.dialects.tfl.activation import Prelu
 from tflq.dialects.tfl.arithmetic import (
     Add,
     AddN,
@@ -37,10 +36,11 @@ from tflq.dialects.tfl.arithmetic import (
     Minimum,
     Mul,
     Pow,
+    Prelu,
     SquaredDifference,
     Sub,
 )
-from tflq.dialects.tfl.reduction import Cumsum
+from tflq.dialects.tfl.pooling import Cumsum
 from tflq.dialects.tosa.elementwise import IntDiv
 from tflq.ir.core import Value
 from tflq.ir.record import parameters
@@ -63,7 +63,7 @@ from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, no_parameters, rule
 from tflq.numerics.division_fit import Term, fit_terms
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
-from tflq.numerics.tables import (
+from tflq.numerics.unary import (
     REAL_FUNCTIONS_OF_TWO,
     FloatFunction,
     Stored,

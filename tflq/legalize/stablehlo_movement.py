@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.dialects.tfl.gathering import Gather
-from tflq.dialects.tfl.indexing import DynamicUpdateSlice
+from tflq.dialects.tfl.indexing import DynamicUpdateSlice, Gather
 from tflq.dialects.tfl.movement import Dilate, PadV2, Slice
 from tflq.dialects.tfl.stablehlo import (
     StablehloBroadcastInDim,

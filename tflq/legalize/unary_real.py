@@ -10,21 +10,35 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.activation import (
+from tflq.dialects.tfl.arithmetic import (
+    Abs,
     Activation,
+    Ceil,
+    Cos,
     Elu,
+    Exp,
+    FakeQuant,
+    Floor,
     Gelu,
     HardSwish,
     LeakyRelu,
+    Log,
     Logistic,
+    Neg,
+    Quantize,
     Relu,
     Relu0To1,
     Relu6,
     ReluN1To1,
+    Round,
+    Rsqrt,
+    Sign,
+    Sin,
+    Sqrt,
+    Square,
     Tanh,
+    Unary,
 )
-from tflq.dialects.tfl.casts import FakeQuant, Quantize
-from tflq.dialects.tfl.unary import Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Rsqrt, Sign, Sin, Sqrt, Square, Unary
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.legalize.arithmetic_real import NOTE
@@ -32,9 +46,8 @@ from tflq.legalize.grid import Grid, centred_by, finished, grid_of, grids_of, lo
 from tflq.legalize.probing import kernel_name
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, no_parameters, rule
 from tflq.numerics.elementwise import BOUNDS
-from tflq.numerics.fake_quant import fake_quant
-from tflq.numerics.tables import FloatFunction
-from tflq.numerics.unary import REAL_FUNCTIONS, gelu
+from tflq.numerics.ranges import fake_quant
+from tflq.numerics.unary import REAL_FUNCTIONS, FloatFunction, gelu
 
 _Operator: TypeAlias = Activation | Unary | FakeQuant
 

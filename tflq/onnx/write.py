@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tflq.dialects.onnx.elementwise import Cast
+from tflq.dialects.onnx import Cast
 from tflq.errors import Reason, TflqError, UnsupportedError, to_install
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.record import parameters
 from tflq.ir.types import ScalarType
-from tflq.onnx.exactness import OPSET, exact_in
+from tflq.onnx.engine import OPSET, exact_in
 
 if TYPE_CHECKING:
     import onnx

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from tflq.builder import Emitter
-from tflq.dialects.arith import (
+from tflq.dialects.core_numbers import (
     COMPARE_FLOAT,
     AddF,
     CmpF,
     DivF,
+    Floor,
     FPToSI,
     FPToUI,
     MaximumF,
@@ -35,16 +36,27 @@ from tflq.dialects.arith import (
     MinSI,
     MinUI,
     MulF,
+    Round,
+    RoundEven,
     SIToFP,
     SubF,
+    Trunc,
     UIToFP,
 )
+from tflq.dialects.core_tensors import (
+    Dim,
+    Empty,
+    FromElements,
+    Generic,
+    LinalgYield,
+    NumElements,
+    Reshape,
+    ShapeOf,
+    Splat,
+    SplitAt,
+)
 from tflq.dialects.declare import Operator
-from tflq.dialects.linalg import Generic, Yield
-from tflq.dialects.math import Floor, Round, RoundEven, Trunc
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.dialects.shape import NumElements, ShapeOf, SplitAt
-from tflq.dialects.tensor import Dim, Empty, FromElements, Reshape, Splat
+from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.attributes import AffineMap, TypedArray
 from tflq.ir.core import Block, Buffer, Op, Region, Value
@@ -127,7 +139,7 @@ def generic(
     empty = b.emit(Empty, list(dims), result)
     arguments = [Value(BareType.of(v.type.element)) for v in (*inputs, empty)]
     inner = Emitter()
-    inner.op(Yield, [body(inner, arguments)], [])
+    inner.op(LinalgYield, [body(inner, arguments)], [])
     attributes = {
         "indexing_maps": list(maps),
         "iterator_types": ["parallel"] * rank,

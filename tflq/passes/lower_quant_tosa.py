@@ -25,12 +25,19 @@ import numpy as np
 
 from tflq.builder import Builder, Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.arith import DivF, FPToSI, FPToUI, SIToFP, UIToFP
+from tflq.dialects.core_numbers import DivF, Floor, FPToSI, FPToUI, SIToFP, UIToFP
+from tflq.dialects.core_tensors import (
+    CollapseShape,
+    ExpandShape,
+    Extract,
+    FromElements,
+    NumElements,
+    Reshape,
+    ShapeOf,
+    SplitAt,
+)
 from tflq.dialects.declare import Operator
-from tflq.dialects.math import Floor
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.shape import NumElements, ShapeOf, SplitAt
-from tflq.dialects.tensor import CollapseShape, ExpandShape, Extract, FromElements, Reshape
+from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.tosa.elementwise import Add, GreaterEqual, Maximum, Minimum, Mul, Sub
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.attributes import AffineMap, TypedArray

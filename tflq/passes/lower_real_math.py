@@ -20,10 +20,12 @@ import numpy as np
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.arith import COMPARE_INTEGER, CmpI, DivSI, ExtSI, ExtUI, Select, ShLI, SubI, TruncI, XOrI
-from tflq.dialects.declare import Operator
-from tflq.dialects.effects import own_blocks
-from tflq.dialects.fxpmath import (
+from tflq.dialects.core_numbers import (
+    COMPARE_INTEGER,
+    CmpI,
+    DivSI,
+    ExtSI,
+    ExtUI,
     Matmul,
     RealAddEw,
     RealDivEw,
@@ -36,8 +38,15 @@ from tflq.dialects.fxpmath import (
     RoundingDivideByPot,
     SaturatingAdd,
     SaturatingRoundingDoublingHighMul,
+    Select,
+    ShLI,
+    SubI,
+    TruncI,
+    XOrI,
 )
-from tflq.dialects.quant.casts import Scast
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import own_blocks
+from tflq.dialects.quant import Scast
 from tflq.dialects.tosa.movement import Table
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.attributes import TypedInt

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.func import Call, CallIndirect
-from tflq.dialects.quant.casts import Scast
+from tflq.dialects.core_tensors import Call, CallIndirect
+from tflq.dialects.quant import Scast
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import (
     BareType,

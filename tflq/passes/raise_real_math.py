@@ -20,7 +20,7 @@ import numpy as np
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.fxpmath import (
+from tflq.dialects.core_numbers import (
     RealAddEw,
     RealBinary,
     RealDivEw,
@@ -32,11 +32,29 @@ from tflq.dialects.fxpmath import (
     RealUnary,
 )
 from tflq.dialects.inference import constant_array
-from tflq.dialects.tfl.activation import Logistic, Relu, Relu0To1, Relu6, ReluN1To1, Tanh
-from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Sub
+from tflq.dialects.tfl.arithmetic import (
+    Add,
+    Div,
+    Exp,
+    Log,
+    Logistic,
+    Maximum,
+    Minimum,
+    Mul,
+    Neg,
+    Relu,
+    Relu0To1,
+    Relu6,
+    ReluN1To1,
+    Rsqrt,
+    Sin,
+    Sqrt,
+    Square,
+    Sub,
+    Tanh,
+)
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.movement import Reshape, Transpose
-from tflq.dialects.tfl.unary import Exp, Log, Neg, Rsqrt, Sin, Sqrt, Square
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import TensorType, f32

@@ -11,13 +11,10 @@ import numpy as np
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.tfl.arithmetic import Add, Mul
+from tflq.dialects.tfl.arithmetic import RFFT2D, Add, ComplexAbs, Imag, Mul, Real, Sqrt
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
-from tflq.dialects.tfl.joining import Concatenation
-from tflq.dialects.tfl.movement import Reshape, Slice
-from tflq.dialects.tfl.spectra import RFFT2D, ComplexAbs, Imag, Real
-from tflq.dialects.tfl.unary import Sqrt
+from tflq.dialects.tfl.movement import Concatenation, Reshape, Slice
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import TensorType, f32

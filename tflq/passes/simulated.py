@@ -16,9 +16,9 @@ from typing import ClassVar, TypeAlias
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.quantization import SimulatesQuantization
+from tflq.dialects.parameters import SimulatesQuantization
+from tflq.dialects.quant import Dcast, Qcast
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.types import QuantizedType

@@ -16,8 +16,8 @@ import numpy as np
 from tflq.builder import Builder
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.dialects.traits.types import Elementwise
+from tflq.dialects.quant import Dcast, Qcast, Scast
+from tflq.dialects.traits import Elementwise
 from tflq.evaluate.registry import evaluate_op, evaluator
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import stand_for

@@ -15,8 +15,8 @@ from tflq.analysis.cast_cost import RealCast
 from tflq.builder import Emitter, expressed
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.traits.operands import Calls, Impure, Kept
+from tflq.dialects.quant import Dcast, Qcast
+from tflq.dialects.traits import Calls, Impure, Kept
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import TensorType

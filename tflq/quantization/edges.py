@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
 from tflq.errors import OptionError, Reason
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import remove_unneeded, replace_values

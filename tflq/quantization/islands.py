@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from tflq.dialects.declare import trait_of
-from tflq.dialects.quant.regions import Region
-from tflq.dialects.traits.quantization import HybridKernel
+from tflq.dialects.parameters import HybridKernel
+from tflq.dialects.regions import Region
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.passes.regions.lookup import is_real, lookup, ports, regions_of
 from tflq.passes.regions.ranges import is_dequantizing, is_quantizing, is_statement, same_value

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.regions import Region
 from tflq.ir.core import Module
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, ScalarType, f32, i8, i16
 from tflq.passes.regions.lookup import Port, is_real, lookup, ports, regions_of

@@ -15,7 +15,7 @@ from tflq.dialects.tfl.convolution import Conv2D, FullyConnected
 from tflq.formats import read
 from tflq.ir.core import Op, Value
 from tflq.light import NamedTuple
-from tflq.numerics.second_order import compensated_weights, error_of_products
+from tflq.numerics.ranges import compensated_weights, error_of_products
 from tflq.quantization.giving_back import CALIBRATED
 
 KEPT: Final = "rounded by gptq, which is better on samples held back"

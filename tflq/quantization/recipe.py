@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from tflq.analysis.observed_ranges import Method
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.regions import Region
 from tflq.errors import OptionError, Reason, check_choice, choices
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.numerics.weight_ranges import GPTQ, WEIGHT_METHODS
+from tflq.numerics.ranges import GPTQ, WEIGHT_METHODS
 from tflq.passes.regions.tensor_constraints import matcher, near
 from tflq.targets.target import RulesFile
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.tfl import fused_activation, op_name, without_activation
-from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tfl.arithmetic import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import (
@@ -21,7 +21,7 @@ from tflq.ir.types import (
     i4,
     i8,
 )
-from tflq.numerics.weight_ranges import GPTQ, block_scales, bounds, clips, stored_weights
+from tflq.numerics.ranges import GPTQ, block_scales, bounds, clips, stored_weights
 from tflq.quantization.products import Moments, rounded
 from tflq.quantization.recipe import STATIC, WEIGHT_SCHEMES, Choices, Settings
 from tflq.quantization.report import ASKED, QuantizedRow

@@ -15,15 +15,12 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.activation import Relu, ReluN1To1
+from tflq.dialects.tfl.arithmetic import Floor, Relu, ReluN1To1
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
-from tflq.dialects.tfl.unary import Floor
 from tflq.ir.core import Value
 from tflq.ir.types import f32
-from tflq.numerics.float_distance import DistanceRequantization
-from tflq.numerics.float_falling import FallingRequantization
+from tflq.numerics.float_falling import DistanceRequantization, FallingRequantization, SplitRequantization
 from tflq.numerics.float_requantize import N1_TO_1, FloatRequantization
-from tflq.numerics.float_split import SplitRequantization
 from tflq.select.im2col import Geometry
 from tflq.select.lowering import KernelBuilder
 from tflq.select.matmul import conv_options

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tfl.gathering import Gather
-from tflq.dialects.tfl.joining import Concatenation, Pack, Split, Unpack
-from tflq.dialects.tfl.movement import Moved, PadV2, Reshape
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.movement import Concatenation, Moved, Pack, PadV2, Reshape, Split, Unpack
 from tflq.dialects.tosa.movement import Resize
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape, f32, i32
+from tflq.numerics.convolution import float_nearest_index, nearest_index
 from tflq.numerics.float_basics import EXACT
-from tflq.numerics.resize import float_nearest_index, nearest_index
 from tflq.select.lowering import BYTES, JOINED, Kernels, Twin, centred, integers_of, moved, twin_of
 from tflq.select.movement import joined
 from tflq.select.resize import interpolated, resized_dims

@@ -19,10 +19,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
-from tflq.dialects.tfl.reduction import Sum
+from tflq.dialects.quant import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
+from tflq.dialects.tfl.arithmetic import Sign
+from tflq.dialects.tfl.pooling import Sum
 from tflq.dialects.tfl.shape import Shape
-from tflq.dialects.tfl.unary import Sign
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale

@@ -3,7 +3,7 @@
     MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        0.5 to 0.8 ns per element
 
     RELU of sums that fall, MUL, ADD with RELU, FLOOR       `tflq.numerics.float_falling`, where levels are few
-    RELU of sums that fall, SUB with RELU, MUL, FLOOR       `tflq.numerics.float_distance`, where constants may move
+    RELU of sums that fall, SUB with RELU, MUL, FLOOR       `tflq.numerics.float_falling`, where constants may move
 
 Sums may be asked for with the other sign, or with a number added to each channel (`lines_float.falls`, `added`): a
 convolution does that in its weights and bias. Every operation is a kernel of its own and rounds once, with any kernels
@@ -14,16 +14,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64
+from tflq.dialects.quant import RescaleF64
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import i32
 from tflq.light import NamedTuple, dataclass
-from tflq.numerics.float_distance import DistanceRequantization, distance_arrays
-from tflq.numerics.float_falling import FallingRequantization, falling_arrays
+from tflq.numerics.float_falling import (
+    DistanceRequantization,
+    FallingRequantization,
+    SplitRequantization,
+    distance_arrays,
+    falling_arrays,
+    of_split_arrays,
+    split_arrays,
+)
 from tflq.numerics.float_requantize import N1_TO_1, RELU6, of_arrays, requantization_arrays
-from tflq.numerics.float_split import SplitRequantization, of_split_arrays, split_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 from tflq.select.lines_float import Line, added, falls, on_whole, stepped
 from tflq.select.lowering import Kernels, Twin, integers_of

@@ -3,7 +3,7 @@
     saturate(round_half_away(double(x - input_zp) * scale) + output_zp)        scale: float64 [1 or C], positive
 
 It becomes a division where that is proven, else a product of two limbs in int64, or, for sums of more than 31 bits and
-scales far apart, a product in limbs of both (`numerics.wide_product`). Source:
+scales far apart, a product in limbs of both (`numerics.division_fit`). Source:
 kernels/internal/reference/integer_ops/fully_connected.h.
 """
 
@@ -12,15 +12,21 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.analysis.known import Range
-from tflq.dialects.ext import RescaleF64
-from tflq.dialects.tfl.arithmetic import FloorMod
-from tflq.dialects.tfl.unary import Sign
+from tflq.dialects.quant import RescaleF64
+from tflq.dialects.tfl.arithmetic import FloorMod, Sign
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import i32, i64
-from tflq.numerics.division_fit import fit_division
+from tflq.numerics.division_fit import (
+    LIMB,
+    PART,
+    LongProduct,
+    WideProduct,
+    fit_division,
+    fit_long_product,
+    fit_wide_product,
+)
 from tflq.numerics.staircase import float_staircase
-from tflq.numerics.wide_product import LIMB, PART, LongProduct, WideProduct, fit_long_product, fit_wide_product
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.rescale import clamped, divide, filled, input_range, result_range
 from tflq.select.shifts import high_part, restore, right_shift

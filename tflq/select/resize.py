@@ -20,7 +20,7 @@ from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i32
 from tflq.light import NamedTuple
-from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
+from tflq.numerics.convolution import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
 from tflq.select.lowering import Kernels, lowering, moved
 
 

@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR of 8 bits in float32, where its positions are exact there (`tflq.numerics.resize.float_kernel`).
+"""RESIZE_BILINEAR of 8 bits in float32, where its positions are exact there (`tflq.numerics.convolution.float_kernel`).
 
     ADD of 1/2, RESIZE_BILINEAR, FLOOR     where a half is rounded up: weights add up to 1
     RESIZE_BILINEAR, MUL, ADD, FLOOR       away from zero: a factor a little above 1 takes halves to the other side
@@ -13,16 +13,16 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.declare import trait_of
+from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tfl.pooling import ResizeBilinear
-from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa.movement import Rescale, Resize
-from tflq.dialects.traits.operands import Tabulable
+from tflq.dialects.traits import Tabulable
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32
 from tflq.light import NamedTuple
+from tflq.numerics.convolution import float_kernel, steps_of
 from tflq.numerics.float_basics import multiply_add
-from tflq.numerics.resize import float_kernel, steps_of
 from tflq.select.lowering import Kernels, Twin, integers_of
 
 _BITS: Final = (22, 20, 18, 16, 14, 12)

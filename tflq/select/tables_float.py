@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.ext import Table2D
-from tflq.dialects.tfl.unary import Floor
+from tflq.dialects.quant import Table2D
+from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.movement import Table
 from tflq.ir.core import Value, constant
 from tflq.ir.types import f32, i32
-from tflq.numerics.float_distance import fit_distance
-from tflq.numerics.float_falling import ClippedRequantization
+from tflq.numerics.float_falling import ClippedRequantization, fit_distance
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
 from tflq.numerics.float_requantize import RELU6, fit_float_requantization, table_line
 from tflq.select.lines_float import on_whole

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.tfl.unary import Floor
+from tflq.dialects.tfl.arithmetic import Floor
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i32
 from tflq.select.arithmetic import elementwise

@@ -16,7 +16,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions
 from tflq.dialects.forms import Form
 from tflq.dialects.inference import Misfit, NotInferred, text
-from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tfl.state import Custom
 from tflq.errors import Reason
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType

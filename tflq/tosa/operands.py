@@ -20,7 +20,7 @@ from tflq.dialects import declare
 from tflq.dialects.declare import Operator
 from tflq.dialects.tosa.convolution import AvgPool2D, Convolution, DepthwiseConv2D, MatMul
 from tflq.dialects.tosa.movement import Identity, Rescale, Reshape, Reverse, Slice, Transpose, Variable
-from tflq.dialects.traits.operands import ConstantOperands
+from tflq.dialects.traits import ConstantOperands
 from tflq.files import resource
 from tflq.ir.core import Op, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i1, i8, i16, i32, index, ui8, ui16

@@ -404,6 +404,6 @@ def test_table_of_floats_that_climbs_steeply() -> None:
 
 
 def test_every_op_with_a_lowering_is_here() -> None:
-    from tflq.onnx.lowering.context import lowering
+    from tflq.onnx.context import lowering
 
     assert lowering.names() == {case.name for case in CASES} | ELSEWHERE

@@ -7,8 +7,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from tflq.dialects.func import Call
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.core_tensors import Call
+from tflq.dialects.regions import Region
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import copied, replace_values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from tflq.dialects.quant.regions import CoupledRef
+from tflq.dialects.regions import CoupledRef
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Value, walk
 from tflq.ir.print_types import type_text

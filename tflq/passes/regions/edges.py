@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflq.dialects.quant.regions import Region, Rescale, Stats
+from tflq.dialects.regions import Region, Rescale, Stats
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import ElementType, is_quantized
 from tflq.passes.regions.lookup import Port, ports

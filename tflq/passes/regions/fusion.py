@@ -17,11 +17,11 @@ from typing import ClassVar
 from tflq.builder import Emitter, expressed
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.quant.regions import Region, Return
-from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.quant import Dcast, Qcast
+from tflq.dialects.regions import Region, Return
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
 from tflq.dialects.tfl.stablehlo import StablehloComposite
-from tflq.dialects.traits.operands import Calls, Impure, Kept, Recurrent
+from tflq.dialects.traits import Calls, Impure, Kept, Recurrent
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import copied, remove_unneeded, replace_values

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.quant.casts import Qcast
-from tflq.dialects.quant.regions import Region, Stats
-from tflq.dialects.tfl.activation import Relu, Relu6, ReluN1To1
-from tflq.dialects.tfl.arithmetic import Add
-from tflq.dialects.traits.quantization import SameScale
+from tflq.dialects.parameters import SameScale
+from tflq.dialects.quant import Qcast
+from tflq.dialects.regions import Region, Stats
+from tflq.dialects.tfl.arithmetic import Add, Relu, Relu6, ReluN1To1
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, ElementType, UniformQuantizedType, is_quantized

@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.analysis.statistics import PointStatistics, Statistics, keys_of, read_statistics
 from tflq.contract import Pass, PassResult
-from tflq.dialects.quant.regions import Stats, StatsRef
+from tflq.dialects.regions import Stats, StatsRef
 from tflq.errors import OptionError, Reason, nearest
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import copied, put_behind

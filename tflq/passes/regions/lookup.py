@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.regions import Region
 from tflq.dialects.tfl import fused_activation
 from tflq.ir.core import Module, Op, Value, constant, walk
 from tflq.ir.print_types import type_text
@@ -33,9 +33,9 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.targets.load import Kernels
-from tflq.targets.pattern import Slot
 from tflq.targets.signature import Port as Kind
 from tflq.targets.signature import Signature
+from tflq.targets.target import Slot
 
 
 @dataclass(frozen=True, slots=True)

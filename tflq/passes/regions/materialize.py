@@ -12,9 +12,9 @@ import numpy as np
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.quant.regions import Region, Rescale, Stats
-from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.quant import Dcast, Qcast
+from tflq.dialects.regions import Region, Rescale, Stats
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import CalibratedQuantizedType, ElementType, is_narrowed, is_quantized

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.regions import Region
 from tflq.ir.core import Value
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, ElementType, UniformQuantizedType, is_quantized
 from tflq.passes.regions.lookup import Match, Port, ports, stored_as

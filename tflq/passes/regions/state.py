@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.dialects.quant.regions import Region, Rescale, Return
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.operands import Annotates
+from tflq.dialects.quant import Dcast, Qcast, Scast
+from tflq.dialects.regions import Region, Rescale, Return
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.traits import Annotates
 from tflq.ir.core import Module, Op
 from tflq.ir.types import is_quantized
 from tflq.passes.regions.fusion import KernelFusion

@@ -19,10 +19,10 @@ from typing import Final, Literal, TypeAlias
 from tflq.analysis.cast_cost import computes_on_reals
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl import fused_activation
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.operands import MovesElements, Surrounded
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.traits import MovesElements, Surrounded
 from tflq.ir.core import Function, Op, Value, walk
 from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, is_quantized
 from tflq.light import dataclass, field

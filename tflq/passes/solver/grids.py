@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.tfl.casts import Quantize
-from tflq.dialects.traits.operands import Surrounded
+from tflq.dialects.quant import Dcast, Qcast
+from tflq.dialects.tfl.arithmetic import Quantize
+from tflq.dialects.traits import Surrounded
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType

@@ -13,9 +13,9 @@ import numpy as np
 
 from tflq.analysis.cast_cost import RealCast, cost_of_op
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.quant.casts import Qcast, Scast
+from tflq.dialects.quant import Qcast, Scast
 from tflq.dialects.tfl.movement import Pad, PadV2
-from tflq.dialects.traits.operands import Surrounded
+from tflq.dialects.traits import Surrounded
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value, walk
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import TensorType, UniformQuantizedType

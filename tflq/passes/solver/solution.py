@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tflq.analysis.minimum_cut import ONE, ZERO, Cut
-from tflq.dialects.quant.casts import Qcast
+from tflq.dialects.quant import Qcast
 from tflq.light import NamedTuple, dataclass
 from tflq.passes.solver.contents import REAL, Content, Contents, Moves, Steps
 from tflq.passes.solver.grids import Rounding

@@ -21,7 +21,7 @@ import numpy as np
 
 from tflq.dialects.effects import callees
 from tflq.dialects.tosa.movement import CondIf, WhileLoop
-from tflq.dialects.traits.operands import Calls
+from tflq.dialects.traits import Calls
 from tflq.errors import InvalidModelError, Refused
 from tflq.flatbuffer.layout import TOSA, Field
 from tflq.ir.core import Buffer, Function, Module, Op

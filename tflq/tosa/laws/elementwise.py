@@ -10,7 +10,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.inference import text
 from tflq.dialects.tosa.elementwise import Clamp, Mul, Negate
 from tflq.dialects.tosa.movement import Rescale
-from tflq.dialects.traits.types import Broadcasts
+from tflq.dialects.traits import Broadcasts
 from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, zero_point
 
 

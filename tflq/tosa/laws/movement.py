@@ -28,7 +28,7 @@ from tflq.dialects.tosa.movement import (
     VariableWrite,
     WhileLoop,
 )
-from tflq.dialects.traits.operands import Calls
+from tflq.dialects.traits import Calls
 from tflq.ir.core import Function, Value
 from tflq.ir.types import TensorType
 from tflq.tosa.laws.registry import Context, Violations, axis_of, bounds, dims, law, same

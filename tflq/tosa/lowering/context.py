@@ -23,10 +23,10 @@ from tflq.analysis.known import Accesses, Ranges, accesses
 from tflq.builder import Builder, Kind
 from tflq.contract import Note
 from tflq.dialects.inference import broadcast, product
-from tflq.dialects.quant.casts import Scast
+from tflq.dialects.quant import Scast
 from tflq.dialects.tosa.elementwise import Clamp, LogicalNot
 from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
-from tflq.dialects.traits.types import Broadcasts
+from tflq.dialects.traits import Broadcasts
 from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
