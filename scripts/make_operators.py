@@ -48,12 +48,11 @@ def page() -> str:
     lines = [f"| `{kind.__name__}` | {_sentence(kind)} |" for kind in sorted(kinds, key=lambda k: k.__name__)]
     for name, found in declared:
         lines += ["", f"## {name}"]
-        for module, ops in found.families.items():
-            folder, _, family = module.rpartition(".")
-            if folder and module == next(iter(found.families)):
-                lines += ["", _cell(inspect.getdoc(import_module(f"{found.package}.{folder}")) or "")]
+        if found.package.endswith(f".{name}"):
+            lines += ["", _cell(inspect.getdoc(import_module(found.package)) or "")]
+        for family, ops in found.families.items():
             lines += ["", f"### {name}: {family}"] if len(found.families) > 1 else []
-            text = _cell(inspect.getdoc(import_module(f"{found.package}.{module}")) or "")
+            text = _cell(inspect.getdoc(import_module(f"{found.package}.{family}")) or "")
             lines += [*([] if text in lines else ["", text]), ""]
             lines += ["| operator | what it computes | operands | results | attributes | traits |", "|---" * 6 + "|"]
             lines += [_row(c) for c in found.classes() if c.op_name.partition(".")[2] in ops]

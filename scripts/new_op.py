@@ -136,7 +136,7 @@ def families() -> list[str]:
     """The files in tflq/dialects/tfl that declare operators."""
     found = dialect("tfl")
     assert found is not None
-    return sorted(module.removeprefix("tfl.") for module in found.families)
+    return sorted(found.families)
 
 
 def main() -> int:

@@ -7,35 +7,34 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ANY", "DIALECTS", "PASSES", "ROOMS"]
+__all__ = ["ANY", "DIALECTS", "FOLDERS", "PASSES", "ROOMS"]
 
 ANY: Final = "*"
 """Stands for ops from outside: the modules that have a function for a trait."""
 
 DIALECTS: Final[dict[str, dict[str, str]]] = {
     "tfl": {
-        "tfl.arithmetic": """add sub mul div floor_div floor_mod pow squared_difference maximum minimum atan2 add_n abs
+        "arithmetic": """add sub mul div floor_div floor_mod pow squared_difference maximum minimum atan2 add_n abs
             ceil cos exp floor log neg round rsqrt sign sin sqrt square zeros_like relu relu6 relu_n1_to_1 relu_0_to_1
             leaky_relu prelu elu gelu hard_swish logistic tanh softmax log_softmax l2_normalization
             local_response_normalization equal not_equal greater greater_equal less less_equal logical_and logical_or
             logical_not select select_v2 where bitwise_xor right_shift bitcast cast quantize dequantize fake_quant real
             imag complex_abs rfft2d""",
-        "tfl.convolution": """conv_2d depthwise_conv_2d transpose_conv conv_3d conv_3d_transpose fully_connected
+        "convolution": """conv_2d depthwise_conv_2d transpose_conv conv_3d conv_3d_transpose fully_connected
             batch_matmul""",
-        "tfl.indexing": """gather gather_nd embedding_lookup scatter_nd sparse_to_dense dynamic_update_slice one_hot
+        "indexing": """gather gather_nd embedding_lookup scatter_nd sparse_to_dense dynamic_update_slice one_hot
             matrix_diag matrix_set_diag embedding_lookup_sparse hashtable_lookup lsh_projection unique bucketize
             non_max_suppression_v4 non_max_suppression_v5 skip_gram concat_embeddings""",
-        "tfl.movement": """reshape squeeze expand_dims transpose pad padv2 mirror_pad slice strided_slice tile
-            broadcast_to reverse_v2 reverse_sequence space_to_depth depth_to_space space_to_batch_nd batch_to_space_nd
-            dilate densify concatenation split split_v pack unpack""",
-        "tfl.pooling": """average_pool_2d max_pool_2d l2_pool_2d reduce_window resize_bilinear resize_nearest_neighbor
-            mean sum reduce_prod reduce_max reduce_min reduce_any reduce_all cumsum arg_max arg_min topk_v2 segment_sum
+        "movement": """reshape squeeze expand_dims transpose pad padv2 mirror_pad slice strided_slice tile broadcast_to
+            reverse_v2 reverse_sequence space_to_depth depth_to_space space_to_batch_nd batch_to_space_nd dilate
+            densify concatenation split split_v pack unpack""",
+        "pooling": """average_pool_2d max_pool_2d l2_pool_2d reduce_window resize_bilinear resize_nearest_neighbor mean
+            sum reduce_prod reduce_max reduce_min reduce_any reduce_all cumsum arg_max arg_min topk_v2 segment_sum
             unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min""",
-        "tfl.recurrent": """lstm unidirectional_sequence_lstm bidirectional_sequence_lstm rnn
-            unidirectional_sequence_rnn bidirectional_sequence_rnn svdf hashtable hashtable_find hashtable_import
-            hashtable_size""",
-        "tfl.shape": "shape rank range fill broadcast_args random_uniform random_standard_normal multinomial",
-        "tfl.stablehlo": """stablehlo_abs stablehlo_add stablehlo_and stablehlo_broadcast_in_dim stablehlo_case
+        "recurrent": """lstm unidirectional_sequence_lstm bidirectional_sequence_lstm rnn unidirectional_sequence_rnn
+            bidirectional_sequence_rnn svdf hashtable hashtable_find hashtable_import hashtable_size""",
+        "shape": "shape rank range fill broadcast_args random_uniform random_standard_normal multinomial",
+        "stablehlo": """stablehlo_abs stablehlo_add stablehlo_and stablehlo_broadcast_in_dim stablehlo_case
             stablehlo_cbrt stablehlo_clamp stablehlo_compare stablehlo_composite stablehlo_concatenate
             stablehlo_convert stablehlo_convolution stablehlo_cosine stablehlo_custom_call stablehlo_divide
             stablehlo_dot_general stablehlo_dynamic_slice stablehlo_dynamic_update_slice stablehlo_exponential
@@ -44,16 +43,16 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             stablehlo_reduce stablehlo_reduce_window stablehlo_remainder stablehlo_reshape stablehlo_rng_bit_generator
             stablehlo_rsqrt stablehlo_scatter stablehlo_select stablehlo_shift_left stablehlo_slice stablehlo_sort
             stablehlo_subtract stablehlo_tanh stablehlo_transpose stablehlo_while""",
-        "tfl.state": """call call_once if while custom delegate placeholder_for_greater_op_codes var_handle
-            read_variable assign_variable""",
+        "state": """call call_once if while custom delegate placeholder_for_greater_op_codes var_handle read_variable
+            assign_variable""",
     },
     "tosa": {
-        "tosa.convolution": "conv2d conv3d depthwise_conv2d transpose_conv2d matmul avg_pool2d max_pool2d",
-        "tosa.elementwise": """ceil clamp cos erf exp floor log reciprocal rsqrt sigmoid sin tanh abs add sub intdiv
-            maximum minimum mul negate pow arithmetic_right_shift bitwise_and bitwise_not bitwise_or bitwise_xor clz
+        "convolution": "conv2d conv3d depthwise_conv2d transpose_conv2d matmul avg_pool2d max_pool2d",
+        "elementwise": """ceil clamp cos erf exp floor log reciprocal rsqrt sigmoid sin tanh abs add sub intdiv maximum
+            minimum mul negate pow arithmetic_right_shift bitwise_and bitwise_not bitwise_or bitwise_xor clz
             logical_and logical_left_shift logical_not logical_or logical_right_shift logical_xor equal greater
             greater_equal select""",
-        "tosa.movement": """cast rescale concat identity pad reshape reverse slice tile transpose gather scatter table
+        "movement": """cast rescale concat identity pad reshape reverse slice tile transpose gather scatter table
             resize argmax reduce_all reduce_any reduce_max reduce_min reduce_product reduce_sum cond_if while_loop
             variable variable_read variable_write""",
     },
@@ -75,12 +74,11 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             resize dequantize_linear quantize_linear"""
     },
     "stablehlo": {
-        "stablehlo.convolution": "convolution dot_general",
-        "stablehlo.elementwise": """add subtract multiply divide remainder maximum minimum power and or xor abs negate
-            not sign ceil floor round_nearest_even round_nearest_afz exponential log logistic sqrt rsqrt tanh cosine
-            sine compare select clamp uniform_quantize uniform_dequantize convert return optimization_barrier
-            custom_call reshape transpose broadcast_in_dim slice concatenate reverse reduce reduce_window
-            select_and_scatter""",
+        "convolution": "convolution dot_general",
+        "elementwise": """add subtract multiply divide remainder maximum minimum power and or xor abs negate not sign
+            ceil floor round_nearest_even round_nearest_afz exponential log logistic sqrt rsqrt tanh cosine sine
+            compare select clamp uniform_quantize uniform_dequantize convert return optimization_barrier custom_call
+            reshape transpose broadcast_in_dim slice concatenate reverse reduce reduce_window select_and_scatter""",
     },
     "arith": {
         "core_numbers": """extsi extui trunci extf truncf sitofp uitofp fptosi fptoui index_cast index_castui bitcast
@@ -103,6 +101,9 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
     "tf": {"regions": "FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel"},
 }
 """The ops of each dialect, by the module that declares them."""
+
+FOLDERS: Final = frozenset({"stablehlo", "tfl", "tosa"})
+"""Dialects whose modules are in a package of their own."""
 
 ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
     "tflq.evaluate": {

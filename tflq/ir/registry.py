@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tflq.index import DIALECTS
+from tflq.index import DIALECTS, FOLDERS
 from tflq.light import dataclass
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def dialect(name: str) -> Dialect | None:
     """A dialect by name; None if nobody declares it."""
     families = DIALECTS.get(name)
     if families is not None:
-        return Dialect(name, "tflq.dialects", {family: ops.split() for family, ops in families.items()})
+        package = f"tflq.dialects.{name}" if name in FOLDERS else "tflq.dialects"
+        return Dialect(name, package, {family: ops.split() for family, ops in families.items()})
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=_GROUP, name=name):
@@ -96,8 +97,7 @@ def family(name: str) -> str | None:
     """The family of an op: the name of the module that declares it."""
     prefix, _, short = name.partition(".")
     known = dialect(prefix)
-    module = "" if known is None else known.family_of.get(short, "")
-    return module.rpartition(".")[2] or None
+    return None if known is None else known.family_of.get(short)
 
 
 def dialects() -> tuple[str, ...]:
