@@ -32,10 +32,24 @@ from tflq.onnx.rescale import limbs_of, plus, product, shift_left, shift_right, 
 Emit = Callable[[Value, Value], Value]
 
 
-@lowering(tosa.Add, tosa.Sub, tosa.Maximum, tosa.Minimum)
-def linear(op: tosa.Add | tosa.Sub | tosa.Maximum | tosa.Minimum, t: Onnx) -> Held:
-    emit = {tosa.Add: t.add, tosa.Sub: t.sub, tosa.Maximum: t.maximum}.get(type(op), t.minimum)
-    return t.elementwise(emit, [op.input1, op.input2], op.result)
+_NAMES: Final[dict[type[Operator], str]] = {
+    tosa.Add: "add",
+    tosa.Sub: "sub",
+    tosa.Maximum: "maximum",
+    tosa.Minimum: "minimum",
+    tfl.Add: "add",
+    tfl.Sub: "sub",
+    tfl.Mul: "mul",
+    tfl.Div: "div",
+    tfl.Maximum: "maximum",
+    tfl.Minimum: "minimum",
+}
+"""What the builder calls them."""
+
+
+@lowering(tosa.Add, tosa.Sub, tosa.Maximum, tosa.Minimum, tfl.Maximum, tfl.Minimum)
+def linear(op: Operator, t: Onnx) -> Held:
+    return t.elementwise(getattr(t, _NAMES[type(op)]), op.reads, op.result)
 
 
 @lowering(tosa.Mul)
@@ -115,29 +129,14 @@ def activated(t: Onnx, y: Value, activation: str) -> Value:
     return y if high is None else t.minimum(y, t.like(high, y))
 
 
-_TFL: Final[dict[type[Operator], str]] = {
-    tfl.Add: "add",
-    tfl.Sub: "sub",
-    tfl.Mul: "mul",
-    tfl.Div: "div",
-    tfl.Maximum: "maximum",
-    tfl.Minimum: "minimum",
-}
-
-
 @lowering(tfl.Add, tfl.Sub, tfl.Mul, tfl.Div)
 def kernel_arithmetic(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, t: Onnx) -> Held:
-    emit: Emit = getattr(t, _TFL[type(op)])
+    emit: Emit = getattr(t, _NAMES[type(op)])
 
     def compute(x: Value, y: Value) -> Value:
         return activated(t, emit(x, y), op.fused_activation_function)
 
     return t.elementwise(compute, [op.lhs, op.rhs], op.result, _wrapping(op.result))
-
-
-@lowering(tfl.Maximum, tfl.Minimum)
-def kernel_extreme(op: tfl.Maximum | tfl.Minimum, t: Onnx) -> Held:
-    return t.elementwise(getattr(t, _TFL[type(op)]), [op.lhs, op.rhs], op.result)
 
 
 @lowering(tfl.AddN)
@@ -183,11 +182,8 @@ def floor_division(op: tfl.FloorDiv | tfl.FloorMod, t: Onnx) -> Held:
         off = t.both(differ, t.invert(t.equal(rest, t.like(0, rest))))
         return t.sub(quotient, t.cast(off, quotient.type.storage))
 
-    return t.elementwise(emit, [op.lhs, op.rhs], op.result, storage if storage.is_float else _wide(storage))
-
-
-def _wide(storage: ScalarType) -> ScalarType:
-    return i64 if storage == i64 else i32
+    element = storage if storage.is_float or storage == i64 else i32
+    return t.elementwise(emit, [op.lhs, op.rhs], op.result, element)
 
 
 @lowering(tosa.Pow, tfl.Pow)

@@ -251,7 +251,7 @@ def _summed(
             held = t.made(y, result, first=first)
             held.low, held.high = ends
             held.channels = least.astype(np.int64), most.astype(np.int64)
-            held.again = lambda added, falls: sum_of(_signed(offsets, falls) + added, falls=falls)
+            held.again = lambda added, falls: sum_of(offsets * (-1.0 if falls else 1.0) + added, falls=falls)
             return held
     terms = _terms(t, x, weights)
     element = i32 if min(ends[0], 0) >= -(1 << 31) and max(ends[1], 0) < 1 << 31 else i64
@@ -300,10 +300,6 @@ class _Sum(NamedTuple):
             else self.t.stored(np.broadcast_to(bias, (max(positive.shape[0], bias.size),)).astype(np.int64), f32)
         )
         return self.apply(self.x.value, self.t.negative(w) if falls else w, row)
-
-
-def _signed(numbers: np.ndarray, falls: bool) -> np.ndarray:
-    return -numbers.astype(np.float64) if falls else numbers.astype(np.float64)
 
 
 def _sums(rows: np.ndarray) -> np.ndarray:

@@ -322,11 +322,6 @@ def numbers(operand: Value) -> list[int]:
 # Elements chosen by index. Sources: kernels/gather.cc, gather_nd.cc; TOSA 1.0 specification, GATHER, SCATTER.
 
 
-def _index(t: Onnx, operand: Value) -> Value:
-    """Indices in a type that ONNX takes."""
-    return t.integers(operand, i64 if operand.type.storage == i64 else i32)
-
-
 @lowering(indexing.Gather)
 def gather(op: indexing.Gather, t: Onnx) -> Held:
     """GATHER; with dims of batches GATHERND of rows, each with the index of its batch."""
@@ -334,7 +329,8 @@ def gather(op: indexing.Gather, t: Onnx) -> Held:
     axis, batch = op.axis % rank, op.batch_dims
     batch += len(op.indices.type.shape or ()) if batch < 0 else 0
     if not batch:
-        return t.moved(op.input, lambda x: t.gather(x, _index(t, op.indices), axis), op.result)
+        places = t.integers(op.indices, i64 if op.indices.type.storage == i64 else i32)
+        return t.moved(op.input, lambda x: t.gather(x, places, axis), op.result)
     if axis != batch:
         raise Refused("GATHER of an axis behind others than those of batches")
     rows = t.integers(op.indices, i64)

@@ -269,14 +269,11 @@ def is_hybrid(op: Op) -> bool:
     return op.operand(1).type.quantized and not op.operand(0).type.quantized
 
 
-def uses_quantized(op: Op) -> bool:
-    return any(v.type.quantized for v in op.tensors)
-
-
 def all_quantized_or_hybrid(label: str) -> Check:
     def rule(op: Any) -> bool:
         lhs, rhs, made = op.lhs.type, op.rhs.type, op.result.type
-        return not uses_quantized(op) or (lhs.quantized == made.quantized and rhs.quantized)
+        quantized = any(v.type.quantized for v in op.tensors)
+        return not quantized or (lhs.quantized == made.quantized and rhs.quantized)
 
     return constraint(rule, f"({label}) lhs and result must be both quantized or both not, and rhs must be quantized")
 
@@ -621,14 +618,5 @@ class DotGeneral(Operator, name="stablehlo.dot_general"):
         """Its dimension numbers; none of any kind where the attribute says none."""
         stated = self.attributes.get("dot_dimension_numbers")
         lists = dict(_MATMUL_FIELD.findall(str(getattr(stated, "text", ""))))
-        return DotNumbers(
-            *(
-                _ints(lists.get(f"{side}_{kind}_dimensions", ""))
-                for kind in ("batching", "contracting")
-                for side in ("lhs", "rhs")
-            )
-        )
-
-
-def _ints(text: str) -> tuple[int, ...]:
-    return tuple(int(word) for word in text.replace(",", " ").split())
+        keys = [f"{side}_{kind}_dimensions" for kind in ("batching", "contracting") for side in ("lhs", "rhs")]
+        return DotNumbers(*(tuple(map(int, lists.get(key, "").replace(",", " ").split())) for key in keys))
