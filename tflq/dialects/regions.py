@@ -249,9 +249,9 @@ def _range_given(op: Op) -> bool:
 
 
 @constraint
-def _range_ordered(op: Op) -> bool:
+def _range_ordered(op: ConstFakeQuant | FakeQuantWithMinMaxArgs) -> bool:
     """min must be below max"""
-    return bool(op.attributes["min"] < op.attributes["max"])
+    return op.min < op.max
 
 
 @constraint

@@ -1,5 +1,5 @@
-"""Lines in float32 (`tflq.numerics.float_requantize`, `float_falling`, `float_distance`, `float_split`) as builtins,
-operation by operation. Each takes whole numbers in float32 and gives whole numbers.
+"""Lines in float32 (`tflq.numerics.float_requantize`, `tflq.numerics.float_falling`) as builtins, operation by
+operation. Each takes whole numbers in float32 and gives whole numbers.
 
     MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR
     SUB with RELU, MUL, ADD with RELU, FLOOR
