@@ -23,7 +23,7 @@ from run_time import interpreter
 import tflq
 from tflq.builder import Builder
 from tflq.contract import Pipeline
-from tflq.dialects.ext import RescaleF64, RoundingDivideByPot, Table2D
+from tflq.dialects.quant import RescaleF64, RoundingDivideByPot, Table2D
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i32
 from tflq.numerics.fixed_point import Multiplier

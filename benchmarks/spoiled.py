@@ -21,8 +21,8 @@ import numpy as np
 
 import tflq
 from tflq.dialects.declare import trait_of
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.quantization import SameScale
+from tflq.dialects.parameters import SameScale
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
 from tflq.errors import TflqError
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType

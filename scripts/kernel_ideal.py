@@ -10,7 +10,7 @@ from support.harness import interpret
 import tflq
 from scripts.kernel_trials import Trial, bias_of, quantized_op, unit_of
 from tflq.dialects.declare import Operator, Trait, trait_of
-from tflq.dialects.traits.quantization import Unbounded
+from tflq.dialects.parameters import Unbounded
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value, op_names
 from tflq.ir.types import UniformQuantizedPerAxisType, parameters

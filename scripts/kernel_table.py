@@ -14,8 +14,8 @@ from itertools import combinations
 
 from scripts.kernel_trials import WEIGHTS
 from tflq.dialects.declare import Operator, Slot
+from tflq.dialects.parameters import FixedScale
 from tflq.dialects.tfl import UNIT
-from tflq.dialects.traits.quantization import FixedScale
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, parameters
 from tflq.targets.signature import parse_signature

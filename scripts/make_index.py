@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ANY", "DIALECTS", "PASSES", "ROOMS"]
+__all__ = ["ANY", "DIALECTS", "FOLDERS", "PASSES", "ROOMS"]
 
 ANY: Final = "*"
 """Stands for ops from outside: the modules that have a function for a trait."""
@@ -42,6 +42,9 @@ ANY: Final = "*"
 DIALECTS: Final[dict[str, dict[str, str]]] = {{
 {dialects}}}
 """The ops of each dialect, by the module that declares them."""
+
+FOLDERS: Final = frozenset({{{folders}}})
+"""Dialects whose modules are in a package of their own."""
 
 ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {{
 {rooms}}}
@@ -79,7 +82,7 @@ def dialects() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, list[str]]] = {name: {} for name in ORDER}
     for name, kind in declared().items():
         dialect, _, short = name.partition(".")
-        if kind.__module__.startswith(f"tflq.dialects.{dialect}"):
+        if kind.__module__.startswith("tflq.dialects."):
             found[dialect].setdefault(kind.__module__.rpartition(".")[2], []).append(short)
     return {name: {module: " ".join(ops[module]) for module in sorted(ops)} for name, ops in found.items()}
 
@@ -183,7 +186,8 @@ def written() -> str:
     functions = stages()
     functions["tflq.legalize"] = {**rules(), **functions["tflq.legalize"]}
     rooms = "".join(f"{package!r}: {{{_entries(_of_dialects(functions[package]), 8)}}}," for package in functions)
-    text = TEXT.format(dialects=_entries(dialects(), 4), rooms=rooms, passes=_rows(passes(), 4))
+    folders = ", ".join(f'"{name}"' for name in sorted(ORDER) if (ROOT / f"tflq/dialects/{name}/__init__.py").is_file())
+    text = TEXT.format(dialects=_entries(dialects(), 4), folders=folders, rooms=rooms, passes=_rows(passes(), 4))
     command = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", str(INDEX), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 

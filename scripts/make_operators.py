@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tflq.dialects.core_rules import FIXED, SIGNLESS, WORD  # noqa: E402
+from tflq.dialects.constraints import FIXED, SIGNLESS, WORD  # noqa: E402
 from tflq.dialects.declare import ANY, FLOAT, INTEGER, QUANTIZED, Attribute, Operator, Slot, Trait, Types  # noqa: E402
 from tflq.ir.core import dialect, dialects  # noqa: E402
 
@@ -47,10 +47,13 @@ def page() -> str:
     kinds = {type(trait) for c in classes for trait in c.traits}
     lines = [f"| `{kind.__name__}` | {_sentence(kind)} |" for kind in sorted(kinds, key=lambda k: k.__name__)]
     for name, found in declared:
-        lines += ["", f"## {name}", "", _cell(inspect.getdoc(import_module(found.package)) or "")]
+        lines += ["", f"## {name}"]
+        if found.package.endswith(f".{name}"):
+            lines += ["", _cell(inspect.getdoc(import_module(found.package)) or "")]
         for family, ops in found.families.items():
-            lines += ["", f"### {name}: {family}", ""]
-            lines += [_cell(inspect.getdoc(import_module(f"{found.package}.{family}")) or ""), ""]
+            lines += ["", f"### {name}: {family}"] if len(found.families) > 1 else []
+            text = _cell(inspect.getdoc(import_module(f"{found.package}.{family}")) or "")
+            lines += [*([] if text in lines else ["", text]), ""]
             lines += ["| operator | what it computes | operands | results | attributes | traits |", "|---" * 6 + "|"]
             lines += [_row(c) for c in found.classes() if c.op_name.partition(".")[2] in ops]
     return HEAD + "\n".join(lines) + "\n"

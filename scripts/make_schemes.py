@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from tflq.dialects.tfl import op_name  # noqa: E402
 from tflq.files import content  # noqa: E402
 from tflq.ir.core import op_class  # noqa: E402
-from tflq.targets.pattern import split  # noqa: E402
+from tflq.targets.target import split  # noqa: E402
 
 _ACCUMULATES = "multiplier_accumulator_scale"
 _WEIGHTS = ("filter", "weights")

@@ -8,12 +8,11 @@ from typing import Final
 import numpy as np
 
 from scripts.target_trials import PLAIN, SHAPE, Make, Trial, depthwise, made, plain, whole
-from tflq.dialects.tfl import activation, casts, convolution, unary
+from tflq.dialects.tfl import arithmetic, convolution
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
-from tflq.numerics.float_distance import fit_distance
-from tflq.numerics.float_split import fit_split
+from tflq.numerics.float_falling import fit_distance, fit_split
 from tflq.numerics.staircase import rescale_thresholds
 from tflq.select.lowering import KernelBuilder
 from tflq.select.rescale_float import on_whole
@@ -25,11 +24,13 @@ def edges() -> Iterator[Trial]:
         for scale, zero in ((1.0, 0), (0.0078125, 0), (0.0235, (storage.minimum + storage.maximum + 1) // 2)):
             type = TensorType(SHAPE, UniformQuantizedType.of(storage, scale, zero))
             name = f"scale {scale:g}, zero point {zero}"
-            yield made("dequantize", name, lambda k, x: k.emit(casts.Dequantize, [x], f32), type)
-            yield made("quantize", name, lambda k, x, t=type: k.emit(casts.Quantize, [x], t), plain(f32), small=200)
+            yield made("dequantize", name, lambda k, x: k.emit(arithmetic.Dequantize, [x], f32), type)
+            yield made(
+                "quantize", name, lambda k, x, t=type: k.emit(arithmetic.Quantize, [x], t), plain(f32), small=200
+            )
             other = ui8 if storage is i8 else i8
             twin = TensorType(SHAPE, UniformQuantizedType.of(other, scale, zero + other.minimum - storage.minimum))
-            yield made("quantize", name, lambda k, x, t=twin: k.emit(casts.Quantize, [x], t), type)
+            yield made("quantize", name, lambda k, x, t=twin: k.emit(arithmetic.Quantize, [x], t), type)
 
 
 def chains() -> Iterator[Trial]:
@@ -66,7 +67,7 @@ def _before(k: KernelBuilder, x: Value, name: str) -> Value:
     options = {"padding": "SAME"} | PLAIN
     for kind in name.split():
         if kind == "dequantize":
-            x = k.emit(casts.Dequantize, [x], f32)
+            x = k.emit(arithmetic.Dequantize, [x], f32)
         elif kind == "conv_2d":
             weights = k.constant(np.random.default_rng(1).integers(-9, 10, (12, 1, 1, 12)), f32)
             x = k.emit(convolution.Conv2D, [x, weights, whole(k, 12)], **options)
@@ -80,7 +81,7 @@ _C: Final = np.random.default_rng(3).uniform(0.1, 0.9, 12).astype(np.float32)
 
 
 def _floor(k: KernelBuilder, x: Value) -> Value:
-    return k.emit(unary.Floor, [x])
+    return k.emit(arithmetic.Floor, [x])
 
 
 def _scaled(k: KernelBuilder, x: Value, fused: str = "NONE") -> Value:
@@ -88,7 +89,7 @@ def _scaled(k: KernelBuilder, x: Value, fused: str = "NONE") -> Value:
 
 
 def _relu(k: KernelBuilder, x: Value) -> Value:
-    return k.emit(activation.Relu, [x])
+    return k.emit(arithmetic.Relu, [x])
 
 
 def _proven(k: KernelBuilder, x: Value, *, steps: bool) -> Value:

@@ -20,7 +20,7 @@ from scripts.kernel_trials import trials as kernel_trials
 from scripts.target_trials import MOST, PLAIN, Trial, made
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_hybrid
-from tflq.dialects.tfl import activation, arithmetic, convolution, joining, pooling, reduction
+from tflq.dialects.tfl import arithmetic, convolution, movement, pooling
 from tflq.errors import InvalidModelError
 from tflq.files import content
 from tflq.flatbuffer.reader import read
@@ -37,8 +37,8 @@ from tflq.ir.types import (
 )
 from tflq.select.lowering import KernelBuilder
 from tflq.targets.constraints import CONSTRAINTS
-from tflq.targets.pattern import split
 from tflq.targets.signature import Signature, parse_signature
+from tflq.targets.target import split
 
 __all__ = ["Kind", "kernel_lines", "kinds", "quantized_trials"]
 
@@ -239,7 +239,7 @@ def _pairs() -> Iterator[Trial]:
     fused: dict[str, Any] = {"fused_activation_function": "NONE"}
     numbers = {arithmetic.Add: fused, arithmetic.Sub: fused, arithmetic.Mul: fused}
     others: dict[type[Operator], dict[str, Any]] = {arithmetic.Maximum: {}, arithmetic.Minimum: {}}
-    others |= {arithmetic.SquaredDifference: {}, activation.Prelu: {}}
+    others |= {arithmetic.SquaredDifference: {}, arithmetic.Prelu: {}}
     x, y = (np.ascontiguousarray(v.reshape(_SQUARE)) for v in np.meshgrid(*[np.arange(-128, 128, dtype=np.int8)] * 2))
     for kind, options in (numbers | others).items():
         rng = np.random.default_rng(len(kind.op_name))
@@ -256,8 +256,8 @@ def _numbers() -> Iterator[Trial]:
     fixed = {"logistic": (2.0**-8, -128), "tanh": (2.0**-7, 0)}
     alphas: dict[str, dict[str, Any]] = {"leaky_relu": {"alpha": 0.3}}
     for kind in (
-        *(activation.Relu, activation.Relu6, activation.ReluN1To1, activation.Logistic, activation.Tanh),
-        *(activation.HardSwish, activation.LeakyRelu),
+        *(arithmetic.Relu, arithmetic.Relu6, arithmetic.ReluN1To1, arithmetic.Logistic, arithmetic.Tanh),
+        *(arithmetic.HardSwish, arithmetic.LeakyRelu),
     ):
         name = kind.op_name.removeprefix("tfl.")
         rng = np.random.default_rng(len(name))
@@ -271,9 +271,9 @@ def _numbers() -> Iterator[Trial]:
     for draw in range(_ALL):
         source = _type(np.random.default_rng(draw), (64, 40), far=draw >= _DRAWS)
         rows: Sequence[tuple[type[Operator], float, int, dict[str, Any]]] = (
-            (activation.Softmax, 2.0**-8, -128, {"beta": 1.0}),
-            (activation.LogSoftmax, 2.0**-4, 127, {}),
-            (activation.L2Normalization, 2.0**-7, 0, {"fused_activation_function": "NONE"}),
+            (arithmetic.Softmax, 2.0**-8, -128, {"beta": 1.0}),
+            (arithmetic.LogSoftmax, 2.0**-4, 127, {}),
+            (arithmetic.L2Normalization, 2.0**-7, 0, {"fused_activation_function": "NONE"}),
         )
         for of_rows, scale, zero, options in rows:
             result = TensorType((64, 40), UniformQuantizedType.of(i8, scale, zero))
@@ -356,7 +356,7 @@ def _summed(rng: np.random.Generator, shape: Sequence[int], scale: float) -> Ten
 
 
 def _mean(k: KernelBuilder, x: Value, result: TensorType) -> Value:
-    return k.emit(reduction.Mean, [x, k.constant([1, 2])], result, keep_dims=False)
+    return k.emit(pooling.Mean, [x, k.constant([1, 2])], result, keep_dims=False)
 
 
 def _joined() -> Iterator[Trial]:
@@ -369,6 +369,6 @@ def _joined() -> Iterator[Trial]:
             whole = TensorType(shape, type.element)
             for draw in range(2):
                 name = f"concatenation of {count} on {axis}, {draw}"
-                yield _trial(name, joining.Concatenation, [type] * count, whole, **options)
+                yield _trial(name, movement.Concatenation, [type] * count, whole, **options)
                 stack = TensorType((count, 2, 3) if not axis else (2, count, 3), type.element)
-                yield _trial(f"pack {name}", joining.Pack, [type] * count, stack, axis=axis, values_count=count)
+                yield _trial(f"pack {name}", movement.Pack, [type] * count, stack, axis=axis, values_count=count)

@@ -17,19 +17,8 @@ import numpy as np
 
 import tflq
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl import (
-    activation,
-    arithmetic,
-    casts,
-    comparison,
-    convolution,
-    movement,
-    pooling,
-    reduction,
-    unary,
-)
-from tflq.dialects.tfl.control import Call, CallOnce, If, While, state_version
-from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tfl import arithmetic, convolution, movement, pooling
+from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, If, ReadVariable, VarHandle, While, state_version
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8, ui32
 from tflq.select.lowering import KernelBuilder
@@ -131,14 +120,14 @@ def _elementwise() -> Iterator[Trial]:
     """Two operands: both computed, of one shape or broadcast, or one of them a constant."""
     numbers = {"add": arithmetic.Add, "sub": arithmetic.Sub, "mul": arithmetic.Mul}
     others = {"maximum": arithmetic.Maximum, "minimum": arithmetic.Minimum, "floor_div": arithmetic.FloorDiv}
-    bits = {"bitwise_xor": comparison.BitwiseXor, "right_shift": comparison.RightShift}
+    bits = {"bitwise_xor": arithmetic.BitwiseXor, "right_shift": arithmetic.RightShift}
     compared = {
-        "equal": comparison.Equal,
-        "not_equal": comparison.NotEqual,
-        "greater": comparison.Greater,
-        "greater_equal": comparison.GreaterEqual,
-        "less": comparison.Less,
-        "less_equal": comparison.LessEqual,
+        "equal": arithmetic.Equal,
+        "not_equal": arithmetic.NotEqual,
+        "greater": arithmetic.Greater,
+        "greater_equal": arithmetic.GreaterEqual,
+        "less": arithmetic.Less,
+        "less_equal": arithmetic.LessEqual,
     }
     for name, kind in (numbers | others | bits | compared).items():
         elements = (i8, ui8, i16, i32) if name in bits else (f32, i32) if name in compared else (f32, i32, i16, i64)
@@ -175,13 +164,13 @@ def _binary(name: str, kind: Any, element: ScalarType, to: ScalarType) -> Iterat
 
 def _unary() -> Iterator[Trial]:
     kinds = {
-        "abs": (unary.Abs, (f32, i32, i16)),
-        "neg": (unary.Neg, (f32, i32, i64, i8, i16)),
-        "sign": (unary.Sign, (f32, i32)),
-        "floor": (unary.Floor, (f32,)),
-        "relu": (activation.Relu, (f32,)),
-        "relu6": (activation.Relu6, (f32,)),
-        "relu_n1_to_1": (activation.ReluN1To1, (f32,)),
+        "abs": (arithmetic.Abs, (f32, i32, i16)),
+        "neg": (arithmetic.Neg, (f32, i32, i64, i8, i16)),
+        "sign": (arithmetic.Sign, (f32, i32)),
+        "floor": (arithmetic.Floor, (f32,)),
+        "relu": (arithmetic.Relu, (f32,)),
+        "relu6": (arithmetic.Relu6, (f32,)),
+        "relu_n1_to_1": (arithmetic.ReluN1To1, (f32,)),
     }
     for name, (kind, elements) in kinds.items():
         for element in elements:
@@ -198,7 +187,7 @@ def _casts() -> Iterator[Trial]:
                 yield made(
                     "cast",
                     "",
-                    lambda k, x, to=to: k.emit(casts.Cast, [x], x.type.with_element(to)),
+                    lambda k, x, to=to: k.emit(arithmetic.Cast, [x], x.type.with_element(to)),
                     plain(source),
                     small=small,
                 )
@@ -222,7 +211,7 @@ def _moved() -> Iterator[Trial]:
             "slice", "", lambda k, a: k.emit(movement.Slice, [a, k.constant([0, 1, 2, 3]), k.constant([1, 4, 2, 5])]), x
         )
         yield made("strided_slice", "", lambda k, a: k.strided_slice(a, [0, 1, 0, 2], [1, 6, 5, 12], [1, 2, 2, 3]), x)
-        yield made("select_v2", "", lambda k, c, a, b: k.emit(comparison.SelectV2, [c, a, b]), plain(i1), x, x)
+        yield made("select_v2", "", lambda k, c, a, b: k.emit(arithmetic.SelectV2, [c, a, b]), plain(i1), x, x)
         yield made("split", "", _split, x)
         yield made(
             "gather",
@@ -264,25 +253,23 @@ def _resized(k: KernelBuilder, x: Value) -> Value:
 
 
 def _reduced() -> Iterator[Trial]:
-    kinds: dict[str, type[Operator]] = {"sum": reduction.Sum, "mean": reduction.Mean}
-    kinds |= {"reduce_max": reduction.ReduceMax, "reduce_min": reduction.ReduceMin}
+    kinds: dict[str, type[Operator]] = {"sum": pooling.Sum, "mean": pooling.Mean}
+    kinds |= {"reduce_max": pooling.ReduceMax, "reduce_min": pooling.ReduceMin}
     for name, kind in kinds.items():
         for element in (f32, i32) if name in ("sum", "mean") else (f32, i32, i8, i16):
             for form, axes, size in (("", [3], SHAPE), ("windows", [1, 2], (1, 4, 8, 12))):
                 yield made(
                     name, form, lambda k, x, c=kind, a=axes: k.reduce(c, x, a), plain(element, size), small=1 << 15
                 )
-    for name, index in (("arg_max", reduction.ArgMax), ("arg_min", reduction.ArgMin)):
+    for name, index in (("arg_max", pooling.ArgMax), ("arg_min", pooling.ArgMin)):
         yield made(
             name,
             "",
             lambda k, x, c=index: k.emit(c, [x, k.constant(np.asarray(3))], i32, output_type="INT32"),
             plain(f32),
         )
-    yield made("cumsum", "", lambda k, x: k.emit(reduction.Cumsum, [x, k.constant(np.asarray(3))]), plain(i32))
-    yield made(
-        "cumsum", "", lambda k, x: k.emit(reduction.Cumsum, [x, k.constant(np.asarray(3))]), plain(f32), small=99
-    )
+    yield made("cumsum", "", lambda k, x: k.emit(pooling.Cumsum, [x, k.constant(np.asarray(3))]), plain(i32))
+    yield made("cumsum", "", lambda k, x: k.emit(pooling.Cumsum, [x, k.constant(np.asarray(3))]), plain(f32), small=99)
 
 
 PLAIN: Final[dict[str, Any]] = {"stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
@@ -374,7 +361,7 @@ def _calling() -> Iterator[Trial]:
     """What calls functions: it copies tensors of any types, so that one stands for all."""
     x, flag, count = plain(f32), plain(i1, (1,)), plain(i32, (1,))
     twice, squared = _function([x], lambda k, v: [k.add(v, v)]), _function([x], lambda k, v: [k.mul(v, v)])
-    inside = _function([count, x], lambda k, n, _: [k.emit(comparison.Less, [n, k.constant([3])], i1)])
+    inside = _function([count, x], lambda k, n, _: [k.emit(arithmetic.Less, [n, k.constant([3])], i1)])
     step = _function([count, x], lambda k, n, v: [k.add(n, k.constant([1])), k.add(v, v)])
     branches = {"then_subgraph_index": 1, "else_subgraph_index": 2}
     loop = {"cond_subgraph_index": 1, "body_subgraph_index": 2}

@@ -10,7 +10,7 @@ import pytest
 from tflq import contract
 from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.tosa.elementwise import Add, Sub
-from tflq.dialects.traits.operands import InPlace, View
+from tflq.dialects.traits import InPlace, View
 from tflq.errors import VerificationError
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Op

@@ -16,7 +16,7 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 from support.memory import memory
 
 import tflq
-from tflq.dialects.tfl.control import state_version
+from tflq.dialects.tfl.state import state_version
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Metadata, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8

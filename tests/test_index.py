@@ -10,7 +10,7 @@ import pytest
 from scripts.make_index import INDEX, import_everything, written
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.arithmetic import Add
-from tflq.dialects.traits.types import Broadcasts
+from tflq.dialects.traits import Broadcasts
 from tflq.ir.core import Value, dialect, dialects
 from tflq.legalize.rule import DECLARED, rule, rules_of
 from tflq.registering import REGISTRIES, modules_of

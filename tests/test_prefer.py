@@ -12,7 +12,7 @@ from support.sums import sums, tables
 
 import tflq
 from tflq.conversion import MOST_GROWTH, SMALL
-from tflq.dialects.tfl.gathering import Gather
+from tflq.dialects.tfl.indexing import Gather
 from tflq.pipelines import Prefer
 
 TWO = (0.1, 0.2)

@@ -94,7 +94,7 @@ def slow_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Re
     (folder / "__init__.py").write_text("")
     (folder / "generic.py").write_text(
         "from slow_stage.registry import stage\n"
-        "from tflq.dialects.traits.types import Broadcasts\n"
+        "from tflq.dialects.traits import Broadcasts\n"
         "stage(Broadcasts)('of the trait')\n"
     )
     (folder / "arithmetic.py").write_text(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.dialects.quant.casts import verify_casts
+from tflq.dialects.quant import verify_casts
 from tflq.errors import InvalidModelError, UnsupportedError
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module

@@ -12,7 +12,7 @@ from support.harness import interpret
 
 import tflq
 from tflq.contract import Pass
-from tflq.dialects.quant.casts import Scast
+from tflq.dialects.quant import Scast
 from tflq.extensions import extension_of
 from tflq.ir.core import Module
 from tflq.ir.facts import walk

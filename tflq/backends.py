@@ -250,14 +250,14 @@ class _Onnx(Backend):
     requires = (("onnxruntime",), "onnxruntime", "onnx")
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
-        from tflq.onnx.lowering.engine import LowerToOnnx
+        from tflq.onnx.engine import LowerToOnnx
         from tflq.pipelines import to_onnx
 
         return to_onnx(options, LowerToOnnx)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         from tflq.contract import Notes
-        from tflq.onnx.exactness import otherwise_notes, runtimes
+        from tflq.onnx.engine import otherwise_notes, runtimes
 
         noted = Notes.of(module, real=options.semantics == "real")
         return [*noted, *otherwise_notes(module)], runtimes(module)
@@ -301,14 +301,14 @@ class _Qdq(_Onnx):
         return replace(target, by_parameters=True)
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
-        from tflq.onnx.qdq.engine import LowerToQdq
+        from tflq.onnx.qdq import LowerToQdq
         from tflq.pipelines import to_onnx
 
         return to_onnx(options, LowerToQdq)
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         from tflq.contract import Notes
-        from tflq.onnx.qdq.engine import qdq_form
+        from tflq.onnx.qdq import qdq_form
 
         notes, form = qdq_form(module)
         return [*notes, *Notes.of(module, real=options.semantics == "real")], form

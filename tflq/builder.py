@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.ext import Table16Bit, Truncate
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.quant import Dcast, Qcast, Scast, Table16Bit, Truncate
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import (
     Add,
@@ -45,7 +44,7 @@ from tflq.dialects.tosa.movement import (
     Table,
     Transpose,
 )
-from tflq.dialects.traits.types import SameElementType
+from tflq.dialects.traits import SameElementType
 from tflq.ir.core import Location, Op, Value, constant
 from tflq.ir.types import SCALARS, ElementType, FunctionType, QuantizedType, ScalarType, Shape, TensorType, i16, i32
 from tflq.numerics.fixed_point import Multiplier, Rounding

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tflq.backends import DEFAULT, backend, named_by, suffixes
 from tflq.collector import collected_rarely, expect
 from tflq.contract import Dump, LargeTables, Pipeline, Step, check_folder, forget
-from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tfl.state import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
 from tflq.files import check_outputs, replace_files, tidy
 from tflq.formats import Source, held, read, size_of

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tfl.state import Custom
 from tflq.errors import OptionError, Reason, TflqError, fault_of_file, items
 from tflq.files import file_errors
 from tflq.ir.core import Module, Op
@@ -40,7 +40,7 @@ class Extension:
         passes: Classes of passes. Each has a `name` that no other pass has.
         rules: How operators become the integer form, in the order in which rules are tried, before those of tflq. The
             key of a custom operator is its code; the key of one of TFLite's own is its class
-            (`tflq.dialects.tfl.activation.Gelu`).
+            (`tflq.dialects.tfl.arithmetic.Gelu`).
 
     Example:
         ```python

@@ -179,7 +179,7 @@ def is_text(source: Held) -> bool:
 def read_text(source: Held, name: str) -> Module:
     """The module of a text, in any form, as `tflq opt` prints it. InvalidModelError if it is not valid; `name`: what
     messages call the text."""
-    from tflq.dialects.quant.casts import verify_casts
+    from tflq.dialects.quant import verify_casts
     from tflq.ir.parser import parse_module
     from tflq.ir.verifier import verify
 

@@ -7,37 +7,33 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ANY", "DIALECTS", "PASSES", "ROOMS"]
+__all__ = ["ANY", "DIALECTS", "FOLDERS", "PASSES", "ROOMS"]
 
 ANY: Final = "*"
 """Stands for ops from outside: the modules that have a function for a trait."""
 
 DIALECTS: Final[dict[str, dict[str, str]]] = {
     "tfl": {
-        "activation": """relu relu6 relu_n1_to_1 relu_0_to_1 leaky_relu prelu elu gelu hard_swish logistic tanh softmax
-            log_softmax l2_normalization local_response_normalization""",
-        "arithmetic": "add sub mul div floor_div floor_mod pow squared_difference maximum minimum atan2 add_n",
-        "casts": "cast quantize dequantize fake_quant",
-        "comparison": """equal not_equal greater greater_equal less less_equal logical_and logical_or logical_not
-            select select_v2 where bitwise_xor right_shift bitcast""",
-        "control": "call call_once if while custom delegate placeholder_for_greater_op_codes",
+        "arithmetic": """add sub mul div floor_div floor_mod pow squared_difference maximum minimum atan2 add_n abs
+            ceil cos exp floor log neg round rsqrt sign sin sqrt square zeros_like relu relu6 relu_n1_to_1 relu_0_to_1
+            leaky_relu prelu elu gelu hard_swish logistic tanh softmax log_softmax l2_normalization
+            local_response_normalization equal not_equal greater greater_equal less less_equal logical_and logical_or
+            logical_not select select_v2 where bitwise_xor right_shift bitcast cast quantize dequantize fake_quant real
+            imag complex_abs rfft2d""",
         "convolution": """conv_2d depthwise_conv_2d transpose_conv conv_3d conv_3d_transpose fully_connected
             batch_matmul""",
-        "gathering": "gather gather_nd embedding_lookup scatter_nd",
-        "indexing": """sparse_to_dense dynamic_update_slice one_hot matrix_diag matrix_set_diag embedding_lookup_sparse
-            hashtable_lookup lsh_projection unique bucketize non_max_suppression_v4 non_max_suppression_v5 skip_gram
-            concat_embeddings""",
-        "joining": "concatenation split split_v pack unpack",
+        "indexing": """gather gather_nd embedding_lookup scatter_nd sparse_to_dense dynamic_update_slice one_hot
+            matrix_diag matrix_set_diag embedding_lookup_sparse hashtable_lookup lsh_projection unique bucketize
+            non_max_suppression_v4 non_max_suppression_v5 skip_gram concat_embeddings""",
         "movement": """reshape squeeze expand_dims transpose pad padv2 mirror_pad slice strided_slice tile broadcast_to
             reverse_v2 reverse_sequence space_to_depth depth_to_space space_to_batch_nd batch_to_space_nd dilate
-            densify""",
-        "pooling": "average_pool_2d max_pool_2d l2_pool_2d reduce_window resize_bilinear resize_nearest_neighbor",
+            densify concatenation split split_v pack unpack""",
+        "pooling": """average_pool_2d max_pool_2d l2_pool_2d reduce_window resize_bilinear resize_nearest_neighbor mean
+            sum reduce_prod reduce_max reduce_min reduce_any reduce_all cumsum arg_max arg_min topk_v2 segment_sum
+            unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min""",
         "recurrent": """lstm unidirectional_sequence_lstm bidirectional_sequence_lstm rnn unidirectional_sequence_rnn
             bidirectional_sequence_rnn svdf hashtable hashtable_find hashtable_import hashtable_size""",
-        "reduction": """mean sum reduce_prod reduce_max reduce_min reduce_any reduce_all cumsum arg_max arg_min topk_v2
-            segment_sum unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min""",
         "shape": "shape rank range fill broadcast_args random_uniform random_standard_normal multinomial",
-        "spectra": "real imag complex_abs rfft2d",
         "stablehlo": """stablehlo_abs stablehlo_add stablehlo_and stablehlo_broadcast_in_dim stablehlo_case
             stablehlo_cbrt stablehlo_clamp stablehlo_compare stablehlo_composite stablehlo_concatenate
             stablehlo_convert stablehlo_convolution stablehlo_cosine stablehlo_custom_call stablehlo_divide
@@ -47,8 +43,8 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             stablehlo_reduce stablehlo_reduce_window stablehlo_remainder stablehlo_reshape stablehlo_rng_bit_generator
             stablehlo_rsqrt stablehlo_scatter stablehlo_select stablehlo_shift_left stablehlo_slice stablehlo_sort
             stablehlo_subtract stablehlo_tanh stablehlo_transpose stablehlo_while""",
-        "unary": "abs ceil cos exp floor log neg round rsqrt sign sin sqrt square zeros_like",
-        "variables": "var_handle read_variable assign_variable",
+        "state": """call call_once if while custom delegate placeholder_for_greater_op_codes var_handle read_variable
+            assign_variable""",
     },
     "tosa": {
         "convolution": "conv2d conv3d depthwise_conv2d transpose_conv2d matmul avg_pool2d max_pool2d",
@@ -61,53 +57,53 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             variable variable_read variable_write""",
     },
     "quant": {
-        "casts": "qcast dcast scast",
+        "quant": "qcast dcast scast",
         "regions": "region return rescale const_fake_quant const_fake_quant_per_axis stats stats_ref coupled_ref",
     },
-    "ext": {"ext": "truncate rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot table_16bit table_2d"},
+    "ext": {"quant": "truncate rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot table_16bit table_2d"},
     "fxpmath": {
-        "fxpmath": """real_add_ew real_sub_ew real_mul_ew real_div_ew real_unary real_matmul real_matmul_bias
+        "core_numbers": """real_add_ew real_sub_ew real_mul_ew real_div_ew real_unary real_matmul real_matmul_bias
             rounding_divide_by_pot saturating_add saturating_rounding_doubling_high_mul matmul"""
     },
     "onnx": {
-        "convolution": "conv conv_transpose mat_mul gemm average_pool max_pool resize",
-        "elementwise": """add sub mul div max min mod pow abs neg relu clip ceil cos elu erf exp floor hard_swish
-            leaky_relu log reciprocal round sigmoid sign sin softmax sqrt tanh equal greater greater_or_equal less
-            less_or_equal p_relu is_nan where and or xor not bitwise_and bitwise_or bitwise_xor bitwise_not bit_shift
-            cast""",
-        "movement": """identity reshape transpose slice pad tile expand concat cum_sum gather gather_nd scatter_nd
-            top_k arg_max reduce_sum reduce_max reduce_min reduce_mean reduce_prod shape""",
-        "quantization": "dequantize_linear quantize_linear",
+        "onnx": """add sub mul div max min mod pow abs neg relu clip ceil cos elu erf exp floor hard_swish leaky_relu
+            log reciprocal round sigmoid sign sin softmax sqrt tanh equal greater greater_or_equal less less_or_equal
+            p_relu is_nan where and or xor not bitwise_and bitwise_or bitwise_xor bitwise_not bit_shift cast identity
+            reshape transpose slice pad tile expand concat cum_sum gather gather_nd scatter_nd top_k arg_max reduce_sum
+            reduce_max reduce_min reduce_mean reduce_prod shape conv conv_transpose mat_mul gemm average_pool max_pool
+            resize dequantize_linear quantize_linear"""
     },
     "stablehlo": {
         "convolution": "convolution dot_general",
         "elementwise": """add subtract multiply divide remainder maximum minimum power and or xor abs negate not sign
             ceil floor round_nearest_even round_nearest_afz exponential log logistic sqrt rsqrt tanh cosine sine
-            compare select clamp uniform_quantize uniform_dequantize convert return optimization_barrier custom_call""",
-        "movement": """reshape transpose broadcast_in_dim slice concatenate reverse reduce reduce_window
-            select_and_scatter""",
+            compare select clamp uniform_quantize uniform_dequantize convert return optimization_barrier custom_call
+            reshape transpose broadcast_in_dim slice concatenate reverse reduce reduce_window select_and_scatter""",
     },
     "arith": {
-        "arith": """extsi extui trunci extf truncf sitofp uitofp fptosi fptoui index_cast index_castui bitcast cmpi
-            cmpf select addui_extended mulsi_extended mului_extended addf subf mulf divf remf maximumf minimumf maxnumf
-            minnumf negf addi subi muli divsi divui ceildivsi ceildivui floordivsi remsi remui andi ori xori shli shrsi
-            shrui maxsi maxui minsi minui"""
+        "core_numbers": """extsi extui trunci extf truncf sitofp uitofp fptosi fptoui index_cast index_castui bitcast
+            cmpi cmpf select addui_extended mulsi_extended mului_extended addf subf mulf divf remf maximumf minimumf
+            maxnumf minnumf negf addi subi muli divsi divui ceildivsi ceildivui floordivsi remsi remui andi ori xori
+            shli shrsi shrui maxsi maxui minsi minui"""
     },
     "math": {
-        "math": """isfinite isinf isnan isnormal acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1
-            log log10 log1p log2 rsqrt sin sinh sqrt tan tanh absi ctlz ctpop cttz ipowi absf ceil floor round
-            roundeven trunc atan2 copysign powf fma clampf fpowi"""
+        "core_numbers": """isfinite isinf isnan isnormal acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp
+            exp2 expm1 log log10 log1p log2 rsqrt sin sinh sqrt tan tanh absi ctlz ctpop cttz ipowi absf ceil floor
+            round roundeven trunc atan2 copysign powf fma clampf fpowi"""
     },
     "tensor": {
-        "tensor": """empty splat from_elements generate yield dim rank extract insert concat extract_slice insert_slice
-            pad cast bitcast reshape collapse_shape expand_shape"""
+        "core_tensors": """empty splat from_elements generate yield dim rank extract insert concat extract_slice
+            insert_slice pad cast bitcast reshape collapse_shape expand_shape"""
     },
-    "linalg": {"linalg": "generic index yield"},
-    "shape": {"shape": "const_shape shape_of num_elements split_at concat broadcast get_extent dim rank"},
-    "func": {"func": "call call_indirect constant"},
-    "tf": {"tf": "FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel"},
+    "linalg": {"core_tensors": "generic index yield"},
+    "shape": {"core_tensors": "const_shape shape_of num_elements split_at concat broadcast get_extent dim rank"},
+    "func": {"core_tensors": "call call_indirect constant"},
+    "tf": {"regions": "FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel"},
 }
 """The ops of each dialect, by the module that declares them."""
+
+FOLDERS: Final = frozenset({"stablehlo", "tfl", "tosa"})
+"""Dialects whose modules are in a package of their own."""
 
 ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
     "tflq.evaluate": {
@@ -122,7 +118,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
         },
         "func": {"core_tensors": "call call_indirect constant"},
         "fxpmath": {
-            "fxpmath": """matmul real_add_ew real_div_ew real_matmul real_matmul_bias real_mul_ew real_sub_ew
+            "core_numbers": """matmul real_add_ew real_div_ew real_matmul real_matmul_bias real_mul_ew real_sub_ew
                 real_unary rounding_divide_by_pot saturating_add saturating_rounding_doubling_high_mul"""
         },
         "linalg": {"core_tensors": "generic"},
@@ -133,7 +129,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
         },
         "quant": {
             "elementwise": "dcast qcast scast",
-            "regions": "const_fake_quant const_fake_quant_per_axis",
+            "stablehlo_elementwise": "const_fake_quant const_fake_quant_per_axis",
         },
         "shape": {"core_tensors": "broadcast concat const_shape dim get_extent num_elements rank shape_of split_at"},
         "stablehlo": {
@@ -147,7 +143,10 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
             "core_tensors": """bitcast cast collapse_shape concat dim empty expand_shape extract extract_slice
                 from_elements generate insert insert_slice pad rank reshape splat"""
         },
-        "tf": {"regions": "FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel"},
+        "tf": {
+            "stablehlo_elementwise": """FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars
+                FakeQuantWithMinMaxVarsPerChannel"""
+        },
         "tfl": {
             "convolution": "reduce_all reduce_any reduce_max reduce_min reduce_prod resize_nearest_neighbor sum",
             "elementwise": """abs add bitcast cast ceil div equal floor floor_div floor_mod greater greater_equal
@@ -233,7 +232,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
                 local_response_normalization transpose_conv""",
         },
     },
-    "tflq.onnx.lowering": {
+    "tflq.onnx": {
         "ext": {
             "casts": "truncate",
             "rescale": "rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot",
@@ -244,43 +243,33 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
             "context": "scast",
         },
         "tfl": {
-            "activation": """elu gelu hard_swish l2_normalization leaky_relu log_softmax logistic prelu relu relu6
-                relu_0_to_1 relu_n1_to_1 softmax tanh""",
-            "arithmetic": """add add_n bitwise_xor div equal floor_div floor_mod greater greater_equal less less_equal
-                logical_and logical_not logical_or maximum minimum mul not_equal pow right_shift select select_v2
-                squared_difference sub""",
+            "arithmetic": """abs add add_n bitwise_xor ceil cos div elu equal exp floor floor_div floor_mod gelu
+                greater greater_equal hard_swish l2_normalization leaky_relu less less_equal log log_softmax
+                logical_and logical_not logical_or logistic maximum minimum mul neg not_equal pow prelu relu relu6
+                relu_0_to_1 relu_n1_to_1 right_shift round rsqrt select select_v2 sign sin softmax sqrt square
+                squared_difference sub tanh zeros_like""",
             "casts": "cast dequantize",
-            "convolution_real": "batch_matmul conv_2d depthwise_conv_2d fully_connected mean",
-            "indexing": "dynamic_update_slice gather gather_nd",
-            "movement": """batch_to_space_nd broadcast_to concatenation depth_to_space expand_dims mirror_pad pack pad
-                padv2 reshape reverse_sequence reverse_v2 slice space_to_batch_nd space_to_depth split split_v squeeze
-                strided_slice tile transpose unpack""",
-            "pooling": "average_pool_2d max_pool_2d resize_nearest_neighbor",
-            "reduction": "cumsum reduce_all reduce_any reduce_max reduce_min reduce_prod sum topk_v2",
+            "convolution": "batch_matmul conv_2d depthwise_conv_2d fully_connected",
+            "movement": """batch_to_space_nd broadcast_to concatenation depth_to_space dynamic_update_slice expand_dims
+                gather gather_nd mirror_pad pack pad padv2 reshape reverse_sequence reverse_v2 slice space_to_batch_nd
+                space_to_depth split split_v squeeze strided_slice tile transpose unpack""",
+            "pooling": """average_pool_2d cumsum max_pool_2d mean reduce_all reduce_any reduce_max reduce_min
+                reduce_prod resize_nearest_neighbor sum topk_v2""",
             "state": "assign_variable call call_once read_variable stablehlo_composite var_handle",
-            "unary": "abs ceil cos exp floor log neg round rsqrt sign sin sqrt square zeros_like",
         },
         "tosa": {
-            "arithmetic": """abs add arithmetic_right_shift bitwise_and bitwise_not bitwise_or bitwise_xor clamp clz
-                equal greater greater_equal intdiv logical_and logical_left_shift logical_not logical_or
-                logical_right_shift logical_xor maximum minimum mul negate select sub""",
+            "arithmetic": """abs add arithmetic_right_shift bitwise_and bitwise_not bitwise_or bitwise_xor ceil clamp
+                clz cos equal erf exp floor greater greater_equal intdiv log logical_and logical_left_shift logical_not
+                logical_or logical_right_shift logical_xor maximum minimum mul negate pow reciprocal rsqrt select
+                sigmoid sin sub tanh""",
             "casts": "cast",
             "context": "identity",
             "convolution": "conv2d conv3d depthwise_conv2d matmul transpose_conv2d",
-            "indexing": "gather scatter",
-            "movement": "concat pad reshape reverse slice tile transpose",
-            "pooling": "avg_pool2d max_pool2d resize",
-            "reduction": "argmax reduce_all reduce_any reduce_max reduce_min reduce_sum",
+            "movement": "concat gather pad reshape reverse scatter slice tile transpose",
+            "pooling": "argmax avg_pool2d max_pool2d reduce_all reduce_any reduce_max reduce_min reduce_sum resize",
             "rescale": "rescale",
             "state": "variable variable_read variable_write",
             "tables": "table",
-            "unary": "ceil cos erf exp floor log pow reciprocal rsqrt sigmoid sin tanh",
-        },
-    },
-    "tflq.onnx.qdq": {
-        "tfl": {
-            "patterns": """concatenation dequantize fully_connected hard_swish leaky_relu mean prelu quantize relu
-                relu6 relu_0_to_1 relu_n1_to_1 resize_bilinear resize_nearest_neighbor softmax"""
         },
     },
     "tflq.select": {
@@ -370,8 +359,8 @@ order."""
 PASSES: Final[dict[str, str]] = {
     "legalize.engine": "core-to-integer legalize stablehlo-to-builtins",
     "named_passes": "quant-codegen tfl-to-tosa-pipeline",
-    "onnx.lowering.engine": "lower-to-onnx",
-    "onnx.qdq.engine": "lower-to-qdq",
+    "onnx.engine": "lower-to-onnx",
+    "onnx.qdq": "lower-to-qdq",
     "passes.canonicalize": "canonicalize cse dce fold",
     "passes.floats": "dequantize-fallback row-updates spectra tabulate-floats",
     "passes.lower_quant": "lower-quant-ops",

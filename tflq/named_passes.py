@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Literal
 from tflq.backends import Tosa
 from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.forms import verify_form
-from tflq.dialects.quant.casts import Scast
+from tflq.dialects.quant import Scast
 from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, nearest
 from tflq.extensions import extension_of, installed

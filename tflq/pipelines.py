@@ -46,7 +46,7 @@ from tflq.targets.target import Target as Kernels
 if TYPE_CHECKING:
     from tflq.ir.core import Op
     from tflq.legalize.rule import Rule
-    from tflq.onnx.lowering.engine import LowerToOnnx
+    from tflq.onnx.engine import LowerToOnnx
 
 
 def form_of(module: Module) -> Form:
@@ -173,7 +173,7 @@ def _without_floats(options: Options) -> list[Pass]:
 
 
 def to_onnx(options: Options, lowering: type[LowerToOnnx]) -> list[Pass]:
-    from tflq.onnx.lowering.tables import table_pays
+    from tflq.onnx.tables import table_pays
     from tflq.passes.tabulate import Tabulate
 
     return [

@@ -23,7 +23,7 @@ from types import UnionType
 from typing import Final, Generic, TypeVar, get_args
 
 from tflq.dialects.declare import Operator, Trait
-from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tfl.state import Custom
 from tflq.errors import Refused
 from tflq.index import ANY, DIALECTS, ROOMS
 from tflq.ir.core import Op, dialect, dialects, op_class

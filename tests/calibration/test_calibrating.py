@@ -18,7 +18,7 @@ import tflq
 from tflq.analysis.statistics import PointStatistics, Statistics, merge_statistics, read_statistics, write_statistics
 from tflq.calibration.calibrating import digests
 from tflq.errors import FileError, InvalidModelError, OptionError
-from tflq.numerics.histogram import finite_bins, histogram
+from tflq.numerics.ranges import finite_bins, histogram
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 POINTS = ["x", "first", "positive", "second", "y"]

@@ -8,10 +8,10 @@ from typing import ClassVar
 import pytest
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
+from tflq.dialects.parameters import MultiplyAccumulate, SameScale
 from tflq.dialects.tfl.convolution import Conv2D
-from tflq.dialects.tfl.joining import Concatenation
+from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.movement import VariableRead
-from tflq.dialects.traits.quantization import MultiplyAccumulate, SameScale
 from tflq.evaluate.registry import evaluator, running
 from tflq.flatbuffer.layout import enum, options_of, table
 from tflq.ir.core import Op, Value, dialect, op_class, op_names
@@ -46,7 +46,7 @@ def test_declared_ops_are_those_with_a_lowering() -> None:
 def test_casts_and_fake_quantization_of_quant_are_evaluated() -> None:
     quant = dialect("quant")
     assert quant is not None
-    computed = {*quant.families["casts"], "const_fake_quant", "const_fake_quant_per_axis"}
+    computed = {*quant.families["quant"], "const_fake_quant", "const_fake_quant_per_axis"}
     assert {f"quant.{n}" for n in computed} == {n for n in evaluator.names() if n.startswith("quant.")}
 
 

@@ -15,7 +15,7 @@ from support.running import reference
 from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import STATED, Misfit, broadcast
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tosa import movement as moving
 from tflq.dialects.tosa.convolution import (
     AvgPool2D,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from scripts import make_operators
+from tflq.dialects.parameters import MultiplyAccumulate
 from tflq.dialects.tfl.arithmetic import AddN
 from tflq.dialects.tfl.convolution import Conv2D
-from tflq.dialects.traits.quantization import MultiplyAccumulate
-from tflq.dialects.traits.types import Elementwise
+from tflq.dialects.traits import Elementwise
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflq.dialects.quant.casts import Dcast, Qcast
+from tflq.dialects.quant import Dcast, Qcast
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (

@@ -17,7 +17,7 @@ from support.mlir_oracle import needs_mlir, run
 from support.random_stablehlo import random_products, random_reductions
 from support.random_types import random_types
 
-from tflq.dialects.quant.casts import verify_casts
+from tflq.dialects.quant import verify_casts
 from tflq.errors import TflqError
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module

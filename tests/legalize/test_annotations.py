@@ -9,7 +9,7 @@ import pytest
 
 import tflq
 from tflq.dialects.declare import Operator
-from tflq.dialects.quant.regions import CoupledRef, Stats, StatsRef
+from tflq.dialects.regions import CoupledRef, Stats, StatsRef
 from tflq.ir.core import Op, Value
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module

@@ -10,7 +10,7 @@ from support.float_fits import drawn, fitted
 
 from tflq.numerics.fixed_point import rescale
 from tflq.numerics.float_basics import EXACT
-from tflq.numerics.float_distance import distance_arrays, fit_distance
+from tflq.numerics.float_falling import distance_arrays, fit_distance
 from tflq.numerics.staircase import rescale_thresholds
 
 

@@ -13,7 +13,7 @@ from support.float_fits import drawn, fitted
 
 from tflq.numerics.fixed_point import rescale
 from tflq.numerics.float_basics import EXACT
-from tflq.numerics.float_split import fit_split, of_split_arrays, split_arrays
+from tflq.numerics.float_falling import fit_split, of_split_arrays, split_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 
 WAYS = tuple(product((False, True), (False, True)))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflq.dialects.quant.casts import verify_casts
+from tflq.dialects.quant import verify_casts
 from tflq.errors import OptionError, UnsupportedError
 from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_chains, random_judged, run
 
-from tflq.dialects.quant.casts import verify_casts
+from tflq.dialects.quant import verify_casts
 from tflq.errors import TflqError, UnsupportedError
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.facts import walk

@@ -7,8 +7,8 @@ import pytest
 from support.mlir_oracle import needs_mlir
 from support.mlir_oracle import run as made_by_mlir
 
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.quant import Dcast, Qcast
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
 from tflq.errors import ParseError, UnsupportedError, VerificationError
 from tflq.ir.core import Module
 from tflq.ir.facts import walk
@@ -18,7 +18,7 @@ from tflq.ir.printer import print_module
 from tflq.ir.types import BareType, UniformQuantizedType
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.numerics.fake_quant import simulated
+from tflq.numerics.ranges import simulated
 
 CONVERT = "convert-simulated-quantization"
 ONE = "(tensor<4x2xf32>) -> tensor<4x2xf32>"

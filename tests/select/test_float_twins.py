@@ -11,15 +11,15 @@ from support.lowered import RESOLVERS, draw
 
 from tflq.builder import Builder
 from tflq.contract import Pipeline
-from tflq.dialects.ext import Table2D
+from tflq.dialects.quant import Table2D
 from tflq.dialects.tosa.convolution import MaxPool2D
 from tflq.dialects.tosa.movement import ArgMax, Pad, Resize, Slice
 from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i32, ui8
+from tflq.numerics.convolution import integer_steps, rational_steps
 from tflq.numerics.fixed_point import quantize_multipliers
-from tflq.numerics.resize import integer_steps, rational_steps
 from tflq.passes.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
 from tflq.select.engine import CheckLegality, Select
 

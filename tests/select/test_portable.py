@@ -14,11 +14,10 @@ from support.portable import PORTABLE, assert_portable, lowered, words
 
 import tflq
 from tflq.builder import Builder
-from tflq.dialects.ext import RescaleF64, Table2D, Table16Bit
+from tflq.dialects.quant import RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl.arithmetic import Add, Sub
-from tflq.dialects.tfl.casts import Dequantize
-from tflq.dialects.tfl.gathering import Gather as TflGather
+from tflq.dialects.tfl.arithmetic import Add, Dequantize, Sub
+from tflq.dialects.tfl.indexing import Gather as TflGather
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import Mul
 from tflq.errors import OptionError, UnsupportedError

@@ -12,8 +12,7 @@ from support.lowered import draw
 from support.portable import assert_portable
 
 from tflq.builder import Builder
-from tflq.dialects.tfl.joining import Concatenation, Pack, Split, Unpack
-from tflq.dialects.tfl.movement import PadV2
+from tflq.dialects.tfl.movement import Concatenation, Pack, PadV2, Split, Unpack
 from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
 from tflq.dialects.tosa.movement import Gather
 from tflq.flatbuffer.reader import read

@@ -7,8 +7,8 @@ import pytest
 from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
-from tflq.dialects.ext import Table2D
 from tflq.dialects.inference import broadcast
+from tflq.dialects.quant import Table2D
 from tflq.dialects.tosa.movement import Table
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, ui8

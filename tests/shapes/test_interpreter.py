@@ -12,7 +12,7 @@ from matrix.run import case_of
 from support.corpus import models
 from support.memory import result_shapes
 
-from tflq.dialects.tfl.variables import VarHandle
+from tflq.dialects.tfl.state import VarHandle
 from tflq.flatbuffer.reader import read
 from tflq.shapes.inference import Inference
 

@@ -12,7 +12,7 @@ from matrix.run import case_of
 from support.harness import argument, const, interpret, one_op
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl.variables import VarHandle
+from tflq.dialects.tfl.state import VarHandle
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Op, Value, dialect
 from tflq.ir.types import SCALARS, Shape, TensorType, f32, i1, i16, i32, i64

@@ -170,7 +170,7 @@ CASES: dict[str, list[Case]] = {
         Case("LESS, int8, two scales", "tfl.less", [q8((8,), 0.1, 3), q8((8,), 0.07, -3, "y")], [of((8,), i1)]),
         Case("MAXIMUM, int8", "tfl.maximum", [q8((8,), 0.1, 3), q8((8,), 0.1, 3, "y")], [q8((8,), 0.1, 3)]),
     ],
-    "control": [
+    "state": [
         Case(
             "IF: ADD in one branch, SUB in the other",
             "tfl.if",
@@ -182,6 +182,7 @@ CASES: dict[str, list[Case]] = {
                 for name in ("add", "sub")
             ],
         ),
+        Case("READ_VARIABLE, int8", "tfl.read_variable", [of((), resource)], [q8((2, 4), 0.1, 3)]),
     ],
     "convolution": [
         Case(
@@ -306,9 +307,6 @@ CASES: dict[str, list[Case]] = {
         Case("ABS, int8", "tfl.abs", [q8((8,), 0.1, 3)], [q8((8,), 0.1, -3)]),
         Case("RSQRT, int8", "tfl.rsqrt", [q8((8,), 0.1, -128)], [q8((8,), 0.05, -128)]),
         Case("SIN, int8: no kernel, the real function", "tfl.sin", [q8((8,), 0.025, 3)], [q8((8,), 1 / 127)]),
-    ],
-    "variables": [
-        Case("READ_VARIABLE, int8", "tfl.read_variable", [of((), resource)], [q8((2, 4), 0.1, 3)]),
     ],
 }
 

@@ -25,7 +25,7 @@ def file_of(module: Module, function: int = 0, *, given: bool = False) -> bytes:
     """The file of an entry of a module in the integer form, which the checker accepts with all its checks."""
     import onnx
 
-    from tflq.onnx.lowering.engine import lower
+    from tflq.onnx.engine import lower
     from tflq.onnx.write import onnx_model
 
     model = onnx_model(lower(module, given=given), function)

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
-from tflq.dialects.quant.regions import Region, Rescale
+from tflq.dialects.regions import Region, Rescale
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType, ElementType

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tflq.files import resource
-from tflq.onnx.lowering.context import lowering
-from tflq.onnx.qdq.engine import pattern
+from tflq.onnx.context import lowering
+from tflq.onnx.qdq import pattern
 from tflq.targets.load import load_target
 
 LISTED = load_target(resource("rules/qdq.toml")).kernels

@@ -12,8 +12,7 @@ from support.on_onnx import file_of, need_onnx, run_file
 
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, i8, i32
-from tflq.onnx.exactness import runtimes
-from tflq.onnx.lowering.engine import lower
+from tflq.onnx.engine import lower, runtimes
 from tflq.verification.runtimes import OnnxRunner
 
 START = np.asarray([1, 2, 3], np.int32)

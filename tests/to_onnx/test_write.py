@@ -14,7 +14,7 @@ from support.on_onnx import file_of, need_onnx
 import tflq
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
-from tflq.onnx.exactness import OPSET
+from tflq.onnx.engine import OPSET
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 Q = UniformQuantizedType.of(i8, 0.1, 3)

@@ -12,8 +12,8 @@ from support.recurrent import svdf_model
 from verification.chains import Step, chain
 
 import tflq
+from tflq.dialects.parameters import Misreads
 from tflq.dialects.tfl import builtin_of
-from tflq.dialects.traits.quantization import Misreads
 from tflq.ir.core import Value, dialect
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
 from tflq.verification.interface import _ONE_SCALE

@@ -22,8 +22,7 @@ from typing import Any, Final
 from tflq.analysis.known import Prepared, prepared
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees, is_variable
-from tflq.dialects.tfl.arithmetic import AddN
-from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tfl.arithmetic import RFFT2D, AddN
 from tflq.dialects.tfl.convolution import (
     BatchMatMul,
     Conv2D,
@@ -33,7 +32,7 @@ from tflq.dialects.tfl.convolution import (
     FullyConnected,
     TransposeConv,
 )
-from tflq.dialects.tfl.reduction import (
+from tflq.dialects.tfl.pooling import (
     AxesReduced,
     Mean,
     NumbersReduced,
@@ -44,8 +43,8 @@ from tflq.dialects.tfl.reduction import (
     ReduceProd,
     Sum,
 )
-from tflq.dialects.tfl.spectra import RFFT2D
-from tflq.dialects.traits.operands import Calls, InPlace, Recurrent, View
+from tflq.dialects.tfl.state import Custom
+from tflq.dialects.traits import Calls, InPlace, Recurrent, View
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, f32, i4, i8, i16, i32, i64, ui8
 from tflq.light import dataclass

@@ -18,18 +18,24 @@ import numpy as np
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import callees, entry_functions, is_handle, is_variable
 from tflq.dialects.inference import constant_array
-from tflq.dialects.quant.casts import Scast
-from tflq.dialects.tfl.control import CallOnce, If
-from tflq.dialects.tfl.joining import Concatenation, Pack
-from tflq.dialects.tfl.movement import Slice
-from tflq.dialects.tfl.reduction import Reduction
+from tflq.dialects.quant import Scast
+from tflq.dialects.tfl.movement import Concatenation, Pack, Slice
+from tflq.dialects.tfl.pooling import Reduction
 from tflq.dialects.tfl.shape import BroadcastArgs, Rank
 from tflq.dialects.tfl.shape import Shape as TflShape
-from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tfl.state import AssignVariable, CallOnce, If, ReadVariable, VarHandle
 from tflq.dialects.tosa.elementwise import Add, ArithmeticRightShift, Clamp, Clz, Maximum, Minimum, Mul, Sub
 from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Table
-from tflq.dialects.traits.operands import Calls, ComputedEarly, KeptIfConstant, MovesElements, SizedBy, WithinRange
-from tflq.dialects.traits.types import Broadcasts, Elementwise
+from tflq.dialects.traits import (
+    Broadcasts,
+    Calls,
+    ComputedEarly,
+    Elementwise,
+    KeptIfConstant,
+    MovesElements,
+    SizedBy,
+    WithinRange,
+)
 from tflq.errors import Refused
 from tflq.evaluate.registry import evaluate_op, evaluator
 from tflq.ir.core import Function, Module, Op, Value

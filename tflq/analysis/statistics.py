@@ -13,7 +13,7 @@ of an axis. A point of which no finite element was seen has none of these.
 Version 2 has before "points" "samples", a hash of each sample, in order. A point has further fields, each of which may
 be left out: digest, a hash of what produces the value; sample_min and sample_max, the least and largest of each sample,
 in order, null where it has no finite element; histogram, the number of elements in bins that depend on no data
-(`numerics.histogram`), as [bin, number, bin, number, ...] in the order of the bins; nan and infinite, how many elements
+(`numerics.ranges`), as [bin, number, bin, number, ...] in the order of the bins; nan and infinite, how many elements
 were not finite.
 
 The file of ai-edge-quantizer (`save_calibration_result`) has a range for each name of a tensor:
@@ -42,8 +42,7 @@ from tflq.errors import FileError, OptionError, Reason, check_choice, choices
 from tflq.files import read_json, replace_file
 from tflq.ir.core import Function, Value
 from tflq.light import NamedTuple
-from tflq.numerics.histogram import FINITE
-from tflq.numerics.ranges import METHODS, least_squared_error, moving_average, percentile
+from tflq.numerics.ranges import FINITE, METHODS, least_squared_error, moving_average, percentile
 
 FORMAT: Final = "tflq.statistics"
 VERSION: Final = 2
@@ -65,7 +64,7 @@ class PointStatistics:
         axis: The axis that `axis_minima` and `axis_maxima` are of, a number for each of its indices.
         sample_minima: The least of each sample, in order; None where a sample has no finite element.
         sample_maxima: The largest of each sample.
-        bins: The number of elements in each bin of `numerics.histogram` that is not empty, in the order of the bins.
+        bins: The number of elements in each bin of `numerics.ranges` that is not empty, in the order of the bins.
         nan: How many elements were no numbers.
         infinite: How many were infinite.
         digest: A hash of what produces the value: if it is another, the statistics are of another model.

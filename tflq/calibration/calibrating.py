@@ -27,7 +27,7 @@ from tflq.analysis.statistics import (
 )
 from tflq.calibration.collecting import Job, Seen, Watched, checked, observe
 from tflq.calibration.data import Batches, Entry, Images, Samples, drawn, samples_of
-from tflq.dialects.quant.regions import StatsRef
+from tflq.dialects.regions import StatsRef
 from tflq.errors import OptionError, Reason, check_flags, check_number
 from tflq.files import check_outputs
 from tflq.formats import read, write

@@ -23,7 +23,7 @@ import numpy as np
 from tflq.calibration.data import Batch, Sample
 from tflq.errors import InvalidModelError, TflqError, to_install
 from tflq.light import NamedTuple
-from tflq.numerics.histogram import add_histogram, finite_bins, histogram
+from tflq.numerics.ranges import add_histogram, finite_bins, histogram
 from tflq.processes import Died, in_processes
 from tflq.verification.worker import Model
 
@@ -172,7 +172,7 @@ def checked(seen: Answer | TflqError | Died) -> Answer:
     return seen
 
 
-# Second moments of tensors, for `numerics.second_order`: of a batch a process answers the sums.
+# Second moments of tensors, for `numerics.ranges`: of a batch a process answers the sums.
 
 
 _BATCH: Final = 64

@@ -18,12 +18,11 @@ from tflq.coverage import samples_of_layers as layers
 from tflq.coverage import samples_with_state as with_state
 from tflq.coverage.samples_of_layers import SCALE, STORED, Entry, Samples, Slot, model_of, per_layer
 from tflq.dialects.declare import Slot as Port
+from tflq.dialects.parameters import FixedScale, Parameters, SameScale
 from tflq.dialects.tfl import builtin_of, op_name
-from tflq.dialects.tfl.gathering import Gather
+from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tosa.movement import Table
-from tflq.dialects.traits.operands import Unquantized
-from tflq.dialects.traits.quantization import FixedScale, Parameters, SameScale
-from tflq.dialects.traits.types import SameElementType
+from tflq.dialects.traits import SameElementType, Unquantized
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module, Op, dialect, op_class, op_names

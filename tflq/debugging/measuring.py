@@ -19,7 +19,7 @@ from tflq.errors import InvalidModelError, TflqError
 from tflq.evaluate.stablehlo_elementwise import quantized, real
 from tflq.ir.types import TensorType
 from tflq.light import NamedTuple
-from tflq.numerics.histogram import add_histogram, finite_bins, histogram
+from tflq.numerics.ranges import add_histogram, finite_bins, histogram
 from tflq.verification.worker import Model
 
 SIGNAL, NOISE, PRODUCT, POWER, COUNT, CLIPPED, LEFT_OUT = COLUMNS = range(7)

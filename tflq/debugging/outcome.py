@@ -16,7 +16,7 @@ import numpy as np
 
 import tflq
 from tflq.debugging.pairing import Unpaired
-from tflq.numerics.histogram import edges
+from tflq.numerics.ranges import edges
 
 JSON_VERSION: Final = 1
 
@@ -59,7 +59,7 @@ class DebugRow:
         float_range: The least and the largest of the float network's numbers.
         range: What the type can hold, from its least to its largest number; None for floats.
         why: Why the float operators do not run alone; empty if they do.
-        histograms: Of the float network's numbers and of the quantized network's, by bin (`numerics.histogram`).
+        histograms: Of the float network's numbers and of the quantized network's, by bin (`numerics.ranges`).
     """
 
     operator: str

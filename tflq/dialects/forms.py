@@ -21,7 +21,7 @@ from functools import cache, partial
 from typing import Any, Final, Literal
 
 from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types, trait_of
-from tflq.dialects.traits.operands import Annotates, Kept, Recurrent
+from tflq.dialects.traits import Annotates, Kept, Recurrent
 from tflq.ir.core import Function, Module, Op, Value, family, op_class
 from tflq.ir.types import BareType, ElementType, ScalarType
 from tflq.ir.verifier import Check, fail
@@ -247,7 +247,7 @@ def _check(name: str, form: Form) -> Check:
     declared = op_class(name)
     if declared is None:
         return _never(f"the dialect '{dialect}' does not declare this op")
-    if dialect == "quant" and family(name) != "casts" and not (form == "tfl" and declared.has(Annotates)):
+    if dialect == "quant" and family(name) == "regions" and not (form == "tfl" and declared.has(Annotates)):
         return _never("it is neither a cast nor statistics, and nothing computes it; run the pass that takes it away")
     if dialect == "stablehlo" or dialect in TRANSLATED or (form == "tfl" and dialect == "quant"):
         return _constrained  # its constraints hold in every form

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl import reduction as tfl
+from tflq.dialects.tfl import pooling as tfl
 from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
 from tflq.dialects.tosa import movement as tosa
 from tflq.dialects.tosa.convolution import (
@@ -26,8 +26,15 @@ from tflq.dialects.tosa.convolution import (
 from tflq.dialects.tosa.movement import Resize
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
-from tflq.numerics.convolution import average_pool, max_pool, reciprocal_average_pool
-from tflq.numerics.resize import float_nearest_index, nearest_index, steps_of, taps
+from tflq.numerics.convolution import (
+    average_pool,
+    float_nearest_index,
+    max_pool,
+    nearest_index,
+    reciprocal_average_pool,
+    steps_of,
+    taps,
+)
 
 _Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
 

@@ -11,13 +11,20 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot, Table2D, Table16Bit, Truncate
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.quant import (
+    Dcast,
+    Qcast,
+    RescaleF64,
+    RescaleI64,
+    RescaleMean,
+    RoundingDivideByPot,
+    Scast,
+    Table2D,
+    Table16Bit,
+    Truncate,
+)
 from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl import casts as tfl_casts
-from tflq.dialects.tfl import comparison as tfl_comparison
-from tflq.dialects.tfl import unary as tfl_unary
-from tflq.dialects.tfl.activation import HardSwish
+from tflq.dialects.tfl.arithmetic import HardSwish
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import Cast, Rescale
 from tflq.evaluate.registry import evaluator, floats, held_floats, of_arrays
@@ -180,8 +187,8 @@ def _arithmetic_right_shift(op: tosa.ArithmeticRightShift, a: np.ndarray, b: np.
     return (wide >> b) + np.where(b > 0, (wide >> np.maximum(b.astype(np.int64) - 1, 0)) & 1, 0)
 
 
-@evaluator(tfl_comparison.Bitcast)
-def _bitcast(op: tfl_comparison.Bitcast, x: np.ndarray) -> np.ndarray:
+@evaluator(tfl.Bitcast)
+def _bitcast(op: tfl.Bitcast, x: np.ndarray) -> np.ndarray:
     """Between widths the last dim appears or goes, low part first."""
     dtype = op.result.type.storage.dtype
     x = np.ascontiguousarray(x).reshape(x.shape)
@@ -193,20 +200,20 @@ def _bitcast(op: tfl_comparison.Bitcast, x: np.ndarray) -> np.ndarray:
 # Comparisons, and choice by them.
 
 
-evaluator(tosa.Equal, tfl_comparison.Equal)(of_arrays(np.equal))
-evaluator(tfl_comparison.NotEqual)(of_arrays(np.not_equal))
-evaluator(tosa.Greater, tfl_comparison.Greater)(of_arrays(np.greater))
-evaluator(tosa.GreaterEqual, tfl_comparison.GreaterEqual)(of_arrays(np.greater_equal))
-evaluator(tfl_comparison.Less)(of_arrays(np.less))
-evaluator(tfl_comparison.LessEqual)(of_arrays(np.less_equal))
-evaluator(tfl_comparison.LogicalAnd)(of_arrays(np.logical_and))
-evaluator(tfl_comparison.LogicalOr)(of_arrays(np.logical_or))
-evaluator(tfl_comparison.LogicalNot)(of_arrays(np.logical_not))
-evaluator(tosa.Select, tfl_comparison.SelectV2)(of_arrays(np.where))
+evaluator(tosa.Equal, tfl.Equal)(of_arrays(np.equal))
+evaluator(tfl.NotEqual)(of_arrays(np.not_equal))
+evaluator(tosa.Greater, tfl.Greater)(of_arrays(np.greater))
+evaluator(tosa.GreaterEqual, tfl.GreaterEqual)(of_arrays(np.greater_equal))
+evaluator(tfl.Less)(of_arrays(np.less))
+evaluator(tfl.LessEqual)(of_arrays(np.less_equal))
+evaluator(tfl.LogicalAnd)(of_arrays(np.logical_and))
+evaluator(tfl.LogicalOr)(of_arrays(np.logical_or))
+evaluator(tfl.LogicalNot)(of_arrays(np.logical_not))
+evaluator(tosa.Select, tfl.SelectV2)(of_arrays(np.where))
 
 
-@evaluator(tfl_comparison.Select)
-def _select_rows(op: tfl_comparison.Select, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(tfl.Select)
+def _select_rows(op: tfl.Select, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A condition of rank 1 chooses whole rows."""
     return np.where(condition.reshape((*condition.shape, *(1,) * (a.ndim - condition.ndim))), a, b)
 
@@ -221,12 +228,12 @@ def _hard_swish(op: HardSwish, x: np.ndarray) -> np.ndarray:
     return np.asarray(x * gate / x.dtype.type(6))
 
 
-evaluator(tfl_unary.Abs)(of_arrays(np.abs))
-evaluator(tfl_unary.Ceil)(of_arrays(np.ceil))
-evaluator(tfl_unary.Floor)(of_arrays(np.floor))
-evaluator(tfl_unary.Neg)(of_arrays(np.negative))
-evaluator(tfl_unary.Square)(of_arrays(np.square))
-evaluator(tfl_unary.ZerosLike)(of_arrays(np.zeros_like))
+evaluator(tfl.Abs)(of_arrays(np.abs))
+evaluator(tfl.Ceil)(of_arrays(np.ceil))
+evaluator(tfl.Floor)(of_arrays(np.floor))
+evaluator(tfl.Neg)(of_arrays(np.negative))
+evaluator(tfl.Square)(of_arrays(np.square))
+evaluator(tfl.ZerosLike)(of_arrays(np.zeros_like))
 
 
 # Tables of `ext`: an entry for every int16, or for every pair of two 8-bit integers.
@@ -288,8 +295,8 @@ def saturate(x: np.ndarray, storage: ScalarType) -> np.ndarray:
     return saturated(x, storage.minimum, storage.maximum).astype(storage.dtype)
 
 
-@evaluator(tfl_casts.Cast)
-def _tfl_cast(op: tfl_casts.Cast, x: np.ndarray) -> np.ndarray:
+@evaluator(tfl.Cast)
+def _tfl_cast(op: tfl.Cast, x: np.ndarray) -> np.ndarray:
     """Floats saturate in int32, and NaN is the largest."""
     dtype = op.result.type.storage.dtype
     if x.dtype.kind != "f" or dtype != np.int32:

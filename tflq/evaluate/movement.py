@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tfl import gathering as tfl_gathering
-from tflq.dialects.tfl import joining
+from tflq.dialects.tfl import indexing as tfl_gathering
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Range, Rank, Shape
 from tflq.dialects.tosa import movement as tosa
@@ -88,18 +87,18 @@ def _mirror_pad(op: tfl.MirrorPad, x: np.ndarray, paddings: np.ndarray) -> np.nd
     return np.pad(x, paddings, "reflect" if op.mode == "REFLECT" else "symmetric")
 
 
-@evaluator(joining.Concatenation)
-def _concatenation(op: joining.Concatenation, *xs: np.ndarray) -> np.ndarray:
+@evaluator(tfl.Concatenation)
+def _concatenation(op: tfl.Concatenation, *xs: np.ndarray) -> np.ndarray:
     return np.concatenate(xs, op.axis)
 
 
-@evaluator(joining.Split)
-def _split(op: joining.Split, axis: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+@evaluator(tfl.Split)
+def _split(op: tfl.Split, axis: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
     return np.split(x, len(op.results), int(axis.reshape(())))
 
 
-@evaluator(joining.SplitV)
-def _split_v(op: joining.SplitV, x: np.ndarray, sizes: np.ndarray, axis: np.ndarray) -> list[np.ndarray]:
+@evaluator(tfl.SplitV)
+def _split_v(op: tfl.SplitV, x: np.ndarray, sizes: np.ndarray, axis: np.ndarray) -> list[np.ndarray]:
     along = int(axis.reshape(()))
     rest = x.shape[along] - int(sizes[sizes >= 0].sum())
     return np.split(x, np.cumsum(np.where(sizes < 0, rest, sizes))[:-1], along)
@@ -132,13 +131,13 @@ def _strided_slice(
     return x[tuple(index[: x.ndim + added])]
 
 
-@evaluator(joining.Pack)
-def _pack(op: joining.Pack, *xs: np.ndarray) -> np.ndarray:
+@evaluator(tfl.Pack)
+def _pack(op: tfl.Pack, *xs: np.ndarray) -> np.ndarray:
     return np.stack(xs, op.axis)
 
 
-@evaluator(joining.Unpack)
-def _unpack(op: joining.Unpack, x: np.ndarray) -> list[np.ndarray]:
+@evaluator(tfl.Unpack)
+def _unpack(op: tfl.Unpack, x: np.ndarray) -> list[np.ndarray]:
     return list(np.moveaxis(x, op.axis, 0))
 
 

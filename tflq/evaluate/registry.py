@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.traits.operands import MovesElements
+from tflq.dialects.traits import MovesElements
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.types import FunctionType, ScalarType, TensorType, bf16
 from tflq.light import dataclass, field

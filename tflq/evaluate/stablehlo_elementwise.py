@@ -1,4 +1,6 @@
-"""Evaluators of StableHLO's elementwise ops and data movement, and the numbers that quantized values stand for."""
+"""Evaluators of what only text has: StableHLO's elementwise ops and data movement, the numbers that quantized values
+stand for, and fake quantization.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,21 @@ from typing import Any, Final
 
 import numpy as np
 
+from tflq.dialects.constraints import integers
+from tflq.dialects.regions import (
+    ConstFakeQuant,
+    ConstFakeQuantPerAxis,
+    FakeQuantWithMinMaxArgs,
+    FakeQuantWithMinMaxVars,
+    FakeQuantWithMinMaxVarsPerChannel,
+)
 from tflq.dialects.stablehlo import elementwise as hlo
-from tflq.dialects.stablehlo import movement
-from tflq.dialects.stablehlo.rules import integers
 from tflq.evaluate.registry import evaluator, of_arrays
 from tflq.ir.core import Op
-from tflq.ir.types import TensorType, bf16, i1, is_quantized, parameters
+from tflq.ir.types import TensorType, bf16, f32, i1, is_quantized, parameters
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.fixed_point import half_away, saturated
+from tflq.numerics.ranges import simulated
 from tflq.numerics.signless import bfloat16_bits, bfloat16_values, truncated_quotient
 
 # Quantized values as the specification computes them, every step in the expressed type.
@@ -222,18 +231,18 @@ evaluator(hlo.OptimizationBarrier)(of_arrays(lambda *arrays: list(arrays)))
 # Data movement: elements keep their stored values.
 
 
-@evaluator(movement.Reshape)
-def _reshape(op: movement.Reshape, x: np.ndarray) -> np.ndarray:
+@evaluator(hlo.Reshape)
+def _reshape(op: hlo.Reshape, x: np.ndarray) -> np.ndarray:
     return x.reshape([d or 0 for d in op.result.type.shape or ()])
 
 
-@evaluator(movement.Transpose)
-def _transpose(op: movement.Transpose, x: np.ndarray) -> np.ndarray:
+@evaluator(hlo.Transpose)
+def _transpose(op: hlo.Transpose, x: np.ndarray) -> np.ndarray:
     return x.transpose(integers(op, "permutation") or ())
 
 
-@evaluator(movement.BroadcastInDim)
-def _broadcast_in_dim(op: movement.BroadcastInDim, x: np.ndarray) -> np.ndarray:
+@evaluator(hlo.BroadcastInDim)
+def _broadcast_in_dim(op: hlo.BroadcastInDim, x: np.ndarray) -> np.ndarray:
     shape = [d or 0 for d in op.result.type.shape or ()]
     dims = integers(op, "broadcast_dimensions") or ()
     order = sorted(range(len(dims)), key=dims.__getitem__)
@@ -243,17 +252,43 @@ def _broadcast_in_dim(op: movement.BroadcastInDim, x: np.ndarray) -> np.ndarray:
     return np.broadcast_to(x.transpose(order).reshape(view), shape)
 
 
-@evaluator(movement.Slice)
-def _slice(op: movement.Slice, x: np.ndarray) -> np.ndarray:
+@evaluator(hlo.Slice)
+def _slice(op: hlo.Slice, x: np.ndarray) -> np.ndarray:
     bounds = [integers(op, key) or () for key in ("start_indices", "limit_indices", "strides")]
     return x[tuple(slice(*row) for row in zip(*bounds, strict=True))]
 
 
-@evaluator(movement.Concatenate)
-def _concatenate(op: movement.Concatenate, *arrays: np.ndarray) -> np.ndarray:
+@evaluator(hlo.Concatenate)
+def _concatenate(op: hlo.Concatenate, *arrays: np.ndarray) -> np.ndarray:
     return np.concatenate(arrays, op.attributes["dimension"])
 
 
-@evaluator(movement.Reverse)
-def _reverse(op: movement.Reverse, x: np.ndarray) -> np.ndarray:
+@evaluator(hlo.Reverse)
+def _reverse(op: hlo.Reverse, x: np.ndarray) -> np.ndarray:
     return np.flip(x, integers(op, "dimensions") or ())
+
+
+# Fake quantization, by which training simulates quantization.
+
+
+@evaluator(ConstFakeQuant, ConstFakeQuantPerAxis)
+def _const_fake_quant(op: ConstFakeQuant | ConstFakeQuantPerAxis, x: np.ndarray) -> np.ndarray:
+    """As TensorFlow's ops, which take float32. With `is_signed` the steps are the same."""
+    if op.inputs.type.element != f32:
+        raise NotImplementedError(f"{op.name} of {op.inputs.type} has no evaluator")
+    low, high = np.asarray(op.min, np.float32), np.asarray(op.max, np.float32)
+    if isinstance(op, ConstFakeQuantPerAxis):
+        shape = [-1 if axis == op.axis else 1 for axis in range(x.ndim)]
+        low, high = low.reshape(shape), high.reshape(shape)
+    return simulated(x, low, high, op.num_bits, narrow_range=op.narrow_range)
+
+
+@evaluator(FakeQuantWithMinMaxArgs)
+def _args(op: FakeQuantWithMinMaxArgs, x: np.ndarray) -> np.ndarray:
+    return simulated(x, op.min, op.max, op.num_bits, narrow_range=op.narrow_range)
+
+
+@evaluator(FakeQuantWithMinMaxVars, FakeQuantWithMinMaxVarsPerChannel)
+def _vars(op: FakeQuantWithMinMaxVars, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """A range for each index of the last dim broadcasts."""
+    return simulated(x, low, high, op.num_bits, narrow_range=op.narrow_range)

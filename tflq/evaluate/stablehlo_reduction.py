@@ -14,11 +14,22 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.stablehlo.conversions import Accumulating, combiners
-from tflq.dialects.stablehlo.convolution import Convolution, DotGeneral, Window
-from tflq.dialects.stablehlo.elementwise import Add, And, Maximum, Minimum, Multiply, Or, Return, UniformQuantize, Xor
-from tflq.dialects.stablehlo.movement import Reduce, ReduceWindow, SelectAndScatter
-from tflq.dialects.stablehlo.rules import integers
+from tflq.dialects.constraints import integers
+from tflq.dialects.stablehlo.convolution import Accumulating, Convolution, DotGeneral, Window, combiners
+from tflq.dialects.stablehlo.elementwise import (
+    Add,
+    And,
+    Maximum,
+    Minimum,
+    Multiply,
+    Or,
+    Reduce,
+    ReduceWindow,
+    Return,
+    SelectAndScatter,
+    UniformQuantize,
+    Xor,
+)
 from tflq.evaluate.registry import Run, evaluate_block, evaluate_op, evaluator, running
 from tflq.evaluate.stablehlo_elementwise import ELEMENTWISE, in_units, real, rounded_to, stored
 from tflq.ir.core import Op, Region, Value

@@ -26,7 +26,7 @@ from tflq.errors import FileError, InvalidModelError
 from tflq.files import file_errors
 from tflq.flatbuffer.layout import SCALAR_SIZES, TFLITE, TOSA, Field, Schema, TableLayout
 from tflq.light import dataclass
-from tflq.numerics.tables import distinct
+from tflq.numerics.unary import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,10 +15,10 @@ import numpy as np
 
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.forms import compiled
+from tflq.dialects.parameters import NARROW
 from tflq.dialects.tfl import builtin_of
-from tflq.dialects.tfl.control import Custom, If, While
-from tflq.dialects.traits.operands import Calls, Undescribed, check_attribute
-from tflq.dialects.traits.quantization import NARROW
+from tflq.dialects.tfl.state import Custom, If, While
+from tflq.dialects.traits import Calls, Undescribed, check_attribute
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.layout import PLACEHOLDER, enum, options_of, table
 from tflq.flatbuffer.tensors import quantized_element
@@ -167,7 +167,7 @@ def verify_call_arity(module: Module, op: Op, notes: Notes) -> None:
 
 # The quantization parameters of each tensor. Those without a clear meaning are refused; those with one that an
 # interpreter refuses or ignores are noted. Scales of 0, infinite and denormal ones, and ratios of any size are valid:
-# kernels compute with them. `dialects.traits.quantization` compares the parameters of an operator's tensors.
+# kernels compute with them. `dialects.parameters` compares the parameters of an operator's tensors.
 
 
 def verify_parameters(value: Value, where: str, notes: Notes) -> None:

@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects.tfl import builtin_of
-from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tfl.state import Custom
 from tflq.errors import VerificationError
 from tflq.files import replace_file
 from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Template, string_bytes, template

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, Final, TypeVar, cast
 
 import numpy as np
 
-from tflq.index import DIALECTS
+from tflq.index import DIALECTS, FOLDERS
 from tflq.ir.facts import Fact, Facts, walk
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 from tflq.light import dataclass, field, replace
-from tflq.numerics.packing import densified, packed, unpacked
+from tflq.numerics.signless import densified, packed, unpacked
 
 _GROUP: Final = "tflq.dialects"
 
@@ -80,7 +80,7 @@ def dialect(name: str) -> Dialect | None:
     """A dialect by name; None if nobody declares it."""
     families = DIALECTS.get(name)
     if families is not None:
-        package = "tflq.dialects" if name in families else f"tflq.dialects.{name}"
+        package = f"tflq.dialects.{name}" if name in FOLDERS else "tflq.dialects"
         return Dialect(name, package, {family: ops.split() for family, ops in families.items()})
     from importlib.metadata import entry_points
 

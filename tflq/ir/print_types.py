@@ -34,8 +34,7 @@ from tflq.ir.types import (
     index,
     scale_dtype,
 )
-from tflq.numerics.packing import packed
-from tflq.numerics.signless import bfloat16_bits, bfloat16_values
+from tflq.numerics.signless import bfloat16_bits, bfloat16_values, packed
 
 ALIAS_FROM = 9
 """A quantized type with at least so many scales is written once, as an alias."""

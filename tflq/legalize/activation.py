@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.dialects.tfl.activation import (
+from tflq.dialects.tfl.arithmetic import (
     HardSwish,
     L2Normalization,
     LeakyRelu,
@@ -46,7 +46,6 @@ from tflq.numerics.elementwise import (
     relu_range,
 )
 from tflq.numerics.fixed_point import LANES, Multiplier, quantize_multiplier, rounding_divide_by_pot
-from tflq.numerics.tables import logistic, sigmoid_16bit_table, sigmoid_input_scaling, sigmoid_table, table_8bit, tanh
 from tflq.numerics.unary import (
     ACCUMULATOR_BITS,
     NEWTON_OFFSET,
@@ -55,9 +54,15 @@ from tflq.numerics.unary import (
     NEWTON_STEPS,
     difference_table,
     exp_table_16bit,
+    logistic,
     multiplier_16bit,
     reciprocal_table_16bit,
     scaled_differences,
+    sigmoid_16bit_table,
+    sigmoid_input_scaling,
+    sigmoid_table,
+    table_8bit,
+    tanh,
 )
 
 _SHIFTED_OUT = "the kernel shifts by more bits than an int32 has"

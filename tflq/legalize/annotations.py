@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import own_blocks
 from tflq.dialects.tosa.movement import Identity
-from tflq.dialects.traits.operands import Annotates
+from tflq.dialects.traits import Annotates
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import replace_values, take_over
 

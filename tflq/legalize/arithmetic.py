@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.dialects.ext import Table2D
+from tflq.dialects.quant import Table2D
 from tflq.dialects.tfl.arithmetic import Add, Div, FloorDiv, FloorMod, Maximum, Minimum, Mul, SquaredDifference, Sub
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseXor
 from tflq.ir.core import Op, Value
@@ -41,8 +41,14 @@ from tflq.numerics.elementwise import (
 )
 from tflq.numerics.elementwise import squared_difference as squared_parameters
 from tflq.numerics.fixed_point import LANES, Multiplier
-from tflq.numerics.tables import floor_quotients, floor_remainders
-from tflq.numerics.unary import division_multiplier, division_table, reciprocals, shifts_undefined
+from tflq.numerics.unary import (
+    division_multiplier,
+    division_table,
+    floor_quotients,
+    floor_remainders,
+    reciprocals,
+    shifts_undefined,
+)
 
 _HALF = Multiplier(1 << 30, 0)
 

@@ -30,37 +30,49 @@ from typing import TypeAlias
 import numpy as np
 
 from tflq.dialects.inference import broadcast
-from tflq.dialects.tfl.activation import (
+from tflq.dialects.tfl.arithmetic import (
+    Abs,
     Activation,
+    Add,
+    AddN,
+    Atan2,
+    Ceil,
+    Cos,
+    Div,
     Elu,
+    Exp,
+    FakeQuant,
+    Floor,
+    FloorDiv,
+    FloorMod,
     Gelu,
     HardSwish,
     LeakyRelu,
+    Log,
     Logistic,
+    Maximum,
+    Minimum,
+    Mul,
+    Neg,
+    Pow,
     Prelu,
+    Quantize,
     Relu,
     Relu0To1,
     Relu6,
     ReluN1To1,
-    Tanh,
-)
-from tflq.dialects.tfl.arithmetic import (
-    Add,
-    AddN,
-    Atan2,
-    Div,
-    FloorDiv,
-    FloorMod,
-    Maximum,
-    Minimum,
-    Mul,
-    Pow,
+    Round,
+    Rsqrt,
+    Sign,
+    Sin,
+    Sqrt,
+    Square,
     SquaredDifference,
     Sub,
+    Tanh,
+    Unary,
 )
-from tflq.dialects.tfl.casts import FakeQuant, Quantize
-from tflq.dialects.tfl.reduction import Cumsum
-from tflq.dialects.tfl.unary import Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Rsqrt, Sign, Sin, Sqrt, Square, Unary
+from tflq.dialects.tfl.pooling import Cumsum
 from tflq.dialects.tosa.elementwise import IntDiv
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, parameters, ui8
@@ -83,17 +95,18 @@ from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, no_parameters, rule
 from tflq.numerics.division_fit import Term, fit_terms
 from tflq.numerics.elementwise import BOUNDS
-from tflq.numerics.fake_quant import fake_quant
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
-from tflq.numerics.tables import (
+from tflq.numerics.ranges import fake_quant
+from tflq.numerics.unary import (
+    REAL_FUNCTIONS,
     REAL_FUNCTIONS_OF_TWO,
     FloatFunction,
     Stored,
     floor_quotient,
     floor_remainder,
+    gelu,
     real_table_of_two,
 )
-from tflq.numerics.unary import REAL_FUNCTIONS, gelu
 
 NOTE = "no kernel computes it; the real function, rounded"
 MOST_OFF = 0.75

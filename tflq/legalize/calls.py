@@ -13,17 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tflq.dialects import traits
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import callees, entry_functions, is_variable, renumber
 from tflq.dialects.forms import is_recurrent
-from tflq.dialects.tfl.activation import Softmax
-from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
-from tflq.dialects.tfl.control import While
+from tflq.dialects.parameters import Misreads
+from tflq.dialects.tfl.arithmetic import Dequantize, FakeQuant, Quantize, Softmax
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.movement import Densify
 from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D
-from tflq.dialects.traits import operands as effects
-from tflq.dialects.traits.quantization import Misreads
+from tflq.dialects.tfl.state import While
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import (
     ElementType,
@@ -46,7 +45,7 @@ _DIFFERS = "the kernel copies the stored integers, though {} and {} have differe
 
 def is_call(op: Op) -> bool:
     """Whether an operator runs functions of the module on its operands."""
-    calls = trait_of(op, effects.Calls)
+    calls = trait_of(op, traits.Calls)
     return calls is not None and calls.inputs is not None
 
 
@@ -127,7 +126,7 @@ class Calls:
 
     def passed(self, op: Op) -> Iterator[_Passed]:
         """What a call copies, quantized or not; of a WHILE, the results of its body go where its arguments went."""
-        calls = trait_of(op, effects.Calls)
+        calls = trait_of(op, traits.Calls)
         operands = op.operands if calls is None or calls.inputs is None else op.operands[calls.inputs.index :]
         for index in dict.fromkeys(callees(op)):
             function = self.module.functions[index]

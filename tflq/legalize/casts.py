@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.dialects.tfl.casts import Cast, Dequantize, Quantize
-from tflq.dialects.tfl.comparison import Bitcast
-from tflq.dialects.tfl.variables import AssignVariable, ReadVariable
+from tflq.dialects.quant import Dcast, Qcast, Scast
+from tflq.dialects.tfl.arithmetic import Bitcast, Cast, Dequantize, Quantize
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, ScalarType, f16, f32, i1, i8, i16, i32, parameters, ui8

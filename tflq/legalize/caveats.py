@@ -14,9 +14,9 @@ import numpy as np
 
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import kept_reason
+from tflq.dialects.parameters import HybridKernel, Interpolates
 from tflq.dialects.tfl.convolution import DepthwiseConv2D, FullyConnected
-from tflq.dialects.tfl.gathering import EmbeddingLookup
-from tflq.dialects.traits.quantization import HybridKernel, Interpolates
+from tflq.dialects.tfl.indexing import EmbeddingLookup
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     UniformQuantizedPerAxisType,

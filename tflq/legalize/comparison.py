@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.tfl.comparison import (
+from tflq.dialects.tfl.arithmetic import (
     Bitcast,
     BitwiseXor,
     Comparison,

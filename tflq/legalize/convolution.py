@@ -19,7 +19,7 @@ import numpy as np
 
 from tflq.analysis.known import known_elements
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, TransposeConv
-from tflq.dialects.tfl.gathering import Gather
+from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa import convolution as tosa
 from tflq.ir.core import Op, Value

@@ -17,14 +17,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tflq.builder import Builder, refined
-from tflq.dialects import math, tensor
+from tflq.dialects import core_numbers, core_tensors
+from tflq.dialects.core_tensors import Call, CallIndirect, Constant
 from tflq.dialects.effects import callees, renumber
 from tflq.dialects.forms import TRANSLATED
-from tflq.dialects.func import Call, CallIndirect, Constant
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.dialects.tfl.casts import Cast
-from tflq.dialects.tfl.control import state_version
+from tflq.dialects.quant import Dcast, Qcast, Scast
+from tflq.dialects.tfl.arithmetic import Cast
 from tflq.dialects.tfl.movement import BroadcastTo
+from tflq.dialects.tfl.state import state_version
 from tflq.dialects.tosa.elementwise import BitwiseAnd
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.evaluate.registry import evaluate_op, held_array
@@ -66,10 +66,10 @@ _STORED = frozenset(scalar for scalar in SCALARS.values() if scalar.is_integer)
 """The integers of quantized tensors in files."""
 _REMEDY = "write it in ops that TFLite has, or compute it outside of the model"
 _MISSING: Final[dict[type[Op], str]] = {
-    math.Fma: "TFLite rounds the product and the sum, and math.fma only the sum",
-    math.CopySign: "TFLite has no builtin that reads the sign of 0",
-    tensor.Generate: "TFLite runs no body for each element",
-    tensor.Insert: "TFLite writes no single elements",
+    core_numbers.Fma: "TFLite rounds the product and the sum, and math.fma only the sum",
+    core_numbers.CopySign: "TFLite has no builtin that reads the sign of 0",
+    core_tensors.Generate: "TFLite runs no body for each element",
+    core_tensors.Insert: "TFLite writes no single elements",
 }
 
 

@@ -18,8 +18,7 @@ from typing import Final
 import numpy as np
 
 from tflq.analysis.known import value_range
-from tflq.dialects.declare import Operator
-from tflq.dialects.fxpmath import (
+from tflq.dialects.core_numbers import (
     Matmul,
     RealAddEw,
     RealDivEw,
@@ -33,12 +32,30 @@ from tflq.dialects.fxpmath import (
     SaturatingAdd,
     SaturatingRoundingDoublingHighMul,
 )
+from tflq.dialects.declare import Operator
 from tflq.dialects.inference import product
-from tflq.dialects.tfl.activation import Logistic, Tanh
-from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Sub
-from tflq.dialects.tfl.comparison import Equal, Greater, Less, NotEqual
+from tflq.dialects.tfl.arithmetic import (
+    Add,
+    Div,
+    Equal,
+    Exp,
+    Greater,
+    Less,
+    Log,
+    Logistic,
+    Maximum,
+    Minimum,
+    Mul,
+    Neg,
+    NotEqual,
+    Rsqrt,
+    Sin,
+    Sqrt,
+    Square,
+    Sub,
+    Tanh,
+)
 from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
-from tflq.dialects.tfl.unary import Exp, Log, Neg, Rsqrt, Sin, Sqrt, Square
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.dialects.tosa.elementwise import LogicalLeftShift
 from tflq.dialects.tosa.movement import Rescale

@@ -11,10 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.dialects.linalg import Generic, Index
-from tflq.dialects.shape import Dim as ExtentOf
-from tflq.dialects.shape import GetExtent, ShapeOf
-from tflq.dialects.tensor import (
+from tflq.dialects.core_tensors import (
     GIVEN,
     Cast,
     CollapseShape,
@@ -25,14 +22,18 @@ from tflq.dialects.tensor import (
     Extract,
     ExtractSlice,
     FromElements,
+    Generic,
+    GetExtent,
+    Index,
     Rank,
     Reshape,
+    ShapeDim,
+    ShapeOf,
     Splat,
     places,
 )
-from tflq.dialects.tfl import joining
 from tflq.dialects.tfl import movement as tfl
-from tflq.dialects.tfl.gathering import Gather, GatherND
+from tflq.dialects.tfl.indexing import Gather, GatherND
 from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
@@ -168,7 +169,7 @@ def _from_elements(op: FromElements, t: Translation) -> Value:
 def _packed(t: Translation, scalars: Sequence[Value]) -> Value:
     """Scalars as a tensor of one dim."""
     kind = TensorType((len(scalars),), scalars[0].type.element)
-    return t.b.emit(joining.Pack, list(scalars), kind, values_count=len(scalars), axis=0)
+    return t.b.emit(tfl.Pack, list(scalars), kind, values_count=len(scalars), axis=0)
 
 
 @of_tensors(Cast)
@@ -205,8 +206,8 @@ def _concat(op: Concat, t: Translation) -> Value:
     return t.b.concat([t.whole(v) for v in op.inputs], op.dim)
 
 
-@of_tensors(Dim, ExtentOf)
-def _dim(op: Dim | ExtentOf, t: Translation) -> Value:
+@of_tensors(Dim, ShapeDim)
+def _dim(op: Dim | ShapeDim, t: Translation) -> Value:
     """The size of a dim: a constant, or what SHAPE gives as the model runs."""
     x = op.source if isinstance(op, Dim) else op.value
     at, shape = t.known(op.index), x.type.shape

@@ -21,9 +21,9 @@ from tflq.contract import Decision
 from tflq.dialects.effects import is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
 from tflq.dialects.inference import Misfit
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.tfl.casts import Dequantize
-from tflq.dialects.tfl.control import Custom
+from tflq.dialects.quant import Dcast, Qcast
+from tflq.dialects.tfl.arithmetic import Dequantize
+from tflq.dialects.tfl.state import Custom
 from tflq.errors import Refused, TflqError, VerificationError, fault_of_rule, name_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType

@@ -14,8 +14,8 @@ from tflq.analysis.known import first_dynamic
 from tflq.contract import Decision, Decisions, Pass, PassResult, SourceFunctions
 from tflq.dialects.effects import callees, entry_functions, is_variable
 from tflq.dialects.forms import TRANSLATED, Form, kept_reason
-from tflq.dialects.quant.casts import Scast
-from tflq.dialects.tfl.control import While
+from tflq.dialects.quant import Scast
+from tflq.dialects.tfl.state import While
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import (

@@ -17,15 +17,26 @@ from tflq.builder import through_floats
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.forms import is_recurrent
-from tflq.dialects.tfl.activation import Tanh
-from tflq.dialects.tfl.arithmetic import FloorDiv, FloorMod, Maximum, Minimum
-from tflq.dialects.tfl.casts import Cast, Quantize
-from tflq.dialects.tfl.comparison import Bitcast, BitwiseXor, Equal, Less, RightShift, SelectV2
-from tflq.dialects.tfl.control import version_info
-from tflq.dialects.tfl.joining import Concatenation
-from tflq.dialects.tfl.reduction import ReduceProd
-from tflq.dialects.traits.quantization import FloatKernel, Unbounded
-from tflq.dialects.traits.types import SameElementType
+from tflq.dialects.parameters import FloatKernel, Unbounded
+from tflq.dialects.tfl.arithmetic import (
+    Bitcast,
+    BitwiseXor,
+    Cast,
+    Equal,
+    FloorDiv,
+    FloorMod,
+    Less,
+    Maximum,
+    Minimum,
+    Quantize,
+    RightShift,
+    SelectV2,
+    Tanh,
+)
+from tflq.dialects.tfl.movement import Concatenation
+from tflq.dialects.tfl.pooling import ReduceProd
+from tflq.dialects.tfl.state import version_info
+from tflq.dialects.traits import SameElementType
 from tflq.errors import InvalidModelError, Refused
 from tflq.ir.core import Op, Value, family
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
@@ -56,7 +67,7 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
         return floats
     if family(op.name) == "stablehlo" and trait_of(op, FloatKernel) is None:
         raise NotApplicable(f"no interpreter computes {kernel_name(op)} in float; convert it to TFLite's own operators")
-    if family(op.name) == "casts" and op.name.startswith("quant."):
+    if family(op.name) == "quant" and op.name.startswith("quant."):
         raise NotApplicable(f"{op.name} is not an operator of TFLite, and has no float form but itself")
     if is_recurrent(op):
         from tflq.legalize.recurrent import missing_state

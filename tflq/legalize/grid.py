@@ -13,8 +13,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64
-from tflq.dialects.tfl.gathering import Gather
+from tflq.dialects.quant import RescaleF64
+from tflq.dialects.tfl.indexing import Gather
 from tflq.ir.core import Value
 from tflq.ir.types import (
     ScalarType,
@@ -32,7 +32,7 @@ from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.light import NamedTuple
 from tflq.numerics.elementwise import BOUNDS, real_range
 from tflq.numerics.fixed_point import quantize_multipliers
-from tflq.numerics.tables import FloatFunction, real_table
+from tflq.numerics.unary import FloatFunction, real_table
 
 # A sum times a real number per channel: in the result's counts, rounded half away from zero and saturated.
 #
@@ -99,7 +99,7 @@ def result_range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
 
 
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: tuple[int, int]) -> bool:
-    from tflq.numerics.wide_product import fit_long_product
+    from tflq.numerics.division_fit import fit_long_product
 
     lows, highs = to.storage.minimum - to.zero_point, to.storage.maximum - to.zero_point
     return fit_long_product(scales, lows, highs, *bounds) is not None

@@ -12,14 +12,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.dialects.tfl.gathering import EmbeddingLookup, Gather, GatherND, ScatterND
 from tflq.dialects.tfl.indexing import (
     Bucketize,
     DynamicUpdateSlice,
+    EmbeddingLookup,
+    Gather,
+    GatherND,
     HashtableLookup,
     MatrixDiag,
     MatrixSetDiag,
     OneHot,
+    ScatterND,
     SparseToDense,
     Unique,
 )

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.effects import is_variable
-from tflq.dialects.ext import Table16Bit
+from tflq.dialects.quant import Table16Bit
 from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
 from tflq.dialects.tosa.elementwise import BitwiseAnd, IntDiv
 from tflq.ir.core import Value, constant

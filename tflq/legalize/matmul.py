@@ -30,7 +30,7 @@ from tflq.dialects.tfl.arithmetic import Mul
 from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tfl.movement import ExpandDims, Squeeze
 from tflq.dialects.tosa.convolution import MatMul
-from tflq.dialects.traits.operands import View
+from tflq.dialects.traits import View
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import (

@@ -16,19 +16,20 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.parameters import AsksSameScale, LacksKernel
 from tflq.dialects.tfl import without_activation
-from tflq.dialects.tfl.comparison import Select, SelectV2
-from tflq.dialects.tfl.control import version_info
-from tflq.dialects.tfl.gathering import GatherND
-from tflq.dialects.tfl.joining import Concatenation, Pack, Split, SplitV, Unpack
+from tflq.dialects.tfl.arithmetic import Select, SelectV2
+from tflq.dialects.tfl.indexing import GatherND
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,
     BroadcastTo,
+    Concatenation,
     Densify,
     DepthToSpace,
     Dilate,
     ExpandDims,
     MirrorPad,
+    Pack,
     Pad,
     PadV2,
     Reshape,
@@ -37,14 +38,17 @@ from tflq.dialects.tfl.movement import (
     Slice,
     SpaceToBatchND,
     SpaceToDepth,
+    Split,
+    SplitV,
     Squeeze,
     StridedSlice,
     Tile,
     Transpose,
+    Unpack,
 )
 from tflq.dialects.tfl.shape import Fill
-from tflq.dialects.traits.operands import MovesElements
-from tflq.dialects.traits.quantization import AsksSameScale, LacksKernel
+from tflq.dialects.tfl.state import version_info
+from tflq.dialects.traits import MovesElements
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, is_quantized, parameters, ui8

@@ -28,8 +28,7 @@ from tflq.legalize.rule import NotApplicable, Rule, RuleBuilder, rewritten
 from tflq.light import dataclass
 from tflq.numerics.elementwise import BOUNDS
 from tflq.numerics.fixed_point import Multiplier, left_shift, rescaled_table
-from tflq.numerics.tables import REAL_FUNCTIONS_OF_TWO
-from tflq.numerics.unary import REAL_FUNCTIONS
+from tflq.numerics.unary import REAL_FUNCTIONS, REAL_FUNCTIONS_OF_TWO
 
 
 def kernel_name(op: Op) -> str:

@@ -20,9 +20,9 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleMean
-from tflq.dialects.tfl.joining import Unpack
-from tflq.dialects.tfl.reduction import (
+from tflq.dialects.quant import RescaleMean
+from tflq.dialects.tfl.movement import Unpack
+from tflq.dialects.tfl.pooling import (
     ArgMax,
     ArgMin,
     Mean,

@@ -16,9 +16,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.gathering import Gather, ScatterND
+from tflq.dialects.tfl.indexing import Gather, ScatterND
 from tflq.dialects.tfl.movement import PadV2
-from tflq.dialects.tfl.reduction import (
+from tflq.dialects.tfl.pooling import (
     Mean,
     NumberReduction,
     ReduceMax,

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tflq.analysis.known import Range, value_range, weight_sums
-from tflq.dialects.ext import RescaleF64, RescaleI64
+from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tfl.shape import Range as TflRange
@@ -382,7 +382,7 @@ def scaled_sum(
 
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: Range | None, acc: Value) -> bool:
     """Whether 64 bits hold an exact product by these scales."""
-    from tflq.numerics.wide_product import fit_wide_product
+    from tflq.numerics.division_fit import fit_wide_product
 
     lows, highs = to.storage.minimum - to.zero_point, to.storage.maximum - to.zero_point
     ends = bounds or (acc.type.storage.minimum, acc.type.storage.maximum)

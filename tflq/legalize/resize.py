@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.ext import RoundingDivideByPot
+from tflq.dialects.quant import RoundingDivideByPot
 from tflq.dialects.tfl import pooling as tfl
 from tflq.dialects.tfl.arithmetic import Add, Mul
-from tflq.dialects.tfl.gathering import Gather
+from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tosa.elementwise import IntDiv
 from tflq.dialects.tosa.movement import Resize
@@ -16,7 +16,7 @@ from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.rescaled import element, line, shape_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import dataclass
-from tflq.numerics.resize import (
+from tflq.numerics.convolution import (
     Steps,
     float_taps,
     integer_steps,
@@ -103,7 +103,8 @@ def _half(b: RuleBuilder, x: Value) -> Value:
 #                   in integers where that is proven to be RESIZE by the ratio of the sizes, divided and rounded
 #     nearest       one element
 #
-# Sources: kernels/resize_bilinear.cc, kernels/resize_nearest_neighbor.cc; `tflq.numerics.resize` has the arithmetic.
+# Sources: kernels/resize_bilinear.cc, kernels/resize_nearest_neighbor.cc; the arithmetic is in
+# `tflq.numerics.convolution`.
 
 
 _RESIZE_RAW = "the kernel resizes the stored integers, though source and result have different quantization parameters"

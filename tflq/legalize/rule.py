@@ -25,9 +25,9 @@ from tflq.analysis.known import variable_name
 from tflq.builder import Builder
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_variable
-from tflq.dialects.quant.casts import Scast
-from tflq.dialects.tfl.variables import AssignVariable, VarHandle
-from tflq.dialects.traits.operands import View
+from tflq.dialects.quant import Scast
+from tflq.dialects.tfl.state import AssignVariable, VarHandle
+from tflq.dialects.traits import View
 from tflq.errors import Refused
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, f32

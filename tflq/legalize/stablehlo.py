@@ -21,19 +21,40 @@ import numpy as np
 
 from tflq.builder import refined
 from tflq.dialects.declare import Operator
-from tflq.dialects.ext import Table2D
+from tflq.dialects.quant import Table2D
 from tflq.dialects.stablehlo import elementwise as text
 from tflq.dialects.tfl import stablehlo as hlo
-from tflq.dialects.tfl.activation import Logistic, Tanh
-from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, SelectV2
+from tflq.dialects.tfl.arithmetic import (
+    Abs,
+    Add,
+    Cos,
+    Dequantize,
+    Div,
+    Equal,
+    Exp,
+    Floor,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    Log,
+    Logistic,
+    Maximum,
+    Minimum,
+    Mul,
+    Neg,
+    NotEqual,
+    Pow,
+    Quantize,
+    Rsqrt,
+    SelectV2,
+    Sqrt,
+    Sub,
+    Tanh,
+)
 from tflq.dialects.tfl.convolution import BatchMatMul
-from tflq.dialects.tfl.gathering import Gather
-from tflq.dialects.tfl.indexing import DynamicUpdateSlice
-from tflq.dialects.tfl.joining import Concatenation
-from tflq.dialects.tfl.movement import Dilate, PadV2, Reshape, Slice, StridedSlice, Transpose
-from tflq.dialects.tfl.unary import Abs, Cos, Exp, Floor, Log, Neg, Rsqrt, Sqrt
+from tflq.dialects.tfl.indexing import DynamicUpdateSlice, Gather
+from tflq.dialects.tfl.movement import Concatenation, Dilate, PadV2, Reshape, Slice, StridedSlice, Transpose
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.dialects.tosa.movement import Tile
 from tflq.errors import Refused
@@ -44,8 +65,7 @@ from tflq.legalize.pooling import COMBINE
 from tflq.legalize.probing import kernel_name, per_layer
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rewritten, rule, rules_of
 from tflq.numerics.elementwise import COMPARISONS
-from tflq.numerics.tables import Stored, real_table, real_table_of_two
-from tflq.numerics.unary import REAL_FUNCTIONS
+from tflq.numerics.unary import REAL_FUNCTIONS, Stored, real_table, real_table_of_two
 
 _NONE: Final[Mapping[str, Any]] = {"fused_activation_function": "NONE"}
 _SAME: Final[Mapping[type[Op], tuple[type[Operator], Mapping[str, Any]]]] = {

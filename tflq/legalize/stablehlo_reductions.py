@@ -17,12 +17,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64
-from tflq.dialects.stablehlo.conversions import Accumulating, Functions, rescale_region, results_of, single_op
-from tflq.dialects.stablehlo.elementwise import Add, Maximum, Minimum, UniformDequantize, UniformQuantize
-from tflq.dialects.stablehlo.movement import Reduce, ReduceWindow, SelectAndScatter
+from tflq.dialects.quant import RescaleF64
+from tflq.dialects.stablehlo.convolution import Accumulating, Functions, rescale_region, results_of, single_op
+from tflq.dialects.stablehlo.elementwise import (
+    Add,
+    Maximum,
+    Minimum,
+    Reduce,
+    ReduceWindow,
+    SelectAndScatter,
+    UniformDequantize,
+    UniformQuantize,
+)
 from tflq.dialects.tfl.arithmetic import Div
-from tflq.dialects.tfl.gathering import Gather
+from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.errors import Refused
 from tflq.evaluate.stablehlo_elementwise import same_scale

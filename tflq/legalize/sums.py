@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.activation import L2Normalization, LocalResponseNormalization
+from tflq.dialects.tfl.arithmetic import L2Normalization, LocalResponseNormalization
 from tflq.dialects.tfl.convolution import (
     Conv2D,
     Conv3D,
@@ -27,7 +27,7 @@ from tflq.dialects.tfl.convolution import (
     FullyConnected,
     TransposeConv,
 )
-from tflq.dialects.tfl.gathering import Gather
+from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import L2Pool2D
 from tflq.ir.core import Op, Value

@@ -14,8 +14,8 @@ from functools import partial
 
 import numpy as np
 
-from tflq.dialects.tfl.control import version_info
 from tflq.dialects.tfl.convolution import FullyConnected
+from tflq.dialects.tfl.state import version_info
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import (
     ElementType,

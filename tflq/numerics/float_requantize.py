@@ -17,7 +17,7 @@ evaluation of f itself in float32. It needs multiplication and addition not to b
 separate kernels they are not.
 
 The search for the constants: a gain, an m and an a leave an interval for what is added (for c + e and c - e on both
-sides of zero). It is known exactly (`tflq.numerics.float_lines`), and often empty. How products are rounded is chance,
+sides of zero). It is known exactly (`tflq.numerics.float_basics`), and often empty. How products are rounded is chance,
 and so is how near the product of two float32 numbers, gain and m, comes to a slope. The gains that come nearest are
 tried, first with the line in the middle of the thresholds, which is enough for most channels; then, on the tightest
 thresholds of the others, more and more gains, of which the clamp allows many. Whatever makes the accumulators can make
@@ -34,8 +34,18 @@ from typing import Final
 import numpy as np
 
 from tflq.light import NamedTuple, dataclass
-from tflq.numerics.float_basics import EXACT, float_steps, from_steps
-from tflq.numerics.float_lines import Lines, Steps, Tight, blocks, level_bounds, live_channels, proven
+from tflq.numerics.float_basics import (
+    EXACT,
+    Lines,
+    Steps,
+    Tight,
+    blocks,
+    float_steps,
+    from_steps,
+    level_bounds,
+    live_channels,
+    proven,
+)
 
 _FIRST: Final = 16  # gains whose nearest one is tried on all thresholds
 _GAINS: Final = 128  # of a wave

@@ -1,13 +1,5 @@
-"""The range that values are quantized over, of what samples showed of them: four methods.
-
-    minmax        [min of all samples, max of all samples]
-    ema           low = 0.95 low + 0.05 (low of the sample), in the order of the samples, from the first; high likewise
-    percentile:P  [quantile 1 - P/100, quantile P/100] of the elements, by the histogram, linear within a bin
-    mse           of 100 fractions of [min, max], 0.01 to 1, the one with the least squared error of quantization
-
-Sources: min and max and their moving average as in ai-edge-quantizer (`algorithms/utils/common_utils`, smoothing 0.95);
-percentile and mean squared error as in TensorFlow's calibration (`calibration_algorithm.py`, histogram methods), on
-bins that do not depend on the data.
+"""Which steps numbers are quantized to: the range of values that samples showed, the scale of constant weights, weights
+rounded for their products, and fake quantization.
 """
 
 from __future__ import annotations
@@ -16,8 +8,68 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from tflq.numerics.histogram import edges
+from tflq.light import NamedTuple
+from tflq.numerics.unary import FloatFunction
+
+# Histograms of float32 values in bins that do not depend on the values: 32 to each power of two.
+#
+# A bin holds the floats that have the sign, the exponent and the first five bits of the fraction in common, so that
+# its width is 1/32 of the power of two below it. Bins are numbered in the order of their values: 0 holds +0 and the
+# smallest positive values, -1 holds -0 and the smallest negative ones. Sums of histograms are exact, in any order.
+
+
+PER_OCTAVE: Final = 32
+_SHIFT: Final = 18  # of 23 bits of a fraction, five remain
+_MAGNITUDES: Final = 1 << (31 - _SHIFT)
+_PIECE: Final = 1 << 13
+FINITE: Final = 255 * PER_OCTAVE
+"""Bins from -FINITE up to, but without, FINITE are of finite values."""
+
+
+def histogram(values: np.ndarray) -> np.ndarray:
+    """How many of float32 values are in each bin: int64, the bins of +0 and up, then those of -0 and down. What is not
+    finite counts beyond FINITE in both halves."""
+    counts = np.zeros(2 * _MAGNITUDES, np.int64)
+    add_histogram(counts, values)
+    return counts
+
+
+def add_histogram(counts: np.ndarray, values: np.ndarray) -> None:
+    """Adds the histogram of values to counts, in pieces that stay in the processor's cache."""
+    patterns = np.ascontiguousarray(values, np.float32).reshape(-1).view(np.uint32)
+    for start in range(0, patterns.size, _PIECE):
+        places = (patterns[start : start + _PIECE] >> np.uint32(_SHIFT)).astype(np.intp)
+        np.add.at(counts, places, 1)  # of one dim and as it is stored, it goes without buffers
+
+
+def finite_bins(counts: np.ndarray) -> dict[int, int]:
+    """The bins of finite values that are not empty, by number and in order. counts: of `histogram`, or sums of such."""
+    ordered = np.concatenate([counts[_MAGNITUDES : _MAGNITUDES + FINITE][::-1], counts[:FINITE]])
+    found = np.flatnonzero(ordered)
+    return dict(zip((found - FINITE).tolist(), ordered[found].tolist(), strict=True))
+
+
+def edges(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest value of bins, by their numbers, as float64. Both belong to the bin."""
+    magnitudes = np.where(bins < 0, -1 - bins, bins).astype(np.uint32)
+    near = (magnitudes << np.uint32(_SHIFT)).view(np.float32).astype(np.float64)
+    far = ((magnitudes + np.uint32(1)) * np.uint32(1 << _SHIFT) - np.uint32(1)).view(np.float32).astype(np.float64)
+    return np.where(bins < 0, -far, near), np.where(bins < 0, -near, far)
+
+
+# The range that values are quantized over, of what samples showed of them: four methods.
+#
+#     minmax        [min of all samples, max of all samples]
+#     ema           low = 0.95 low + 0.05 (low of the sample), in the order of the samples, from the first; high too
+#     percentile:P  [quantile 1 - P/100, quantile P/100] of the elements, by the histogram, linear within a bin
+#     mse           of 100 fractions of [min, max], 0.01 to 1, the one with the least squared error of quantization
+#
+# Sources: min and max and their moving average as in ai-edge-quantizer (`algorithms/utils/common_utils`, smoothing
+# 0.95); percentile and mean squared error as in TensorFlow's calibration (`calibration_algorithm.py`, histogram
+# methods), on bins that do not depend on the data.
+
 
 METHODS: Final = ("minmax", "ema", "percentile", "mse")
 SMOOTHING: Final = 0.95
@@ -69,3 +121,236 @@ def _error(values: np.ndarray, weights: np.ndarray, levels: int, low: float, hig
     lowest = np.rint(low / scale)
     steps = np.clip(np.rint(values / scale), lowest, lowest + levels - 1)
     return float((weights * (steps * scale - values) ** 2).sum())
+
+
+# The scale that constant weights are stored with, symmetric around 0: three methods.
+#
+#     minmax  s = max|w| / q, q the largest that is stored
+#     mse     of 100 fractions of that, 0.01 to 1, the one with the least Σ (w - s · stored)²
+#     octav   s = c / q, c the clip with the least expected squared error:
+#             c = Σ{|w| > c} |w| / (4^-bits / 3 · #{|w| <= c} + #{|w| > c}), by iteration from 0
+#
+# Sources: minmax as in ai-edge-quantizer; octav from "Optimal Clipping and Magnitude-aware Differentiation for
+# Improved Quantization-aware Training" (arXiv 2206.06501), equation 6. A clip is never beyond the largest magnitude.
+
+
+WEIGHT_RANGES: Final = ("minmax", "mse", "octav")
+GPTQ: Final = "gptq"
+"""The range of minmax, and weights rounded by what they are multiplied with."""
+WEIGHT_METHODS: Final = (*WEIGHT_RANGES, GPTQ)
+_CLIPS: Final = np.arange(100, 0, -1) / 100
+_STEPS: Final = 100
+"""Iterations of octav at most; it settles in about ten."""
+_LEAST: Final = 1e-9
+"""The least magnitude, so that weights that are all 0 have a scale."""
+
+
+def clips(weights: np.ndarray, axes: tuple[int, ...], bits: int, method: str) -> np.ndarray:
+    """The magnitude that the largest stored number stands for, of all weights along some axes: float64, with dims of 1
+    in their places. bits: what weights are stored in, 4 or 8. method: of `WEIGHT_METHODS`."""
+    magnitudes = np.abs(weights.astype(np.float64))
+    largest = magnitudes.max(axis=axes, keepdims=True)
+    if method == "mse":
+        largest = _least_squared_error(weights.astype(np.float64), largest, axes, bits)
+    elif method == "octav":
+        largest = np.minimum(_optimal_clip(magnitudes, axes, bits), largest)
+    return np.maximum(largest, _LEAST)
+
+
+def stored_weights(weights: np.ndarray, scales: np.ndarray, bits: int) -> np.ndarray:
+    """Weights of 4 bits as int8: round half even(w / s) in float32, clamped to [-8, 7]; of 8 to [-127, 127]."""
+    least, largest = bounds(bits)
+    return np.clip(np.rint(weights / scales.astype(np.float32)), least, largest).astype(np.int8)
+
+
+def bounds(bits: int) -> tuple[int, int]:
+    """The least and the largest number that is stored. Kernels of 8 bits count on -128 not being there."""
+    largest = (1 << (bits - 1)) - 1
+    return (-largest if bits == 8 else -largest - 1), largest
+
+
+def block_scales(scales: np.ndarray) -> np.ndarray:
+    """Scales of blocks, float16 with 8 bits of precision: rounded to bfloat16, half to even, then to float16."""
+    raw = np.clip(scales, np.finfo(np.float16).tiny, np.finfo(np.float16).max).astype(np.float32).view(np.uint32)
+    rounded = (raw + np.uint32(0x7FFF) + ((raw >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return np.minimum(rounded.view(np.float32), np.float32(65280)).astype(np.float16)
+
+
+def _least_squared_error(weights: np.ndarray, largest: np.ndarray, axes: tuple[int, ...], bits: int) -> np.ndarray:
+    low, high = bounds(bits)
+    best, least = largest, np.full(largest.shape, np.inf)
+    for fraction in _CLIPS:
+        scale = np.maximum(largest * fraction, _LEAST) / high
+        steps = np.clip(np.rint(weights / scale), low, high)
+        error = ((steps * scale - weights) ** 2).sum(axis=axes, keepdims=True)
+        best = np.where(error < least, largest * fraction, best)
+        least = np.minimum(error, least)
+    return best
+
+
+def _optimal_clip(magnitudes: np.ndarray, axes: tuple[int, ...], bits: int) -> np.ndarray:
+    weight = 4.0**-bits / 3
+    clip = np.zeros_like(magnitudes.max(axis=axes, keepdims=True))
+    for _ in range(_STEPS):
+        beyond = magnitudes > clip
+        total = np.where(beyond, magnitudes, 0).sum(axis=axes, keepdims=True)
+        count = beyond.sum(axis=axes, keepdims=True)
+        inside = (~beyond).sum(axis=axes, keepdims=True)
+        made = total / (weight * inside + count)
+        if np.array_equal(made, clip):
+            break
+        clip = made
+    return clip
+
+
+# Weights that are rounded so that products, not the weights themselves, are near: by second moments of what they are
+# multiplied with.
+#
+# Of a row of weights w that is stored as numbers q of scale s, and inputs x with M = Σ x xᵀ, the products are off by
+# (w - s q)ᵀ M (w - s q) in all. Columns are rounded in order, and what each is off by is made up for by those behind
+# it:
+#
+#     U = upper Cholesky factor of (M + λ I)⁻¹, UᵀU of it; λ = 0.01 · mean of the diagonal of M
+#     q_i = round half even(w_i / s), clamped;  e = (w_i - s q_i) / U_ii;  w_j -= e U_ij for j > i
+#
+# Source: "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers" (arXiv 2210.17323),
+# algorithm 1.
+
+
+DAMPING: Final = 0.01
+_BLOCK: Final = 128
+"""Columns after which the ones behind them are corrected at once."""
+
+
+def compensated_weights(weights: np.ndarray, scales: np.ndarray, moments: np.ndarray, bits: int) -> np.ndarray:
+    """Weights as int8, each column made up for by those behind it. weights: [rows, columns]. scales: [rows, 1].
+    moments: [columns, columns], float64. bits: 4 or 8."""
+    inverse = _factor(moments)
+    if inverse is None:
+        return stored_weights(weights, scales, bits)
+    left = weights.astype(np.float64)
+    stored = np.empty(weights.shape, np.int8)
+    for start in range(0, weights.shape[1], _BLOCK):
+        end = min(start + _BLOCK, weights.shape[1])
+        errors = np.zeros((len(weights), end - start))
+        for column in range(start, end):
+            each = stored_weights(left[:, column, None], scales, bits)
+            error = (left[:, column, None] - each * scales.astype(np.float64)) / inverse[column, column]
+            left[:, column:end] -= error * inverse[column, column:end]
+            errors[:, column - start], stored[:, column] = error[:, 0], each[:, 0]
+        left[:, end:] -= errors @ inverse[start:end, end:]
+    return stored
+
+
+def error_of_products(differences: np.ndarray, moments: np.ndarray) -> float:
+    """Σ of the squared errors of all products whose weights differ by [rows, columns] from the right ones."""
+    apart = differences.astype(np.float64)
+    return float(((apart @ moments) * apart).sum())
+
+
+def _factor(moments: np.ndarray) -> np.ndarray | None:
+    """U of the inverse; None if nothing was seen but zeros."""
+    damping = DAMPING * float(np.trace(moments)) / len(moments)
+    if not damping > 0:
+        return None
+    inverse = np.linalg.inv(moments + damping * np.eye(len(moments)))
+    return np.linalg.cholesky((inverse + inverse.T) / 2).T
+
+
+# Fake quantization: reals, rounded to the steps that quantization to a few bits would leave.
+
+
+BITS = range(2, 17)
+"""The numbers of bits that it is done with."""
+
+
+class Nudged(NamedTuple):
+    """Steps, one of which is 0: real = scale · (step - zero), for steps from `least` to `greatest`."""
+
+    scale: np.ndarray
+    zero: np.ndarray
+    least: int
+    greatest: int
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """The reals of the least and the greatest step."""
+        of = self.scale.dtype.type
+        return (self.least - self.zero).astype(of) * self.scale, (self.greatest - self.zero).astype(of) * self.scale
+
+
+def nudged(
+    minimum: npt.ArrayLike,
+    maximum: npt.ArrayLike,
+    bits: int,
+    *,
+    narrow_range: bool = False,
+    dtype: npt.DTypeLike = np.float64,
+) -> Nudged:
+    """The steps between two bounds, or between those of each channel, moved so that 0 is one of them.
+
+        scale = (max - min) / (greatest - least)          least = 1 with narrow_range, else 0; greatest = 2^bits - 1
+        zero  = round half away(least - min / scale), clamped to the steps
+
+    `dtype` is what this is computed in: float64 by the converter of TensorFlow Lite, which makes parameters of it
+    (rounded to float32 in the file), float32 by kernels. Bounds that are equal, which stand for zeros only, have scale
+    1. ValueError unless minimum <= maximum, both are finite, and there are 2 to 16 bits.
+
+    Sources: kernels/internal/quantization_util.cc (NudgeQuantizationRange), FakeQuantSupport.cc
+    (getNudgedScaleAndZeroPoint) of TensorFlow's quantization, which has 4 bits for 2 and 3, and 8 for 5 to 7.
+    """
+    low, high = np.asarray(minimum, dtype), np.asarray(maximum, dtype)
+    if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all() or bits not in BITS:
+        raise ValueError(f"min {low.tolist()}, max {high.tolist()} and {bits} bits are not ranges in 2 to 16 bits")
+    least, greatest = int(narrow_range), (1 << bits) - 1
+    span = np.where(high > low, high - low, low.dtype.type(greatest - least))
+    scale = (span / low.dtype.type(greatest - least)).astype(low.dtype)
+    place = low.dtype.type(least) - low / scale
+    whole = np.trunc(place)
+    zero = whole + np.where(np.abs(place - whole) >= 0.5, np.sign(place), low.dtype.type(0))
+    return Nudged(scale, np.clip(zero, least, greatest).astype(np.int64), least, greatest)
+
+
+def fake_quant(minimum: float, maximum: float, bits: int, *, narrow_range: bool = False) -> FloatFunction:
+    """FAKE_QUANT of an array, in float32: the nearest of the `nudged` steps. ValueError unless
+    minimum <= 0 <= maximum, minimum < maximum and there are 2 to 16 bits.
+
+        low, high = (least - zero) scale, (greatest - zero) scale
+        result = round((clamp(x, low, high) - low) (1 / scale)) scale + low
+
+    Sources: kernels/fake_quant.cc, kernels/internal/quantization_util.cc (FakeQuantizeArray). The kernel does not take
+    narrow_range: there it is TensorFlow's.
+    """
+    if not minimum <= 0 <= maximum or minimum == maximum or bits not in BITS:
+        raise ValueError(f"min {minimum:g}, max {maximum:g} and {bits} bits are not a range around 0 in 2 to 16 bits")
+    f = np.float32
+    steps = nudged(minimum, maximum, bits, narrow_range=narrow_range, dtype=f)
+    scale, (low, high) = steps.scale, steps.bounds()
+    inverse = f(1) / scale
+
+    def function(x: np.ndarray) -> np.ndarray:
+        place = (np.minimum(high, np.maximum(low, x.astype(f))) - low) * inverse
+        whole = np.trunc(place)
+        return np.where(place - whole >= 0.5, whole + f(1), whole) * scale + low
+
+    return function
+
+
+def simulated(
+    x: np.ndarray, minimum: npt.ArrayLike, maximum: npt.ArrayLike, bits: int, *, narrow_range: bool = False
+) -> np.ndarray:
+    """What TensorFlow's fake_quant ops make of float32: the nearest of the `nudged` steps between bounds, which
+    broadcast to x.
+
+        low, high = (least - zero) scale, (greatest - zero) scale
+        result = floor((clamp(x, low, high) - low) inverse - floor(1/2 - low inverse) + 1/2) scale
+        where inverse = (greatest - least) / (max - min)
+
+    Each step is rounded to float32. TFLite's kernel (`fake_quant`) takes other steps from the bounds on: its
+    results differ by the last bits. Source: tensorflow/core/kernels/fake_quant_ops_functor.h.
+    """
+    f = np.float32
+    steps = nudged(minimum, maximum, bits, narrow_range=narrow_range, dtype=f)
+    low, high = steps.bounds()
+    inverse = f(steps.greatest - steps.least) / (np.asarray(maximum, f) - np.asarray(minimum, f))
+    shifted = np.minimum(high, np.maximum(low, np.asarray(x, f))) - low
+    return np.asarray(np.floor(shifted * inverse - np.floor(f(0.5) - low * inverse) + f(0.5)) * steps.scale, f)

@@ -20,8 +20,7 @@ import numpy as np
 
 from tflq.light import NamedTuple
 from tflq.numerics.fixed_point import half_away, quantize_multiplier
-from tflq.numerics.tables import FloatFunction
-from tflq.numerics.unary import REAL_FUNCTIONS
+from tflq.numerics.unary import REAL_FUNCTIONS, FloatFunction
 
 FUNCTIONS: dict[str, FloatFunction] = {
     "IDENTITY": lambda x: x,

@@ -9,6 +9,7 @@ RESCALE (`tflq.numerics.fixed_point`)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -271,7 +272,7 @@ def _line(row: tuple[int, ...], n: np.ndarray, spread: int) -> np.ndarray:
 def root_thresholds(ratio: Fraction, count: int, steps: int) -> np.ndarray:
     """int64 [steps], for m = 0, 1, ..."""
     unit = count / ratio**2 / 4
-    return np.asarray([min(_ceil(unit * (2 * m + 1) ** 2), _I31) for m in range(steps)], np.int64)
+    return np.asarray([min(math.ceil(unit * (2 * m + 1) ** 2), _I31) for m in range(steps)], np.int64)
 
 
 def quotient_thresholds(ratio: Fraction, greatest: int, steps: int) -> np.ndarray:
@@ -289,7 +290,3 @@ def response_thresholds(ratio: float, bias: float, alpha: float, beta: float, gr
     with np.errstate(all="ignore"):
         sums = np.floor(((x * ratio / m) ** (1 / beta) - bias) / alpha)
     return np.clip(np.nan_to_num(sums, nan=-1.0), -1, _I31).astype(np.int64)
-
-
-def _ceil(x: Fraction) -> int:
-    return -(-x.numerator // x.denominator)

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tflq.dialects.onnx.elementwise import Cast
+from tflq.dialects.onnx import Cast
 from tflq.errors import Reason, TflqError, UnsupportedError, to_install
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, parameters
-from tflq.onnx.exactness import OPSET, exact_in
+from tflq.onnx.engine import OPSET, exact_in
 
 if TYPE_CHECKING:
     import onnx
+
 
 IR_VERSION: Final = 8
 """The first version of the file format that has the opset."""
@@ -82,7 +83,8 @@ class _Graph:
         """What the file says of itself beyond the graph."""
         values = {self.names[v]: v for v in (*self.function.inputs, *self.function.outputs)}
         scales = {name: _parameters(v) for name, v in values.items() if "quantized" in v.info}
-        state = {self.names[v]: self._input_of(v.info["state"]) for v in self.function.outputs if "state" in v.info}
+        starts = {v.name: self.names[v] for v in self.function.inputs if "start" in v.info}
+        state = {self.names[v]: starts[v.info["state"]] for v in self.function.outputs if "state" in v.info}
         said: dict[str, Any] = {"tflq.exact_in": exact_in(self.function), "tflq.quantization": scales}
         if state:
             said["tflq.state"] = state
@@ -96,9 +98,6 @@ class _Graph:
         """The states that callers have to give, or those that they may leave out, with their first values."""
         states = (v for v in self.function.inputs if "start" in v.info)
         return [(v, v.info["start"]) for v in states if v.info["given"] == given]
-
-    def _input_of(self, name: str) -> str:
-        return next(self.names[v] for v in self.function.inputs if v.name == name and "start" in v.info)
 
     def _node(self, op: Op) -> onnx.NodeProto:
         attributes = {key: list(v) if isinstance(v, tuple) else v for key, v in op.attributes.items()}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 import tflq
-from tflq.dialects.ext import RescaleF64, Table2D, Table16Bit
+from tflq.dialects.quant import RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tfl import convolution as tfl
 from tflq.dialects.tfl.arithmetic import Mul
 from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected

@@ -12,14 +12,13 @@ import numpy as np
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import called_functions, inner_blocks, is_pure, is_variable, own_blocks, reachable
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.dialects.tfl import casts as tfl
-from tflq.dialects.tfl.casts import Cast
-from tflq.dialects.tfl.comparison import Bitcast
+from tflq.dialects.quant import Dcast, Qcast, Scast
+from tflq.dialects.tfl import arithmetic as tfl
+from tflq.dialects.tfl.arithmetic import Bitcast, Cast
 from tflq.dialects.tfl.shape import Range, Rank, Shape
 from tflq.dialects.tosa import movement as tosa
 from tflq.dialects.tosa.movement import Identity
-from tflq.dialects.traits.operands import MovesElements
+from tflq.dialects.traits import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replace_values, take_over, unneeded
 from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized

@@ -28,16 +28,13 @@ from tflq.analysis.cast_cost import RealCast
 from tflq.builder import Builder, Emitter, expressed
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.dialects.tfl.arithmetic import Add, Mul
+from tflq.dialects.quant import Dcast, Qcast, Scast
+from tflq.dialects.tfl.arithmetic import RFFT2D, Add, ComplexAbs, Imag, Mul, Real, Sqrt
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
-from tflq.dialects.tfl.joining import Concatenation
-from tflq.dialects.tfl.movement import Reshape, Slice
-from tflq.dialects.tfl.spectra import RFFT2D, ComplexAbs, Imag, Real
-from tflq.dialects.tfl.unary import Sqrt
-from tflq.dialects.traits.operands import Calls, Impure, Kept
-from tflq.dialects.traits.types import Elementwise
+from tflq.dialects.tfl.movement import Concatenation, Reshape, Slice
+from tflq.dialects.traits import Calls, Impure, Kept
+from tflq.dialects.traits import Elementwise
 from tflq.evaluate.registry import evaluate_op, evaluator
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.rewriting import stand_for

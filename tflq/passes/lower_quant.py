@@ -39,11 +39,12 @@ import numpy as np
 
 from tflq.builder import Builder, Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.arith import (
+from tflq.dialects.core_numbers import (
     COMPARE_FLOAT,
     AddF,
     CmpF,
     DivF,
+    Floor,
     FPToSI,
     FPToUI,
     MaximumF,
@@ -53,16 +54,30 @@ from tflq.dialects.arith import (
     MinSI,
     MinUI,
     MulF,
+    Round,
+    RoundEven,
     SIToFP,
     SubF,
+    Trunc,
     UIToFP,
 )
+from tflq.dialects.core_tensors import (
+    CollapseShape,
+    Dim,
+    Empty,
+    ExpandShape,
+    Extract,
+    FromElements,
+    Generic,
+    LinalgYield,
+    NumElements,
+    Reshape,
+    ShapeOf,
+    Splat,
+    SplitAt,
+)
 from tflq.dialects.declare import Operator
-from tflq.dialects.linalg import Generic, Yield
-from tflq.dialects.math import Floor, Round, RoundEven, Trunc
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.dialects.shape import NumElements, ShapeOf, SplitAt
-from tflq.dialects.tensor import CollapseShape, Dim, Empty, ExpandShape, Extract, FromElements, Reshape, Splat
+from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tosa.elementwise import Add, GreaterEqual, Maximum, Minimum, Mul, Sub
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.attributes import AffineMap, TypedArray
@@ -148,7 +163,7 @@ def generic(
     empty = b.emit(Empty, list(dims), result)
     arguments = [Value(BareType.of(v.type.element)) for v in (*inputs, empty)]
     inner = Emitter()
-    inner.op(Yield, [body(inner, arguments)], [])
+    inner.op(LinalgYield, [body(inner, arguments)], [])
     attributes = {
         "indexing_maps": list(maps),
         "iterator_types": ["parallel"] * rank,

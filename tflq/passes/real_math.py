@@ -34,10 +34,12 @@ import numpy as np
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.arith import COMPARE_INTEGER, CmpI, DivSI, ExtSI, ExtUI, Select, ShLI, SubI, TruncI, XOrI
-from tflq.dialects.declare import Operator
-from tflq.dialects.effects import own_blocks
-from tflq.dialects.fxpmath import (
+from tflq.dialects.core_numbers import (
+    COMPARE_INTEGER,
+    CmpI,
+    DivSI,
+    ExtSI,
+    ExtUI,
     Matmul,
     RealAddEw,
     RealBinary,
@@ -51,14 +53,39 @@ from tflq.dialects.fxpmath import (
     RoundingDivideByPot,
     SaturatingAdd,
     SaturatingRoundingDoublingHighMul,
+    Select,
+    ShLI,
+    SubI,
+    TruncI,
+    XOrI,
 )
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import own_blocks
 from tflq.dialects.inference import constant_array
-from tflq.dialects.quant.casts import Scast
-from tflq.dialects.tfl.activation import Logistic, Relu, Relu0To1, Relu6, ReluN1To1, Tanh
-from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Sub
+from tflq.dialects.quant import Scast
+from tflq.dialects.tfl.arithmetic import (
+    Add,
+    Div,
+    Exp,
+    Log,
+    Logistic,
+    Maximum,
+    Minimum,
+    Mul,
+    Neg,
+    Relu,
+    Relu0To1,
+    Relu6,
+    ReluN1To1,
+    Rsqrt,
+    Sin,
+    Sqrt,
+    Square,
+    Sub,
+    Tanh,
+)
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.movement import Reshape, Transpose
-from tflq.dialects.tfl.unary import Exp, Log, Neg, Rsqrt, Sin, Sqrt, Square
 from tflq.dialects.tosa.movement import Table
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.attributes import TypedInt

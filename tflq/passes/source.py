@@ -12,8 +12,7 @@ from tflq.analysis.known import variable_name
 from tflq.contract import Decisions, Pass, PassResult, SourceNames
 from tflq.dialects.effects import callees, entry_functions, is_pure, is_variable, renumber
 from tflq.dialects.forms import Form
-from tflq.dialects.tfl.control import Custom, state_runtime
-from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tfl.state import AssignVariable, Custom, ReadVariable, VarHandle, state_runtime
 from tflq.dialects.tosa.movement import VariableRead, VariableWrite
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Buffer, Function, Module, Op, Value

@@ -9,12 +9,17 @@ import numpy as np
 
 from tflq.builder import expressed
 from tflq.contract import Pass, PassResult
+from tflq.dialects.constraints import baseline
 from tflq.dialects.declare import Operator
-from tflq.dialects.stablehlo.conversions import Accumulating, Functions, identity_region, rescale_region
-from tflq.dialects.stablehlo.convolution import Hybrid, is_hybrid
-from tflq.dialects.stablehlo.elementwise import UniformDequantize, UniformQuantize
-from tflq.dialects.stablehlo.movement import Reduce, ReduceWindow
-from tflq.dialects.stablehlo.rules import baseline
+from tflq.dialects.stablehlo.convolution import (
+    Accumulating,
+    Functions,
+    Hybrid,
+    identity_region,
+    is_hybrid,
+    rescale_region,
+)
+from tflq.dialects.stablehlo.elementwise import Reduce, ReduceWindow, UniformDequantize, UniformQuantize
 from tflq.ir.core import Block, Buffer, Function, Module, Op, Value
 from tflq.ir.facts import walk
 from tflq.ir.rewriting import remove_ops

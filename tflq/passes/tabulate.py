@@ -17,14 +17,14 @@ import numpy as np
 
 from tflq.contract import LargeTables, Pass, PassResult
 from tflq.dialects.declare import trait_of
-from tflq.dialects.ext import RescaleF64, Table2D
 from tflq.dialects.inference import Misfit, broadcast
+from tflq.dialects.quant import RescaleF64, Table2D
 from tflq.dialects.tosa.movement import Rescale, Table
-from tflq.dialects.traits.operands import Tabulable
+from tflq.dialects.traits import Tabulable
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.light import dataclass
-from tflq.numerics.tables import distinct
+from tflq.numerics.unary import distinct
 
 _SOURCES = 2
 _PALETTE_ELEMENTS = 1 << 16

@@ -17,8 +17,8 @@ from tflq.backends import DEFAULT, named_by
 from tflq.calibration.calibrating import calibrate, digests
 from tflq.calibration.data import Entry, Images, Span
 from tflq.contract import Pipeline
-from tflq.dialects.quant.regions import Stats
-from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.regions import Stats
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
 from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
 from tflq.files import check_outputs, replace_file
 from tflq.formats import read, write

@@ -28,13 +28,13 @@ from typing import Any, Final, Literal
 
 from tflq.analysis.statistics import Method
 from tflq.dialects.declare import trait_of
-from tflq.dialects.quant.regions import Region
-from tflq.dialects.traits.quantization import HybridKernel
+from tflq.dialects.parameters import HybridKernel
+from tflq.dialects.regions import Region
 from tflq.errors import OptionError, Reason, check_choice, choices
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, ScalarType, f32, i8, i16
-from tflq.numerics.weight_ranges import GPTQ, WEIGHT_METHODS
+from tflq.numerics.ranges import GPTQ, WEIGHT_METHODS
 from tflq.passes.regions.lookup import is_real, lookup, ports, regions_of
 from tflq.passes.regions.quantize import leave_real
 from tflq.passes.regions.ranges import Range, is_dequantizing, is_quantizing, is_statement, parameters, same_value

@@ -17,14 +17,21 @@ import numpy as np
 from tflq.calibration.collecting import Factor, second_moments
 from tflq.calibration.data import Entry, Span
 from tflq.dialects.tfl import fused_activation, op_name, without_activation
-from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tfl.arithmetic import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.formats import read
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f16, f32, i4, i8
 from tflq.light import NamedTuple
-from tflq.numerics.second_order import compensated_weights, error_of_products
-from tflq.numerics.weight_ranges import GPTQ, block_scales, bounds, clips, stored_weights
+from tflq.numerics.ranges import (
+    GPTQ,
+    block_scales,
+    bounds,
+    clips,
+    compensated_weights,
+    error_of_products,
+    stored_weights,
+)
 from tflq.quantization.fidelity import CALIBRATED
 from tflq.quantization.recipe import STATIC, WEIGHT_SCHEMES, Choices, Settings
 from tflq.quantization.report import ASKED, QuantizedRow

@@ -31,11 +31,10 @@ import numpy as np
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import broadcast
-from tflq.dialects.tfl import comparison as tfl
-from tflq.dialects.tfl import unary as tfl_unary
-from tflq.dialects.tfl.activation import Logistic, Tanh
+from tflq.dialects.tfl import arithmetic as tfl
+from tflq.dialects.tfl.arithmetic import Logistic, Tanh
 from tflq.dialects.tfl.movement import BroadcastTo, ExpandDims, Squeeze
-from tflq.dialects.tfl.reduction import ArgMin, Sum
+from tflq.dialects.tfl.pooling import ArgMin, Sum
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import ArgMax
 from tflq.ir.core import Op, Value
@@ -114,8 +113,8 @@ def absolute(op: tosa.Abs, k: Kernels) -> Value:
     """x * sign(x) of integers, an eighth of the time of ABS; the least one stays."""
     x = k.value(op.input1)
     if x.type.storage.is_float:
-        return k.emit(tfl_unary.Abs, [x])
-    return k.mul(x, k.emit(tfl_unary.Sign, [x]))
+        return k.emit(tfl.Abs, [x])
+    return k.mul(x, k.emit(tfl.Sign, [x]))
 
 
 @lowering(tosa.Negate)
@@ -123,7 +122,7 @@ def negate(op: tosa.Negate, k: Kernels) -> Value:
     """output_zp - (x - input1_zp), clamped; i32, which has no zero points, only at its least value."""
     x, storage = k.value(op.input1), op.result.type.storage
     if storage.is_float:
-        return k.emit(tfl_unary.Neg, [x])
+        return k.emit(tfl.Neg, [x])
     if storage.bits == 32:
         return k.sub(k.constant(0), k.maximum(x, k.constant(-storage.maximum)))
     total = op.output_zp + op.input1_zp
@@ -284,13 +283,13 @@ def bitwise_not(op: tosa.BitwiseNot, k: Kernels) -> Value:
 
 
 _UNARY: Final[Mapping[type[Op], type[Operator]]] = {
-    tosa.Cos: tfl_unary.Cos,
-    tosa.Exp: tfl_unary.Exp,
-    tosa.Floor: tfl_unary.Floor,
-    tosa.Log: tfl_unary.Log,
-    tosa.Rsqrt: tfl_unary.Rsqrt,
+    tosa.Cos: tfl.Cos,
+    tosa.Exp: tfl.Exp,
+    tosa.Floor: tfl.Floor,
+    tosa.Log: tfl.Log,
+    tosa.Rsqrt: tfl.Rsqrt,
     tosa.Sigmoid: Logistic,
-    tosa.Sin: tfl_unary.Sin,
+    tosa.Sin: tfl.Sin,
     tosa.Tanh: Tanh,
 }
 
@@ -303,7 +302,7 @@ def unary(op: tosa.FloatFunction, k: Kernels) -> Value:
 @lowering(tosa.Ceil)
 def ceil(op: tosa.Ceil, k: Kernels) -> Value:
     x = k.value(op.input)
-    return k.emit(tfl_unary.Neg, [k.emit(tfl_unary.Floor, [k.emit(tfl_unary.Neg, [x])])])
+    return k.emit(tfl.Neg, [k.emit(tfl.Floor, [k.emit(tfl.Neg, [x])])])
 
 
 @lowering(tosa.Reciprocal)
@@ -317,13 +316,13 @@ def erf(op: tosa.Erf, k: Kernels) -> Value:
     """Both formulas everywhere, each on the values it is meant for."""
     x = k.value(op.input)
     storage = x.type.storage
-    magnitude = k.emit(tfl_unary.Abs, [x])
+    magnitude = k.emit(tfl.Abs, [x])
     one = k.constant(1, storage)
     near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
-    tail = k.emit(tfl_unary.Exp, [_polynomial(k, far, outer())])
+    tail = k.emit(tfl.Exp, [_polynomial(k, far, outer())])
     value = k.emit(tfl.SelectV2, [k.greater(one, magnitude), below, k.sub(one, tail)])
-    return k.mul(value, k.emit(tfl_unary.Sign, [x]))
+    return k.mul(value, k.emit(tfl.Sign, [x]))
 
 
 def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:

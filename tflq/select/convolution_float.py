@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64
+from tflq.dialects.quant import RescaleF64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.convolution import Convolution
 from tflq.dialects.tosa.elementwise import Clamp

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from tflq.dialects.ext import Table2D
+from tflq.dialects.quant import Table2D
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Mul
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.files import resource

@@ -15,8 +15,8 @@ from tflq.contract import Decisions, Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import entry_functions, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, kept_reason
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.operands import Calls, ComputesInFloat
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.traits import Calls, ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import QUANTIZED_TYPES, f32
@@ -220,7 +220,7 @@ def _anywhere(op: Op, target: Target) -> bool:
 
 def _has(op: Op, target: Target) -> bool:
     """Whether a target that restricts plain builtins has an operator on whatever tensors."""
-    from tflq.dialects.tfl.control import Custom
+    from tflq.dialects.tfl.state import Custom
 
     if is_recurrent(op):
         return target.recurrent

@@ -18,14 +18,26 @@ import numpy as np
 from tflq.analysis.known import Ranges
 from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
-from tflq.dialects.tfl.casts import Cast
-from tflq.dialects.tfl.comparison import Bitcast, BitwiseXor, Equal, Greater, GreaterEqual, RightShift
-from tflq.dialects.tfl.control import state_version
+from tflq.dialects.tfl.arithmetic import (
+    Add,
+    Bitcast,
+    BitwiseXor,
+    Cast,
+    Div,
+    Equal,
+    Greater,
+    GreaterEqual,
+    Maximum,
+    Minimum,
+    Mul,
+    Pow,
+    RightShift,
+    Sub,
+)
 from tflq.dialects.tfl.convolution import BatchMatMul
-from tflq.dialects.tfl.gathering import Gather
-from tflq.dialects.tfl.joining import Concatenation, Split
-from tflq.dialects.tfl.movement import PadV2, Reshape, StridedSlice, Transpose
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, Split, StridedSlice, Transpose
+from tflq.dialects.tfl.state import state_version
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i8, i32, ui8
 from tflq.light import NamedTuple

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
-from tflq.dialects.tfl.reduction import Sum
-from tflq.dialects.tfl.unary import Floor
+from tflq.dialects.tfl.pooling import Sum
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, ui8

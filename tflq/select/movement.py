@@ -11,11 +11,10 @@ import numpy as np
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl import movement as tfl
-from tflq.dialects.tfl.comparison import SelectV2
-from tflq.dialects.tfl.control import CallOnce, If, While
-from tflq.dialects.tfl.gathering import Gather as TflGather
-from tflq.dialects.tfl.gathering import ScatterND
-from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tfl.arithmetic import SelectV2
+from tflq.dialects.tfl.indexing import Gather as TflGather
+from tflq.dialects.tfl.indexing import ScatterND
+from tflq.dialects.tfl.state import AssignVariable, CallOnce, If, ReadVariable, VarHandle, While
 from tflq.dialects.tosa.movement import (
     Concat,
     CondIf,

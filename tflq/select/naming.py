@@ -25,11 +25,11 @@ from typing import ClassVar, TypeGuard
 from tflq.contract import Pass, PassResult, SourceNames
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.forms import Form
-from tflq.dialects.tfl.casts import Cast
-from tflq.dialects.tfl.control import state_version
+from tflq.dialects.parameters import ParametersUnread
+from tflq.dialects.tfl.arithmetic import Cast
 from tflq.dialects.tfl.movement import Reshape
-from tflq.dialects.traits.operands import InPlace, Role, View
-from tflq.dialects.traits.quantization import ParametersUnread
+from tflq.dialects.tfl.state import state_version
+from tflq.dialects.traits import InPlace, Role, View
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops
 from tflq.ir.types import ScalarType

@@ -20,8 +20,7 @@ import numpy as np
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import pooling as tfl
-from tflq.dialects.tfl import reduction as tfl_reduction
-from tflq.dialects.tfl.unary import Sign
+from tflq.dialects.tfl.arithmetic import Sign
 from tflq.dialects.tosa.convolution import AvgPool2D, MaxPool2D, Pool
 from tflq.dialects.tosa.movement import (
     ArgMax,
@@ -124,10 +123,10 @@ def _padding(op: Pool) -> str | None:
 
 _Numeric: TypeAlias = ReduceMax | ReduceMin | ReduceProduct | ReduceSum
 _BUILTINS: Final[Mapping[type[_Numeric], type[Operator]]] = {
-    ReduceMax: tfl_reduction.ReduceMax,
-    ReduceMin: tfl_reduction.ReduceMin,
-    ReduceProduct: tfl_reduction.ReduceProd,
-    ReduceSum: tfl_reduction.Sum,
+    ReduceMax: tfl.ReduceMax,
+    ReduceMin: tfl.ReduceMin,
+    ReduceProduct: tfl.ReduceProd,
+    ReduceSum: tfl.Sum,
 }
 
 
@@ -165,13 +164,13 @@ def _sum_of_floats(op: _Numeric, k: Kernels, count: int, axes: list[int], keep_d
         return None
     if count * max(abs(v - twin.offset) for v in (source.minimum, source.maximum)) >= EXACT:
         return None
-    total = k.cast(k.reduce(tfl_reduction.Sum, twin.value, axes, keep_dims=keep_dims), i32)
+    total = k.cast(k.reduce(tfl.Sum, twin.value, axes, keep_dims=keep_dims), i32)
     return k.add(total, k.constant(twin.offset * count)) if twin.offset else total
 
 
 @lowering(ReduceAll, ReduceAny)
 def reduce_logical(op: ReduceAll | ReduceAny, k: Kernels) -> Value:
-    kind = tfl_reduction.ReduceMin if isinstance(op, ReduceAll) else tfl_reduction.ReduceMax
+    kind = tfl.ReduceMin if isinstance(op, ReduceAll) else tfl.ReduceMax
     x = k.cast(k.value(op.input), i8)
     return k.cast(k.reduce(kind, x, [op.axis]), i1)
 
@@ -180,7 +179,7 @@ def reduce_logical(op: ReduceAll | ReduceAny, k: Kernels) -> Value:
 def argmax(op: ArgMax, k: Kernels) -> Value:
     x = k.value(op.input)
     twin = None if k.restricted else k.twins.get(x)
-    return arg_of(op, k, x if twin is None else twin.value, tfl_reduction.ArgMax)
+    return arg_of(op, k, x if twin is None else twin.value, tfl.ArgMax)
 
 
 def arg_of(op: ArgMax, k: Kernels, x: Value, kind: type[Operator]) -> Value:

@@ -18,16 +18,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64, Table2D, Table16Bit
-from tflq.dialects.quant.casts import Scast
+from tflq.dialects.quant import RescaleF64, Scast, Table2D, Table16Bit
 from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl import reduction as tfl_reduction
-from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.tfl import pooling as tfl_reduction
+from tflq.dialects.tfl.arithmetic import Dequantize, Floor, Quantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
-from tflq.dialects.tfl.gathering import Gather
-from tflq.dialects.tfl.joining import Concatenation, Pack, Split, Unpack
-from tflq.dialects.tfl.movement import Moved, Padding, PadV2, Reshape
-from tflq.dialects.tfl.unary import Floor
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.movement import Concatenation, Moved, Pack, Padding, PadV2, Reshape, Split, Unpack
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import (
     ArithmeticRightShift,
@@ -43,8 +40,8 @@ from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Res
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedType, f32, i8, i16, i32, parameters, ui8
+from tflq.numerics.convolution import float_nearest_index, nearest_index
 from tflq.numerics.float_basics import EXACT, in_any_order, quantize_thresholds
-from tflq.numerics.resize import float_nearest_index, nearest_index
 from tflq.select.arithmetic import elementwise
 from tflq.select.lowering import (
     BYTES,

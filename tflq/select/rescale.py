@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tflq.analysis.known import Range
-from tflq.dialects.ext import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
-from tflq.dialects.tfl.arithmetic import FloorMod
-from tflq.dialects.tfl.reduction import Sum
+from tflq.dialects.quant import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
+from tflq.dialects.tfl.arithmetic import FloorMod, Sign
+from tflq.dialects.tfl.pooling import Sum
 from tflq.dialects.tfl.shape import Shape
-from tflq.dialects.tfl.unary import Sign
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
@@ -38,7 +37,8 @@ from tflq.select.lowering import Kernels, lowering, squeezed
 from tflq.select.shifts import high_part, restore, right_shift
 
 if TYPE_CHECKING:
-    from tflq.numerics.wide_product import LongProduct, WideProduct
+    from tflq.numerics.division_fit import LongProduct, WideProduct
+
 
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1
@@ -430,7 +430,7 @@ def _entry(k: Kernels, table: np.ndarray, index: Value) -> Value:
 #     saturate(round_half_away(double(x - input_zp) * scale) + output_zp)        scale: float64 [1 or C], positive
 #
 # It becomes a division where that is proven, else a product of two limbs in int64, or, for sums of more than 31 bits
-# and scales far apart, a product in limbs of both (`numerics.wide_product`). Source:
+# and scales far apart, a product in limbs of both (`numerics.division_fit`). Source:
 # kernels/internal/reference/integer_ops/fully_connected.h.
 
 
@@ -459,7 +459,7 @@ def _product(
     op: RescaleF64, k: Kernels, x: Value, scale: np.ndarray, levels: Range, bounds: Range
 ) -> tuple[Value, Range]:
     """The product in 64 bits, rounded, in int32, and its range: a step of x can pass several levels."""
-    from tflq.numerics.wide_product import fit_long_product, fit_wide_product
+    from tflq.numerics.division_fit import fit_long_product, fit_wide_product
 
     beyond = int(scale.max()) + 1 if scale.max() > 1 else 0
     fit = fit_long_product(scale, *levels, *bounds)
@@ -489,7 +489,7 @@ def _long_product(k: Kernels, x: Value, fit: LongProduct, least: int, most: int)
 
 def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int) -> Value:
     """The limbs of both, the product's last place found in tables of its integer part; the result in int32."""
-    from tflq.numerics.wide_product import LIMB, PART
+    from tflq.numerics.division_fit import LIMB, PART
 
     x = clamped(k, x, fit.first, fit.last, least, most)
     sign = k.minimum(k.maximum(x, k.constant(-1, i64)), k.constant(1, i64))

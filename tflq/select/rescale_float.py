@@ -5,8 +5,8 @@ float32 and gives whole numbers, the float twin of the stored integers:
     MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        0.5 to 0.8 ns per element
 
     RELU of sums that fall, MUL, ADD with RELU, FLOOR           `float_falling`, where levels are few
-    RELU of sums that fall, SUB with RELU, MUL, FLOOR           `float_distance`, where constants may move
-    SUB, MAXIMUM, MINIMUM; MUL, FLOOR; MUL, SUB; MUL, MUL, ADD, [MUL, ADD,] ADD, FLOOR, ADD         `float_split`
+    RELU of sums that fall, SUB with RELU, MUL, FLOOR           `float_falling`, where constants may move
+    SUB, MAXIMUM, MINIMUM; MUL, FLOOR; MUL, SUB; MUL, MUL, ADD, [MUL, ADD,] ADD, FLOOR, ADD         `float_falling`
 
 In the last two, no constant is added to a product by one, so that none can be put before it. Sums may be asked for with
 the other sign, or with a number added to each channel (`falls`, `added`): a convolution does that in its weights and
@@ -31,18 +31,26 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64, Table2D
-from tflq.dialects.tfl.activation import Relu, ReluN1To1
+from tflq.dialects.quant import RescaleF64, Table2D
+from tflq.dialects.tfl.arithmetic import Floor, Relu, ReluN1To1
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
-from tflq.dialects.tfl.unary import Floor
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.ir.core import Value, constant
 from tflq.ir.types import f32, i32
 from tflq.light import NamedTuple, dataclass
-from tflq.numerics.float_distance import DistanceRequantization, distance_arrays, fit_distance
-from tflq.numerics.float_falling import ClippedRequantization, FallingRequantization, falling_arrays
+from tflq.numerics.float_falling import (
+    ClippedRequantization,
+    DistanceRequantization,
+    FallingRequantization,
+    SplitRequantization,
+    distance_arrays,
+    falling_arrays,
+    fit_distance,
+    of_split_arrays,
+    split_arrays,
+)
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
 from tflq.numerics.float_requantize import (
     N1_TO_1,
@@ -53,7 +61,6 @@ from tflq.numerics.float_requantize import (
     requantization_arrays,
     table_line,
 )
-from tflq.numerics.float_split import SplitRequantization, of_split_arrays, split_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 from tflq.select.im2col import Geometry
 from tflq.select.lowering import KernelBuilder, Kernels, Twin, centred, integers_of, twin_of

@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64, RescaleI64
+from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tosa.convolution import Convolution, MatMul
 from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import Reason, UnsupportedError

@@ -19,12 +19,11 @@ import numpy as np
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import Form
-from tflq.dialects.tfl.control import state_version
-from tflq.dialects.tfl.gathering import Gather
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.state import state_version
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.movement import Concat, Resize
-from tflq.dialects.traits.operands import Tabulable
-from tflq.dialects.traits.types import Elementwise
+from tflq.dialects.traits import Elementwise, Tabulable
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType
 from tflq.light import dataclass
@@ -175,7 +174,7 @@ def _is_windowed(op: Op) -> bool:
 def _is_resized_in_integers(op: Op) -> bool:
     if not isinstance(op, Resize):
         return False
-    from tflq.numerics.resize import float_kernel, steps_of
+    from tflq.numerics.convolution import float_kernel, steps_of
 
     sizes = ((v.type.shape or ())[1:3] for v in (op.input, op.output))
     return float_kernel(steps_of(op.scale, op.offset), *sizes) is None
@@ -294,7 +293,7 @@ def _window(op: _Windowed, rows: _Rows) -> tuple[_Rows, Mapping[str, object]]:
 
 
 def _resized(op: Resize, rows: _Rows, height: int) -> tuple[_Rows, Mapping[str, object]]:
-    from tflq.numerics.resize import steps_of
+    from tflq.numerics.convolution import steps_of
 
     steps = steps_of(op.scale, op.offset)[0]
     first, last = (at * steps.d + steps.offset for at in (rows.begin, rows.end - 1))

@@ -18,9 +18,9 @@ import numpy as np
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.effects import is_variable
-from tflq.dialects.ext import Table2D, Table16Bit
 from tflq.dialects.forms import Form
-from tflq.dialects.tfl.gathering import Gather
+from tflq.dialects.quant import Table2D, Table16Bit
+from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tosa.elementwise import Add
 from tflq.dialects.tosa.movement import Cast, Table
 from tflq.ir.core import Buffer, Module, Value, constant

@@ -15,7 +15,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_handle
 from tflq.dialects.forms import Form
 from tflq.dialects.inference import text
-from tflq.dialects.tfl.variables import AssignVariable, ReadVariable
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape

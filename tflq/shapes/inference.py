@@ -25,7 +25,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
 from tflq.dialects.forms import Form
 from tflq.dialects.inference import Misfit, NotInferred, Stated, text
-from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tfl.state import Custom
 from tflq.errors import Reason
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops, remove_unneeded

@@ -22,9 +22,9 @@ from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import entry_functions
 from tflq.dialects.forms import Form
+from tflq.dialects.parameters import MultiplyAccumulate, NeverRuns
 from tflq.dialects.tfl.movement import Slice
-from tflq.dialects.tfl.variables import ReadVariable
-from tflq.dialects.traits.quantization import MultiplyAccumulate, NeverRuns
+from tflq.dialects.tfl.state import ReadVariable
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType

@@ -2,7 +2,7 @@
 
     "operands -> results; NAME = port port ...; constraint number ...; constraint"
 
-`pattern.py` says what `*`, `?`, `...` and NAME mean; without "->" the results are not specified. A port is what one
+`target.py` says what `*`, `?`, `...` and NAME mean; without "->" the results are not specified. A port is what one
 operand or result may be:
 
     i32           a plain tensor of that type
@@ -39,7 +39,7 @@ from tflq.ir.types import (
 )
 from tflq.light import dataclass
 from tflq.targets.constraints import CONSTRAINTS
-from tflq.targets.pattern import REST, Group, Side, Slot, bare, match, slots, split, spread
+from tflq.targets.target import REST, Group, Side, Slot, bare, match, slots, split, spread
 
 _KINDS = {
     "": (UniformQuantizedType,),

@@ -50,8 +50,7 @@ from tflq.dialects.tosa.movement import (
     VariableWrite,
     WhileLoop,
 )
-from tflq.dialects.traits.operands import Calls
-from tflq.dialects.traits.types import Broadcasts
+from tflq.dialects.traits import Broadcasts, Calls
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.light import dataclass

@@ -31,7 +31,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees
 from tflq.dialects.tosa.convolution import AvgPool2D, Convolution
 from tflq.dialects.tosa.movement import CondIf, Rescale, Variable, WhileLoop
-from tflq.dialects.traits.operands import Calls, ConstantOperands
+from tflq.dialects.traits import Calls, ConstantOperands
 from tflq.errors import InvalidModelError, Refused
 from tflq.flatbuffer.layout import TOSA, Field
 from tflq.ir.core import Buffer, Function, Module, Op, Value

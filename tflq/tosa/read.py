@@ -19,7 +19,7 @@ from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import callees
 from tflq.dialects.forms import verify_form
 from tflq.dialects.tosa.movement import CondIf, Variable, VariableRead, VariableWrite
-from tflq.dialects.traits.operands import Calls
+from tflq.dialects.traits import Calls
 from tflq.errors import InvalidModelError, Reason, Refused, UnsupportedError, VerificationError
 from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.layout import TOSA

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects.effects import callees
-from tflq.dialects.quant.casts import Scast
+from tflq.dialects.quant import Scast
 from tflq.dialects.tosa.movement import Rescale, Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.attributes import Opaque, TypedArray, TypedFloat, TypedInt

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tflq.analysis.statistics import PointStatistics, Statistics, write_statistics
-from tflq.dialects.quant.regions import Stats, StatsRef
+from tflq.dialects.regions import Stats, StatsRef
 from tflq.errors import OptionError
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.harness import interpret
 
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.regions import Region
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, f32

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.region_graphs import A, B, C, region, specs, text
 
-from tflq.dialects.quant.regions import CoupledRef, Region
+from tflq.dialects.regions import CoupledRef, Region
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Module
 from tflq.ir.facts import walk

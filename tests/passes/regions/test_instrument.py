@@ -10,7 +10,7 @@ import pytest
 from support.region_graphs import A, B
 
 from tflq.analysis.statistics import PointStatistics, Statistics
-from tflq.dialects.quant.regions import Region, StatsRef
+from tflq.dialects.regions import Region, StatsRef
 from tflq.ir.core import Function, Module, Op, Signature, Value, constant
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.regions import Region
 from tflq.errors import OptionError, UnsupportedError
 from tflq.ir.core import Module, constant
 from tflq.ir.parser import parse_module

@@ -9,7 +9,7 @@ import pytest
 from support.corpus import CORPUS, needs_corpus
 
 import tflq
-from tflq.dialects.quant.regions import Stats
+from tflq.dialects.regions import Stats
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, f32
 from tflq.ir.verifier import verify

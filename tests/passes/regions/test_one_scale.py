@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.region_graphs import A, region, rescales, specs, text
 
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.regions import Region
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.verifier import verify

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.region_graphs import KERNELS, A, B, C, region, rescales, specs, text
 
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.regions import Region
 from tflq.errors import OptionError, UnsupportedError
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module

@@ -17,7 +17,7 @@ from tflq.ir.printer import print_module
 from tflq.ir.types import BareType, i8, i32, ui8
 from tflq.ir.verifier import verify
 from tflq.named_passes import parse_pipeline
-from tflq.numerics.fake_quant import simulated
+from tflq.numerics.ranges import simulated
 from tflq.passes.regions.quantize import TflQuantizePipeline
 
 PIPELINE = TflQuantizePipeline()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.region_graphs import A, B, C, region, reordered, text
 
-from tflq.dialects.quant.regions import Region, Rescale
+from tflq.dialects.regions import Region, Rescale
 from tflq.ir.core import Module, Value
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module

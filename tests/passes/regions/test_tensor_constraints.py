@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.region_graphs import KERNELS, A, B, rescales, shown, specs
 
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.regions import Region
 from tflq.errors import FileError, OptionError
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.parser import parse_module

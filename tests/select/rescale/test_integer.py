@@ -9,7 +9,7 @@ import pytest
 from support.lowered import accumulators, assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
-from tflq.dialects.ext import RescaleI64, RoundingDivideByPot
+from tflq.dialects.quant import RescaleI64, RoundingDivideByPot
 from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8

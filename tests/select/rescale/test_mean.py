@@ -10,7 +10,7 @@ from support.lowered import assert_lowered
 from support.on_tosa import assert_exact
 
 from tflq.builder import Builder
-from tflq.dialects.ext import RescaleMean
+from tflq.dialects.quant import RescaleMean
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32
 

@@ -1,17 +1,26 @@
-"""Arithmetic, functions, comparisons and casts, element by element; and ops that compute nothing."""
+"""Arithmetic, functions, comparisons and casts, element by element; elements in another order or shape; reductions of
+whole dimensions and of windows; and ops that compute nothing.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
+from typing import ClassVar
 
+import numpy as np
+
+from tflq.dialects.constraints import agree, baseline, elementwise, integers, one_kind, types_agree
 from tflq.dialects.declare import Operator, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
-from tflq.dialects.stablehlo.rules import agree, elementwise, one_kind
-from tflq.dialects.traits.operands import Impure
-from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, i1, is_quantized
-from tflq.ir.verifier import constraint
+from tflq.dialects.stablehlo.convolution import ACCUMULATION, Accumulating, Window, results_of, single_op, window
+from tflq.dialects.traits import Impure
+from tflq.ir.attributes import TypedArray
+from tflq.ir.core import Op, Region, Value
+from tflq.ir.types import ScalarType, TensorType, i1, i64, is_quantized
+from tflq.ir.verifier import Check, constraint
 
 
 class Binary(Operator):
@@ -304,3 +313,333 @@ class CustomCall(Operator, name="stablehlo.custom_call"):
     values: list[Value] = operand(variadic=True)
     outputs: list[Value] = result_(variadic=True)
     traits = (Impure(),)
+
+
+# Elements in another order or shape.
+
+
+@constraint
+def _same_elements(op: Op) -> bool:
+    """operands and result must have the same element type; scales along an axis may go to another one"""
+    kinds = {baseline(value.type) for value in op.tensors}
+    return len(kinds) == 1
+
+
+@constraint
+def _counted(op: Op) -> bool:
+    """operand and result must have the same number of elements"""
+    sizes = [v.type.shape for v in op.tensors]
+    if any(shape is None or None in shape for shape in sizes):
+        return True
+    return len({math.prod(d or 0 for d in shape or ()) for shape in sizes}) == 1
+
+
+@constraint
+def _permuted(op: Transpose) -> bool:
+    """'permutation' must name every dimension of the operand once, and the result has its shape in that order"""
+    order, shape = integers(op, "permutation"), op.input.type.shape
+    if order is None or shape is None:
+        return order is not None
+    made = tuple(shape[i] for i in order) if sorted(order) == list(range(len(shape))) else None
+    return made is not None and agree(made, op.result.type.shape)
+
+
+@constraint
+def _broadcast(op: BroadcastInDim) -> bool:
+    """'broadcast_dimensions' must name a dimension of the result, once, for each of the operand's, which is of its size
+    or 1"""
+    dims, given, made = integers(op, "broadcast_dimensions"), op.input.type.shape, op.result.type.shape
+    if dims is None or given is None or made is None:
+        return dims is not None
+    if len(dims) != len(given) or len(set(dims)) != len(dims) or any(not 0 <= d < len(made) for d in dims):
+        return False
+    return all(size in (1, None, made[d]) or made[d] is None for size, d in zip(given, dims, strict=True))
+
+
+@constraint
+def _within(op: Slice) -> bool:
+    """'start_indices', 'limit_indices' and 'strides' must be within the operand, and say the shape of the result"""
+    shape, bounds = op.input.type.shape, [integers(op, k) for k in ("start_indices", "limit_indices", "strides")]
+    if shape is None or None in bounds:
+        return None not in bounds
+    starts, limits, strides = (b or () for b in bounds)
+    if not len(shape) == len(starts) == len(limits) == len(strides):
+        return False
+    rows = list(zip(shape, starts, limits, strides, strict=True))
+    if any(not 0 <= start <= limit or stride < 1 or (n is not None and limit > n) for n, start, limit, stride in rows):
+        return False
+    return agree(tuple(-(-(limit - start) // stride) for _, start, limit, stride in rows), op.result.type.shape)
+
+
+@constraint
+def _joined(op: Concatenate) -> bool:
+    """the operands must differ in size along 'dimension' only, and the result has their sum"""
+    axis, made = op.attributes.get("dimension"), op.result.type.shape
+    shapes = [v.type.shape for v in op.reads]
+    if not shapes or len(op.results) != 1 or not isinstance(axis, int):
+        return False
+    if made is None or any(shape is None for shape in shapes):
+        return True
+    if not 0 <= axis < len(made) or any(len(shape or ()) != len(made) for shape in shapes):
+        return False
+    sizes = [(shape or ())[axis] for shape in shapes]
+    total = None if None in sizes else sum(s or 0 for s in sizes)
+    others = [(*(s or ())[:axis], total, *(s or ())[axis + 1 :]) for s in shapes]
+    return all(agree(shape, made) for shape in others)
+
+
+@constraint
+def _reversed(op: Reverse) -> bool:
+    """'dimensions' must be dimensions of the operand, each once, and the result has its shape"""
+    dims, shape = integers(op, "dimensions"), op.input.type.shape
+    if dims is None or len(set(dims)) != len(dims) or not agree(shape, op.result.type.shape):
+        return False
+    return shape is None or all(0 <= d < len(shape) for d in dims)
+
+
+class _Moved(Operator):
+    """The elements of one tensor, in another order or place."""
+
+    input: Value = operand()
+    result: Value = result_()
+    constraints: ClassVar[tuple[Check, ...]] = (declared, _same_elements)
+
+
+class Reshape(_Moved, name="stablehlo.reshape"):
+    """The same elements in another shape."""
+
+    constraints = (*_Moved.constraints, _counted)
+
+
+class Transpose(_Moved, name="stablehlo.transpose"):
+    """The dimensions in another order."""
+
+    constraints = (*_Moved.constraints, _permuted)
+
+
+class BroadcastInDim(_Moved, name="stablehlo.broadcast_in_dim"):
+    """The elements repeated along dimensions."""
+
+    constraints = (*_Moved.constraints, _broadcast)
+
+
+class Slice(_Moved, name="stablehlo.slice"):
+    """The elements from a start to a limit, by steps."""
+
+    constraints = (*_Moved.constraints, _within)
+
+
+class Concatenate(Operator, name="stablehlo.concatenate"):
+    """Tensors one after the other along a dimension."""
+
+    inputs: list[Value] = operand(variadic=True)
+    result: Value = result_()
+    constraints = (_joined, _same_elements)
+
+
+class Reverse(_Moved, name="stablehlo.reverse"):
+    """The elements in reverse order along dimensions."""
+
+    constraints = (*_Moved.constraints, _reversed)
+
+
+# reduce: tensors accumulated along dimensions.
+
+
+@constraint
+def _counted_alike(op: Accumulated) -> bool:
+    """0 < size(inputs) = size(init_values) = size(results) = N"""
+    return 0 < len(op.operands) == 2 * len(op.results) and None not in op.operands
+
+
+@constraint
+def _one_shape(op: Accumulated) -> bool:
+    """same(shape(inputs...)): the inputs must have the same shape"""
+    return types_agree(op.inputs)
+
+
+@constraint
+def _reduction_within(op: Reduce) -> bool:
+    """0 <= dimensions < rank(inputs[0])"""
+    dims, rank = integers(op, "dimensions"), op.inputs[0].type.rank
+    return dims is not None and all(d >= 0 and (rank is None or d < rank) for d in dims)
+
+
+@constraint
+def _unique(op: Reduce) -> bool:
+    """is_unique(dimensions): no dimension may be named twice"""
+    return len(set(op.dimensions)) == len(op.dimensions)
+
+
+@constraint
+def _sized(op: Reduce) -> bool:
+    """shape(results...) is shape(inputs...) without the dimensions that are reduced"""
+    shapes = [value.type.shape for value in op.inputs]
+    left = [s and tuple(size for axis, size in enumerate(s) if axis not in op.dimensions) for s in shapes]
+    return all(agree(shape, made.type.shape) for shape in left for made in op.results)
+
+
+class Accumulated(Accumulating):
+    """The operands are the inputs, then as many init values."""
+
+    values: list[Value] = operand(variadic=True)
+    outputs: list[Value] = result_(variadic=True)
+
+    @property
+    def inputs(self) -> list[Value]:
+        return self.values[: len(self.operands) // 2]
+
+    @property
+    def inits(self) -> list[Value]:
+        return self.values[len(self.operands) // 2 :]
+
+
+class Reduce(Accumulated, name="stablehlo.reduce"):
+    """Inputs accumulated along dimensions, in any order, with init values among them."""
+
+    constraints = (_counted_alike, _one_shape, _reduction_within, _unique, *ACCUMULATION, _sized)
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The dimensions that are reduced."""
+        return integers(self, "dimensions") or ()
+
+    def applied(self) -> Op | None:
+        """The one op that is its body, if it has no conversions and nothing else to say."""
+        if len(self.regions) != 1 or len(self.operands) != 2 or set(self.attributes) != {"dimensions"} or self.info:
+            return None
+        body = single_op(self.regions[0])
+        if body is None or body.attributes or body.info or body.location or integers(self, "dimensions") is None:
+            return None
+        scalar = TensorType((), self.inputs[0].type.element)
+        return body if all(value.type == scalar and not value.name for value in body.tensors) else None
+
+    def normalize(self) -> None:
+        if self.applied() is not None:
+            self.attributes["dimensions"] = TypedArray.of(np.array(self.dimensions, np.int64), i64)
+
+    def custom_text(self, _name: Callable[[Value | None], str]) -> str | None:
+        """`stablehlo.reduce(%x init: %y) applies stablehlo.add across dimensions = [1]`"""
+        body = self.applied()
+        if body is None:
+            return None
+        given, init = self.inputs[0], self.inits[0]
+        dims = ", ".join(map(str, self.dimensions))
+        return f"{self.name}({_name(given)} init: {_name(init)}) applies {body.name} across dimensions = [{dims}]"
+
+
+# reduce_window and select_and_scatter: reductions of windows, and of what is scattered by windows.
+
+
+def _window(op: Op, value: Value) -> Window | None:
+    sizes, rank = integers(op, "window_dimensions"), value.type.rank
+    rank = len(sizes or ()) if rank is None else rank
+    return window(op, rank, sizes, "base_dilations", "window_dilations")
+
+
+@constraint
+def _windowed(op: ReduceWindow | SelectAndScatter) -> bool:
+    """'window_dimensions', 'window_strides', 'base_dilations', 'window_dilations' and 'padding' must have an item
+    for each dimension, all but the padding from 1 up"""
+    spread = op.window
+    if spread is None:
+        return False
+    return min((*spread.sizes, *spread.strides, *spread.base_dilations, *spread.dilations), default=1) >= 1
+
+
+@constraint
+def _windows_sized(op: ReduceWindow) -> bool:
+    """shape(results...) is the number of windows along each dimension of the inputs"""
+    spread, shapes = op.window, [value.type.shape for value in op.inputs]
+    counts = [None if spread is None or shape is None else spread.counts(shape) for shape in shapes]
+    return all(agree(count, made.type.shape) for count in counts for made in op.results)
+
+
+@constraint
+def _source_type(op: SelectAndScatter) -> bool:
+    """(C1) element_type(operand) = element_type(source)"""
+    return op.input.type.element == op.source.type.element
+
+
+@constraint
+def _source_shape(op: SelectAndScatter) -> bool:
+    """(C2) shape(source) is the number of windows along each dimension of the operand"""
+    shape, spread = op.input.type.shape, op.window
+    return shape is None or spread is None or agree(spread.counts(shape), op.source.type.shape)
+
+
+@constraint
+def _init_type(op: SelectAndScatter) -> bool:
+    """(C3) element_type(init_value) = element_type(operand): the accumulator's type is that which
+    input_conversion makes"""
+    return op.init.type.element == op.input.type.element
+
+
+@constraint
+def _has_select(op: SelectAndScatter) -> bool:
+    """the op must have a region select, then scatter, with input_conversion before it and output_conversion after it"""
+    return len(op.regions) > 1
+
+
+@constraint
+def _select_type(op: SelectAndScatter) -> bool:
+    """(C9) select has type (tensor<E>, tensor<E>) -> tensor<i1> where E = element_type(operand): it accumulates nothing
+    and has no conversion"""
+    region = op.regions[0]
+    scalar = TensorType((), op.input.type.element)
+    given = [v.type for v in region.block.arguments] == [scalar, scalar]
+    return given and [v and v.type for v in results_of(region) or []] == [TensorType((), i1)]
+
+
+@constraint
+def _result_shape(op: SelectAndScatter) -> bool:
+    """(C11) shape(operand) = shape(result)"""
+    return agree(op.input.type.shape, op.result.type.shape)
+
+
+class ReduceWindow(Accumulated, name="stablehlo.reduce_window"):
+    """`reduce` of each window of the inputs, padded with init values."""
+
+    constraints = (_counted_alike, _one_shape, _windowed, *ACCUMULATION, _windows_sized)
+
+    @property
+    def window(self) -> Window | None:
+        """How its window moves; None if an attribute does not fit the inputs."""
+        return _window(self, self.inputs[0])
+
+
+class SelectAndScatter(Accumulating, name="stablehlo.select_and_scatter"):
+    """`reduce`, by `scatter`, of the values of `source` whose windows of the operand `select` this place."""
+
+    input: Value = operand()
+    source: Value = operand()
+    init: Value = operand()
+    result: Value = result_()
+    constraints = (
+        declared,
+        _has_select,
+        _source_type,
+        _init_type,
+        _windowed,
+        *ACCUMULATION,
+        _select_type,
+        _source_shape,
+        _result_shape,
+    )
+
+    @property
+    def inputs(self) -> list[Value]:
+        return [self.input]
+
+    @property
+    def inits(self) -> list[Value]:
+        return [self.init]
+
+    @property
+    def own_regions(self) -> list[Region]:
+        return list(self.regions[1:])
+
+    @property
+    def window(self) -> Window | None:
+        """How its window moves; None if an attribute does not fit the operand."""
+        return _window(self, self.input)

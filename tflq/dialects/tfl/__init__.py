@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tflq.dialects.declare import Attribute, Operator, Slot
-from tflq.dialects.traits.quantization import Parameters
+from tflq.dialects.parameters import Parameters
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType
 

@@ -7,9 +7,7 @@ from typing import ClassVar, Final
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, matrix_product, product, slide
-from tflq.dialects.tfl import Needs
-from tflq.dialects.traits.operands import NonNegative, SizedBy
-from tflq.dialects.traits.quantization import (
+from tflq.dialects.parameters import (
     HybridKernel,
     Int16Symmetric,
     Misreads,
@@ -17,7 +15,8 @@ from tflq.dialects.traits.quantization import (
     ParametersUnread,
     QuantizedTogether,
 )
-from tflq.dialects.traits.types import FilterChannels, HasShape, Window
+from tflq.dialects.tfl import Needs
+from tflq.dialects.traits import FilterChannels, HasShape, NonNegative, SizedBy, Window
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i2, i4, i8, i16, ui8
 

@@ -1,17 +1,32 @@
-"""Windows of one channel each, and images of another size."""
+"""Many elements of a channel become one: windows, images of another size; reductions over axes, cumulative sums, places
+of extremes.
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar, Final, TypeAlias
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
-from tflq.dialects.inference import Dims, Stated, places, slide
+from tflq.dialects.inference import Dims, Misfit, Stated, places, reduced, slide, text, without_dim
+from tflq.dialects.parameters import AsksSameScale, Misreads, QuantizedTogether, SameScale, Unbounded
 from tflq.dialects.tfl import Needs
-from tflq.dialects.traits.operands import ComputesInFloat, Exclusive, MovesElements, NonNegative, NoZeros, SizedBy
-from tflq.dialects.traits.quantization import QuantizedTogether, SameScale, Unbounded
-from tflq.dialects.traits.types import HasShape, SameElementType, Window
+from tflq.dialects.traits import (
+    Axes,
+    ComputedEarly,
+    ComputesInFloat,
+    Exclusive,
+    HasShape,
+    MovesElements,
+    NonNegative,
+    NoZeros,
+    SameElementType,
+    SameShape,
+    SizedBy,
+    Unquantized,
+    Window,
+)
 from tflq.ir.core import Value
-from tflq.ir.types import i8, i16
+from tflq.ir.types import Shape, i8, i16, ui8
 
 
 class Pool2D(Operator):
@@ -121,3 +136,192 @@ class ResizeNearestNeighbor(ResizedImage, name="tfl.resize_nearest_neighbor", ne
 
 Resize: TypeAlias = ResizeBilinear | ResizeNearestNeighbor
 """Images in another size."""
+
+
+# Reductions over axes, cumulative sums, places of extremes.
+
+
+class AxesReduced(Operator):
+    """Over axes, which go, or stay with size 1. Source: kernels/reduce.cc."""
+
+    input: Value = operand()
+    axes: Value = operand(indices=True)
+    output: Value = result()
+    keep_dims: bool = attribute(default=False)
+    traits: ClassVar[tuple[Trait, ...]] = (Axes(axes, input), SizedBy(axes))
+
+    def infer(self, site: Stated) -> Dims:
+        dims, axes = site.dims(self.input), site.ints(self.axes)
+        if None in axes and self.keep_dims:
+            return (None,) * len(dims)
+        whole = site.whole(self.axes)
+        return reduced(dims, {site.axis(a, len(dims)) for a in whole}, keep=self.keep_dims) if dims else ()
+
+
+class NumbersReduced(AxesReduced):
+    """Numbers over axes."""
+
+    traits = (
+        *AxesReduced.traits,
+        SameElementType(AxesReduced.input, AxesReduced.output, unless_quantized=True),
+        Misreads("scales", "result type"),
+    )
+
+
+class Mean(NumbersReduced, name="tfl.mean", newest=3):
+    """The mean over axes. Source: kernels/reduce.cc."""
+
+    traits = (QuantizedTogether(AxesReduced.input, AxesReduced.output), *NumbersReduced.traits)
+
+
+class Sum(NumbersReduced, name="tfl.sum", newest=2):
+    """The sum over axes. Source: kernels/reduce.cc."""
+
+    versions = (Needs(2, AxesReduced.input, i8),)
+
+
+class ReduceProd(NumbersReduced, name="tfl.reduce_prod", newest=2):
+    """The product over axes. Source: kernels/reduce.cc."""
+
+    traits = (*NumbersReduced.traits, Unbounded(), ComputedEarly())
+    versions = (Needs(2, AxesReduced.input, i16), Needs(2, AxesReduced.input, i8))
+
+
+class _Extreme(NumbersReduced):
+    """One of the elements over axes."""
+
+    traits = (
+        SameScale(AxesReduced.input, AxesReduced.output),
+        *NumbersReduced.traits,
+        AsksSameScale(i8, ui8, i16),
+    )
+    versions = (Needs(3, AxesReduced.input, i16), Needs(2, AxesReduced.input, i8))
+
+
+class ReduceMax(_Extreme, name="tfl.reduce_max", newest=3):
+    """The greatest over axes. Source: kernels/reduce.cc."""
+
+
+class ReduceMin(_Extreme, name="tfl.reduce_min", newest=3):
+    """The least over axes. Source: kernels/reduce.cc."""
+
+
+class _Truths(AxesReduced):
+    """Truth values over axes."""
+
+    traits = (*AxesReduced.traits, Unquantized("its tensors are truth values"))
+
+
+class ReduceAny(_Truths, name="tfl.reduce_any"):
+    """Whether any is true over axes. Source: kernels/reduce.cc."""
+
+
+class ReduceAll(_Truths, name="tfl.reduce_all"):
+    """Whether all are true over axes. Source: kernels/reduce.cc."""
+
+
+NumberReduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
+"""Numbers along axes, combined to one."""
+Reduction: TypeAlias = NumberReduction | ReduceAny | ReduceAll
+"""What reduces over axes."""
+
+
+class Cumsum(Operator, name="tfl.cumsum"):
+    """The sum of the elements so far along an axis. Source: kernels/cumsum.cc."""
+
+    input: Value = operand()
+    axis: Value = operand(indices=True)
+    output: Value = result()
+    exclusive: bool = attribute(default=False)
+    reverse: bool = attribute(default=False)
+    traits = (Axes(axis, input), SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+
+
+class IndexAlong(Operator):
+    """Where an element is along an axis, which goes."""
+
+    input: Value = operand()
+    axis: Value = operand(indices=True)
+    output: Value = result()
+    output_type: str = attribute(default="FLOAT32")
+    traits = (Axes(axis, input), SizedBy(axis))
+    versions = (Needs(2, input, i8),)
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        axis = site.chosen_axis(self.axis, len(dims))
+        return (None,) * (len(dims) - 1) if axis is None else without_dim(dims, axis)
+
+
+class ArgMax(IndexAlong, name="tfl.arg_max", newest=2):
+    """Where the greatest element is along an axis. Source: kernels/arg_min_max.cc."""
+
+
+class ArgMin(IndexAlong, name="tfl.arg_min", newest=2):
+    """Where the least element is along an axis. Source: kernels/arg_min_max.cc."""
+
+
+class TopKV2(Operator, name="tfl.topk_v2", newest=3):
+    """The k greatest of the last dim, and where they are. Source: kernels/topk_v2.cc."""
+
+    input: Value = operand()
+    k: Value = operand(indices=True)
+    values: Value = result()
+    indices: Value = result()
+    traits = (SameScale(input, values), NonNegative(k), SameElementType(input, values), SizedBy(k))
+    versions = (Needs(3, input, i16), Needs(2, input, i8))
+
+    def infer(self, site: Stated) -> list[Shape]:
+        dims = site.dims(self.input)
+        (k,) = site.ints(self.k, 1)
+        if not dims or (k is not None and dims[-1] is not None and k > dims[-1]):
+            raise Misfit(f"{text(dims)} has no {k} elements in its last dim")
+        out = (*dims[:-1], None if k is None else max(k, 0))
+        return [out, out]
+
+
+class SegmentSum(Operator, name="tfl.segment_sum"):
+    """Sums of rows that have one segment number; these are sorted. Source: kernels/segment_sum.cc."""
+
+    input: Value = operand()
+    segments: Value = operand(indices=True)
+    output: Value = result()
+    traits = (NonNegative(segments), SizedBy(input, segments))
+
+    def infer(self, site: Stated) -> Dims:
+        """As many rows as the last segment says."""
+        segments = site.ints(self.segments)
+        rows = None if not segments or None in segments else max(s for s in segments if s is not None) + 1
+        return (rows, *site.dims(self.input)[1:])
+
+
+class UnsortedSegments(Operator):
+    """Rows combined by the number of their segment; `count` says how many segments there are."""
+
+    input: Value = operand()
+    segments: Value = operand(indices=True)
+    count: Value = operand(indices=True)
+    output: Value = result()
+    traits: ClassVar[tuple[Trait, ...]] = (NonNegative(count), SizedBy(segments, count))
+
+    def infer(self, site: Stated) -> Dims:
+        (count,) = site.ints(self.count, 1)
+        return (count, *site.dims(self.input)[len(site.dims(self.segments)) :])
+
+
+class UnsortedSegmentSum(UnsortedSegments, name="tfl.unsorted_segment_sum"):
+    """Sums of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
+
+
+class UnsortedSegmentProd(UnsortedSegments, name="tfl.unsorted_segment_prod"):
+    """Products of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
+
+    traits = (*UnsortedSegments.traits, Unbounded())
+
+
+class UnsortedSegmentMax(UnsortedSegments, name="tfl.unsorted_segment_max"):
+    """The greatest of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
+
+
+class UnsortedSegmentMin(UnsortedSegments, name="tfl.unsorted_segment_min"):
+    """The least of rows that have one segment number. Source: kernels/unsorted_segment.cc."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, plus, product, text
-from tflq.dialects.traits.operands import Impure, Kept, Recurrent, Unquantized
+from tflq.dialects.traits import Impure, Kept, Recurrent, Unquantized
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i8, ui8
 

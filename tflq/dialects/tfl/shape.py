@@ -7,10 +7,17 @@ from typing import Final
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated
+from tflq.dialects.parameters import AsksSameScale, Misreads, SameScale
 from tflq.dialects.tfl import Needs
-from tflq.dialects.traits.operands import ComputedEarly, Impure, MovesElements, NonNegative, SizedBy, Unquantized
-from tflq.dialects.traits.quantization import AsksSameScale, Misreads, SameScale
-from tflq.dialects.traits.types import SameElementType
+from tflq.dialects.traits import (
+    ComputedEarly,
+    Impure,
+    MovesElements,
+    NonNegative,
+    SameElementType,
+    SizedBy,
+    Unquantized,
+)
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i64, ui8
 

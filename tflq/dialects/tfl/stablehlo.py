@@ -18,10 +18,9 @@ from tflq.dialects.inference import (
     reduced,
     reshaped,
 )
-from tflq.dialects.tfl.control import CALLS, Many
-from tflq.dialects.traits.operands import Calls, Impure, Unquantized
-from tflq.dialects.traits.quantization import FloatKernel, Misreads, NeverRuns, Unbounded
-from tflq.dialects.traits.types import Elementwise, SameShape
+from tflq.dialects.parameters import FloatKernel, Misreads, NeverRuns, Unbounded
+from tflq.dialects.tfl.state import CALLS, Many
+from tflq.dialects.traits import Calls, Elementwise, Impure, SameShape, Unquantized
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tflq.dialects.declare import BOOL, FLOAT, INT, INTEGER, NUMBER, OneOf, Operator, Trait, attribute, operand, result
-from tflq.dialects.traits.operands import ConstantOperands, MovesElements, Role, Tabulable, WithinRange
-from tflq.dialects.traits.types import Broadcasts, Elementwise, SameShape
+from tflq.dialects.traits import (
+    Broadcasts,
+    ConstantOperands,
+    Elementwise,
+    MovesElements,
+    Role,
+    SameShape,
+    Tabulable,
+    WithinRange,
+)
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8
 

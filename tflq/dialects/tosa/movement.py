@@ -26,17 +26,18 @@ from tflq.dialects.declare import (
     words,
 )
 from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree, plus, product, replaced, text, without_dim
-from tflq.dialects.traits.operands import (
+from tflq.dialects.traits import (
     Calls,
     ConstantOperands,
+    Elementwise,
     Impure,
     MovesElements,
     Role,
+    SameShape,
     Surrounded,
     Tabulable,
     WithinRange,
 )
-from tflq.dialects.traits.types import Elementwise, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i1, i8, i16, i32, i64, index, ui8, ui16
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding

@@ -18,10 +18,11 @@ import numpy as np
 from tflq.analysis.statistics import PointStatistics, Statistics, keys_of, read_statistics
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.dialects.quant.regions import Region, Rescale, Return, Stats, StatsRef
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.operands import Annotates
+from tflq.dialects.quant import Dcast, Qcast, Scast
+from tflq.dialects.regions import Rescale, Return
+from tflq.dialects.regions import Region, Stats, StatsRef
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.traits import Annotates
 from tflq.errors import OptionError, Reason, nearest
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk

@@ -15,9 +15,9 @@ from itertools import zip_longest
 import numpy as np
 
 from tflq.dialects.declare import trait_of
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.regions import Region
 from tflq.dialects.tfl import fused_activation
-from tflq.dialects.traits.operands import ComputedEarly
+from tflq.dialects.traits import ComputedEarly
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.facts import walk
 from tflq.ir.print_types import type_text
@@ -36,9 +36,9 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.targets.load import Kernels
-from tflq.targets.pattern import Slot
 from tflq.targets.signature import Port as Kind
 from tflq.targets.signature import Signature
+from tflq.targets.target import Slot
 
 
 @dataclass(frozen=True, slots=True)

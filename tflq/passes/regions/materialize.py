@@ -13,12 +13,10 @@ import numpy as np
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.quant.regions import Region, Rescale, Stats
-from tflq.dialects.tfl.activation import Relu, Relu6, ReluN1To1
-from tflq.dialects.tfl.arithmetic import Add
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.quantization import SameScale
+from tflq.dialects.parameters import SameScale
+from tflq.dialects.quant import Dcast, Qcast
+from tflq.dialects.regions import Region, Rescale, Stats
+from tflq.dialects.tfl.arithmetic import Add, Dequantize, Quantize, Relu, Relu6, ReluN1To1
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk

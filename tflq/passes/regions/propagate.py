@@ -27,7 +27,7 @@ from typing import ClassVar, Final, Literal
 import numpy as np
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.quant.regions import Region, Stats
+from tflq.dialects.regions import Region, Stats
 from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.rewriting import remove_unneeded

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from tflq.contract import Pass, PassResult, Pipeline
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.quant.regions import Region, Rescale
+from tflq.dialects.quant import Dcast, Qcast
+from tflq.dialects.regions import Region, Rescale
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import forget_constants, read_constants, remove_ops, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, TensorType, is_quantized

@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.quant.regions import CoupledRef, Stats, StatsRef
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.quantization import SimulatesQuantization
+from tflq.dialects.parameters import SimulatesQuantization
+from tflq.dialects.quant import Dcast, Qcast
+from tflq.dialects.regions import CoupledRef, Stats, StatsRef
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     LEAST_WIDTH,
@@ -37,7 +37,7 @@ from tflq.ir.types import (
     ui8,
     ui16,
 )
-from tflq.numerics.fake_quant import nudged
+from tflq.numerics.ranges import nudged
 from tflq.passes.regions.lookup import real_constant
 from tflq.targets.load import Kernels
 

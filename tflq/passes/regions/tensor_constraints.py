@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.quant.regions import SPECS, Rescale
+from tflq.dialects.regions import SPECS, Rescale
 from tflq.errors import OptionError, ParseError, Reason
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.parse_types import TypeParser

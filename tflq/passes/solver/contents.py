@@ -21,10 +21,10 @@ import numpy as np
 from tflq.analysis.cast_cost import computes_on_reals
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
-from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl import fused_activation
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits.operands import MovesElements, Surrounded
+from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.traits import MovesElements, Surrounded
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.facts import walk

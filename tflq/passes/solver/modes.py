@@ -13,9 +13,9 @@ from tflq.analysis.cast_cost import RealCast, cast_cost, cost_of_op, is_quantiza
 from tflq.contract import Pass, PassResult, Summaries
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import called_functions, is_pure
-from tflq.dialects.quant.casts import Qcast, Scast
+from tflq.dialects.quant import Qcast, Scast
 from tflq.dialects.tfl.movement import Pad, PadV2
-from tflq.dialects.traits.operands import Surrounded
+from tflq.dialects.traits import Surrounded
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.facts import walk
 from tflq.ir.rewriting import replace_values

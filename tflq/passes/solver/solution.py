@@ -19,7 +19,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from tflq.dialects.quant.casts import Qcast
+from tflq.dialects.quant import Qcast
 from tflq.light import NamedTuple, dataclass
 from tflq.passes.solver.contents import REAL, Content, Contents, Moves, Rounding, Steps
 

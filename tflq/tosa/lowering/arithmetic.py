@@ -22,7 +22,6 @@ import numpy as np
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl import comparison
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused
@@ -319,8 +318,8 @@ def unary(op: tosa.BitwiseNot | tosa.Clz | tosa.LogicalNot, t: Tosa) -> Value:
     return t.emit(type(op), [t.value(op.input)], **op.attributes)
 
 
-@lowering(comparison.BitwiseXor)
-def exclusive_or(op: comparison.BitwiseXor, t: Tosa) -> Value:
+@lowering(tfl.BitwiseXor)
+def exclusive_or(op: tfl.BitwiseXor, t: Tosa) -> Value:
     """The sign bits of uint8s less 128 cancel, so that of the result is set again."""
     storage = op.result.type.storage
     if storage.bits > 32 or (not storage.signed and storage != ui8):
@@ -329,8 +328,8 @@ def exclusive_or(op: comparison.BitwiseXor, t: Tosa) -> Value:
     return sign_changed(result, t) if storage == ui8 else result
 
 
-@lowering(comparison.RightShift)
-def right_shift(op: comparison.RightShift, t: Tosa) -> Value:
+@lowering(tfl.RightShift)
+def right_shift(op: tfl.RightShift, t: Tosa) -> Value:
     amount = limited(plain(op.rhs, t), t, 0, op.result.type.storage.bits - 1)
     return stored(t.arithmetic_right_shift(plain(op.lhs, t), amount), op.result, t)
 
@@ -339,17 +338,17 @@ def right_shift(op: comparison.RightShift, t: Tosa) -> Value:
 # as they are.
 
 _KERNELS: Final[Mapping[type[Op], tuple[type[Operator], bool]]] = {
-    comparison.Equal: (tosa.Equal, False),
-    comparison.Greater: (tosa.Greater, False),
-    comparison.GreaterEqual: (tosa.GreaterEqual, False),
-    comparison.Less: (tosa.Greater, True),
-    comparison.LessEqual: (tosa.GreaterEqual, True),
+    tfl.Equal: (tosa.Equal, False),
+    tfl.Greater: (tosa.Greater, False),
+    tfl.GreaterEqual: (tosa.GreaterEqual, False),
+    tfl.Less: (tosa.Greater, True),
+    tfl.LessEqual: (tosa.GreaterEqual, True),
 }
 """TOSA's operator for each of TFLite's, and whether its operands change places."""
 
 
 @lowering(tosa.Equal, tosa.Greater, tosa.GreaterEqual, *_KERNELS)
-def compare(op: tosa.Comparison | comparison.Comparison, t: Tosa) -> Value:
+def compare(op: tosa.Comparison | tfl.Comparison, t: Tosa) -> Value:
     x, y = op.operands
     assert x is not None
     assert y is not None
@@ -362,23 +361,23 @@ def compare(op: tosa.Comparison | comparison.Comparison, t: Tosa) -> Value:
     return t.emit(kind, (right, left) if swapped else (left, right))
 
 
-@lowering(comparison.NotEqual)
-def not_equal(op: comparison.NotEqual, t: Tosa) -> Value:
+@lowering(tfl.NotEqual)
+def not_equal(op: tfl.NotEqual, t: Tosa) -> Value:
     x, y = op.lhs, op.rhs
     if x.type.storage == i1:
         return t.emit(tosa.LogicalXor, [t.value(x), t.value(y)])
     return t.emit(tosa.LogicalNot, [t.equal(ordered(x, t), ordered(y, t))])
 
 
-@lowering(comparison.LogicalAnd, comparison.LogicalOr)
-def logical(op: comparison.LogicalAnd | comparison.LogicalOr, t: Tosa) -> Value:
+@lowering(tfl.LogicalAnd, tfl.LogicalOr)
+def logical(op: tfl.LogicalAnd | tfl.LogicalOr, t: Tosa) -> Value:
     return t.emit(
-        tosa.LogicalAnd if isinstance(op, comparison.LogicalAnd) else tosa.LogicalOr, [t.value(op.lhs), t.value(op.rhs)]
+        tosa.LogicalAnd if isinstance(op, tfl.LogicalAnd) else tosa.LogicalOr, [t.value(op.lhs), t.value(op.rhs)]
     )
 
 
-@lowering(comparison.LogicalNot)
-def logical_not(op: comparison.LogicalNot, t: Tosa) -> Value:
+@lowering(tfl.LogicalNot)
+def logical_not(op: tfl.LogicalNot, t: Tosa) -> Value:
     return t.emit(tosa.LogicalNot, [t.value(op.input)])
 
 
@@ -390,13 +389,13 @@ def select(op: tosa.Select, t: Tosa) -> Value:
 _SELECTED = (i1, i8, i16, i32)
 
 
-@lowering(comparison.Select, comparison.SelectV2)
-def kernel_select(op: comparison.Select | comparison.SelectV2, t: Tosa) -> Value:
+@lowering(tfl.Select, tfl.SelectV2)
+def kernel_select(op: tfl.Select | tfl.SelectV2, t: Tosa) -> Value:
     """SELECT's condition may be one of the first dim's; SELECT_V2 broadcasts."""
     condition, x, y = (t.value(v) for v in (op.condition, op.on_true, op.on_false))
     if x.type.storage not in _SELECTED and not x.type.storage.is_float:
         raise Refused(f"'{op.result.name}' is {x.type.storage}, which TOSA does not have")
     rank = op.result.type.rank or 0
-    if isinstance(op, comparison.Select) and condition.type.rank == 1 and rank > 1:
+    if isinstance(op, tfl.Select) and condition.type.rank == 1 and rank > 1:
         condition = t.reshape(condition, (*(condition.type.shape or ()), *(1,) * (rank - 1)))
     return t.reshape(t.select(condition, x, y), op.result.type.shape or ())

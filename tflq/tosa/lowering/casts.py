@@ -28,11 +28,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.dialects.ext import Truncate
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.tfl.casts import Cast as TflCast
-from tflq.dialects.tfl.casts import Dequantize
-from tflq.dialects.tfl.comparison import Bitcast
+from tflq.dialects.quant import Dcast, Qcast, Truncate
+from tflq.dialects.tfl.arithmetic import Bitcast, Dequantize
+from tflq.dialects.tfl.arithmetic import Cast as TflCast
 from tflq.dialects.tosa.elementwise import Ceil, Clamp, Floor
 from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused
@@ -40,7 +38,7 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, parameters, ui8
 from tflq.numerics.fixed_point import Rounding
 from tflq.numerics.float_basics import quantize_thresholds
-from tflq.numerics.tables import distinct
+from tflq.numerics.unary import distinct
 from tflq.tosa.lowering.context import Tosa, lowering, narrow, signed
 from tflq.tosa.lowering.floats import close_quotient, need_float, ratio, rounded_half_away, scalar
 from tflq.tosa.lowering.rescale import INTEGERS, UNIT, emit_rescale, plain, sign_changed

@@ -43,13 +43,13 @@ from tflq.analysis.known import (
 from tflq.builder import Builder, Kind
 from tflq.contract import Note
 from tflq.dialects.inference import broadcast, product
-from tflq.dialects.quant.casts import Scast
+from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.shape import Fill, Rank
 from tflq.dialects.tfl.shape import Range as TflRange
 from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.dialects.tosa.elementwise import Clamp, LogicalNot, Mul
 from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
-from tflq.dialects.traits.types import Broadcasts
+from tflq.dialects.traits import Broadcasts
 from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, element_storage, i4, i8, i16, i32, i64, ui4, ui8

@@ -24,7 +24,7 @@ import numpy as np
 from tflq.analysis.known import known_elements
 from tflq.dialects.inference import product
 from tflq.dialects.tfl.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv
-from tflq.dialects.tfl.joining import Concatenation
+from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.convolution import Conv2D as TosaConv2D
 from tflq.dialects.tosa.convolution import Conv3D as TosaConv3D
 from tflq.dialects.tosa.convolution import Convolution, MatMul, TransposeConv2D

@@ -23,11 +23,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.dialects.ext import Table2D, Table16Bit
 from tflq.dialects.inference import product
-from tflq.dialects.tfl.gathering import EmbeddingLookup, GatherND, ScatterND
-from tflq.dialects.tfl.gathering import Gather as TflGather
-from tflq.dialects.tfl.indexing import DynamicUpdateSlice, MatrixDiag, MatrixSetDiag, OneHot
+from tflq.dialects.quant import Table2D, Table16Bit
+from tflq.dialects.tfl.indexing import (
+    DynamicUpdateSlice,
+    EmbeddingLookup,
+    GatherND,
+    MatrixDiag,
+    MatrixSetDiag,
+    OneHot,
+    ScatterND,
+)
+from tflq.dialects.tfl.indexing import Gather as TflGather
 from tflq.dialects.tosa.elementwise import LogicalOr
 from tflq.dialects.tosa.movement import Gather, Scatter, Table
 from tflq.errors import Refused

@@ -18,21 +18,25 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.dialects.inference import product
-from tflq.dialects.tfl.joining import Concatenation, Pack, Split, SplitV, Unpack
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,
     BroadcastTo,
+    Concatenation,
     DepthToSpace,
     Dilate,
     ExpandDims,
     MirrorPad,
+    Pack,
     PadV2,
     ReverseSequence,
     ReverseV2,
     SpaceToBatchND,
     SpaceToDepth,
+    Split,
+    SplitV,
     Squeeze,
     StridedSlice,
+    Unpack,
 )
 from tflq.dialects.tfl.movement import Pad as TflPad
 from tflq.dialects.tfl.movement import Reshape as TflReshape

@@ -16,13 +16,13 @@ import numpy as np
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import product
-from tflq.dialects.tfl.reduction import ArgMax as TflArgMax
-from tflq.dialects.tfl.reduction import ArgMin, Cumsum, Mean, ReduceProd, Sum, TopKV2
-from tflq.dialects.tfl.reduction import ReduceAll as TflReduceAll
-from tflq.dialects.tfl.reduction import ReduceAny as TflReduceAny
-from tflq.dialects.tfl.reduction import ReduceMax as TflReduceMax
-from tflq.dialects.tfl.reduction import ReduceMin as TflReduceMin
-from tflq.dialects.tfl.reduction import Reduction as TflReduction
+from tflq.dialects.tfl.pooling import ArgMax as TflArgMax
+from tflq.dialects.tfl.pooling import ArgMin, Cumsum, Mean, ReduceProd, Sum, TopKV2
+from tflq.dialects.tfl.pooling import ReduceAll as TflReduceAll
+from tflq.dialects.tfl.pooling import ReduceAny as TflReduceAny
+from tflq.dialects.tfl.pooling import ReduceMax as TflReduceMax
+from tflq.dialects.tfl.pooling import ReduceMin as TflReduceMin
+from tflq.dialects.tfl.pooling import Reduction as TflReduction
 from tflq.dialects.tosa.elementwise import BitwiseNot, IntDiv, LogicalAnd, LogicalNot, Negate
 from tflq.dialects.tosa.movement import (
     ArgMax,

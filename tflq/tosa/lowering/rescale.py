@@ -25,8 +25,8 @@ from functools import partial
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleI64, RescaleMean
 from tflq.dialects.inference import product
+from tflq.dialects.quant import RescaleI64, RescaleMean
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D, MatMul
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalOr
 from tflq.dialects.tosa.movement import Rescale

@@ -6,7 +6,7 @@ of ext by a double and by powers of two.
 for each of rows and columns, sampled at (o * d + offset) / n. Along a dim that has been sampled RESIZE takes each
 element. RESIZE_BILINEAR of float32 is RESIZE by the ratio of the sizes; RESIZE_NEAREST_NEIGHBOR takes the elements that
 the kernel finds, in its float32. Sources: TOSA 1.0 specification, RESIZE; kernels/resize_bilinear.cc,
-kernels/resize_nearest_neighbor.cc; `tflq.numerics.resize`.
+kernels/resize_nearest_neighbor.cc; `tflq.numerics.convolution`.
 
 FULLY_CONNECTED's requantization, round_half_away(double(acc) * scale), is
 
@@ -23,16 +23,14 @@ from functools import partial
 
 import numpy as np
 
-from tflq.dialects.ext import RescaleF64, RoundingDivideByPot
+from tflq.dialects.quant import RescaleF64, RoundingDivideByPot
 from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tosa.elementwise import Abs, BitwiseNot
 from tflq.dialects.tosa.movement import Resize
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64
-from tflq.numerics.division_fit import fit_rescale, told_apart
-from tflq.numerics.fixed_point import Multiplier
-from tflq.numerics.resize import (
+from tflq.numerics.convolution import (
     Steps,
     float_nearest_index,
     float_taps,
@@ -43,6 +41,8 @@ from tflq.numerics.resize import (
     taps,
     within_tosa,
 )
+from tflq.numerics.division_fit import fit_rescale, told_apart
+from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.staircase import ThresholdLine, fit_threshold_line
 from tflq.tosa.lowering.context import Tosa, lowering, numbers_of, take
 from tflq.tosa.lowering.floats import need_float

@@ -19,9 +19,8 @@ import numpy as np
 
 from tflq.analysis.known import check_starts, constant_behind, variable_name
 from tflq.dialects.effects import is_handle
-from tflq.dialects.tfl.control import Call, CallOnce, If, While
 from tflq.dialects.tfl.stablehlo import StablehloComposite
-from tflq.dialects.tfl.variables import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, If, ReadVariable, VarHandle, While
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr
 from tflq.dialects.tosa.movement import CondIf, Variable, VariableRead, VariableWrite, WhileLoop
 from tflq.errors import Refused

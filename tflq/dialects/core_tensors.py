@@ -1,0 +1,688 @@
+"""Tensors in MLIR's core dialects: `tensor` makes them, takes them apart and sees them in other shapes; `linalg` is a
+loop over elements; `shape` computes shapes; `func` calls functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.dialects.constraints import INDEX, SIGNLESS, agree, all_tensors, integers, of_one_shape, scalars
+from tflq.dialects.declare import INT, Kind, Operator, attribute, operand
+from tflq.dialects.declare import result as result_
+from tflq.dialects.forms import declared
+from tflq.dialects.traits import Impure
+from tflq.ir.attributes import AffineMap, Opaque
+from tflq.ir.core import Module, Value
+from tflq.ir.lexer import Symbol
+from tflq.ir.types import BareType, FunctionType, Shape, TensorType, index
+from tflq.ir.verifier import constraint
+
+
+def _sizes(op: Any) -> str | None:
+    """there must be one size for each unknown dim of the result, which must be ranked"""
+    shape = op.result.type.shape
+    known = shape is not None and len(op.dynamic_sizes) == shape.count(None)
+    return None if known else _sizes.__doc__
+
+
+@constraint
+def _of_scalar(op: Splat) -> bool:
+    """the result must be a tensor of the scalar's type"""
+    return op.result.type.element == op.input.type.element
+
+
+@constraint
+def _of_scalars(op: FromElements) -> bool:
+    """the result must be a tensor of the elements' type, of known shape, with as many elements as are given"""
+    made = op.result.type
+    count = 1
+    for dim in made.shape or ():
+        count *= dim or 0
+    same = all(v.type.element == made.element for v in op.elements)
+    return made.is_static and count == len(op.elements) and same
+
+
+@constraint
+def _body(op: Generate) -> bool:
+    """there must be one block, with an index for each dim, that ends with tensor.yield of an element"""
+    if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
+        return False
+    block, made = op.regions[0].block, op.result.type
+    index_types = [isinstance(v.type, BareType) and v.type.element == index for v in block.arguments]
+    ends = bool(block.ops) and isinstance(block.ops[-1], Yield)
+    yielded = [None if v is None else v.type for v in block.ops[-1].operands] if ends else []
+    return len(index_types) == made.rank and all(index_types) and yielded == [BareType.of(made.element)]
+
+
+class Empty(Operator, name="tensor.empty"):
+    """A tensor of a shape, whose elements are not said: something writes them before they are read."""
+
+    dynamic_sizes: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    constraints = (declared, scalars("dynamic_sizes"), all_tensors("result"), _sizes)
+
+
+class Splat(Operator, name="tensor.splat"):
+    """A tensor whose elements are all `input`."""
+
+    input: Value = operand()
+    dynamic_sizes: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    constraints = (declared, scalars("input", "dynamic_sizes"), all_tensors("result"), _sizes, _of_scalar)
+
+
+class FromElements(Operator, name="tensor.from_elements"):
+    """The tensor of these elements, in row-major order."""
+
+    elements: list[Value] = operand(variadic=True)
+    result: Value = result_()
+    constraints = (declared, scalars("elements"), all_tensors("result"), _of_scalars)
+
+
+class Generate(Operator, name="tensor.generate"):
+    """The tensor whose elements are what the body yields of their places."""
+
+    dynamic_sizes: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    constraints = (declared, scalars("dynamic_sizes"), all_tensors("result"), _sizes, _body)
+
+
+class Yield(Operator, name="tensor.yield"):
+    """Ends the body of `tensor.generate` or `tensor.pad`."""
+
+    value: Value = operand()
+    traits = (Impure(),)
+    constraints = (declared, scalars("value"))
+
+
+# Parts of tensors: elements, slices, sizes; and tensors put together of others.
+#
+# A slice is said by offsets, sizes and strides, one for each dim: in `static_offsets` and so on, where -2^63 stands
+# for one that an operand gives. The operands are those of the offsets, then of the sizes, then of the strides.
+
+
+GIVEN: Final = -(1 << 63)
+"""What stands in a list of numbers for one that an operand gives."""
+
+
+@constraint
+def _one_index_each(op: Extract | Insert) -> bool:
+    """there must be one index for each dim of the tensor, and the scalar must be of its element type"""
+    tensor = op.tensor.type if isinstance(op, Extract) else op.dest.type
+    scalar = op.result.type if isinstance(op, Extract) else op.scalar.type
+    return tensor.rank in (None, len(op.indices)) and scalar == BareType.of(tensor.element)
+
+
+@constraint
+def _as_dest(op: Insert | InsertSlice) -> bool:
+    """the result must be of the type of the tensor that is written to"""
+    return op.dest.type == op.result.type
+
+
+@constraint
+def _joined(op: Concat) -> bool:
+    """the tensors must be of one element type and rank, and equal except in 'dim', along which the result is the sum"""
+    shapes = [v.type.shape for v in op.inputs]
+    made, dim = op.result.type.shape, op.dim
+    if made is None or not shapes or not 0 <= dim < len(made) or any(s is None or len(s) != len(made) for s in shapes):
+        return False
+    if any(v.type.element != op.result.type.element for v in op.inputs):
+        return False
+    rest = [(*s[:dim], None, *s[dim + 1 :]) for s in shapes if s is not None]
+    sizes = [s[dim] for s in shapes if s is not None]
+    fits = all(agree(shape, made) for shape in rest)
+    return fits and (made[dim] is None or None in sizes or sum(n or 0 for n in sizes) == made[dim])
+
+
+def places(op: Operator, key: str) -> tuple[int, ...]:
+    """The numbers of an attribute `static_*`, GIVEN where an operand says it."""
+    return integers(op, key, ()) or ()
+
+
+def _sliced(op: Any) -> str | None:
+    """offsets, sizes and strides must be given for each dim of the tensor, and be within it; the slice's type drops
+    dims of size 1 at most"""
+    whole = op.operand(0).type if isinstance(op, ExtractSlice) else op.dest.type
+    part = op.result.type if isinstance(op, ExtractSlice) else op.source.type
+    listed = [places(op, f"static_{kind}") for kind in ("offsets", "sizes", "strides")]
+    if whole.shape is None or part.shape is None or {len(s) for s in listed} != {len(whole.shape)}:
+        return _sliced.__doc__
+    if sum(numbers.count(GIVEN) for numbers in listed) != len(op.given) or whole.element != part.element:
+        return _sliced.__doc__
+    for offset, size, stride, dim in zip(*listed, whole.shape, strict=True):
+        known = GIVEN not in (offset, size, stride)
+        if (known and min(offset, size) < 0) or (
+            known and dim is not None and size and not 0 <= offset + (size - 1) * stride < dim
+        ):
+            return _sliced.__doc__
+    return None if _drops_ones([None if n == GIVEN else n for n in listed[1]], part.shape) else _sliced.__doc__
+
+
+def _drops_ones(sizes: list[int | None], made: Shape) -> bool:
+    """Whether a shape is that of a slice, dims of size 1 left out."""
+    rest = list(made or ())
+    for size in sizes:
+        if rest and (rest[0] is None or size is None or rest[0] == size):
+            rest.pop(0)
+        elif size not in (1, None):
+            return False
+    return not rest
+
+
+@constraint
+def _padded(op: Pad) -> bool:
+    """'static_low' and 'static_high' must have a number for each dim, and the sizes be those of the result"""
+    low, high = places(op, "static_low"), places(op, "static_high")
+    given, made = op.source.type.shape, op.result.type.shape
+    if given is None or made is None or not len(low) == len(high) == len(given) == len(made):
+        return False
+    if low.count(GIVEN) + high.count(GIVEN) != len(op.given) or op.source.type.element != op.result.type.element:
+        return False
+    rows = zip(low, high, given, made, strict=True)
+    return all(GIVEN in (a, b) or None in (g, m) or a + b + (g or 0) == m for a, b, g, m in rows)
+
+
+@constraint
+def _pad_body(op: Pad) -> bool:
+    """there must be one block, with an index for each dim, that ends with tensor.yield"""
+    if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
+        return False
+    block = op.regions[0].block
+    ended = bool(block.ops) and block.ops[-1].name == "tensor.yield"
+    return ended and len(block.arguments) == op.result.type.rank
+
+
+class Dim(Operator, name="tensor.dim"):
+    """The size of the dim `index` of source."""
+
+    source: Value = operand()
+    index: Value = operand(INDEX)
+    result: Value = result_(INDEX)
+    constraints = (declared, all_tensors("source"), scalars("index", "result"))
+
+
+class Rank(Operator, name="tensor.rank"):
+    """How many dims a tensor has."""
+
+    tensor: Value = operand()
+    result: Value = result_(INDEX)
+    constraints = (declared, all_tensors("tensor"), scalars("result"))
+
+
+class Extract(Operator, name="tensor.extract"):
+    """The element at the indices."""
+
+    tensor: Value = operand()
+    indices: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    constraints = (declared, all_tensors("tensor"), scalars("indices", "result"), _one_index_each)
+
+
+class Insert(Operator, name="tensor.insert"):
+    """dest, with scalar at the indices."""
+
+    scalar: Value = operand()
+    dest: Value = operand()
+    indices: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    constraints = (declared, all_tensors("dest", "result"), scalars("scalar", "indices"), _one_index_each, _as_dest)
+
+
+class Concat(Operator, name="tensor.concat"):
+    """The tensors, one after the other along `dim`."""
+
+    inputs: list[Value] = operand(variadic=True)
+    result: Value = result_()
+    dim: int = attribute()
+    constraints = (declared, all_tensors("inputs", "result"), _joined)
+
+
+class ExtractSlice(Operator, name="tensor.extract_slice"):
+    """The elements of source from the offsets on, in steps of the strides."""
+
+    source: Value = operand()
+    given: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    static_offsets: np.ndarray = attribute()
+    static_sizes: np.ndarray = attribute()
+    static_strides: np.ndarray = attribute()
+    constraints = (declared, all_tensors("source", "result"), scalars("given"), _sliced)
+
+
+class InsertSlice(Operator, name="tensor.insert_slice"):
+    """dest, with the elements of source from the offsets on, in steps of the strides."""
+
+    source: Value = operand()
+    dest: Value = operand()
+    given: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    static_offsets: np.ndarray = attribute()
+    static_sizes: np.ndarray = attribute()
+    static_strides: np.ndarray = attribute()
+    constraints = (declared, all_tensors("source", "dest", "result"), scalars("given"), _sliced, _as_dest)
+
+
+class Pad(Operator, name="tensor.pad"):
+    """source, with elements before and after it in each dim, which the body yields of their places."""
+
+    source: Value = operand()
+    given: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_()
+    static_low: np.ndarray = attribute()
+    static_high: np.ndarray = attribute()
+    constraints = (declared, all_tensors("source", "result"), scalars("given"), _padded, _pad_body)
+
+
+# The same elements, in the same order, in a tensor of another type or shape.
+
+
+@constraint
+def _same_element(op: Operator) -> bool:
+    """operand and result must be of one element type"""
+    return op.operand(0).type.element == op.result.type.element
+
+
+@constraint
+def _as_wide(op: Bitcast) -> bool:
+    """the element types must be of one width"""
+    return op.source.type.storage.bits == op.dest.type.storage.bits
+
+
+@constraint
+def _agreeing(op: Cast) -> bool:
+    """the shapes must agree: known dims are the same"""
+    return agree(op.source.type.shape, op.dest.type.shape)
+
+
+@constraint
+def _shape_given(op: Reshape) -> bool:
+    """the shape must be a tensor of one dim, as long as the result has dims, which is unranked if that is not known"""
+    shape, made = op.shape.type.shape, op.result.type.shape
+    if shape is None or len(shape) != 1:
+        return False
+    return made is None if shape[0] is None else made is not None and len(made) == shape[0]
+
+
+@constraint
+def _as_many(op: Reshape) -> bool:
+    """the operand and the result must have as many elements"""
+    return _counts_agree(op.source.type.shape, op.result.type.shape)
+
+
+def _counts_agree(one: Any, other: Any) -> bool:
+    if one is None or other is None or None in one or None in other:
+        return True
+    return prod(one) == prod(other)
+
+
+def groups(op: Operator) -> list[list[int]] | None:
+    """`reassociation`: which dims of the larger shape make each dim of the smaller; None if it is not such a list."""
+    given = op.attributes.get("reassociation")
+    if not isinstance(given, (list, tuple)):
+        return None
+    found = []
+    for group in given:
+        array = np.asarray(group)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            return None
+        found.append([int(i) for i in array])
+    return found
+
+
+def _reassociated(op: Any) -> str | None:
+    """'reassociation' must be lists of the larger shape's dims, in order, one for each dim of the smaller, whose size
+    is the product of theirs"""
+    given, made = op.operand(0).type.shape, op.result.type.shape
+    listed = groups(op)
+    if given is None or made is None or listed is None:
+        return _reassociated.__doc__
+    large, small = (given, made) if isinstance(op, CollapseShape) else (made, given)
+    flat = [i for group in listed for i in group]
+    if flat != list(range(len(large))) or (listed and len(listed) != len(small)):
+        return _reassociated.__doc__
+    if not listed:  # the smaller one is a scalar in a tensor
+        return None if not small and all(dim in (1, None) for dim in large) else _reassociated.__doc__
+    for dim, group in zip(small, listed, strict=True):
+        sizes = [large[i] for i in group]
+        if not group or (None in sizes) != (dim is None) or (dim is not None and prod(n or 0 for n in sizes) != dim):
+            return _reassociated.__doc__
+    return None
+
+
+class Cast(Operator, name="tensor.cast"):
+    """source, of whose shape more or less is said."""
+
+    source: Value = operand()
+    dest: Value = result_()
+    constraints = (declared, all_tensors("source", "dest"), _same_element, _agreeing)
+
+
+class Bitcast(Operator, name="tensor.bitcast"):
+    """The bits of source, as elements of another type of their width."""
+
+    source: Value = operand()
+    dest: Value = result_()
+    constraints = (declared, all_tensors("source", "dest"), of_one_shape, _as_wide)
+
+
+class Reshape(Operator, name="tensor.reshape"):
+    """The elements of source, in row-major order, in a tensor of the shape given."""
+
+    source: Value = operand()
+    shape: Value = operand(SIGNLESS)
+    result: Value = result_()
+    constraints = (declared, all_tensors("source", "shape", "result"), _same_element, _shape_given, _as_many)
+
+
+class CollapseShape(Operator, name="tensor.collapse_shape"):
+    """Neighbouring dims of source as one, as `reassociation` says."""
+
+    source: Value = operand()
+    result: Value = result_()
+    reassociation: list[list[int]] = attribute()
+    constraints = (declared, all_tensors("source", "result"), _same_element, _reassociated)
+
+
+class ExpandShape(Operator, name="tensor.expand_shape"):
+    """Dims of source as several, as `reassociation` says; `output_shape` are the sizes of those that are not known."""
+
+    source: Value = operand()
+    output_shape: list[Value] = operand(variadic=True)
+    result: Value = result_()
+    reassociation: list[list[int]] = attribute()
+    constraints = (declared, all_tensors("source", "result"), _same_element, _reassociated)
+
+
+# The `linalg` dialect, as far as it is a loop over elements.
+
+
+def _operands(op: Any) -> str | None:
+    """'operandSegmentSizes' must say how many operands are inputs and how many are outs, of which there is one for each
+    result, of its type"""
+    sizes = op.segments
+    outs = op.outs if sizes is not None and sum(sizes) == len(op.operands) else None
+    if outs is None or [v.type for v in outs] != [v.type for v in op.results]:
+        return _operands.__doc__
+    return None
+
+
+@constraint
+def _iterated(op: Generic) -> bool:
+    """'iterator_types' must be a list of "parallel", "reduction" and "window" """
+    return op.iterators is not None
+
+
+@constraint
+def _mapped(op: Generic) -> bool:
+    """'indexing_maps' must be affine maps of the iterators, one for each operand, with a result for each of its dims"""
+    maps: Any = op.indexing_maps
+    iterators = op.iterators or ()
+    if not isinstance(maps, (list, tuple)) or len(maps) != len(op.operands):
+        return False
+    for where, value in zip(maps, op.values, strict=True):
+        if not isinstance(where, AffineMap) or len(where.dims) != len(iterators):
+            return False
+        if value.type.rank is not None and len(where.results) != value.type.rank:
+            return False
+    return True
+
+
+@constraint
+def _sized(op: Generic) -> bool:
+    """what two operands say of the size of a dim must be the same"""
+    known: dict[str, int] = {}
+    for where, value in zip(op.indexing_maps, op.values, strict=True):
+        for name, size in zip(where.results, value.type.shape or (), strict=False):
+            if name in where.dims and size is not None:
+                place = f"d{where.dims.index(name)}"
+                if known.setdefault(place, size) != size:
+                    return False
+    return True
+
+
+@constraint
+def _generic_body(op: Generic) -> bool:
+    """there must be one block, whose arguments are of the operands' element types, that ends with linalg.yield of
+    values of the outs' element types"""
+    if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
+        return False
+    block = op.regions[0].block
+    taken = [BareType.of(v.type.element) for v in op.values]
+    yielded = [BareType.of(v.type.element) for v in op.results]
+    if [v.type for v in block.arguments] != taken or not block.ops or not isinstance(block.ops[-1], LinalgYield):
+        return False
+    return [v.type for v in block.ops[-1].values] == yielded
+
+
+class Generic(Operator, name="linalg.generic"):
+    """results = the outs, of which the elements that the maps say are what the body yields at each point."""
+
+    values: list[Value] = operand(variadic=True)
+    outputs: list[Value] = result_(variadic=True)
+    indexing_maps: list[AffineMap] = attribute()
+    iterator_types: list[Any] = attribute()
+    segment_sizes: np.ndarray = attribute(key="operandSegmentSizes")
+    constraints = (declared, _operands, _iterated, _mapped, _sized, _generic_body)
+
+    @property
+    def segments(self) -> tuple[int, int] | None:
+        """How many inputs there are, and how many outs; None if it is not said."""
+        sizes = np.asarray(self.attributes.get("operandSegmentSizes"))
+        return (int(sizes[0]), int(sizes[1])) if sizes.shape == (2,) and sizes.dtype.kind == "i" else None
+
+    @property
+    def inputs(self) -> Sequence[Value]:
+        """The operands that are only read."""
+        return self.values[: (self.segments or (0, 0))[0]]
+
+    @property
+    def outs(self) -> Sequence[Value]:
+        """The operands that the results begin as."""
+        return self.values[(self.segments or (0, 0))[0] :]
+
+    @property
+    def iterators(self) -> tuple[str, ...] | None:
+        """The kinds of the iterators, in order; None if one is of none."""
+        given = self.attributes.get("iterator_types")
+        if not isinstance(given, (list, tuple)):
+            return None
+        words = tuple(_word(item) for item in given)
+        return words if {"parallel", "reduction", "window"}.issuperset(words) else None
+
+
+def _word(item: Any) -> str:
+    """`parallel` of "parallel" or of #linalg.iterator_type<parallel>."""
+    return item.text.partition("<")[2][:-1] if isinstance(item, Opaque) else str(item)
+
+
+class Index(Operator, name="linalg.index"):
+    """Where the body is computed: the point's place along the iterator `dim`."""
+
+    result: Value = result_(INDEX)
+    dim: int = attribute(INT)
+    constraints = (declared, scalars("result"))
+
+
+class LinalgYield(Operator, name="linalg.yield"):
+    """Ends the body of `linalg.generic`."""
+
+    values: list[Value] = operand(variadic=True)
+    traits = (Impure(),)
+    constraints = (declared, scalars("values"))
+
+
+# The `shape` dialect, on shapes as tensors of sizes (`tensor<?xindex>`).
+
+
+@constraint
+def _ranked_as(op: ShapeOf) -> bool:
+    """the result must be as long as the operand has dims, as far as both are known"""
+    (length,) = op.result.type.shape or (None,)
+    return op.arg.type.rank is None or length in (None, op.arg.type.rank)
+
+
+@constraint
+def _stated(op: ConstShape) -> bool:
+    """'shape' must be a list of sizes, as long as the result"""
+    stated = integers(op, "shape")
+    return stated is not None and op.result.type.shape in ((None,), (len(stated),)) and min(stated, default=0) >= 0
+
+
+class ConstShape(Operator, name="shape.const_shape"):
+    """The shape that `shape` says."""
+
+    result: Value = result_(INDEX)
+    shape: np.ndarray = attribute()
+    constraints = (declared, all_tensors("result"), _stated)
+
+
+class ShapeOf(Operator, name="shape.shape_of"):
+    """The shape of a tensor."""
+
+    arg: Value = operand()
+    result: Value = result_(INDEX)
+    constraints = (declared, all_tensors("arg", "result"), _ranked_as)
+
+
+class NumElements(Operator, name="shape.num_elements"):
+    """How many elements a tensor of a shape has: the product of the sizes."""
+
+    shape: Value = operand(INDEX)
+    result: Value = result_(INDEX)
+    constraints = (declared, all_tensors("shape"), scalars("result"))
+
+
+class SplitAt(Operator, name="shape.split_at"):
+    """head = the sizes before `index`, tail = those from it on; a negative one counts from the end."""
+
+    shape: Value = operand(INDEX)
+    index: Value = operand(SIGNLESS)
+    head: Value = result_(INDEX)
+    tail: Value = result_(INDEX)
+    constraints = (declared, all_tensors("shape", "head", "tail"), scalars("index"))
+
+
+class ShapeConcat(Operator, name="shape.concat"):
+    """The sizes of lhs, then those of rhs."""
+
+    lhs: Value = operand(INDEX)
+    rhs: Value = operand(INDEX)
+    result: Value = result_(INDEX)
+    constraints = (declared, all_tensors("lhs", "rhs", "result"))
+
+
+class Broadcast(Operator, name="shape.broadcast"):
+    """The shape that all shapes broadcast to: dims are aligned at the end, and 1 becomes what the others have."""
+
+    shapes: list[Value] = operand(INDEX, variadic=True)
+    result: Value = result_(INDEX)
+    constraints = (declared, all_tensors("shapes", "result"))
+
+
+class GetExtent(Operator, name="shape.get_extent"):
+    """The size at a place of a shape."""
+
+    shape: Value = operand(INDEX)
+    dim: Value = operand(SIGNLESS)
+    extent: Value = result_(INDEX)
+    constraints = (declared, all_tensors("shape"), scalars("dim", "extent"))
+
+
+class ShapeDim(Operator, name="shape.dim"):
+    """The size of the dim `index` of a tensor."""
+
+    value: Value = operand()
+    index: Value = operand(SIGNLESS)
+    extent: Value = result_(INDEX)
+    constraints = (declared, all_tensors("value"), scalars("index", "extent"))
+
+
+class ShapeRank(Operator, name="shape.rank"):
+    """How many sizes a shape has."""
+
+    shape: Value = operand(INDEX)
+    rank: Value = result_(INDEX)
+    constraints = (declared, all_tensors("shape"), scalars("rank"))
+
+
+# The `func` dialect: calls of functions, and functions as values. Functions themselves are not ops here.
+
+
+_SYMBOL = Kind("function", lambda value: isinstance(value, Symbol))
+
+
+def _matches(name: object, given: FunctionType, module: Module) -> str | None:
+    """Why the module has no function of this name and type."""
+    if not isinstance(name, Symbol):
+        return "it must name a function: @name"
+    function = next((f for f in module.functions if f.name == name), None)
+    if function is None:
+        return f"there is no function @{name}"
+    kind = FunctionType(_types(function.inputs), _types(function.outputs))
+    return None if given == kind else f"@{name} is used as {_text(given)}, but is {_text(kind)}"
+
+
+def _types(values: Sequence[Value | None]) -> tuple[TensorType, ...]:
+    return tuple(_MISSING if v is None else v.type for v in values)
+
+
+def _text(kind: FunctionType) -> str:
+    from tflq.ir.print_types import type_text
+
+    return type_text(kind)
+
+
+_MISSING = BareType.of(FunctionType((), ()))
+
+
+def _calls_one(op: Call, module: Module, _: str) -> str | None:
+    return _matches(op.attributes.get("callee"), FunctionType(_types(op.operands), _types(op.results)), module)
+
+
+class Call(Operator, name="func.call"):
+    """outputs = what the function `callee` makes of the inputs"""
+
+    inputs: list[Value] = operand(variadic=True)
+    outputs: list[Value] = result_(variadic=True)
+    callee: Symbol = attribute(_SYMBOL)
+    traits = (Impure(),)
+    module_constraints = (_calls_one,)
+
+
+def _calls_operand(op: CallIndirect) -> str | None:
+    if not op.operands or op.operands[0] is None or not isinstance(op.operands[0].type.element, FunctionType):
+        return "its first operand must be a function"
+    kind = op.operands[0].type.element
+    given = FunctionType(_types(op.operands[1:]), _types(op.results))
+    return None if given == kind else f"it is {_text(given)}, but the function is {_text(kind)}"
+
+
+class CallIndirect(Operator, name="func.call_indirect"):
+    """outputs = what the function that is a value makes of the inputs"""
+
+    callee: Value = operand()
+    inputs: list[Value] = operand(variadic=True)
+    outputs: list[Value] = result_(variadic=True)
+    traits = (Impure(),)
+    constraints = (_calls_operand,)
+
+
+def _names_one(op: Constant, module: Module, _: str) -> str | None:
+    if op.operands or len(op.results) != 1:
+        return "it must have no operands and one result"
+    kind = op.result.type.element
+    if not isinstance(kind, FunctionType):
+        return "its result must be of a function type"
+    return _matches(op.attributes.get("value"), kind, module)
+
+
+class Constant(Operator, name="func.constant"):
+    """The function `value`, as a value."""
+
+    result: Value = result_()
+    value: Symbol = attribute(_SYMBOL)
+    module_constraints = (_names_one,)

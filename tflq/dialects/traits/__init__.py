@@ -1,1 +1,0 @@
-"""What is true of operators wherever they occur: traits, by what they are about."""

@@ -1,1 +1,0 @@
-"""What each op of the integer form becomes in ONNX, by family."""
