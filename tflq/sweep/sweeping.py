@@ -370,7 +370,7 @@ def run_sweep(
 
     Returns:
         Counts by target and status (`summary`), and whether something is not as expected or got worse than the baseline
-        (`failed`). `tflq.sweep.read_results(folder)` yields the results one by one.
+        (`failed`). `tflq.sweep.store.read_results(folder)` yields the results one by one.
 
     Raises:
         OptionError: A target or an option is unknown, or has no effect on one of the targets. Or a required package is
