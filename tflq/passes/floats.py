@@ -33,8 +33,7 @@ from tflq.dialects.tfl.arithmetic import RFFT2D, Add, ComplexAbs, Imag, Mul, Rea
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Reshape, Slice
-from tflq.dialects.traits import Calls, Impure, Kept
-from tflq.dialects.traits import Elementwise
+from tflq.dialects.traits import Calls, Elementwise, Impure, Kept
 from tflq.evaluate.registry import evaluate_op, evaluator
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.rewriting import stand_for

@@ -19,8 +19,7 @@ from tflq.analysis.statistics import PointStatistics, Statistics, keys_of, read_
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant import Dcast, Qcast, Scast
-from tflq.dialects.regions import Rescale, Return
-from tflq.dialects.regions import Region, Stats, StatsRef
+from tflq.dialects.regions import Region, Rescale, Return, Stats, StatsRef
 from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
 from tflq.dialects.traits import Annotates
 from tflq.errors import OptionError, Reason, nearest
