@@ -320,6 +320,8 @@ def _found(value: Value, depth: int, ranges: Ranges) -> Range:
     whole = (storage.minimum, storage.maximum)
     if value.is_constant:
         array = value.array
+        if array.size == 1:
+            return (number := int(array.item())), number
         return (int(array.min()), int(array.max())) if array.size else (0, 0)
     op = value.producer
     if op is None or depth == 0:
@@ -355,7 +357,7 @@ def _rescale(op: Rescale, of: Callable[[Value], Range]) -> Range:
             scaled = (x * op.multiplier.astype(np.int64)) >> np.minimum(op.shift.astype(np.int64), 63)
             made = [int(scaled.min()), int(scaled.max())]
         else:
-            made = [x * int(m) >> int(s) for m, s in zip(op.multiplier, op.shift, strict=True)]
+            made = [x * m >> s for m, s in zip(op.multiplier.tolist(), op.shift.tolist(), strict=True)]
         ends += made
     return max(min(ends) + op.output_zp - 2, storage.minimum), min(max(ends) + op.output_zp + 2, storage.maximum)
 
@@ -466,6 +468,8 @@ def accesses(
     if index in callers or not 0 <= index < len(module.functions):
         return
     function = module.functions[index]
+    if not function.has_ops(VarHandle, ReadVariable, AssignVariable, Calls):
+        return
     names = {v: name for v, name in zip(function.inputs, handles, strict=False) if name}
     for op in function.ops:
         if isinstance(op, VarHandle):

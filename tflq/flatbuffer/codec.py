@@ -385,9 +385,14 @@ class Encoder:
             end = self._strings[text] = self.string(text)
         return end
 
+    def shared_strings(self, texts: Iterable[str]) -> list[int]:
+        """The `end` of each string, written when first asked for."""
+        known = self._strings
+        return [known[text] if text in known else self.shared_string(text) for text in texts]
+
     def strings(self, texts: Iterable[str]) -> int:
         """A vector of strings, each written when first asked for."""
-        return self.offsets([self.shared_string(text) for text in texts])
+        return self.offsets(self.shared_strings(texts))
 
     def known_strings(self, texts: Sequence[str]) -> list[int] | None:
         """The `end` of each shared string; None if one is not written yet."""

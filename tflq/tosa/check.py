@@ -11,7 +11,7 @@ integer one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from tflq.contract import Pass, PassResult
@@ -19,7 +19,7 @@ from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Rescale, Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import TensorType
+from tflq.ir.types import ScalarType, Shape, TensorType
 from tflq.light import dataclass, field
 from tflq.tosa.laws import Context, nesting, violations
 from tflq.tosa.operands import signless
@@ -171,7 +171,10 @@ class _Check:
         self.context = Context(module, _variables(module), target.limits)
         self.provided: dict[Signature, frozenset[str]] = {}
         """By signature of what was checked, the profiles and extensions of the target that have it."""
-        self._shapes: dict[Value, str | None] = {}
+        self._typed: dict[tuple[object, ...], list[str]] = {}
+        """What is wrong with the element types of ops, by name, number of results, types of tensors and constants."""
+        self._fitting: set[tuple[Shape, ScalarType]] = set()
+        """Shapes and element types of tensors that the level has."""
 
     def run(self) -> Iterator[Reason]:
         open_inputs = list(self._open_inputs()) if self.static else []
@@ -207,19 +210,31 @@ class _Check:
             for fault in self._op(op):
                 yield Reason.at(op.location, f"{op.name}: {fault}")
 
-    def _op(self, op: Op) -> Iterator[str]:
-        for signature in demands(op):
-            if (fault := self._type(signature)) is not None:
-                yield fault
+    def _op(self, op: Op) -> list[str]:
+        tensors = op.tensors
+        found = [*self._types(op, tensors)]
         if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND" and not self.target.has("doubleround"):
-            yield "DOUBLE_ROUND needs the extension doubleround, which the target lacks"
-        ranked = True
-        for value in op.tensors:
-            if (fault := self._shape(value)) is not None:
-                ranked = ranked and value.type.shape is not None
-                yield fault
+            found.append("DOUBLE_ROUND needs the extension doubleround, which the target lacks")
+        ranked, fitting = True, self._fitting
+        for value in tensors:
+            type = value.type
+            if (type.shape, type.storage) not in fitting and (fault := self._shape(value)) is not None:
+                ranked = ranked and type.shape is not None
+                found.append(fault)
         if ranked:
-            yield from violations(op, self.context)
+            found += violations(op, self.context)
+        return found
+
+    def _types(self, op: Op, tensors: Sequence[Value]) -> Sequence[str]:
+        """What is wrong with the element types of an op's tensors: asked once for all ops with the same ones."""
+        elements = [v.type.storage for v in tensors]
+        constants = [v.type.storage for v in tensors if v.buffer is not None and v.is_constant]
+        key = op.name, len(op.results), *elements, None, *constants
+        found = self._typed.get(key)
+        if found is None:
+            faults = map(self._type, demands(op))
+            found = self._typed[key] = [fault for fault in faults if fault is not None]
+        return found
 
     def _type(self, signature: Signature) -> str | None:
         """Why the target does not have a signature; None if it does."""
@@ -241,10 +256,10 @@ class _Check:
 
     def _shape(self, value: Value) -> str | None:
         """Why no tensor of the level has a value's shape; None if one can."""
-        shapes = self._shapes
-        if value not in shapes:
-            shapes[value] = self._misshapen(value)
-        return shapes[value]
+        fault = self._misshapen(value)
+        if fault is None:
+            self._fitting.add((value.type.shape, value.type.storage))
+        return fault
 
     def _misshapen(self, value: Value) -> str | None:
         shape, limits = value.type.shape, self.context.limits

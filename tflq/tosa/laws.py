@@ -3,13 +3,16 @@
     @law(Transpose)
     def transpose(op: Transpose, c: Context) -> Violations: yield "the reason, a clause"
 
+A law answers what it finds: as a generator or, where most networks have hundreds of the op, a list, which takes a
+quarter of the time if it is empty.
+
 A law can rely on the declaration of the op's class, on known ranks, and on operands whose shapes fit each other. A dim
 that is not known violates nothing. Source: TOSA 1.0 specification, section 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from typing import Any, Final, TypeAlias
 
@@ -58,6 +61,7 @@ from tflq.registering import Registry
 from tflq.tosa.rules import Limits
 
 Violations: TypeAlias = Iterator[str]
+Found: TypeAlias = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +73,27 @@ class Context:
     limits: Limits
 
 
-Law: TypeAlias = Callable[[Any, Context], Violations]
+Law: TypeAlias = Callable[[Any, Context], Iterable[str]]
 law: Final[Registry[Law]] = Registry("tflq.tosa.laws")
 """The law of each op; all are in this module."""
 
 
-def violations(op: Op, context: Context) -> Violations:
+def violations(op: Op, context: Context) -> Found:
     """All that TOSA forbids of an op whose ranks are known."""
+    found: list[str] = []
     expected = None
     if isinstance(op, Operator):
         try:
             expected = op.follows()
         except Misfit as misfit:
-            yield str(misfit)
-            return
+            return [str(misfit)]
     if isinstance(expected, tuple):
         stated = dims(op.result)
         if stated != expected and (len(stated) != len(expected) or not all(map(same, stated, expected))):
-            yield f"the result is {text(stated)}, where {text(expected)} follows from operands and attributes"
+            found.append(f"the result is {text(stated)}, where {text(expected)} follows from operands and attributes")
     if (own := law.get(type(op))) is not None:
-        yield from own(op, context)
+        found += own(op, context)
+    return found
 
 
 def dims(value: Value) -> Dims:
@@ -101,25 +106,30 @@ def same(a: int | None, b: int | None) -> bool:
     return a is None or b is None or a == b
 
 
-# What laws ask for most. They return what they find: a generator that finds nothing takes four times as long.
+# What laws ask for most.
 
 
-def bounds(what: str, numbers: Sequence[int], low: int | None, high: int | None = None) -> Sequence[str]:
+def bounds(what: str, numbers: Sequence[int], low: int | None, high: int | None = None) -> Found:
     """Numbers are within bounds, both included."""
+    if not numbers:
+        return ()
+    least, most = min(numbers), max(numbers)
+    if (low is None or low <= least) and (high is None or most <= high):
+        return ()
     found: list[str] = []
-    if numbers and low is not None and (least := min(numbers)) < low:
+    if low is not None and least < low:
         found.append(f"{what} of {least}, where {low} is the least")
-    if numbers and high is not None and (most := max(numbers)) > high:
+    if high is not None and most > high:
         found.append(f"{what} of {most}, where {high} is the most")
     return found
 
 
-def axis_of(axis: int, rank: int) -> Sequence[str]:
+def axis_of(axis: int, rank: int) -> Found:
     """An axis counts one of the dims, from the first."""
     return () if 0 <= axis < rank else (f"axis {axis} of a tensor of rank {rank}",)
 
 
-def zero_point(op: Op, name: str, value: Value) -> Sequence[str]:
+def zero_point(op: Op, name: str, value: Value) -> Found:
     """A zero point is any number of 8 bits, 0 or 32768 for ui16, else 0."""
     point, element = op.attributes[name], value.type.storage
     if point == 0:
@@ -182,39 +192,45 @@ def resize(op: Resize, c: Context) -> Violations:
 
 def divides(
     sizes: Sequence[int | None], pads: Sequence[int], windows: Sequence[int | None], strides: Sequence[int]
-) -> Violations:
+) -> Found:
     """Windows use up what they slide over: size + pads - window is a multiple of the stride in each spatial dim.
     `pads`: before and after the first dim, then the next."""
-    for i, (size, window, stride) in enumerate(zip(sizes, windows, strides, strict=True)):
-        added = sum(pads[2 * i : 2 * i + 2])
-        if size is not None and window is not None and stride >= 1 and (size + added - window) % stride:
-            yield f"{size} + {added} of padding - a window of {window} is not divisible by {stride}"
+    found: list[str] = []
+    for size, before, after, window, stride in zip(sizes, pads[::2], pads[1::2], windows, strides, strict=True):
+        if size is not None and window is not None and stride >= 1 and (size + before + after - window) % stride:
+            added = before + after
+            found.append(f"{size} + {added} of padding - a window of {window} is not divisible by {stride}")
+    return found
 
 
-def _common(op: Convolution, channels: int | None) -> Violations:
+def _common(op: Convolution, channels: int | None) -> Found:
     """What holds for all convolutions: zero points, and a bias for each channel of the result or one for all."""
-    yield from zero_point(op, "input_zp", op.input)
-    yield from zero_point(op, "weight_zp", op.weight)
+    found = [*zero_point(op, "input_zp", op.input), *zero_point(op, "weight_zp", op.weight)]
     bias = dims(op.bias)
     if len(bias) != 1:
-        yield f"operand '{op.bias.name}' {text(bias)} is not of rank 1"
+        found.append(f"operand '{op.bias.name}' {text(bias)} is not of rank 1")
     elif bias != (1,) and not same(bias[0], channels):
-        yield f"{bias[0]} biases for the channels, where there are {channels}"
+        found.append(f"{bias[0]} biases for the channels, where there are {channels}")
+    return found
 
 
 @law(Conv2D, Conv3D, DepthwiseConv2D)
-def conv(op: Conv2D | Conv3D | DepthwiseConv2D, c: Context) -> Violations:
-    pad, stride, dilation, weight = op.pad, op.stride, op.dilation, dims(op.weight)
-    depthwise = isinstance(op, DepthwiseConv2D)
-    kernel = weight[:2] if depthwise else weight[1:-1]
-    reach = [None if k is None else (k - 1) * d + 1 for d, k in zip(dilation, kernel, strict=True)]
-    dilated = [d * k for d, k in zip(dilation, kernel, strict=True) if k]
-    yield from bounds("a pad", pad, 0, c.limits.kernel)
-    yield from bounds("a stride", stride, 1, c.limits.stride)
-    yield from bounds("a dilation", dilation, 1, c.limits.kernel)
-    yield from bounds("a dilated kernel", dilated, 1, c.limits.kernel)
-    yield from divides(dims(op.input)[1:-1], pad, reach, stride)
-    yield from _common(op, product(weight[2:]) if depthwise else weight[0])
+def conv(op: Conv2D | Conv3D | DepthwiseConv2D, c: Context) -> Found:
+    pad, stride, dilation, weight, limits = op.pad, op.stride, op.dilation, dims(op.weight), c.limits
+    if isinstance(op, DepthwiseConv2D):
+        kernel, channels = weight[:2], product(weight[2:])
+    else:
+        kernel, channels = weight[1:-1], weight[0]
+    pairs = list(zip(dilation, kernel, strict=True))
+    reach = [None if k is None else (k - 1) * d + 1 for d, k in pairs]
+    return [
+        *bounds("a pad", pad, 0, limits.kernel),
+        *bounds("a stride", stride, 1, limits.stride),
+        *bounds("a dilation", dilation, 1, limits.kernel),
+        *bounds("a dilated kernel", [d * k for d, k in pairs if k], 1, limits.kernel),
+        *divides(dims(op.input)[1:-1], pad, reach, stride),
+        *_common(op, channels),
+    ]
 
 
 @law(TransposeConv2D)
@@ -258,25 +274,24 @@ def clamp(op: Clamp, _: Context) -> Violations:
 
 
 @law(Rescale)
-def rescale(op: Rescale, _: Context) -> Violations:
-    shape = dims(op.input)
-    yield from zero_point(op, "input_zp", op.input)
-    yield from zero_point(op, "output_zp", op.result)
-    multiplier, shift, wide = op.multiplier, op.shift, op.scale32
-    if wide and op.input.type.storage.name == "i64":
-        yield "scale32 with an input of 48 bits"
+def rescale(op: Rescale, _: Context) -> Found:
+    x, multiplier, shift, wide = op.input, op.multiplier, op.shift, op.scale32
+    shape = dims(x)
+    found = [*zero_point(op, "input_zp", x), *zero_point(op, "output_zp", op.result)]
+    if wide and x.type.storage.name == "i64":
+        found.append("scale32 with an input of 48 bits")
     if not wide and op.rounding_mode == "DOUBLE_ROUND":
-        yield "DOUBLE_ROUND without scale32"
-    yield from bounds("multiplier", _ends(multiplier), 0, (1 << (31 if wide else 15)) - 1)
-    yield from bounds("shift", _ends(shift), 2, 62)
+        found.append("DOUBLE_ROUND without scale32")
+    found += bounds("multiplier", _ends(multiplier), 0, (1 << (31 if wide else 15)) - 1)
+    found += bounds("shift", _ends(shift), 2, 62)
     per_channel = op.per_channel
     if per_channel and not shape:
-        yield "per_channel of a scalar"
-        return
+        return [*found, "per_channel of a scalar"]
     channels = shape[-1] if per_channel else 1
     for name, array in (("multipliers", multiplier), ("shifts", shift)):
         if channels is not None and array.shape != (channels,):
-            yield f"{array.size} {name}, where there are {channels} channels"
+            found.append(f"{array.size} {name}, where there are {channels} channels")
+    return found
 
 
 def _ends(numbers: np.ndarray) -> list[int]:
@@ -285,16 +300,17 @@ def _ends(numbers: np.ndarray) -> list[int]:
 
 
 @law(Broadcasts)
-def broadcasting(op: Operator, _: Context) -> Violations:
+def broadcasting(op: Operator, _: Context) -> Found:
     shapes = [dims(v) for v in op.reads]
-    if len(set(map(len, shapes))) > 1:
-        yield f"operands of unequal ranks: {' and '.join(map(text, shapes))}"
+    if len(set(map(len, shapes))) < 2:
+        return ()
+    return (f"operands of unequal ranks: {' and '.join(map(text, shapes))}",)
 
 
 @law(Mul)
-def mul(op: Mul, c: Context) -> Violations:
-    yield from broadcasting(op, c)
-    yield from bounds("shift", [op.shift], 0, 63 if op.input1.type.storage.name == "i32" else 0)
+def mul(op: Mul, c: Context) -> Found:
+    most = 63 if op.input1.type.storage.name == "i32" else 0
+    return [*broadcasting(op, c), *bounds("shift", [op.shift], 0, most)]
 
 
 @law(Negate)

@@ -87,6 +87,12 @@ class Constant:
     name: str
     array: np.ndarray
     element: ScalarType
+    key: tuple[ScalarType, bytes]
+    """Equal of equal ones, whatever their names."""
+
+    @classmethod
+    def of(cls, name: str, array: np.ndarray, element: ScalarType) -> Constant:
+        return cls(name, array, element, (element, array.tobytes()))
 
     @property
     def is_shape(self) -> bool:
@@ -128,13 +134,12 @@ def operands(op: Op) -> list[Value | Constant]:
     """All of TOSA's operands of an op, in order. A size that is not known is -1."""
     if isinstance(op, Variable):
         return []
-    given = op.reads
-    return [*given, *(_constant(op, slot) for slot in slots(type(op)) if slot.type is not None)]
+    return [*op.reads, *[_constant(op, slot) for slot in slots(type(op)) if slot.type is not None]]
 
 
 def _constant(op: Op, slot: Slot) -> Constant:
     value = op.result.type.shape or () if slot.name == "shape" else op.attributes[slot.name]
-    if slot.is_shape:
+    if slot.type is index:
         return _shape(slot.name, tuple(value))
     element = constant_type(op, slot)
     return _small(slot.name, value, element) if type(value) is int else _made(slot.name, value, element)
@@ -142,18 +147,20 @@ def _constant(op: Op, slot: Slot) -> Constant:
 
 @lru_cache(maxsize=4096)
 def _shape(name: str, value: tuple[int | None, ...]) -> Constant:
-    return Constant(name, np.asarray([-1 if size is None else size for size in value], np.int64), index)
+    return Constant.of(name, np.asarray([-1 if size is None else size for size in value], np.int64), index)
 
 
 def _made(name: str, value: Any, element: ScalarType) -> Constant:
-    flat = np.atleast_1d(np.asarray(value))
     if element is bf16:
-        return Constant(name, (flat.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16), element)
-    dtype = element.dtype
+        flat = np.atleast_1d(np.asarray(value, np.float32))
+        return Constant.of(name, (flat.view(np.uint32) >> 16).astype(np.uint16), element)
+    dtype, plain = element.dtype, signless(element)
+    if type(value) is np.ndarray and value.ndim == 1 and value.dtype == dtype and element is plain:
+        return Constant.of(name, value, element)
+    flat = np.atleast_1d(np.asarray(value))
     if flat.dtype != dtype and element.is_integer and ((flat < element.minimum) | (flat > element.maximum)).any():
         raise ValueError(f"{name} {value} does not fit {element}")
-    plain = signless(element)
-    return Constant(name, flat.astype(dtype, copy=False).view(plain.dtype), plain)
+    return Constant.of(name, flat.astype(dtype, copy=False).view(plain.dtype), plain)
 
 
 _small = lru_cache(maxsize=4096)(_made)
@@ -162,12 +169,12 @@ _small = lru_cache(maxsize=4096)(_made)
 
 def constant_type(op: Op, slot: Slot) -> ScalarType:
     """The element type of a compile-time-constant operand, that of an unsigned tensor's zero point unsigned."""
-    if isinstance(op, Rescale) and slot.name == "multiplier" and not op.scale32:
+    if slot.name == "multiplier" and isinstance(op, Rescale) and not op.scale32:
         return i16
     if isinstance(slot.type, declare.Slot):
         value = slot.type.value(op)
         assert value is not None
-        return element_storage(value.type.element)
+        return value.type.storage
     element: ScalarType = slot.type
     return element
 
@@ -347,8 +354,8 @@ def reached(module: Module, functions: Iterable[int]) -> dict[int, Function]:
     while todo:
         index = todo.pop(0)
         if index not in order:
-            order[index] = module.functions[index]
-            todo += [called for op in order[index].ops for called in callees(op)]
+            function = order[index] = module.functions[index]
+            todo += [called for op in function.ops_with(Calls) for called in callees(op)]
     return order
 
 

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from operator import sub
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.errors import VerificationError
@@ -20,7 +20,7 @@ from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Written, string_byt
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.rewriting import attribute_key
-from tflq.ir.types import ScalarType, TensorType, element_storage, i8, index
+from tflq.ir.types import ScalarType, TensorType, i8, index
 from tflq.light import dataclass
 from tflq.tosa.operands import Constant, attribute_table, dtype, member, operands, packed, reached
 
@@ -84,10 +84,10 @@ def _written_name(op: str) -> str:
 
 
 @cache
-def _codes(operator: str) -> tuple[int, str, int]:
-    """An operator's code, its table of attributes and the code of that."""
-    kind = member(operator)
-    return _OPERATORS["IDENTITY" if operator in VARIABLE_OPERATORS else operator], kind, _ATTRIBUTES[kind]
+def _form(operator: str, inputs: int, outputs: int, has_location: bool) -> tuple[int, str, int, _Record]:
+    """An operator's code, its table of attributes, the code of that, and its own table."""
+    kind, record = member(operator), _operator_record(inputs, outputs, has_location)
+    return _OPERATORS["IDENTITY" if operator in VARIABLE_OPERATORS else operator], kind, _ATTRIBUTES[kind], record
 
 
 class Names:
@@ -108,11 +108,14 @@ class Names:
     def reserve(self, values: Iterable[Value]) -> None:
         """Gives the values that have a name theirs, before another value can take it."""
         for value in values:
-            if value.name:
-                self[value]
+            if value.name and value not in self._of:
+                self._of[value] = self.free(value.name)
 
     def free(self, name: str, *, count: bool = False) -> str:
         """A name that no value has: this one, or with a number, which `count` asks for."""
+        if not count and name not in self._taken:
+            self._taken.add(name)
+            return name
         made = name
         while count or made in self._taken:
             number = self._last[name] = self._last.get(name, -1 if count else 0) + 1
@@ -156,7 +159,8 @@ class _Block:
         self.operators: list[_Operator] = []
         self.tensors: dict[str, _Tensor] = {}
         self.shapes: dict[str, tuple[int, _Data]] = {}
-        self._constants: dict[tuple[str, bytes], str] = {}
+        self._constants: dict[tuple[ScalarType, bytes], str] = {}
+        self._used: dict[Value, str] = {}
         self._places: dict[int, str] = {}
 
     def fill(self, fetch: Sequence[Value] = ()) -> None:
@@ -174,7 +178,10 @@ class _Block:
 
     def use(self, value: Value, location: str = "") -> str:
         """A value's name, once its tensor is there; a constant has a CONST as well."""
-        name = self.names[value]
+        name = self._used.get(value)
+        if name is not None:
+            return name
+        name = self._used[value] = self.names[value]
         if name not in self.tensors:
             data = None
             if value.is_constant:
@@ -212,21 +219,21 @@ class _Block:
     def _tensor(self, name: str, type: TensorType, data: _Data | None, variable: str = "") -> None:
         if type.shape is None:
             raise VerificationError(f"'{name}' has a rank that is not known")
-        shape = [-1 if size is None else size for size in type.shape]
-        self.tensors[name] = shape, dtype(type.element), data, variable
+        dims: Sequence[Any] = type.shape
+        if None in dims:
+            dims = [-1 if size is None else size for size in dims]
+        self.tensors[name] = dims, dtype(type.element), data, variable
 
     def _constant(self, constant: Constant, location: str) -> str:
         """The name of a compile-time-constant operand; equal ones are one tensor or shape."""
-        kind = "SHAPE" if constant.is_shape else dtype(constant.element)
-        key = kind, constant.array.tobytes()
-        name = self._constants.get(key)
+        name = self._constants.get(constant.key)
         if name is None:
-            name = self._constants[key] = self.names.free("c", count=True)
+            name = self._constants[constant.key] = self.names.free("c", count=True)
             data = Buffer.of(constant.array), index if constant.is_shape else i8
             if constant.is_shape:
                 self.shapes[name] = constant.array.size, data
             else:
-                self.tensors[name] = constant.array.shape, kind, data, ""
+                self.tensors[name] = constant.array.shape, dtype(constant.element), data, ""
             self.operators.append(("CONST_SHAPE" if constant.is_shape else "CONST", [], [name], {}, location))
         return name
 
@@ -244,8 +251,9 @@ class _Writer:
             names.reserve(f.values())
         regions = {i: labels.free("main" if f is main else f.name or f"region_{i}") for i, f in functions.items()}
         touching = Variable | VariableRead | VariableWrite
-        used = {op.variable for f in functions.values() for op in f.ops if isinstance(op, touching)}
-        declared = [op for op in module.ops() if isinstance(op, Variable) and op.variable in used]
+        found = (op for f in functions.values() for op in f.ops_with(*get_args(touching)))
+        used = {op.variable for op in found if isinstance(op, touching)}
+        declared = [op for f in module.functions for op in f.ops_of(Variable) if op.variable in used]
         variables = {op.variable: (op.initial_value, names.free(op.variable)) for op in declared}
         self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in functions.items()}
         for block in self.blocks.values():
@@ -300,11 +308,11 @@ class _Writer:
     ) -> Written:
         """A `TosaOperator`. Equal attributes share a table, as do equal locations."""
         encoder = self.encoder
-        code, kind, tag = _codes(operator)
-        table = self._once(kind, attributes, tuple(map(attribute_key, attributes.values())))
-        read, made = [encoder.shared_string(text) for text in inputs], encoder.known_strings(outputs)
+        code, kind, tag, record = _form(operator, len(inputs), len(outputs), bool(location))
+        key = tuple(map(attribute_key, attributes.values())) if attributes else ()
+        table = self._once(kind, attributes, key)
+        read, made = encoder.shared_strings(inputs), encoder.known_strings(outputs)
         place = self.tables.get(("OpLocation", location)) if location else 0
-        record = _operator_record(len(inputs), len(outputs), bool(location))
         vtable = encoder.known_vtable(record.vtable)
         if made is None or place is None or vtable is None:  # something is written between them for the first time
             return self._operator_by_parts(code, kind, table, inputs, outputs, location)
@@ -355,4 +363,4 @@ class _Writer:
 
 
 def _data(value: Value) -> _Data | None:
-    return None if value.buffer is None else (value.buffer, element_storage(value.type.element))
+    return None if value.buffer is None else (value.buffer, value.type.storage)

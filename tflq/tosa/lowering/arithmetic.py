@@ -119,7 +119,7 @@ def centred(value: Value, up: int, t: Tosa) -> Value | None:
 
 def _number(value: Value) -> int | None:
     """The one element of a constant."""
-    return int(value.array.reshape(())) if value.is_constant and value.array.size == 1 else None
+    return int(value.array.item()) if value.is_constant and value.array.size == 1 else None
 
 
 # Arithmetic of the integer form, on TOSA's types for it or in int32 and back. A product of int64s is computed in int32

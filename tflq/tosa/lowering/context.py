@@ -56,7 +56,7 @@ from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, element_st
 from tflq.light import dataclass
 from tflq.numerics.fixed_point import Multiplier
 from tflq.registering import Registry, form_of
-from tflq.tosa.rules import Target, default_rules
+from tflq.tosa.rules import Target
 
 ONE: Final = Multiplier(1 << 30, 1)
 """The scale of a RESCALE that only changes type or zero point."""
@@ -99,7 +99,7 @@ class TosaBuilder(Builder):
         """As any emitter's; operands that broadcast are given equal ranks."""
         if len(operands) > 1 and not isinstance(kind, str) and kind.trait(Broadcasts) is not None:
             operands = self.aligned(*[v for v in operands if v is not None])
-        return super().emit(kind, operands, type, **attributes)
+        return Builder.emit(self, kind, operands, type, **attributes)
 
     def clamp(self, x: Value, low: float, high: float) -> Value:
         """CLAMP, also of floats."""
@@ -214,29 +214,6 @@ class Tosa(TosaBuilder):
         """Least and greatest values of integer tensors of the integer form."""
         self._report = report
         self._lowered: dict[Value, Value] = {}
-        self._narrow = target.rules is not default_rules()[0]
-
-    def emit(
-        self,
-        kind: Kind,
-        operands: Sequence[Value | None],
-        type: TensorType | ScalarType | None = None,
-        **attributes: Any,
-    ) -> Value:
-        """As a `TosaBuilder`; of an operator that the target lacks, its equal by others, if it has one."""
-        made = super().emit(kind, operands, type, **attributes)
-        equal = self._instead_of(made.producer) if self._narrow and made.producer is not None else None
-        return made if equal is None else equal  # an operator whose place is taken is dead
-
-    def _instead_of(self, op: Op) -> Value | None:
-        """What takes the place of an operator that the target lacks; None if it has it, or nothing does."""
-        function = substitute.get(type(op))
-        if function is None:
-            return None
-        operands = [v.type.storage for v in op.reads]
-        if self.target.takes(op.name.removeprefix("tosa."), operands, [v.type.storage for v in op.results]):
-            return None
-        return function(op, self)
 
     def value(self, operand: Value) -> Value:
         """What an operand has become, of `storage(operand)`."""
@@ -298,6 +275,32 @@ class Tosa(TosaBuilder):
         if storage == ui4 or (storage.bits < 8 and not (storage == i4 and self.target.has("int4"))):
             return constant(np.ascontiguousarray(operand.array.astype(np.int8)))
         return Value(TensorType(operand.type.shape, storage), operand.name, buffer=operand.buffer)
+
+
+class NarrowTosa(Tosa):
+    """A `Tosa` for targets that lack operators."""
+
+    def emit(
+        self,
+        kind: Kind,
+        operands: Sequence[Value | None],
+        type: TensorType | ScalarType | None = None,
+        **attributes: Any,
+    ) -> Value:
+        """As a `TosaBuilder`; of an operator that the target lacks, its equal by others, if it has one."""
+        made = super().emit(kind, operands, type, **attributes)
+        equal = None if made.producer is None else self._instead_of(made.producer)
+        return made if equal is None else equal  # an operator whose place is taken is dead
+
+    def _instead_of(self, op: Op) -> Value | None:
+        """What takes the place of an operator that the target lacks; None if it has it, or nothing does."""
+        function = substitute.get(type(op))
+        if function is None:
+            return None
+        operands = [v.type.storage for v in op.reads]
+        if self.target.takes(op.name.removeprefix("tosa."), operands, [v.type.storage for v in op.results]):
+            return None
+        return function(op, self)
 
 
 def signed(element: ElementType) -> ScalarType:

@@ -20,8 +20,8 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, element_storage, i1, i8, i32, i64, is_quantized, ui8
 from tflq.light import dataclass, field
 from tflq.lowering import FunctionWalk, entries, lowered_module, own, refuse
-from tflq.tosa.lowering.context import NO_STATE, ONE, Scope, Tosa, lowered, narrow
-from tflq.tosa.rules import Target
+from tflq.tosa.lowering.context import NO_STATE, ONE, NarrowTosa, Scope, Tosa, lowered, narrow
+from tflq.tosa.rules import Target, default_rules
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ class _Function(FunctionWalk[Value]):
     `scope` says their variables."""
 
     def __init__(self, parent: _Module, function: Function, scope: Scope | None = None) -> None:
-        t = self.t = Tosa(parent.target, parent.notes.append)
+        whole = parent.target.rules is default_rules()[0]
+        t = self.t = (Tosa if whole else NarrowTosa)(parent.target, parent.notes.append)
         super().__init__(function, t, parent.refused)
         self.parent = parent
         self.entry = scope is None

@@ -51,7 +51,7 @@ _Sum = MatMul | Conv2D | DepthwiseConv2D
 
 @dataclass(frozen=True, slots=True)
 class _Scaling:
-    """The numbers of a RESCALE: multipliers and shifts int64 [1 or C], and the range of the values that are
+    """The numbers of a RESCALE: multipliers and shifts, integers [1 or C], and the range of the values that are
     multiplied."""
 
     multiplier: np.ndarray
@@ -78,17 +78,14 @@ def rescale(op: Rescale, t: Tosa) -> Value:
     source = op.input
     if source.type.storage not in _STORAGES or op.result.type.storage not in _STORAGES:
         raise Refused(f"RESCALE of {source.type.storage} to {op.result.type.storage} has no form")
-    scaling = _Scaling(
-        op.multiplier.astype(np.int64),
-        op.shift.astype(np.int64),
-        op.rounding_mode == "DOUBLE_ROUND" and bool(op.scale32) and int(op.shift.max(initial=0)) > 31,
-        *operand_range(source, op.input_range, t, op.input_zp),
-    )
+    shift, input_zp = op.shift, op.input_zp
+    double_round = op.rounding_mode == "DOUBLE_ROUND" and bool(op.scale32) and _ends(shift)[1] > 31
+    scaling = _Scaling(op.multiplier, shift, double_round, *operand_range(source, op.input_range, t, input_zp))
     to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
     factors = widened_product(source, t)
     if factors is not None:
         return _product(factors, scaling, t, to, output_zp)
-    x, zero = t.value(source), t.zero_point(source, op.input_zp)
+    x, zero = t.value(source), t.zero_point(source, input_zp)
     if x.type.storage == i64:  # i48 has no RESHAPE: the sums of a matrix product have the shape of TOSA's
         scaled = _rescale_48(x, scaling, zero, t, to, output_zp)
         return scaled if op.result.type.shape is None else t.reshape(scaled, op.result.type.shape)
@@ -119,7 +116,7 @@ def _rescale_48(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, outpu
 
 def _admissible(s: _Scaling) -> _Scaling:
     """Shifts within TOSA's: one of more than 62 makes 0 of any int32."""
-    if int(s.shift.max(initial=0)) <= 62:
+    if _ends(s.shift)[1] <= 62:
         return s
     far = s.shift > 62
     return _Scaling(np.where(far, 0, s.multiplier), np.where(far, 62, s.shift), s.double_round, s.least, s.most)
@@ -127,7 +124,7 @@ def _admissible(s: _Scaling) -> _Scaling:
 
 def _rescale_32(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, output_zp: int) -> Value:
     m, shift = s.multiplier, s.shift
-    least_shift = int(shift.min(initial=62))
+    least_shift = _ends(shift)[0] if shift.size else 62
     least_room = 1 << (max(least_shift, 1) - 1)
     within = least_shift >= 2 and -least_room <= s.least and s.most < least_room
     if zero and not within:
@@ -136,12 +133,20 @@ def _rescale_32(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, outpu
         room = np.left_shift(np.int64(1), np.maximum(shift, 1) - 1)
         x, within = limited(t.cast(x, i32), t, -room, room - 1), True
         s = _Scaling(m, shift, s.double_round, -int(room.max()), int(room.max()) - 1)
-    if within and int(m.min(initial=0)) >= 0 and (not s.double_round or t.target.has("doubleround")):
+    if within and _ends(m)[0] >= 0 and (not s.double_round or t.target.has("doubleround")):
         return _finished(x, m, shift, s.double_round, zero, t, to, output_zp, reach=s.reach)
     if zero:
         x = t.sub(t.cast(x, i32), t.constant(zero))
     y = _multiplied(t.cast(x, i32), s, t)
     return saturated(y, t, to, output_zp, _scaled_reach(s.reach, m, shift))
+
+
+def _ends(numbers: np.ndarray) -> tuple[int, int]:
+    """The least and the greatest of integers [1 or C]; 0 of none."""
+    if numbers.size == 1:
+        number = numbers.item()
+        return number, number
+    return (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 0)
 
 
 def _saturates(multiplier: np.ndarray, shift: np.ndarray) -> bool:
@@ -151,7 +156,7 @@ def _saturates(multiplier: np.ndarray, shift: np.ndarray) -> bool:
 
 def _multiplied(x: Value, s: _Scaling, t: Tosa) -> Value:
     """apply_scale in int32, by MUL with a shift."""
-    m, shift = s.multiplier, s.shift
+    m, shift = s.multiplier.astype(np.int64), s.shift.astype(np.int64)
     if (m < 0).any():
         if s.double_round:
             raise Refused("TOSA has no RESCALE by a negative multiplier with two roundings")
@@ -222,13 +227,13 @@ def emit_rescale(
     output_zp: int = 0,
     double_round: bool = False,
 ) -> Value:
-    """RESCALE by multipliers and shifts int64 [1 or C]."""
+    """RESCALE by multipliers and shifts, integers [1 or C]."""
     return t.emit(
         Rescale,
         [x],
         to,
-        multiplier=multiplier.astype(np.int32),
-        shift=shift.astype(np.int8),
+        multiplier=multiplier.astype(np.int32, copy=False),
+        shift=shift.astype(np.int8, copy=False),
         input_zp=input_zp,
         output_zp=output_zp,
         rounding_mode="DOUBLE_ROUND" if double_round else "SINGLE_ROUND",
