@@ -67,7 +67,10 @@ def _short(
 
 
 class KernelBuilder(Emitter):
-    """An `Emitter` of TFLite builtins on plain tensors: short names, with options and constant operands filled in."""
+    """An `Emitter` of TFLite builtins on plain tensors: short names, with options and constant operands filled in;
+    `restricted`: the target says which builtins it has."""
+
+    restricted = False
 
     # Arithmetic. Types that each kernel gets right: rules/integer.toml.
 
@@ -273,7 +276,7 @@ R = TypeVar("R")
 
 class Kernels(KernelBuilder):
     """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
-    have become, which ops read them; `restricted`: the target says which builtins it has."""
+    have become, which ops read them."""
 
     def __init__(
         self,
