@@ -32,6 +32,8 @@ from tflq.ir.core import Value
 from tflq.ir.types import BareType, ElementType, ScalarType, i8, i16, i32, index
 from tflq.ir.verifier import Check, constraint
 
+# Conversions between element types.
+
 
 def _widths(op: Operator) -> tuple[int, int]:
     """Those of operand and result; a boolean is one bit."""
@@ -400,6 +402,9 @@ class MinUI(_Integers, name="arith.minui"):
 
 
 # The `math` dialect.
+
+
+# What kind of a number a float is.
 
 
 class Question(Flagged):

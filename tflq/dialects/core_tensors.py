@@ -21,6 +21,8 @@ from tflq.ir.lexer import Symbol
 from tflq.ir.types import BareType, FunctionType, Shape, TensorType, index
 from tflq.ir.verifier import constraint
 
+# Tensors of elements that are given one by one, and of one number.
+
 
 def _sizes(op: Any) -> str | None:
     """there must be one size for each unknown dim of the result, which must be ranked"""
@@ -400,6 +402,13 @@ class ExpandShape(Operator, name="tensor.expand_shape"):
 # The `linalg` dialect, as far as it is a loop over elements.
 
 
+# A body that is computed at every point of an iteration space: maps say which elements of the operands it takes
+# there, and which elements of the outs it yields.
+#
+# The space has a dim for each iterator. Along "parallel" ones the points do not depend on each other; along
+# "reduction" ones the body takes what it yielded at the point before.
+
+
 def _operands(op: Any) -> str | None:
     """'operandSegmentSizes' must say how many operands are inputs and how many are outs, of which there is one for each
     result, of its type"""
@@ -610,6 +619,9 @@ class ShapeRank(Operator, name="shape.rank"):
 
 
 # The `func` dialect: calls of functions, and functions as values. Functions themselves are not ops here.
+
+
+# Calls of the module's functions: they name one, and are of its type.
 
 
 _SYMBOL = Kind("function", lambda value: isinstance(value, Symbol))

@@ -111,6 +111,9 @@ class Truncate(Operator, name="ext.truncate"):
     traits = (SameShape(input, output),)
 
 
+# Rescalings that TFLite has and TOSA lacks.
+
+
 class RescaleF64(Operator, name="ext.rescale_f64"):
     """output = saturate(round(input * scale) + output_zp), the product in float64, round to nearest, half away from
     zero; several scales are one per index of the last dim; input_range bounds the values that input takes."""
@@ -158,6 +161,9 @@ class RoundingDivideByPot(Operator, name="ext.rounding_divide_by_pot"):
     output: Value = result(i16)
     exponent: int = attribute(INT)
     traits = (Tabulable(input), SameShape(input, output))
+
+
+# Tables of more entries than TOSA's.
 
 
 class Table16Bit(Operator, name="ext.table_16bit"):

@@ -23,6 +23,8 @@ from tflq.ir.verifier import Notes
 from tflq.light import dataclass
 from tflq.numerics.convolution import window
 
+# Effects, and the functions that an operator runs.
+
 
 class Atomic(Trait):
     """It is one unit to passes: what is inside of it stays as it is until it is inlined."""

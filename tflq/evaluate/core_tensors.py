@@ -165,6 +165,9 @@ def _places(shape: tuple[int, ...], fixed: dict[int, int]) -> list[np.ndarray]:
 # Tensors of elements, their parts, and the same elements in other core.
 
 
+# Tensors of elements, their parts, and the same elements in other shapes.
+
+
 def _shape(type: TensorType, sizes: Sequence[Any]) -> tuple[int, ...]:
     """A type's shape, its unknown dims of these sizes. ValueError if one is negative."""
     rest = iter(sizes)

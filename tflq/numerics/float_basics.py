@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+# Sums of products of integers are exact in any order while no partial sum reaches 2^24.
+#
+# A partial sum has some of the products and not the others. For inputs in [low, high] let the positive weights add up
+# to p, and the negative ones to n. Then
+#
+#     min(low, 0) p + max(high, 0) n  <=  any partial sum  <=  max(high, 0) p + min(low, 0) n
+#
+# and a bias is in it or not. Inputs of one sign reach about half as far as their magnitudes suggest.
+
+
 EXACT: Final = 1 << 24
 """Integers below it in magnitude are exact in float32."""
 

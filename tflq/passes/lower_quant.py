@@ -108,6 +108,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+# Emitting ops of MLIR's core dialects.
+
+
 INDEX = BareType.of(index)
 
 

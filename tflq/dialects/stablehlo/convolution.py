@@ -259,6 +259,9 @@ def rescale_region(given: Sequence[ElementType], made: Sequence[ElementType]) ->
 # quantization".
 
 
+# What holds for both.
+
+
 class Hybrid(Trait):
     """It takes a floating-point lhs and a quantized rhs, which it dequantizes."""
 
