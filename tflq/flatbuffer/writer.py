@@ -19,7 +19,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import compress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -287,37 +287,53 @@ def _record(inputs: int, outputs: int, opcode: int, union_slot: int) -> _Record:
     return _Record(pack, form.vtable, total, form.offsets.get(union_slot + 1, 0), (*code, first, second))
 
 
+_Plan: TypeAlias = tuple[str | None, _Form, _Record | None]
+"""The options table of an operator, what it may have, and its own table; None if that is encoded field by field."""
+
+
 class OperatorPacker:
     """Writes `Operator` tables. Operators with equal options share the table of the options."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self._bodies: dict[tuple[Any, ...], int] = {}
+        self._usual: dict[tuple[str, int, int, int], _Plan] = {}
 
     def __call__(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> int:
         """The operator's `end`. index: the place of each tensor, −1 for None."""
-        attributes, info = op.attributes, op.info
-        member = _member(op) if info else _usual_member(op.name)
-        form = _form(op.name, member)
+        operands, results, attributes = op.operands, op.results, op.attributes
+        inputs, outputs = len(operands), len(results)
+        key = op.name, opcode, inputs, outputs
+        usual = None if op.info or op.intermediates else self._usual.get(key)
+        member, form, record = usual or self._plan(op, key)
         if not attributes.keys() <= form.known:
             unknown = sorted(attributes.keys() - form.known)
             raise ValueError(f"{member or 'an operator without options'} has no {unknown[0]}")
-        if not form.short or op.intermediates or (info and not info.keys() <= _WITHOUT_FIELD):
-            return self.encoder.table("Operator", self.fields(op, opcode, index))
-        encoder, plan = self.encoder, form.options
-        place, operands, results = index.__getitem__, op.operands, op.results
-        inputs, outputs = len(operands), len(results)
-        record = _record(inputs, outputs, opcode, form.union_slot)
+        encoder, plan, place = self.encoder, form.options, index.__getitem__
+        if record is None:
+            return encoder.table("Operator", self.fields(op, opcode, index))
         options = 0
         if plan is not None:
-            key = (member, *map(attributes.get, plan.names))
-            options = self._bodies.get(key) or self._body(key, attributes)
+            values = (member, *map(attributes.get, plan.names))
+            options = self._bodies.get(values) or self._body(values, attributes)
         vtable = encoder.vtable(record.vtable)
         end = encoder.end = encoder.end + record.size
         union = () if plan is None else (end - record.options - options, plan.code)
         indices = (inputs, *map(place, operands), outputs, *map(place, results))
         encoder.chunks.append(record.pack(vtable - end, *record.head, *union, *indices))
         return end
+
+    def _plan(self, op: Op, key: tuple[str, int, int, int]) -> _Plan:
+        """How an operator is written; kept by its name, code, and number of operands and results if it has no more."""
+        _, opcode, inputs, outputs = key
+        member = _member(op) if op.info else _usual_member(op.name)
+        form = _form(op.name, member)
+        if not form.short or op.intermediates or not op.info.keys() <= _WITHOUT_FIELD:
+            return member, form, None
+        plan = member, form, _record(inputs, outputs, opcode, form.union_slot)
+        if not op.info:
+            self._usual[key] = plan
+        return plan
 
     def _body(self, key: tuple[Any, ...], attributes: Mapping[str, Any]) -> int:
         """Writes an options table; its `end`."""
