@@ -204,23 +204,6 @@ class Steps:
     def of_channels(self, some: np.ndarray) -> Steps:
         return Steps(self.level, self.reached.take(some, 1), self.missed.take(some, 1))
 
-    def apart(self, d: np.ndarray) -> Steps:
-        """The same with accumulators that are d [C] further from zero."""
-        if not d.any():
-            return self
-        return Steps(self.level, *(x + np.sign(x) * d for x in (self.reached, self.missed)))
-
-    def jumps(self, slope: np.ndarray) -> np.ndarray:
-        """By how much accumulators have to be further from zero for one line to be in the middle of the thresholds on
-        both sides of it, float32 [C]; 0 where there is a line without that, or where no line climbs like this."""
-        at_least, below = self.split(*self.room(slope), odd=True)
-        low, high = at_least.max(0), below.min(0)
-        with np.errstate(invalid="ignore"):
-            middle = (low + high) / 2
-            away = (middle[0] - middle[1]) / (2 * slope)
-        jumps = np.isfinite(away) & (low.max(0) > high.min(0))
-        return np.where(jumps, np.maximum(away, 0), 0).astype(np.float32)
-
     def room(self, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The bounds that each threshold sets to the offset of a line, in levels, [L, C] each: at least the first, and
         less than the second; infinite where there is no bound."""

@@ -134,9 +134,6 @@ def _fill_distance(
 #     u = relu(h - x)                       the convolution's own: weights with the other sign, h in the bias
 #     f(x) = floor(relu(c - u * m))         MUL, ADD with RELU, FLOOR
 #
-#     s = sign(h - u)                       where thresholds jump at zero, as if rounding twice
-#     f(x) = floor(relu(c - (u - s * d) * m))
-#
 # h is where the last level has been reached, so the first rectifier ends the levels above and the second one below:
 # neither a clamp nor the product that undoes its scale is needed. f is monotone in x for m >= 0, so it equals the
 # requantization of `tflq.numerics.float_requantize` if f(T(n)) has reached n and f(T(n) - 1) has not, and the same at
@@ -144,19 +141,15 @@ def _fill_distance(
 #
 # There is no gain to choose, so m is fixed; h is any integer before the line reaches a further level. Some are tried,
 # with c in the middle of what they leave (-u m is (x - h) m). Where thousands of accumulators share a level that is
-# not enough. d takes accumulators so far from zero that the thresholds on both sides of it are on one line; h - u is
-# x, or h where x is greater, so s is exact, and u - s d climbs as u does.
-#
-# A kernel that computes MUL and ADD in one, such as DEPTHWISE_CONV_2D, may round once (`tflq.numerics.float_basics`),
-# so lines are proven with both roundings, or with separate ones.
+# not enough.
 #
 # The same line with one clamp of whole numbers, whose lower end is where the line has left the first level:
 #
 #     f(x) = floor(clip(x - h, -span, 0) * m + c)         CLIP, MUL, ADD, FLOOR
 #
 # As the clamp stands before the product, no runtime can multiply m into the weights of the convolution, and it has no
-# other constants to put together. These lines are proven with both roundings; and c may be off by a part of a unit in
-# its last place.
+# other constants to put together. What is left to it is to round MUL and ADD once (`tflq.numerics.float_basics`), so
+# these lines are proven with both roundings; and c may be off by a part of a unit in its last place.
 
 
 _TRIED: Final = (4, 12, *[32] * 6)  # h of each wave
@@ -168,28 +161,22 @@ _MARGIN: Final = 0.25  # units in the last place of c
 
 
 class FallingRequantization(NamedTuple):
-    """f(x) = floor(relu(c - (u - s * d) * m)) with u = relu(h - x) and s = sign(h - u): float32 [C] each; results are
-    levels from 0 on. `rounding`: for which roundings of MUL and ADD it is proven."""
+    """f(x) = floor(relu(c - relu(h - x) * m)): float32 [C] each; results are levels from 0 on."""
 
-    rounding: SumRounding
     h: np.ndarray
     m: np.ndarray
     c: np.ndarray
-    d: np.ndarray
 
-    def __call__(self, x: np.ndarray, *, fused: bool = False) -> np.ndarray:
-        """f of integers [..., C], operation by operation in float32; `fused`: with one rounding for MUL and ADD."""
-        h = self.h.astype(np.float64)
-        u = np.maximum(h - x, 0).astype(np.float32)
-        if self.d.any():
-            u -= np.sign(np.minimum(x, h)).astype(np.float32) * self.d
-        total = multiply_add(u, -self.m, self.c, fused=fused)
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """f of integers [..., C], operation by operation in float32."""
+        u = np.maximum(self.h.astype(np.float64) - x, 0).astype(np.float32)
+        total = multiply_add(u, -self.m, self.c)
         np.maximum(total, np.float32(0), out=total)
         return np.floor(total, out=total)
 
     def of(self, channels: np.ndarray) -> FallingRequantization:
         """The requantization of some channels."""
-        return FallingRequantization(self.rounding, *(v[channels] for v in self[1:]))
+        return FallingRequantization(*(v[channels] for v in self))
 
 
 class ClippedRequantization(NamedTuple):
@@ -208,11 +195,10 @@ class ClippedRequantization(NamedTuple):
 
 
 def falling_arrays(
-    thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, rounding: SumRounding
+    thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """`fit_falling` as arrays: h, m, c and d; empty without a proof."""
-    fit = fit_falling(thresholds, slope, low, high, rounding)
-    return () if fit is None else fit[1:]
+    """`fit_falling` as arrays; empty without a proof."""
+    return tuple(fit_falling(thresholds, slope, low, high) or ())
 
 
 def clipped_arrays(
@@ -223,12 +209,11 @@ def clipped_arrays(
 
 
 def fit_falling(
-    thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, rounding: SumRounding = "separate"
+    thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> FallingRequantization | None:
     """The requantization with thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high] int64 [C], with
-    about `slope` float64 [C] levels per unit; `rounding`: that of sums, "either", or "separate", for which no
-    line has a d. None without a proof."""
-    return _fit(thresholds, slope, low, high, 0, rounding, 0.0)
+    about `slope` float64 [C] levels per unit. None without a proof."""
+    return _fit(thresholds, slope, low, high, 0, "separate")
 
 
 def fit_clipped(
@@ -242,7 +227,7 @@ def fit_clipped(
 ) -> ClippedRequantization | None:
     """The same for thresholds of levels from `bottom` + 1 on, with either rounding of sums. `below`: the greatest
     accumulators below each threshold, if they are not one less. None without a proof."""
-    fit = _fit(thresholds, slope, low, high, bottom, "either", _MARGIN, below)
+    fit = _fit(thresholds, slope, low, high, bottom, "either", below)
     if fit is None:
         return None
     over = np.maximum(fit.c - np.float32(bottom + 0.5), 0)
@@ -253,7 +238,7 @@ def fit_clipped(
 class _Task(NamedTuple):
     """Thresholds T(1) ... T(L) int64 [L, C] on [low, high], int64 [C], of lines that gain about `slope` float64 [C]
     levels per unit; where the last level is reached, and how many accumulators further h may be, int64 [C]. `below` as
-    in `fit_clipped`; `d` as in `FallingRequantization`; `margin`: units in the last place by which c may be off."""
+    in `fit_clipped`."""
 
     thresholds: np.ndarray
     below: np.ndarray | None
@@ -262,32 +247,29 @@ class _Task(NamedTuple):
     slope: np.ndarray
     top: np.ndarray
     span: np.ndarray
-    d: np.ndarray
     bottom: int
     rounding: SumRounding
-    margin: float
 
     def of(self, channels: np.ndarray) -> _Task:
         below = None if self.below is None else self.below.take(channels, 1)
-        low, high, slope, top, span, d = (v[channels] for v in self[2:8])
-        how = self.bottom, self.rounding, self.margin
-        return _Task(self.thresholds.take(channels, 1), below, low, high, slope, top, span, d, *how)
+        low, high, slope, top, span = (v[channels] for v in self[2:7])
+        thresholds = self.thresholds.take(channels, 1)
+        return _Task(thresholds, below, low, high, slope, top, span, self.bottom, self.rounding)
 
     @property
     def steps(self) -> Steps:
         return Steps.of(self.thresholds, self.below, self.low, self.high, self.bottom)
 
     def proves(self, fit: FallingRequantization, steps: Steps) -> np.ndarray:
-        """Whether f meets every threshold and ends at the last level, however sums are rounded, bool [C]."""
-        good, margin = np.ones(fit.c.shape, bool), np.spacing(fit.c) * self.margin
-        for fused in (False, True) if self.rounding == "either" else (False,):
-            good &= fit(fit.h[None], fused=fused)[0] <= steps.level[-1, 0]
-            if self.margin:
-                at_least, below = steps.left(fit.h.astype(np.float64), fit.m, fused=fused)
-                good &= (at_least <= fit.c - margin) & (fit.c + margin < below)
-            else:
-                good &= steps.met(fit(steps.reached, fused=fused), fit(steps.missed, fused=fused))
-        return good
+        """Whether f meets every threshold and ends at the last level, bool [C]."""
+        ends = np.floor(fit.c) <= steps.level[-1, 0]
+        if self.rounding == "separate":
+            return ends & steps.met(fit(steps.reached), fit(steps.missed))
+        margin = np.spacing(fit.c) * _MARGIN
+        for fused in (False, True):
+            at_least, below = steps.left(fit.h.astype(np.float64), fit.m, fused=fused)
+            ends &= (at_least <= fit.c - margin) & (fit.c + margin < below)
+        return ends
 
 
 def _fit(
@@ -297,25 +279,19 @@ def _fit(
     high: np.ndarray,
     bottom: int,
     rounding: SumRounding,
-    margin: float,
     below: np.ndarray | None = None,
 ) -> FallingRequantization | None:
     top = np.clip(thresholds[-1], low, high)
     span = np.clip(_ROOM / np.maximum(slope, 1 / EXACT), 1, sum(_TRIED) * _FURTHER).astype(np.int64)
     least = top + span - EXACT  # below it x is rounded, but on the first level anyway
     low, live = exact_part(thresholds, low, high, least)
-    farthest = _FARTHEST if margin else EXACT
+    farthest = EXACT if rounding == "separate" else _FARTHEST
     if (low < least)[live].any() or (np.abs(top) + span >= farthest)[live].any():
         return None
-    h, m, d = (np.zeros(low.shape, np.float32) for _ in range(3))
+    h, m = np.zeros(low.shape, np.float32), np.zeros(low.shape, np.float32)
     c = ((thresholds <= low).sum(0) + (bottom + 0.5)).astype(np.float32)
-    fit, left = FallingRequantization(rounding, h, m, c, d), np.nonzero(live)[0]
-    task = _Task(thresholds, below, low, high, slope, top, span, d, bottom, rounding, margin)
-    if margin == 0:
-        parts = (task.of(channels) for channels in blocks(d.size))
-        task = task._replace(d=np.concatenate([part.steps.jumps(part.slope) for part in parts]))
-        if rounding == "separate" and task.d.any():
-            return None
+    fit, left = FallingRequantization(h, m, c), np.nonzero(live)[0]
+    task = _Task(thresholds, below, low, high, slope, top, span, bottom, rounding)
     return fit if _search(task, fit, left) else None
 
 
@@ -346,24 +322,24 @@ def _first(task: _Task, result: FallingRequantization, channels: np.ndarray) -> 
     for block in blocks(channels.size):
         some = task.of(channels[block])
         steps, m = some.steps, some.slope.astype(np.float32)
-        slope, apart = m.astype(np.float64), steps.apart(some.d)
-        least, most = (reduce(v, 0) for reduce, v in zip((np.max, np.min), apart.room(slope), strict=True))
+        slope = m.astype(np.float64)
+        least, most = (reduce(v, 0) for reduce, v in zip((np.max, np.min), steps.room(slope), strict=True))
         if (least > most + len(steps.level) * 2.0**-22).any():
             return None
-        most = np.minimum(most, steps.level[-1] + 1 - (some.top + some.d) * slope)
+        most = np.minimum(most, steps.level[-1] + 1 - some.top * slope)
         c = ((least + most) / 2 + some.top * slope).astype(np.float32)
-        fit = FallingRequantization(task.rounding, some.top.astype(np.float32), m, c, some.d)
+        fit = FallingRequantization(some.top.astype(np.float32), m, c)
         good = some.proves(fit, steps)
         _keep(result, channels[block][good], fit.of(good))
         rest = np.nonzero(~good)[0]
         if rest.size:
             lost.append(channels[block][rest])
-            tight.append(Tight.of(apart.of_channels(rest), some.slope[rest], odd=False))
+            tight.append(Tight.of(steps.of_channels(rest), some.slope[rest], odd=False))
     return np.concatenate(lost), Tight.joined(tight) if tight else None
 
 
 def _keep(result: FallingRequantization, channels: np.ndarray, fit: FallingRequantization) -> None:
-    for kept, new in zip(result[1:], fit[1:], strict=True):
+    for kept, new in zip(result, fit, strict=True):
         kept[channels] = new
 
 
@@ -378,8 +354,8 @@ def _tried(task: _Task, tight: Tight, order: np.ndarray) -> tuple[FallingRequant
     gain = np.zeros(m.shape, np.int64)
     lines = tight.lines(h.astype(np.float64), m, bounds, gain, rounding=task.rounding)
     columns = np.arange(task.slope.size)
-    h, m = (v[lines.best, columns] for v in (h, m))
-    return FallingRequantization(task.rounding, h.astype(np.float32), m, lines.c, task.d), lines.any
+    fit = FallingRequantization(h[lines.best, columns].astype(np.float32), m[lines.best, columns], lines.c)
+    return fit, lines.any
 
 
 # Two steps: whole levels first, then what is left, which is small.

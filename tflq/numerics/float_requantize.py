@@ -2,31 +2,27 @@
 
 An accumulator x below 2^24 is exact in float32. A requantization of x to levels 0 ... L is monotone, so its thresholds
 T(n), the smallest x with a result of at least n, determine it (`tflq.numerics.staircase`). The same function in
-float32, where each operation is correctly rounded, and a kernel of its own, or MUL and ADD are one:
+float32, where each operation is a kernel of its own and correctly rounded:
 
-    f(x) = floor(gain * clamp((x - a) * m + c))
-    f(x) = floor(gain * clamp((x - a + sign(x) * d) * m + c))          where the formula is odd around 0,
-    f(x) = floor(gain * clamp((x - a) * m + (sign(x) * e + c)))        or where that has no proof
+    f(x) = floor(gain * clamp((x - a) * m + (sign(x) * e + c)))        sign(x) e only where the formula is odd around 0
 
 The clamp is RELU6 or RELU_N1_TO_1, which ADD fuses; gain brings its bounds to the ends of the levels:
 
     RELU6            [0, 6]     gain in [L / 6, (L + 1) / 6)    results 0 ... L
     RELU_N1_TO_1     [-1, 1]    gain in (127, 128)              results -128 ... 127, for L = 255
 
-Every operation is monotone in x for m, d, e >= 0, and so is f. It equals the requantization on [low, high] if f(T(n))
-has reached n and f(T(n) - 1) has not, for every T(n) of that range, and the same at the range's ends: that is the
-proof, by evaluation of f itself in float32. A kernel that computes MUL and ADD in one, such as DEPTHWISE_CONV_2D, may
-round once (`tflq.numerics.float_basics`): formulas without an e are proven with both roundings, or with separate ones.
-An e is for separate kernels alone. It is of the size of levels, so it is less coarse than a d next to large
-accumulators.
+Every operation is monotone in x for m, e >= 0, and so is f. It equals the requantization on [low, high] if f(T(n)) has
+reached n and f(T(n) - 1) has not, for every T(n) of that range, and the same at the range's ends: that is the proof, by
+evaluation of f itself in float32. It needs multiplication and addition not to be contracted into one rounding; as
+separate kernels they are not.
 
 The search for the constants: a gain, an m and an a leave an interval for what is added (for c + e and c - e on both
-sides of zero; d is in the middle of what a line of real numbers leaves). It is known exactly
-(`tflq.numerics.float_basics`), and often empty. How products are rounded is chance, and so is how near the product of
-two float32 numbers, gain and m, comes to a slope. The gains that come nearest are tried, first with the line in the
-middle of the thresholds, which is enough for most channels; then, on the tightest thresholds of the others, more and
-more gains, of which the clamp allows many. Whatever makes the accumulators can make x - a instead: with a in the middle
-of the levels all numbers are small, c most of all, and so are the roundings; and there are other a to try.
+sides of zero). It is known exactly (`tflq.numerics.float_basics`), and often empty. How products are rounded is chance,
+and so is how near the product of two float32 numbers, gain and m, comes to a slope. The gains that come nearest are
+tried, first with the line in the middle of the thresholds, which is enough for most channels; then, on the tightest
+thresholds of the others, more and more gains, of which the clamp allows many. Whatever makes the accumulators can make
+x - a instead: with a in the middle of the levels all numbers are small, c most of all, and so are the roundings; and
+there are other a to try.
 """
 
 from __future__ import annotations
@@ -42,14 +38,12 @@ from tflq.numerics.float_basics import (
     EXACT,
     Lines,
     Steps,
-    SumRounding,
     Tight,
     blocks,
     float_steps,
     from_steps,
     level_bounds,
     live_channels,
-    multiply_add,
     proven,
 )
 
@@ -84,35 +78,27 @@ _CLAMPS: Final = {clamp.activation: clamp for clamp in (RELU6, N1_TO_1)}
 
 
 class FloatRequantization(NamedTuple):
-    """f(x) = floor(gain * clamp((x - a + sign(x) * d) * m + (sign(x) * e + c))): float32 [C] each.
+    """f(x) = floor(gain * clamp((x - a) * m + (sign(x) * e + c))): float32 [C] each.
 
-    e, a and d are None where the formula has no such term; it has e or d. `rounding`: for which roundings of MUL and
-    ADD it is proven.
+    e and a are None where the formula has no such term.
     """
 
     clamp: Clamp
-    rounding: SumRounding
     gain: np.ndarray
     m: np.ndarray
     c: np.ndarray
     e: np.ndarray | None
-    a: np.ndarray | None
-    d: np.ndarray | None
+    a: np.ndarray | None = None
 
     def of(self, channels: np.ndarray) -> FloatRequantization:
         """The requantization of some channels."""
-        arrays = (None if v is None else v[channels] for v in self[2:])
-        return FloatRequantization(self.clamp, self.rounding, *arrays)  # type: ignore[arg-type]
+        return FloatRequantization(self.clamp, *(None if v is None else v[channels] for v in self[1:]))  # type: ignore[arg-type]
 
-    def __call__(self, x: np.ndarray, *, fused: bool = False) -> np.ndarray:
-        """f of integers below 2^24 [..., C], operation by operation in float32; `fused`: with one rounding for MUL and
-        ADD."""
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """f of integers below 2^24 [..., C], operation by operation in float32."""
         whole = np.asarray(x)
-        less = (whole if self.a is None else whole - self.a.astype(np.float64)).astype(np.float32)
-        if self.d is not None:
-            less += np.sign(whole).astype(np.float32) * self.d
-        rest = self.c if self.e is None else np.sign(whole).astype(np.float32) * self.e + self.c
-        total = multiply_add(less, self.m, rest, fused=fused)
+        total = (whole if self.a is None else whole - self.a.astype(np.float64)).astype(np.float32) * self.m
+        total += self.c if self.e is None else np.sign(whole).astype(np.float32) * self.e + self.c
         np.maximum(total, np.float32(self.clamp.low), out=total)
         np.minimum(total, np.float32(self.clamp.high), out=total)
         total *= self.gain
@@ -121,8 +107,7 @@ class FloatRequantization(NamedTuple):
 
 class _Task(NamedTuple):
     """Thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high], which lines take less a, int64 [C]; they
-    gain about `slope` float64 [C] levels per unit. `below` and `rounding` as in `fit_float_requantization`, d float32
-    [C] as in `FloatRequantization`."""
+    gain about `slope` float64 [C] levels per unit. `below` as in `fit_float_requantization`."""
 
     thresholds: np.ndarray
     below: np.ndarray | None
@@ -130,14 +115,12 @@ class _Task(NamedTuple):
     high: np.ndarray
     slope: np.ndarray
     a: np.ndarray
-    d: np.ndarray
     clamp: Clamp
-    rounding: SumRounding
 
     def of(self, channels: np.ndarray) -> _Task:
         below = None if self.below is None else self.below.take(channels, 1)
-        low, high, slope, a, d = (v[channels] for v in self[2:7])
-        return _Task(self.thresholds.take(channels, 1), below, low, high, slope, a, d, self.clamp, self.rounding)
+        low, high, slope, a = (v[channels] for v in (self.low, self.high, self.slope, self.a))
+        return _Task(self.thresholds.take(channels, 1), below, low, high, slope, a, self.clamp)
 
     @property
     def steps(self) -> Steps:
@@ -154,9 +137,7 @@ class _Task(NamedTuple):
         """Whether f meets every threshold and the clamp ends at the first and last level, bool [C]."""
         ends = (np.floor(np.float32(end) * fit.gain) for end in (self.clamp.low, self.clamp.high))
         bottom, top = (end == level for end, level in zip(ends, (steps.level[0] - 1, steps.level[-1]), strict=True))
-        for fused in (False, True) if self.rounding == "either" else (False,):
-            bottom &= steps.met(fit(steps.reached, fused=fused), fit(steps.missed, fused=fused))
-        return bottom & top
+        return steps.met(fit(steps.reached), fit(steps.missed)) & bottom & top
 
 
 def fit_float_requantization(
@@ -168,13 +149,11 @@ def fit_float_requantization(
     *,
     below: np.ndarray | None = None,
     centred: bool = False,
-    rounding: SumRounding = "separate",
 ) -> FloatRequantization | None:
     """The requantization with thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high] int64 [C], with
     about `slope` float64 [C] levels per unit, in float32: a result of 0 is the level `clamp.middle`. None without a
     proof. `below`: the greatest accumulators below each threshold, if they are not one less; `centred`: whether there
-    may be an a; `rounding`: that of sums, "separate" or "either". Where the formula is odd, it has an e in the first
-    case and a d in the second one.
+    may be an a.
 
     A channel with one result on its whole range is that number whatever x is. Any other range is below 2^24, or the
     clamp has ended where it goes on: an accumulator that is rounded to float32 stays beyond 2^24.
@@ -193,23 +172,19 @@ def fit_float_requantization(
     gain = np.full(low.shape, next(gains(clamp, thresholds.shape[0])), np.float32)
     rest = np.nonzero(~live)[0]
     lone = (thresholds.take(rest, 1) <= low[rest]).sum(0) - clamp.middle  # the one result of a channel
-    m, e, c, a, d = (np.zeros(low.shape, np.float32) for _ in range(5))
+    m, e, c, a = (np.zeros(low.shape, np.float32) for _ in range(4))
     c[rest] = (lone + 0.5) / gain[rest]
     left, odd = np.nonzero(live)[0], False
     if left.size:
-        task = _Task(thresholds, below, low, high, slope, origins[0], d, clamp, rounding)
+        task = _Task(thresholds, below, low, high, slope, origins[0], clamp)
         task = task.of(left) if rest.size else task
         odd = task.of(next(blocks(left.size))).is_odd
-        if odd and rounding == "either":
-            parts = [task.of(channels) for channels in blocks(left.size)]
-            task, odd = task._replace(d=np.concatenate([part.steps.jumps(part.slope) for part in parts])), False
         lines = _search(task, [a[left] for a in origins], odd=odd)
         if lines is None:
             return None
-        for kept, new in zip((gain, m, c, e, a, d), lines[2:], strict=True):
+        for kept, new in zip((gain, m, c, e, a), lines[1:], strict=True):
             kept[left] = new
-    a_or_none, d_or_none = (v if v.any() else None for v in (a, d))
-    fit = FloatRequantization(clamp, rounding, gain, m, c, e if odd else None, a_or_none, d_or_none)
+    fit = FloatRequantization(clamp, gain, m, c, e if odd else None, a if a.any() else None)
     assert (fit(np.zeros((1, low.size)))[0, rest] == lone).all()
     return fit
 
@@ -232,26 +207,18 @@ def _is_exact(thresholds: np.ndarray, low: np.ndarray, high: np.ndarray, a: np.n
 
 
 def requantization_arrays(
-    thresholds: np.ndarray,
-    slope: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    activation: str,
-    centred: bool,
-    rounding: SumRounding,
+    thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, activation: str, centred: bool
 ) -> tuple[np.ndarray, ...]:
-    """`fit_float_requantization` with the clamp of an activation: gain, m, c, e, a and d, empty where there is no such
+    """`fit_float_requantization` with the clamp of an activation: gain, m, c, e and a, empty where there is no such
     term; nothing without a proof."""
-    clamp = _CLAMPS[activation]
-    fit = fit_float_requantization(thresholds, slope, low, high, clamp, centred=centred, rounding=rounding)
-    return () if fit is None else tuple(np.zeros(0, np.float32) if v is None else v for v in fit[2:])
+    fit = fit_float_requantization(thresholds, slope, low, high, _CLAMPS[activation], centred=centred)
+    return () if fit is None else tuple(np.zeros(0, np.float32) if v is None else v for v in fit[1:])
 
 
-def of_arrays(arrays: Sequence[np.ndarray], activation: str, rounding: SumRounding) -> FloatRequantization:
+def of_arrays(arrays: Sequence[np.ndarray], activation: str) -> FloatRequantization:
     """The requantization of `requantization_arrays`."""
-    gain, m, c, *others = arrays
-    e, a, d = (v if v.size else None for v in others)
-    return FloatRequantization(_CLAMPS[activation], rounding, gain, m, c, e, a, d)
+    gain, m, c, e, a = arrays
+    return FloatRequantization(_CLAMPS[activation], gain, m, c, e if e.size else None, a if a.size else None)
 
 
 def table_line(entries: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, float] | None:
@@ -319,7 +286,7 @@ def _wave(clamp: Clamp, levels: int, wave: int) -> tuple[np.ndarray, np.ndarray]
 def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequantization | None:
     """A proven line of each channel, with one of the `origins` as a; None if a channel has none, or likely has none."""
     size = task.slope.size
-    result = FloatRequantization(task.clamp, task.rounding, *(np.zeros(size, np.float32) for _ in range(6)))
+    result = FloatRequantization(task.clamp, *(np.zeros(size, np.float32) for _ in range(5)))
     left, tight = _first(task, result, odd=odd)
     tries = 1
     for wave, tried in enumerate(_TRIED):
@@ -327,8 +294,7 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequan
             return result
         levels = task.thresholds.shape[0]
         if left.size <= _LAST and tight.width < levels:
-            some = task.of(left)
-            tight = Tight.of(some.steps.apart(some.d), some.slope, odd=odd, most=levels)
+            tight = Tight.of(task.of(left).steps, task.slope[left], odd=odd, most=levels)
         a = origins[wave % len(origins) if wave >= _STRAIGHT else 0]
         some = task._replace(a=np.where(a == 0, a, a + wave * _FURTHER)).of(left)
         count = min(max(tried, _LINES // left.size), _GAINS - 1)
@@ -351,19 +317,18 @@ def _first(task: _Task, result: FloatRequantization, *, odd: bool) -> tuple[np.n
     gain, _ = _wave(task.clamp, task.thresholds.shape[0], 0)
     for channels in blocks(task.slope.size):
         some = task.of(channels)
-        steps, apart = some.steps, some.steps.apart(some.d)
-        room = apart.split(*apart.room(some.slope), odd=odd)
+        steps = some.steps
+        room = steps.split(*steps.room(some.slope), odd=odd)
         best, m = _nearest(some.slope, gain[:_FIRST], 1)
         own = gain[best[0]]
         ends = ((v[:, None] + some.a * some.slope) / own for v in (room[0].max(0), room[1].min(0)))
         lines = Lines.widest(next(ends), next(ends), some.slope / own)
-        constants = own, m[0], lines.c, lines.e, some.a.astype(np.float32), some.d
-        fit = FloatRequantization(task.clamp, task.rounding, *constants)
+        fit = FloatRequantization(task.clamp, own, m[0], lines.c, lines.e, some.a.astype(np.float32))
         good = lines.any & some.proves(fit, steps)
         _keep(result, channels[good], fit.of(good))
         if not good.all():
             lost.append(channels[~good])
-            tight.append(Tight.of(apart.of_channels(np.nonzero(~good)[0]), some.slope[~good], odd=odd))
+            tight.append(Tight.of(steps.of_channels(np.nonzero(~good)[0]), some.slope[~good], odd=odd))
     return (np.concatenate(lost), Tight.joined(tight)) if lost else (np.zeros(0, np.int64), None)
 
 
@@ -377,11 +342,10 @@ def _tried(task: _Task, tight: Tight, wave: int, count: int) -> tuple[FloatRequa
         steps = float_steps(m[some]) + np.asarray(_BESIDE)[:, None, None]
         m = np.concatenate([m, from_steps(np.maximum(steps, 0)).reshape(-1, m.shape[1])])
         index = np.concatenate([index, *[index[some]] * len(_BESIDE)])
-    lines = tight.lines(task.a[None].astype(np.float64), m, bounds, index, rounding=task.rounding)
+    lines = tight.lines(task.a[None].astype(np.float64), m, bounds, index)
     columns = np.arange(task.slope.size)
     own = gain[index[lines.best, columns]], m[lines.best, columns]
-    fit = FloatRequantization(task.clamp, task.rounding, *own, lines.c, lines.e, task.a.astype(np.float32), task.d)
-    return fit, lines.any
+    return FloatRequantization(task.clamp, *own, lines.c, lines.e, task.a.astype(np.float32)), lines.any
 
 
 def _nearest(slope: np.ndarray, gain: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -394,6 +358,6 @@ def _nearest(slope: np.ndarray, gain: np.ndarray, count: int) -> tuple[np.ndarra
 
 
 def _keep(result: FloatRequantization, channels: np.ndarray, fit: FloatRequantization) -> None:
-    for kept, new in zip(result[2:], fit[2:], strict=True):
-        assert isinstance(kept, np.ndarray)
+    for kept, new in zip(result[1:], fit[1:], strict=True):
+        assert kept is not None
         kept[channels] = new

@@ -67,10 +67,7 @@ def _short(
 
 
 class KernelBuilder(Emitter):
-    """An `Emitter` of TFLite builtins on plain tensors: short names, with options and constant operands filled in;
-    `restricted`: the target says which builtins it has."""
-
-    restricted = False
+    """An `Emitter` of TFLite builtins on plain tensors: short names, with options and constant operands filled in."""
 
     # Arithmetic. Types that each kernel gets right: rules/integer.toml.
 
@@ -276,7 +273,7 @@ R = TypeVar("R")
 
 class Kernels(KernelBuilder):
     """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
-    have become, which ops read them."""
+    have become, which ops read them; `restricted`: the target says which builtins it has."""
 
     def __init__(
         self,

@@ -2,24 +2,21 @@
 (`tflq.numerics.float_requantize`, `float_falling`). Each line takes whole numbers in
 float32 and gives whole numbers, the float twin of the stored integers:
 
-    RELU of sums that fall, [sign, MUL, SUB,] MUL+ADD with RELU, FLOOR      `float_falling`, where levels are few
-    [sign, MUL, ADD,] MUL+ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        `float_requantize`
-    MUL, sign, MUL+ADD, ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR          the same, where accumulators are large
-    RELU of sums that fall, SUB with RELU, MUL, FLOOR                       `float_falling`, where constants may move
-    SUB, MAXIMUM, MINIMUM; MUL, FLOOR; MUL, SUB; MUL, MUL, ADD, [MUL, ADD,] ADD, FLOOR, ADD     `float_falling`
+    MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        0.5 to 0.8 ns per element
+
+    RELU of sums that fall, MUL, ADD with RELU, FLOOR           `float_falling`, where levels are few
+    RELU of sums that fall, SUB with RELU, MUL, FLOOR           `float_falling`, where constants may move
+    SUB, MAXIMUM, MINIMUM; MUL, FLOOR; MUL, SUB; MUL, MUL, ADD, [MUL, ADD,] ADD, FLOOR, ADD         `float_falling`
 
 In the last two, no constant is added to a product by one, so that none can be put before it. Sums may be asked for with
 the other sign, or with a number added to each channel (`falls`, `added`): a convolution does that in its weights and
-bias. MUL+ADD is DEPTHWISE_CONV_2D of 1×1, if that is proven and takes less time (`multiplied`), and the sign is
-RELU_N1_TO_1. All other operations are kernels of their own and round once, with any kernels and any delegate that
-computes in float32. Nanoseconds per element in XNNPACK, after a convolution of 192 channels of 28×28: a line that falls
-.23, as two kernels .35; one with RELU6 .32, .45; thresholds that jump at zero .58 where sums fall, else .67, .89 by
-large accumulators.
+bias. Every operation is a kernel of its own and rounds once, with any kernels and any delegate that computes in
+float32.
 
 Tables are in float32 kernels where an operand is there already, as a float twin:
 
     ext.table_2d that is a plane, rounded (`tflq.numerics.float_product`): ADD, SUB
-        MUL, MUL, ADD, ADD with RELU6, MUL, FLOOR        1 ns, where the table takes 4
+        MUL, MUL, ADD, ADD with RELU6, MUL, FLOOR        1 ns per element, where the table takes 4
     tosa.table that climbs like a line: QUANTIZE, RELU and its kin
         MUL, ADD with RELU6, MUL, FLOOR                  .5 ns, where the table takes 3.5
     any other tosa.table
@@ -30,8 +27,6 @@ Apart from `rescale.py` and `tables.py`, since the searches for lines are import
 
 from __future__ import annotations
 
-from itertools import product
-from math import prod
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -45,7 +40,6 @@ from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.ir.core import Value, constant
 from tflq.ir.types import f32, i32
 from tflq.light import NamedTuple, dataclass
-from tflq.numerics.float_basics import SumRounding
 from tflq.numerics.float_falling import (
     ClippedRequantization,
     DistanceRequantization,
@@ -69,17 +63,14 @@ from tflq.numerics.float_requantize import (
 )
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 from tflq.select.im2col import Geometry
-from tflq.select.lowering import KernelBuilder, Kernels, Twin, centred, integers_of, squeezed, twin_of
+from tflq.select.lowering import KernelBuilder, Kernels, Twin, centred, integers_of, twin_of
 from tflq.select.matmul import conv_options
 from tflq.select.rescale import result_range
 
 _IMAGE: Final = 4
 """Dims of an image: batch, rows, columns, channels."""
-_FEW: Final = 16
-"""Channels from which one kernel with a constant for each costs less than two with a number for all."""
-_LARGE: Final = 1 << 18
-"""Elements of an image that is no longer near the processor."""
-_ROUNDINGS: Final[tuple[SumRounding, ...]] = ("either", "separate")
+_SHORT: Final = 128
+"""Channels up to which a constant for each costs a kernel more than a number for all."""
 _POINT: Final = Geometry((1, 1), (0, 0, 0, 0), (1, 1), (1, 1))
 
 Line: TypeAlias = FloatRequantization | FallingRequantization | DistanceRequantization | SplitRequantization
@@ -114,50 +105,29 @@ def stepped(k: KernelBuilder, x: Value, fit: Line) -> Value:
     if isinstance(fit, DistanceRequantization):
         total = k.mul(k.sub(k.row(fit.q, f32), x, "RELU"), k.row(fit.m, f32))
     elif isinstance(fit, FallingRequantization):
-        odd = bool(fit.d.any())
-        if odd:
-            sign = multiplied(k, x, np.float32(-1), fit.h, N1_TO_1.activation)
-            x = k.sub(x, k.mul(sign, k.row(fit.d, f32)))
-        total = multiplied(k, x, -fit.m, fit.c, "RELU", fit.rounding, in_place=not odd)
+        total = k.add(k.mul(x, k.row(-fit.m, f32)), k.row(fit.c, f32), "RELU")
     else:
         total = _clamped(k, x, fit)
     return k.emit(Floor, [total])
 
 
 def _clamped(k: KernelBuilder, x: Value, fit: FloatRequantization) -> Value:
+    total, rest = k.mul(x, k.row(fit.m, f32)), k.row(fit.c, f32)
     if fit.e is not None:
-        rest = multiplied(k, _sign(k, x, fit.a), fit.e, fit.c, "NONE")
-        total = k.add(k.mul(x, k.row(fit.m, f32)), rest, fit.clamp.activation)
-    else:
-        if fit.d is not None:
-            x = k.add(x, k.mul(_sign(k, x, fit.a), k.row(fit.d, f32)))
-        total = multiplied(k, x, fit.m, fit.c, fit.clamp.activation, fit.rounding, in_place=fit.d is None)
+        rest = _of_sign(k, _sign(k, x, fit.a), fit.e, fit.c)
+    total = k.add(total, rest, fit.clamp.activation)
     return k.mul(total, k.row(fit.gain, f32))
 
 
-def multiplied(
-    k: KernelBuilder,
-    x: Value,
-    m: np.ndarray | np.floating,
-    c: np.ndarray,
-    activation: str,
-    rounding: SumRounding = "either",
-    *,
-    in_place: bool = False,
-) -> Value:
-    """x m + c with an activation; the product by a sign is exact, so rounds in either way. Of an image it is
-    DEPTHWISE_CONV_2D: one kernel in the place of two, or of three with XNNPACK, to which an activation of ADD is one
-    more. `in_place`: nothing else reads x, so that other kernels take no memory but that, and large images stay."""
-    m, c = squeezed(np.asarray(m, np.float32)), squeezed(c)
-    shape = x.type.shape or (None,)
-    channels, size = shape[-1] or 0, prod(d or 1 for d in shape)
-    few = channels < (_FEW if m.size == c.size == 1 else 2)
-    apart = x.type.rank != _IMAGE or few or (in_place and size > _LARGE)
-    if apart or rounding == "separate" or k.restricted:
-        return k.add(k.mul(x, k.constant(m, f32)), k.constant(c, f32), activation)
-    row = np.broadcast_to(m, (1, 1, 1, channels)), np.broadcast_to(c, (channels,))
-    options = conv_options(_POINT, "VALID") | {"depth_multiplier": 1, "fused_activation_function": activation}
-    return k.emit(DepthwiseConv2D, [x, *(k.constant(v, f32) for v in row)], x.type, **options)
+def _of_sign(k: KernelBuilder, sign: Value, e: np.ndarray, c: np.ndarray) -> Value:
+    """c + e, c or c - e. The product by a sign is exact, so a kernel may round once or twice: where an image has few
+    channels, DEPTHWISE_CONV_2D is MUL and ADD in one."""
+    channels = (sign.type.shape or (None,))[-1] or 0
+    if sign.type.rank != _IMAGE or not 1 < e.size == c.size == channels <= _SHORT:
+        return k.add(k.mul(sign, k.row(e, f32)), k.row(c, f32))
+    constants = k.constant(e.reshape(1, 1, 1, -1), f32), k.constant(c, f32)
+    options = conv_options(_POINT, "VALID") | {"depth_multiplier": 1}
+    return k.emit(DepthwiseConv2D, [sign, *constants], sign.type, **options)
 
 
 def _split(k: KernelBuilder, x: Value, fit: SplitRequantization) -> Value:
@@ -174,7 +144,7 @@ def _split(k: KernelBuilder, x: Value, fit: SplitRequantization) -> Value:
 def _sign(k: KernelBuilder, x: Value, a: np.ndarray | None) -> Value:
     """The sign of x + a, whole numbers."""
     if a is not None and a.any():
-        return multiplied(k, x, np.float32(1), a, N1_TO_1.activation)
+        return k.add(x, k.row(a, f32), N1_TO_1.activation)
     return k.emit(ReluN1To1, [x])
 
 
@@ -246,15 +216,13 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
             if line is not None:
                 return FloatRescale(op, clamp, line[0], line[1] + op.output_zp)
             continue
-        for rounding in _ROUNDINGS:
-            falling = k.remembered(falling_arrays, thresholds, slope, *bounds, rounding)
-            if falling:
-                return FloatRescale(op, clamp, FallingRequantization(rounding, *falling), least)
-        for (kind, origins), rounding in product(attempts, _ROUNDINGS):
-            how = kind.activation, origins, rounding
-            found = k.remembered(requantization_arrays, thresholds, slope, *bounds, *how)
+        falling = k.remembered(falling_arrays, thresholds, slope, *bounds)
+        if falling:
+            return FloatRescale(op, clamp, FallingRequantization(*falling), least)
+        for kind, origins in attempts:
+            found = k.remembered(requantization_arrays, thresholds, slope, *bounds, kind.activation, origins)
             if found:
-                return FloatRescale(op, clamp, of_arrays(found, kind.activation, rounding), least + kind.middle)
+                return FloatRescale(op, clamp, of_arrays(found, kind.activation), least + kind.middle)
     return None
 
 

@@ -34,7 +34,7 @@ from tflq.ir.types import ScalarType, TensorType, f32, i32
 from tflq.light import NamedTuple
 from tflq.numerics.convolution import Steps, float_kernel, float_nearest_index, is_copy, nearest_index, steps_of, taps
 from tflq.numerics.float_basics import multiply_add
-from tflq.select.lowering import Kernels, Twin, centred, integers_of, lowering, moved
+from tflq.select.lowering import Kernels, Twin, integers_of, lowering, moved
 
 
 @lowering(Resize)
@@ -134,20 +134,17 @@ class _Line(NamedTuple):
 def float_resize(op: Resize, k: Kernels) -> Value | None:
     """The 8-bit integers that are made of the sums, with their twin; None where positions are not exact, where others
     read the sums, or without a proof."""
-    x, source, result = k.value(op.input), op.input.type, op.output.type
+    twin, source, result = k.twins[k.value(op.input)], op.input.type, op.output.type
     kernel = float_kernel(steps_of(op.scale, op.offset), (source.shape or ())[1:3], (result.shape or ())[1:3])
     rounding = _rounding(op, k)
     if kernel is None or not rounding:
         return None
-    offsets = k.twins[x].offset, 0  # numbers around zero have more bits behind the point
-    found = ((offset, _line(op, rounding, kernel.parts, offset)) for offset in dict.fromkeys(offsets))
-    offset, line = next((pair for pair in found if pair[1] is not None), (0, None))
+    line = _line(op, rounding, kernel.parts, twin.offset)
     if line is None:
         return None
-    x = centred(k, x, offset)
     size = k.constant([d or 0 for d in (result.shape or ())[1:3]])
     options = {"align_corners": kernel.align_corners, "half_pixel_centers": kernel.half_pixel_centers}
-    taken = x if line.m else k.add(x, k.constant(line.c, f32))
+    taken = twin.value if line.m else k.add(twin.value, k.constant(line.c, f32))
     mean = k.emit(ResizeBilinear, [taken, size], result.with_element(f32), **options)
     if line.m:
         mean = k.add(k.mul(mean, k.constant(line.m, f32)), k.constant(line.c, f32))
