@@ -133,7 +133,8 @@ def convert(
         raise click.UsageError("--workers and --skip-existing are for many models: IN... -o DIR.")
     source, destination = _model(context, paths[0]), paths[1]
     _check(source, destination, report_path, dump_ir, options, force=force, as_json=as_json)
-    from tflq.conversion import convert, destinations, observed
+    from tflq import convert
+    from tflq.conversion import destinations, observed
 
     place = None if is_stream(destination) else destination
     with output.progress(f"converting {output.name_of(source)}", silent=as_json):
