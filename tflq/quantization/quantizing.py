@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from tflq.analysis.known import OF_SHAPES
 from tflq.analysis.statistics import Method, Statistics, keys_of, observed_range, read_statistics
 from tflq.backends import DEFAULT, named_by
 from tflq.calibration.calibrating import calibrate, digests
@@ -30,7 +31,6 @@ from tflq.light import NamedTuple
 from tflq.passes.canonicalize import Fold
 from tflq.passes.quant_types import PrepareTfl
 from tflq.passes.regions.fusion import KernelFusion
-from tflq.passes.regions.lookup import reads_shape_alone
 from tflq.passes.regions.materialize import of_tflite
 from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
 from tflq.passes.regions.ranges import is_statement, other_sign
@@ -426,7 +426,7 @@ def _store_input(module: Module, function: Function, value: Value, storage: Scal
     if len(kinds) != 1:
         raise _stays("input", value, "it has several parameters" if kinds else "only float operators read it")
     kind = _on(kinds.pop(), storage, "input", value)
-    if not all(isinstance(op, Quantize) or reads_shape_alone(op) for op in users):
+    if not all(isinstance(op, (Quantize, *OF_SHAPES)) for op in users):
         _dequantize(function, value)
     value.type = value.type.with_element(kind)
     made = {op.result: value for op in users if op.result.type.element == kind}
@@ -438,7 +438,7 @@ def _dequantize(function: Function, value: Value) -> None:
     """Puts a DEQUANTIZE behind an input for the operators that read floats."""
     real = Value(value.type)
     for op in function.ops:
-        if not isinstance(op, Quantize) and not reads_shape_alone(op):
+        if not isinstance(op, (Quantize, *OF_SHAPES)):
             op.operands = [real if operand is value else operand for operand in op.operands]
     function.ops.insert(0, Op(Dequantize.op_name, [value], [real]))
 

@@ -14,10 +14,9 @@ from itertools import zip_longest
 
 import numpy as np
 
-from tflq.dialects.declare import trait_of
+from tflq.analysis.known import OF_SHAPES
 from tflq.dialects.regions import Region
 from tflq.dialects.tfl import fused_activation
-from tflq.dialects.traits import ComputedEarly
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.facts import walk
 from tflq.ir.print_types import type_text
@@ -193,15 +192,9 @@ def is_real(element: ElementType) -> bool:
     return not isinstance(element, ScalarType) or element.is_float
 
 
-def reads_shape_alone(op: Op) -> bool:
-    """Whether an op results in the same whatever the elements of its operands are, and their type: SHAPE, RANK."""
-    early = trait_of(op, ComputedEarly)
-    return early is not None and early.always
-
-
 def computes_with_reals(op: Op) -> bool:
-    """Whether an op reads or makes elements that are reals."""
-    return not reads_shape_alone(op) and any(is_real(value.type.element) for value in op.tensors)
+    """Whether an op reads or makes elements that are reals: SHAPE and RANK do not."""
+    return not isinstance(op, OF_SHAPES) and any(is_real(value.type.element) for value in op.tensors)
 
 
 def is_quantizable(spec: ElementType) -> bool:

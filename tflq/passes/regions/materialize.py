@@ -10,6 +10,7 @@ from typing import ClassVar, Final, Literal
 
 import numpy as np
 
+from tflq.analysis.known import OF_SHAPES
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
@@ -39,7 +40,6 @@ from tflq.passes.regions.lookup import (
     origins_of,
     ports,
     quantized_constant,
-    reads_shape_alone,
     real_constant,
     report,
 )
@@ -237,7 +237,7 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
 
 def _read_stored_shapes(function: Function) -> None:
     """Gives what reads a shape alone the quantized tensor, which then needs no floats for it."""
-    for op in filter(reads_shape_alone, function.ops):
+    for op in function.ops_of(*OF_SHAPES):
         op.operands = [value and _stored(value) for value in op.operands]
 
 
