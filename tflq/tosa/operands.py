@@ -110,11 +110,6 @@ def is_unsigned(type: TensorType) -> bool:
     return element_storage(type.element).kind == "uint"
 
 
-def tosa_name(op: Op) -> str:
-    """What TOSA calls an operator: conv2d."""
-    return op.name.partition(".")[2]
-
-
 _SLOTS: Final[dict[type[Op], tuple[Slot, ...]]] = {}
 
 
