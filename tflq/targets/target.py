@@ -81,10 +81,11 @@ def slots(words: Sequence[str], named: Mapping[str, tuple[Any, ...]], port: Call
     side: list[Slot] = []
     for place, word in enumerate(words):
         _, star, digits = word.rpartition("*")
-        most = int(digits) if star and digits.isdecimal() else 0
-        many = REST if word == REST else "*" if most else word[-1] if word[-1] in "?*" else ""
+        counted = bool(star) and digits.isdecimal()
+        many = REST if word == REST else "*" if counted else word[-1] if word[-1] in "?*" else ""
         name = ANY if many == REST else bare(word)
         ports = named[name] if name in named else (port(name),)
+        most = int(digits) if counted else 0
         side.append(Slot(ports, name if name in named and name != ANY else "", many, most))
         if many in ("*", REST) and place < len(words) - 1:
             raise ValueError(f"'{word}' is not the last of its side")
