@@ -60,7 +60,7 @@ _OUTLIVES = "its state is in resource variables, which reset_all_variables() doe
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a conversion allows: see `tflq.legalize.legalize`."""
+    """What a conversion allows: see `tflq.legalize.engine.legalize`."""
 
     fallback: bool
     state: State
