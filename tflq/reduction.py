@@ -219,7 +219,7 @@ def invented(value: Value) -> np.ndarray:
     zero = element.zero_point if isinstance(element, UniformQuantizedType) else 0
     description = {
         "dtype": value.type.storage.dtype.name,
-        "shape": [1 if dim is None else dim for dim in value.type.shape or ()],
+        "shape": [1 if dim is None else dim for dim in value.type.dims],
         "shape_signature": [],
         "scales": [1.0] if quantized else [],
         "zero_points": [zero],

@@ -211,7 +211,7 @@ class Value:
         return (
             self.buffer is not None
             and self.producer is None
-            and (self.buffer.data.size > 0 or 0 in (self.type.shape or ()))
+            and (self.buffer.data.size > 0 or 0 in self.type.dims)
         )
 
     @property

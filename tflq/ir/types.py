@@ -464,6 +464,11 @@ class TensorType:
         return None if self.shape is None else len(self.shape)
 
     @property
+    def dims(self) -> tuple[int | None, ...]:
+        """The shape; none also where not even the rank is known."""
+        return self.shape or ()
+
+    @property
     def is_static(self) -> bool:
         """Whether the rank and every dim are known."""
         return self.shape is not None and None not in self.shape
@@ -472,7 +477,7 @@ class TensorType:
     def size(self) -> int:
         """How many elements it has, where an open dim and an unknown rank count as 1."""
         size = 1
-        for dim in self.shape or ():
+        for dim in self.dims:
             size *= 1 if dim is None else dim
         return size
 

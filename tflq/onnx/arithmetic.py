@@ -236,8 +236,8 @@ def select(op: tosa.Select | tfl.SelectV2, t: Onnx) -> Held:
 def select_rows(op: tfl.Select, t: Onnx) -> Held:
     """A condition of rank 1 chooses whole rows."""
     condition, x, y = op.reads
-    missing = len(x.type.shape or ()) - len(condition.type.shape or ())
-    rows = (*(condition.type.shape or ()), *(1,) * missing) if missing else None
+    missing = len(x.type.dims) - len(condition.type.dims)
+    rows = (*condition.type.dims, *(1,) * missing) if missing else None
     return _chosen(t, condition, rows, x, y, op.result)
 
 
@@ -344,7 +344,7 @@ def _float_shift(t: Onnx, x: Value, amounts: np.ndarray, half: np.ndarray) -> Va
 def leading_zeros(op: tosa.Clz, t: Onnx) -> Held:
     """32 less the number of powers of two that x reaches; 0 below 0."""
     x = t.integers(op.input)
-    shape = x.type.shape or ()
+    shape = x.type.dims
     powers = t.constant(np.int64(1) << np.arange(31, dtype=np.int64), i32)
     reached = t.cast(t.greater_or_equal(t.reshape(x, (*shape, 1)), powers), f32)
     bits = t.cast(t.reduce(ReduceSum, reached, [len(shape)], keep=False), i32)
@@ -467,7 +467,7 @@ def gelu(op: tfl.Gelu, t: Onnx) -> Held:
 def softmax(op: tfl.Softmax | tfl.LogSoftmax, t: Onnx) -> Held:
     """Of the last dim, less its greatest element."""
     _need_float(op)
-    x, last = t.value(op.input), [len(op.input.type.shape or ()) - 1]
+    x, last = t.value(op.input), [len(op.input.type.dims) - 1]
     centred = t.sub(x, t.reduce(ReduceMax, x, last))
     if isinstance(op, tfl.LogSoftmax):
         total = t.reduce(ReduceSum, t.emit(onnx.Exp, [centred]), last)
@@ -481,7 +481,7 @@ def l2_normalization(op: tfl.L2Normalization, t: Onnx) -> Held:
     """Of the last dim, whose norm is at least 1e-6."""
     _need_float(op)
     x = t.value(op.input)
-    squares = t.reduce(ReduceSum, t.mul(x, x), [len(op.input.type.shape or ()) - 1])
+    squares = t.reduce(ReduceSum, t.mul(x, x), [len(op.input.type.dims) - 1])
     norm = t.maximum(t.emit(onnx.Sqrt, [squares]), t.like(1e-6, x))
     return t.made(activated(t, t.div(x, norm), op.fused_activation_function), op.result)
 

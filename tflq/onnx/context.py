@@ -63,7 +63,7 @@ class Held:
 
     @property
     def rank(self) -> int:
-        return len(next(iter(self.forms.values())).type.shape or ())
+        return len(next(iter(self.forms.values())).type.dims)
 
     @property
     def is_exact(self) -> bool:
@@ -118,7 +118,7 @@ def _moved(b: OnnxBuilder, x: Value, number: int) -> Value:
 
 def turned(b: OnnxBuilder, x: Value, *, first: bool) -> Value:
     """x with channels as its second dim, or from there as its last one."""
-    rank = len(x.type.shape or ())
+    rank = len(x.type.dims)
     spatial = range(1, rank - 1) if first else range(2, rank)
     return b.transpose(x, (0, rank - 1, *spatial) if first else (0, *spatial, 1))
 
@@ -301,7 +301,7 @@ class Onnx(OnnxBuilder):
             return held.get(self, Form(element, zero_point))
         if held.rank == rank:
             return held.get(self, Form(element, zero_point, first=True))
-        shape = value.type.shape or ()
+        shape = value.type.dims
         if value.is_constant:
             aligned = constant(value.array.reshape((1,) * (rank - len(shape)) + value.array.shape), value.type.storage)
             return self._constant(aligned).get(self, Form(element, zero_point, first=True))
@@ -315,7 +315,7 @@ class Onnx(OnnxBuilder):
         else in int32 or int64."""
         if element is None:
             element = self.computing(operands, result)
-        rank = len(result.type.shape or ())
+        rank = len(result.type.dims)
         first = self.channels_first(operands, rank)
         return self.made(emit(*(self.operand(v, element, rank, first=first) for v in operands)), result, first=first)
 

@@ -63,8 +63,8 @@ Pieces: TypeAlias = list[tuple[int, "Operand"]]
 @lowering(Conv2D, Conv3D)
 def convolve(op: Conv2D | Conv3D, t: Onnx) -> Held:
     """CONV; of windows of one element on images of one MATMUL."""
-    spatial = range(1, len(op.weight.type.shape or ()) - 1)
-    sizes = [(v.type.shape or ())[i] for v in (op.input, op.weight) for i in spatial]
+    spatial = range(1, len(op.weight.type.dims) - 1)
+    sizes = [v.type.dims[i] for v in (op.input, op.weight) for i in spatial]
     if all(d == 1 for d in sizes) and not any(op.pad):
         return _rows(op, t)
     weights = _weights(op, t, lambda w: np.moveaxis(w, -1, 1), lambda x: turned(t, x, first=True), 1)
@@ -96,7 +96,7 @@ def convolve_transposed(op: TransposeConv2D, t: Onnx) -> Held:
     def apply(x: Value, w: Value, bias: Value | None) -> Value:
         y = t.emit(ConvTranspose, [x, w], f32, strides=tuple(op.stride), pads=tuple(crop))
         y = t.pad(y, [0, 0, *grow[:2]], [0, 0, *grow[2:]])
-        return y if bias is None else t.add(y, t.reshape(bias, (*(bias.type.shape or ()), 1, 1)))
+        return y if bias is None else t.add(y, t.reshape(bias, (*bias.type.dims, 1, 1)))
 
     weights = _weights(op, t, lambda w: w.transpose(3, 0, 1, 2), lambda x: t.transpose(x, (3, 0, 1, 2)), 0)
     return _summed(t, op.result, _input(op, t), weights, op.bias, apply, first=True)
@@ -130,7 +130,7 @@ def _matmul(t: Onnx) -> Apply:
 
 def _input(op: Convolution, t: Onnx, *, first: bool = True) -> Operand:
     """The operand less its zero point."""
-    axis = 1 if first else len(op.input.type.shape or ()) - 1
+    axis = 1 if first else len(op.input.type.dims) - 1
     if op.input.type.storage.is_float:
         return Operand(t.held(op.input).get(t, Form(f32, first=first)), 0, 0, axis)
     low, high = t.bounds(op.input)
@@ -199,7 +199,7 @@ def _product(t: Onnx, left: Value, right: Value, zero_points: tuple[int, int], r
     if depth is None:
         raise Refused("the number of products that are summed is not known")
     x, y = (_factor(t, v, zero_point) for v, zero_point in zip((left, right), zero_points, strict=True))
-    x, y = x._replace(axis=len(left.type.shape or ()) - 1), y._replace(axis=len(right.type.shape or ()) - 2)
+    x, y = x._replace(axis=len(left.type.dims) - 1), y._replace(axis=len(right.type.dims) - 2)
     weights = [(factor, _computed(t, piece, depth, 1)) for factor, piece in _pieces(t, y)]
     return _summed(t, result, x, weights, None, _matmul(t), first=False)
 
@@ -264,7 +264,7 @@ def _summed(
             total = y if total is None else t.add(total, y)
     assert total is not None
     if bias is not None and offsets.any():
-        rank = len(result.type.shape or ())
+        rank = len(result.type.dims)
         total = t.add(total, channel_row(t, offsets, element, rank, first=first))
     held = t.made(total, result, first=first)
     held.low, held.high = max(held.low, ends[0]), min(held.high, ends[1])
@@ -353,7 +353,7 @@ def _convolved(op: tfl.Conv2D | tfl.DepthwiseConv2D, t: Onnx, weights: Value, gr
     x = t.held(op.input).get(t, Form(f32, first=True))
     kernel = static(weights.type.shape)[2:]
     strides, dilations = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
-    pads = padding((op.input.type.shape or ())[1:3], kernel, strides, dilations, op.padding)
+    pads = padding(op.input.type.dims[1:3], kernel, strides, dilations, op.padding)
     bias = None if op.bias is None else real(t, op.bias)
     y = real_sum(op, t.conv(x, weights, bias, strides=strides, pads=pads, dilations=dilations, group=group))
     return t.made(activated(t, y, op.fused_activation_function), op.output, first=True)
@@ -380,7 +380,7 @@ def fully_connected(op: tfl.FullyConnected, t: Onnx) -> Held:
     """Rows by the transpose of the weights."""
     if op.output.type.storage != f32 or op.weights_format != "DEFAULT":
         raise Refused("a FULLY_CONNECTED of plain integers, or with shuffled weights")
-    depth, shape = static((op.weights.type.shape or ())[1:]), op.output.type.shape
+    depth, shape = static(op.weights.type.dims[1:]), op.output.type.shape
     rows = t.reshape(t.value(op.input), (None, *depth))
     y = real_sum(op, t.matmul(rows, t.transpose(factor(op, t, op.weights), (1, 0))))
     y = y if op.bias is None else t.add(y, t.value(op.bias))
@@ -399,7 +399,7 @@ def batch_matmul(op: tfl.BatchMatMul, t: Onnx) -> Held:
 
 
 def _adjoint(t: Onnx, x: Value, adjoint: bool) -> Value:
-    *outer, rows, columns = range(len(x.type.shape or ()))
+    *outer, rows, columns = range(len(x.type.dims))
     return t.transpose(x, (*outer, columns, rows)) if adjoint else x
 
 
@@ -409,7 +409,7 @@ def real(t: Onnx, operand: Value) -> Value:
         return t.value(operand)
     scale, zero_point = parameters(operand.type)
     axis = getattr(operand.type.element, "axis", 0)
-    rank = len(operand.type.shape or ())
+    rank = len(operand.type.dims)
     if isinstance(operand.type.element, UniformQuantizedSubChannelType):
         return _of_blocks(t, operand, operand.type.element)
     shape = [-1 if i == axis else 1 for i in range(rank)] if np.size(scale) > 1 else []

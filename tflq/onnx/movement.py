@@ -35,7 +35,7 @@ def reshape(op: tosa.Reshape | tfl.Reshape | tfl.Squeeze | tfl.ExpandDims, t: On
 
 @lowering(tosa.Transpose, tfl.Transpose)
 def transpose(op: tosa.Transpose | tfl.Transpose, t: Onnx) -> Held:
-    rank = len(op.result.type.shape or ())
+    rank = len(op.result.type.dims)
     perms = op.perms if isinstance(op, tosa.Transpose) else numbers(op.perm)
     return t.moved(op.input, lambda x: t.transpose(x, [p % rank for p in perms]), op.result)
 
@@ -53,7 +53,7 @@ def concatenate(op: tosa.Concat | tfl.Concatenation, t: Onnx) -> Held:
 def pack(op: tfl.Pack, t: Onnx) -> Held:
     operands = op.reads
     xs, form = t.common(operands)
-    shape = op.result.type.shape or ()
+    shape = op.result.type.dims
     axis = op.axis % len(shape)
     rows = [t.reshape(x, (*shape[:axis], 1, *shape[axis + 1 :])) for x in xs]
     return t.made(t.concat(rows, axis), op.result, offset=form.offset)
@@ -61,10 +61,10 @@ def pack(op: tfl.Pack, t: Onnx) -> Held:
 
 @lowering(tfl.Unpack)
 def unpack(op: tfl.Unpack, t: Onnx) -> list[Made]:
-    axis = op.axis % len(op.input.type.shape or ())
+    axis = op.axis % len(op.input.type.dims)
 
     def one(index: int, result: Value) -> Held:
-        shape = result.type.shape or ()
+        shape = result.type.dims
         return t.moved(op.input, lambda x: t.reshape(t.part(x, axis, index, index + 1), shape), result)
 
     return [one(index, result) for index, result in enumerate(op.results)]
@@ -76,7 +76,7 @@ def slice_(op: tosa.Slice | tfl.Slice, t: Onnx) -> Held:
         starts, sizes = list(op.start), list(op.size)
     else:
         starts, sizes = numbers(op.begin), [None if n < 0 else n for n in numbers(op.size)]
-    shape = op.input.type.shape or ()
+    shape = op.input.type.dims
     cut = [i for i, (a, n) in enumerate(zip(starts, sizes, strict=True)) if a or n not in (None, shape[i])]
     ends = [None if (n := sizes[i]) is None else starts[i] + n for i in cut]
 
@@ -99,11 +99,11 @@ def split_v(op: tfl.SplitV, t: Onnx) -> list[Made]:
 
 
 def _sizes(results: Sequence[Value], axis: int) -> list[int]:
-    return [static((v.type.shape or ())[axis % len(v.type.shape or ()) :][:1])[0] for v in results]
+    return [static(v.type.dims[axis % len(v.type.dims) :][:1])[0] for v in results]
 
 
 def _split(t: Onnx, x: Value, axis: int, sizes: Sequence[int], results: Sequence[Value]) -> list[Made]:
-    axis %= len(x.type.shape or ())
+    axis %= len(x.type.dims)
 
     def one(end: int, size: int, result: Value) -> Held:
         return t.moved(x, lambda v: t.part(v, axis, end - size, end), result)
@@ -180,7 +180,7 @@ def _padded(t: Onnx, x: Value, pairs: np.ndarray, fill: Any, result: Value) -> H
 @lowering(tfl.MirrorPad)
 def mirror_pad(op: tfl.MirrorPad, t: Onnx) -> Held:
     """GATHER of each axis that is padded."""
-    pairs, shape = _pairs(op), op.input.type.shape or ()
+    pairs, shape = _pairs(op), op.input.type.dims
     mode: Literal["reflect", "symmetric"] = "reflect" if op.mode == "REFLECT" else "symmetric"
 
     def emit(x: Value) -> Value:
@@ -228,8 +228,8 @@ def reverse_v2(op: tfl.ReverseV2, t: Onnx) -> Held:
 @lowering(tfl.SpaceToDepth, tfl.DepthToSpace)
 def depth_blocks(op: tfl.SpaceToDepth | tfl.DepthToSpace, t: Onnx) -> Held:
     """RESHAPE, TRANSPOSE, RESHAPE: blocks are dims of their own in between."""
-    n, h, w, c = op.input.type.shape or ()
-    _, height, width, _ = result = op.result.type.shape or ()
+    n, h, w, c = op.input.type.dims
+    _, height, width, _ = result = op.result.type.dims
     s = op.block_size
     if None in (h, w, c, height, width):
         raise Refused("the shape of a tensor is not known before a run")
@@ -325,9 +325,9 @@ def numbers(operand: Value) -> list[int]:
 @lowering(indexing.Gather)
 def gather(op: indexing.Gather, t: Onnx) -> Held:
     """GATHER; with dims of batches GATHERND of rows, each with the index of its batch."""
-    rank = len(op.input.type.shape or ())
+    rank = len(op.input.type.dims)
     axis, batch = op.axis % rank, op.batch_dims
-    batch += len(op.indices.type.shape or ()) if batch < 0 else 0
+    batch += len(op.indices.type.dims) if batch < 0 else 0
     if not batch:
         places = t.integers(op.indices, i64 if op.indices.type.storage == i64 else i32)
         return t.moved(op.input, lambda x: t.gather(x, places, axis), op.result)
@@ -358,7 +358,7 @@ def gather_rows(op: Gather, t: Onnx) -> Held:
             return t.gather(x, t.reshape(t.integers(op.indices), (count,)), 1)
 
         return t.moved(op.values, pick, op.result)
-    rows = t.reshape(t.integers(op.indices, i64), (*(op.indices.type.shape or ()), 1))
+    rows = t.reshape(t.integers(op.indices, i64), (*op.indices.type.dims, 1))
     return t.moved(op.values, lambda x: t.emit(onnx.GatherND, [x, rows], batch_dims=1), op.result)
 
 

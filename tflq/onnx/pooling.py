@@ -46,7 +46,7 @@ def average_pool(op: AvgPool2D, t: Onnx) -> Held:
     """The mean of x - input_zp, plus output_zp, saturated."""
     if op.input.type.storage.is_float:
         return _real_mean(t, op.input, op.kernel, op.stride, _ends(op.pad), op.result)
-    _, height, width, channels = op.input.type.shape or ()
+    _, height, width, channels = op.input.type.dims
     sizes = static((height, width, channels))
     counts = window_counts(sizes[:2], op.kernel, op.stride, op.pad)
     low, high = (v - op.input_zp for v in t.bounds(op.input))
@@ -83,7 +83,7 @@ def _mean(t: Onnx, total: Value, counts: np.ndarray, reach: int, *, signed: bool
 def kernel_pool(op: tfl.AveragePool2D | tfl.MaxPool2D, t: Onnx) -> Held:
     """Of float32, or the greatest of plain integers."""
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
-    pads = padding((op.input.type.shape or ())[1:3], kernel, stride, (1, 1), op.padding)
+    pads = padding(op.input.type.dims[1:3], kernel, stride, (1, 1), op.padding)
     real = op.input.type.storage.is_float
     if not real and (isinstance(op, tfl.AveragePool2D) or op.fused_activation_function != "NONE"):
         raise Refused("a pool of plain integers")
@@ -128,7 +128,7 @@ def _pooled(
 @lowering(Resize)
 def resize(op: Resize, t: Onnx) -> Held:
     """Elements by index, or sums of two with whole weights, of rows and then of columns."""
-    sizes = static((op.input.type.shape or ())[1:3]), static((op.result.type.shape or ())[1:3])
+    sizes = static(op.input.type.dims[1:3]), static(op.result.type.dims[1:3])
     steps = steps_of(op.scale, op.offset)
     if op.mode == "NEAREST_NEIGHBOR":
         index = [nearest_index(*row) for row in zip(steps, *sizes, strict=True)]
@@ -157,7 +157,7 @@ def _blended(t: Onnx, x: Value, n: int, lower: np.ndarray, upper: np.ndarray, fr
 
 @lowering(tfl.ResizeNearestNeighbor)
 def resize_nearest(op: tfl.ResizeNearestNeighbor, t: Onnx) -> Held:
-    sizes = static((op.input.type.shape or ())[1:3])
+    sizes = static(op.input.type.dims[1:3])
     flags = op.align_corners, op.half_pixel_centers
     index = [float_nearest_index(n, out, *flags) for n, out in zip(sizes, numbers(op.size), strict=True)]
     return _taken(t, op.input, index, op.result)
@@ -210,7 +210,7 @@ def reduce_axes(op: tfl.AxesReduced, t: Onnx) -> Held:
 
 
 def _reduced(t: Onnx, op: Operator, x: Value, axes: Sequence[int], result: Value, *, keep: bool) -> Held:
-    kind, rank = _KINDS[type(op)], len(x.type.shape or ())
+    kind, rank = _KINDS[type(op)], len(x.type.dims)
     axes = sorted({a % rank for a in axes})
     if not axes:
         return t.held(x)
@@ -228,7 +228,7 @@ def _sum(t: Onnx, x: Value, axes: Sequence[int], *, keep: bool) -> Value:
     """A sum that wraps. ONNX Runtime adds int32 in float64 and saturates, and OpenVINO loses rows of it: so it is one
     of float32, or those of limbs."""
     low, high = t.bounds(x)
-    count = prod(static(tuple((x.type.shape or ())[a] for a in axes)))
+    count = prod(static(tuple(x.type.dims[a] for a in axes)))
     reach = max(-low, high, 1) * count
     if reach <= EXACT:
         return t.reduce(onnx.ReduceSum, t.integers(x, f32), axes, keep=keep)
@@ -259,7 +259,7 @@ def _product(t: Onnx, x: Value, axes: Sequence[int], *, keep: bool) -> Value:
 def arg_max(op: tosa.ArgMax, t: Onnx) -> Value:
     """The first of equals."""
     x = t.integers(op.input, t.computing([op.input]))
-    axis = op.axis % len(op.input.type.shape or ())
+    axis = op.axis % len(op.input.type.dims)
     return t.cast(t.emit(onnx.ArgMax, [x], axis=axis, keepdims=0), i32)
 
 
@@ -275,7 +275,7 @@ def cumulate(op: tfl.Cumsum, t: Onnx) -> Value:
 def top_k(op: tfl.TopKV2, t: Onnx) -> list[Made]:
     """Of equals the first, as in the kernel."""
     x = t.integers(op.input, t.computing([op.input]))
-    rank = len(op.input.type.shape or ())
+    rank = len(op.input.type.dims)
     types = [x.type, x.type.with_element(i64)]
     for i, result in enumerate(op.results):
         types[i] = result.type.with_element(types[i].element)
@@ -288,8 +288,8 @@ def mean(op: tfl.Mean, t: Onnx) -> Held:
     """The sum divided by the number of elements."""
     if op.output.type.storage != f32:
         raise Refused(f"MEAN of plain {op.output.type.storage}")
-    rank = len(op.input.type.shape or ())
+    rank = len(op.input.type.dims)
     axes = sorted({a % rank for a in numbers(op.axes)})
-    count = prod(static(tuple((op.input.type.shape or ())[a] for a in axes)))
+    count = prod(static(tuple(op.input.type.dims[a] for a in axes)))
     total = real_sum(op, t.reduce(onnx.ReduceSum, t.value(op.input), axes, keep=op.keep_dims))
     return t.made(t.div(total, t.like(count, total)), op.output)

@@ -280,11 +280,11 @@ def cast(op: Quantize | Dequantize, t: Onnx) -> Held:
 @pattern(FullyConnected)
 def fully_connected(op: FullyConnected, t: Onnx) -> Held:
     """GEMM of rows and of the weights as they are stored."""
-    shape, (depth,) = op.output.type.shape, static((op.weights.type.shape or ())[1:])
+    shape, (depth,) = op.output.type.shape, static(op.weights.type.dims[1:])
     if shape is None or op.weights_format != "DEFAULT":
         raise Refused("a FULLY_CONNECTED with shuffled weights, or whose rank is not known")
     rows = t.value(op.input)
-    if len(rows.type.shape or ()) != 2 or rows.type.shape[-1:] != (depth,):  # type: ignore[index]
+    if len(rows.type.dims) != 2 or rows.type.shape[-1:] != (depth,):  # type: ignore[index]
         rows = t.reshape(rows, (None if None in shape else prod(static(shape[:-1])), depth))
     bias = [] if op.bias is None else [t.value(op.bias)]
     y = t.emit(Gemm, [rows, t.value(op.weights), *bias], transB=1)
@@ -294,7 +294,7 @@ def fully_connected(op: FullyConnected, t: Onnx) -> Held:
 @pattern(Mean)
 def mean(op: Mean, t: Onnx) -> Held:
     """REDUCEMEAN; of whole images with channels first, if they lie so."""
-    rank = len(op.input.type.shape or ())
+    rank = len(op.input.type.dims)
     axes = sorted({a % rank for a in numbers(op.axes)})
     held = t.held(op.input)
     if held.first and axes == [*range(1, rank - 1)]:
@@ -307,7 +307,7 @@ def mean(op: Mean, t: Onnx) -> Held:
 def concatenate(op: Concatenation, t: Onnx) -> Held:
     """CONCAT; with channels first, if all operands lie so."""
     helds = [t.held(v) for v in op.operands if v is not None]
-    rank = len(op.output.type.shape or ())
+    rank = len(op.output.type.dims)
     axis, first = op.axis % rank, rank > 2 and all(held.first for held in helds)
     if first:
         axis = {0: 0, rank - 1: 1}.get(axis, axis + 1)

@@ -252,7 +252,7 @@ def by_limbs(t: Onnx, s: Scaling) -> Held | None:
     factor = s.multiplier.astype(object) << up
     if len(limbs_of(factor)) > _MOST_LIMBS:
         return None
-    rank = len(s.result.type.shape or ())
+    rank = len(s.result.type.dims)
     first = t.channels_first([s.x], rank)
 
     def row(numbers: np.ndarray) -> Value:
@@ -326,7 +326,7 @@ def by_lines(t: Onnx, s: Scaling) -> Held | None:
 
 
 def _emitted(t: Onnx, s: Scaling, found: tuple[np.ndarray, ...], *, clipped: bool) -> Held:
-    rank = len(s.result.type.shape or ())
+    rank = len(s.result.type.dims)
     first = t.channels_first([s.x], rank)
     lines = Lines(t, rank, first)
     if not clipped:
@@ -440,7 +440,7 @@ def by_integers(t: Onnx, s: Scaling) -> Held | None:
     """In int64. By how many levels the totals are raised before the shift comes back with the zero point."""
     if s.scale is not None:
         return None
-    rank = len(s.result.type.shape or ())
+    rank = len(s.result.type.dims)
     first = t.channels_first([s.x], rank)
 
     def row(numbers: np.ndarray, element: ScalarType = i64) -> Value:
@@ -505,7 +505,7 @@ def by_doubles(t: Onnx, s: Scaling) -> Held | None:
     """round_half_away(double(x) * scale), in float64."""
     if s.scale is None:
         return None
-    rank = len(s.result.type.shape or ())
+    rank = len(s.result.type.dims)
     first = t.channels_first([s.x], rank)
     x = t.operand(s.x, i64 if s.x.type.storage == i64 else i32, rank, first=first)
     product = t.mul(t.cast(x, f64), channel_row(t, s.scale, f64, rank, first=first))

@@ -52,7 +52,7 @@ def table_16bit(op: Table16Bit, t: Onnx) -> Held:
 
 def looked_up(t: Onnx, entries: np.ndarray, start: int, index: Value, result: Value) -> Held:
     """The entries at start + index, in the layout of the index."""
-    rank = len(result.type.shape or ())
+    rank = len(result.type.dims)
     first = t.channels_first([index], rank)
     return _gathered(t, entries, start, t.operand(index, i32, rank, first=first), result, first=first)
 
@@ -114,7 +114,7 @@ def _line(op: Table, t: Onnx) -> Held | None:
 def table_2d(op: Table2D, t: Onnx) -> Held:
     entries = op.table.array.reshape(256, 256).astype(np.int64)
     least, most = int(entries.min()), int(entries.max())
-    rank = len(op.result.type.shape or ())
+    rank = len(op.result.type.dims)
     first = t.channels_first([op.input1, op.input2], rank)
     product = product_of(entries - least)
     if product is not None:

@@ -98,7 +98,7 @@ def violations(op: Op, context: Context) -> Found:
 
 def dims(value: Value) -> Dims:
     """The dims of a value whose rank is known."""
-    return value.type.shape or ()
+    return value.type.dims
 
 
 def same(a: int | None, b: int | None) -> bool:

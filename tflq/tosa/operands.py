@@ -133,7 +133,7 @@ def operands(op: Op) -> list[Value | Constant]:
 
 
 def _constant(op: Op, slot: Slot) -> Constant:
-    value = op.result.type.shape or () if slot.name == "shape" else op.attributes[slot.name]
+    value = op.result.type.dims if slot.name == "shape" else op.attributes[slot.name]
     if slot.type is index:
         return _shape(slot.name, tuple(value))
     element = constant_type(op, slot)

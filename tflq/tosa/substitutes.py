@@ -71,7 +71,7 @@ def bitwise(op: BitwiseAnd | BitwiseOr | BitwiseXor, t: Tosa) -> Value | None:
         return None
     function = {BitwiseAnd: np.bitwise_and, BitwiseOr: np.bitwise_or, BitwiseXor: np.bitwise_xor}[type(op)]
     entries = function(np.arange(-128, 128, dtype=np.int8), y.array.reshape(()))
-    return t.reshape(t.emit(Table, [x, t.constant(entries, i8)]), op.result.type.shape or ())
+    return t.reshape(t.emit(Table, [x, t.constant(entries, i8)]), op.result.type.dims)
 
 
 def _low_bits(x: Value, mask: int, t: Tosa) -> Value | None:

@@ -110,7 +110,7 @@ def _variables(module: Module) -> list[Op]:
 
 
 def _declaration(name: str, initial: Value) -> dict[str, Any]:
-    shape = initial.type.shape or ()
+    shape = initial.type.dims
     return {
         "sym_name": name,
         "var_shape": Opaque(f"dense<{list(shape)}> : tensor<{len(shape)}xindex>"),
@@ -216,7 +216,7 @@ def elements(value: Value) -> TypedArray:
         array = value.array
     else:
         held = storage.dtype if storage.numpy else np.dtype(f"u{storage.bits // 8}")
-        array = value.buffer.data.view(held).reshape(tuple(d or 0 for d in value.type.shape or ()))
+        array = value.buffer.data.view(held).reshape(tuple(d or 0 for d in value.type.dims))
     type = _type(value.type)
     return TypedArray.of(array, type.element, type)
 

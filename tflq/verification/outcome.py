@@ -291,7 +291,7 @@ def _own(op: Op) -> int:
 
 def _terms(op: Any, name: str) -> int | None:
     """How many terms an operator adds up; None if it is not a sum."""
-    shapes = [[d or 1 for d in v.type.shape or ()] if v is not None else [] for v in op.operands]
+    shapes = [[d or 1 for d in v.type.dims] if v is not None else [] for v in op.operands]
     if name in _WEIGHTED:
         return prod(shapes[1][1:]) + 1
     if name == "depthwise_conv2d":

@@ -399,11 +399,11 @@ def dtype_of(value: Value) -> np.dtype:
 
 def _description(value: Value) -> dict[str, Any]:
     """The same as `worker.describe` says of a tensor."""
-    shape = [d or 1 for d in value.type.shape or ()]
+    shape = [d or 1 for d in value.type.dims]
     return {
         "name": value.name,
         "shape": shape,
-        "shape_signature": [-1 if d is None else d for d in value.type.shape or ()],
+        "shape_signature": [-1 if d is None else d for d in value.type.dims],
         "dtype": dtype_of(value).name,
         "scales": [],
         "zero_points": [],
@@ -413,7 +413,7 @@ def _description(value: Value) -> dict[str, Any]:
 
 def _size(value: Value) -> int:
     """Bytes of a tensor."""
-    return int(np.prod([d or 1 for d in value.type.shape or ()], dtype=np.int64)) * -(-value.type.storage.bits // 8)
+    return int(np.prod([d or 1 for d in value.type.dims], dtype=np.int64)) * -(-value.type.storage.bits // 8)
 
 
 # Whether the interpreter allocates all of a model before it runs.

@@ -268,7 +268,7 @@ def positive_power(t: Tosa, base: Value, exponent: Value) -> Value:
 def power(op: tfl.Pow, t: Tosa, base: Value, exponent: Value) -> Value:
     y = float(exponent.array.flat[0]) if exponent.is_constant and exponent.array.size == 1 else None
     if y is not None and (simple := _simple(t, base, y)) is not None:
-        return t.ranked(simple, len(op.result.type.shape or ()))
+        return t.ranked(simple, len(op.result.type.dims))
     size = t.constant(np.abs(base.array), f32) if base.is_constant else t.emit(tosa.Abs, [base])
     size = positive_power(t, size, exponent)
     zero, one = scalar(t, 0, exponent), scalar(t, 1, exponent)
@@ -397,5 +397,5 @@ def kernel_select(op: tfl.Select | tfl.SelectV2, t: Tosa) -> Value:
         raise Refused(f"'{op.result.name}' is {x.type.storage}, which TOSA does not have")
     rank = op.result.type.rank or 0
     if isinstance(op, tfl.Select) and condition.type.rank == 1 and rank > 1:
-        condition = t.reshape(condition, (*(condition.type.shape or ()), *(1,) * (rank - 1)))
-    return t.reshape(t.select(condition, x, y), op.result.type.shape or ())
+        condition = t.reshape(condition, (*condition.type.dims, *(1,) * (rank - 1)))
+    return t.reshape(t.select(condition, x, y), op.result.type.dims)

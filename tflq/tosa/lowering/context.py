@@ -109,14 +109,14 @@ class TosaBuilder(Builder):
 
     def as_bool(self, x: Value) -> Value:
         """x != 0."""
-        zero = self.constant(np.zeros((1,) * len(x.type.shape or ())), x.type.storage)
+        zero = self.constant(np.zeros((1,) * len(x.type.dims)), x.type.storage)
         return self.emit(LogicalNot, [self.equal(x, zero)])
 
     # --- data movement -------------------------------------------------------------------------------------------
 
     def slice(self, x: Value, start: Sequence[int], size: Sequence[int | None]) -> Value:
         """SLICE; no operator if it takes all of x. A size of None is the rest of a dim that is not known."""
-        return x if tuple(size) == (x.type.shape or ()) and not any(start) else super().slice(x, start, size)
+        return x if tuple(size) == x.type.dims and not any(start) else super().slice(x, start, size)
 
     def pad(self, x: Value, padding: Sequence[tuple[int, int]], fill: float = 0) -> Value:
         """PAD by (before, after) per dim with a value of x's type; no operator if there is nothing to add."""
@@ -137,7 +137,7 @@ class TosaBuilder(Builder):
     def lookup(self, table: Value, index: Value) -> Value:
         """table[index] for an i32 index of any shape: GATHER from a constant of any type, whose buffer it shares."""
         shape = index.type.shape
-        values = self.reshape(table, (1, *(table.type.shape or ()), 1))
+        values = self.reshape(table, (1, *table.type.dims, 1))
         count = None if shape is None else product(shape)
         return self.reshape(self.gather(values, self.reshape(index, (1, count))), shape or ())
 
@@ -146,7 +146,7 @@ class TosaBuilder(Builder):
         x = self.ranked(x, len(shape))
         if broadcast(x.type.shape, tuple(shape)) != tuple(shape):
             raise ValueError(f"{x.type} does not broadcast to {tuple(shape)}")
-        return self.tile(x, [m if d == 1 else 1 for d, m in zip(x.type.shape or (), shape, strict=True)])
+        return self.tile(x, [m if d == 1 else 1 for d, m in zip(x.type.dims, shape, strict=True)])
 
 
 # Variables in functions that control flow calls. Only an entry point reads and writes variables, each once: a branch or
@@ -429,7 +429,7 @@ def part(t: Tosa, x: Value, axis: int, start: int, size: int) -> Value:
 
 def take(t: Tosa, x: Value, index: np.ndarray, axis: int) -> Value:
     """x.take(index, axis); a SLICE or a TILE where that is all it is."""
-    shape = list(x.type.shape or ())
+    shape = list(x.type.dims)
     size, count = shape[axis], int(index.size)
     if (np.diff(index) == 1).all():
         return part(t, x, axis, int(index[0]), count)

@@ -120,7 +120,7 @@ def fitted(
 ) -> tuple[Value, tuple[int, ...]]:
     """x without what the windows do not read, and `pad` (before and after per dim) to match; the windows slide over the
     dims after the first."""
-    shape = list(x.type.shape or ())
+    shape = list(x.type.dims)
     pads: list[int] = []
     for axis, (reach, step, out) in enumerate(zip(extent, stride, output, strict=True), 1):
         before, after = pad[2 * axis - 2], pad[2 * axis - 1]
@@ -142,7 +142,7 @@ def same_or_valid(
     """TFLite's padding of the dims after the first, before and after each, and the sizes of the result."""
     pads: list[int] = []
     sizes: list[int | None] = []
-    for size, reach, step in zip((x.type.shape or ())[1:], extent, stride, strict=False):
+    for size, reach, step in zip(x.type.dims[1:], extent, stride, strict=False):
         place = window(size, reach, step, 1, padding)
         if place is None:
             raise Refused("SAME padding depends on a height or width that is not known")
@@ -155,7 +155,7 @@ def same_or_valid(
 def conv_2d(op: Conv2D, t: Tosa) -> Value:
     x, weights = float_operands(op, t, op.input, op.filter, 4)
     outputs, kernel_h, kernel_w, inputs = static_shape(weights)
-    depth = (x.type.shape or ())[3]
+    depth = x.type.dims[3]
     if not depth or not inputs or depth % inputs:
         raise Refused(f"{depth} channels do not make groups of {inputs}")
     groups, bias = depth // inputs, float_bias(t, op.bias, outputs)
@@ -179,7 +179,7 @@ def conv_2d(op: Conv2D, t: Tosa) -> Value:
 def depthwise_conv_2d(op: DepthwiseConv2D, t: Tosa) -> Value:
     x, weights = float_operands(op, t, op.input, op.filter, 4, 3)
     one, kernel_h, kernel_w, outputs = static_shape(weights)
-    depth = (x.type.shape or ())[3]
+    depth = x.type.dims[3]
     if one != 1 or not depth or outputs % depth:
         raise Refused(f"{outputs} output channels are not a multiple of {depth} input channels")
     taps = t.reshape(weights, (kernel_h, kernel_w, depth, outputs // depth))
@@ -190,7 +190,7 @@ def depthwise_conv_2d(op: DepthwiseConv2D, t: Tosa) -> Value:
 def conv_3d(op: Conv3D, t: Tosa) -> Value:
     x, weights = float_operands(op, t, op.input, op.filter, 5, 4)
     *kernel, inputs, outputs = static_shape(weights)
-    if (x.type.shape or ())[4] != inputs:
+    if x.type.dims[4] != inputs:
         raise Refused(f"filters of {inputs} input channels do not meet those of {x.type}")
     stride = (op.stride_d, op.stride_h, op.stride_w)
     dilation = (op.dilation_d_factor, op.dilation_h_factor, op.dilation_w_factor)
@@ -212,7 +212,7 @@ def transpose_conv(op: TransposeConv, t: Tosa) -> Value:
     x, weights = float_operands(op, t, op.input, op.filter, 4)
     outputs, kernel_h, kernel_w, inputs = static_shape(weights)
     size = known_elements(op.output_shape)
-    _, *planes, depth = x.type.shape or ()
+    _, *planes, depth = x.type.dims
     if size is None or len(size) != 4 or None in (*size[1:], *planes) or depth != inputs:
         raise Refused("the height and width of the input or of the result are not known")
     stride = (op.stride_h, op.stride_w)
@@ -269,7 +269,7 @@ def _planar(
 
 def _kernel(kind: type[Op], weights: Value) -> list[int]:
     """The spatial dims of a convolution's filters."""
-    dims = [d or 0 for d in weights.type.shape or ()]
+    dims = [d or 0 for d in weights.type.dims]
     return dims[:2] if kind is TosaDepthwiseConv2D else dims[1:-1]
 
 
@@ -291,7 +291,7 @@ def depthwise_conv2d(op: TosaDepthwiseConv2D, t: Tosa) -> Value:
     if op.result.type.storage != i32:
         raise Refused("TOSA adds no sums of 48 bits, which a depthwise convolution by weights of nine bits takes")
     sums = _convolved(op, t, x, constant(near), zero_point)
-    none = constant(np.zeros([d or 0 for d in op.bias.type.shape or ()], np.int32))
+    none = constant(np.zeros([d or 0 for d in op.bias.type.dims], np.int32))
     return t.add(sums, _convolved(op, t, x, constant(rest), zero_point, none))
 
 
@@ -314,7 +314,7 @@ def _convolved(
     kernel = _kernel(type(op), weights)
     sizes = op.result.type.shape or (None,) * (len(kernel) + 2)
     x, pad = fitted(t, x, extents(kernel, op.dilation), op.stride, op.pad, sizes[1:-1])
-    inputs = 1 if isinstance(op, TosaDepthwiseConv2D) else (weights.type.shape or ())[-1] or 0
+    inputs = 1 if isinstance(op, TosaDepthwiseConv2D) else weights.type.dims[-1] or 0
     acc = accumulated(t, op, x, weights, prod(kernel) * inputs)
     sums = t.emit(
         type(op),
@@ -379,7 +379,7 @@ def narrowed(t: Tosa, sums: Value, to: ScalarType) -> Value:
 
 def _is_product(op: TosaConv2D, weights: Value) -> bool:
     """Whether a convolution is one of rows, as a matrix product is."""
-    return (weights.type.shape or ())[1:3] == (1, 1) and tuple(op.stride) == (1, 1) and not any(op.pad)
+    return weights.type.dims[1:3] == (1, 1) and tuple(op.stride) == (1, 1) and not any(op.pad)
 
 
 def _wide_product(op: TosaConv2D, t: Tosa, x: Value, weights: Value) -> Value:
@@ -389,7 +389,7 @@ def _wide_product(op: TosaConv2D, t: Tosa, x: Value, weights: Value) -> Value:
     keep the product's shape, since i48 has no RESHAPE; the result of their RESCALE is reshaped.
     """
     shape = op.result.type.shape
-    bias, depth = t.value(op.bias), (weights.type.shape or ())[-1] or 0
+    bias, depth = t.value(op.bias), weights.type.dims[-1] or 0
     if not (weights.is_constant and bias.is_constant) or shape is None or x.type.shape is None:
         raise Refused("weights of int16 or their bias are not constant")
     accumulated(t, op, x, weights, depth)
@@ -410,7 +410,7 @@ def _wide_product(op: TosaConv2D, t: Tosa, x: Value, weights: Value) -> Value:
 def transpose_conv2d(op: TransposeConv2D, t: Tosa) -> Value:
     x, (weights, zero_point) = t.value(op.input), filters_of(t, op)
     x, weights = side_by_side(t, x, weights, "transposed convolution")
-    _, kernel_h, kernel_w, _ = shape = [d or 0 for d in weights.type.shape or ()]
+    _, kernel_h, kernel_w, _ = shape = [d or 0 for d in weights.type.dims]
     top, bottom, left, right = op.out_pad
     if min(top, bottom) <= -kernel_h or min(left, right) <= -kernel_w:
         raise Refused("TOSA takes off less than the filter's size at each edge")

@@ -38,7 +38,7 @@ _ACTIVATIONS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.
 
 def scalar(t: Tosa, number: float, like: Value) -> Value:
     """A float constant that broadcasts to a tensor, of its type and rank."""
-    return t.constant(np.full((1,) * len(like.type.shape or ()), number), like.type.storage)
+    return t.constant(np.full((1,) * len(like.type.dims), number), like.type.storage)
 
 
 def reciprocal(t: Tosa, x: Value) -> Value:

@@ -69,7 +69,7 @@ def fully_connected(op: FullyConnected, t: Tosa) -> Value:
         raise Refused("the weights are stored in the shuffled format")
     x, weights = float_operands(op, t, op.input, op.weights, None)
     outputs, depth = static_shape(weights)
-    shape = x.type.shape or ()
+    shape = x.type.dims
     keep = bool(op.keep_num_dims)
     size = product(shape)
     count = None if size is None else size // max(depth, 1)
@@ -96,7 +96,7 @@ def _swapped(t: Tosa, x: Value, adjoint: bool) -> Value:
         return x
     if x.is_constant:
         return constant(np.ascontiguousarray(np.swapaxes(x.array, -1, -2)))
-    *outer, rows, columns = range(len(x.type.shape or ()))
+    *outer, rows, columns = range(len(x.type.dims))
     return t.transpose(x, (*outer, columns, rows))
 
 
@@ -106,7 +106,7 @@ def _integer(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], to: Scal
         return _product(t, x, y, zero_points, i32, to)
     split = fit_halves(y) if x.type.storage == i8 and to == i32 else None
     if split is not None:
-        x = t.concat([x, x], len(x.type.shape or ()) - 1)
+        x = t.concat([x, x], len(x.type.dims) - 1)
         y = constant(np.ascontiguousarray(np.concatenate(split, axis=-2)))
         return _product(t, x, y, zero_points, i32, to)
     t.need("int16", "a matrix product of int16")
@@ -134,8 +134,8 @@ def _product(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], acc: Sca
     if x.type.shape is None or y.type.shape is None or min(len(x.type.shape), len(y.type.shape)) < 2:
         raise Refused("the rank of an operand is less than 2 or not known")
     x, y = t.aligned(x, y)
-    *outer, rows, depth = x.type.shape or ()
-    *others, depths, columns = y.type.shape or ()
+    *outer, rows, depth = x.type.dims
+    *others, depths, columns = y.type.dims
     if depth is not None and depths is not None and depth != depths:
         raise Refused(f"rows of {depth} do not meet columns of {depths}")
     if all(d == 1 for d in others) and not all(d == 1 for d in outer):
@@ -160,7 +160,7 @@ def _common(a: int | None, b: int | None) -> int | None:
 
 def _tiled(t: Tosa, x: Value, outer: list[int | None]) -> Value:
     """x with its first dims as large as these."""
-    shape = x.type.shape or ()
+    shape = x.type.dims
     if any(want is None and have == 1 for want, have in zip(outer, shape, strict=False)):
         raise Refused("an operand that is broadcast to a size that is not known cannot be tiled")
     multiples = [(want or 1) if have == 1 else 1 for want, have in zip(outer, shape, strict=False)]

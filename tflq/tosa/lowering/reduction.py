@@ -97,7 +97,7 @@ def _index(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
 
 def _compared(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
     """The least index of an i32 that equals the extreme."""
-    shape = x.type.shape or ()
+    shape = x.type.dims
     size = shape[axis]
     if size is None:
         raise Refused("the number of elements to compare is not known")
@@ -156,7 +156,7 @@ def mean(op: Mean, t: Tosa) -> Value:
     in_int32(op, t)
     total = _over(t, ReduceSum, x, axes)
     if count > 1:
-        one = (1,) * len(x.type.shape or ())
+        one = (1,) * len(x.type.dims)
         if x.type.storage.is_float:
             total = t.mul(total, t.constant(np.full(one, 1 / count), f32))
         else:
@@ -230,7 +230,7 @@ def cumulative_sum(op: Cumsum, t: Tosa) -> Value:
 
 def _moved(t: Tosa, x: Value, axis: int, step: int, *, back: bool) -> Value:
     """x moved along an axis by some places, towards its start (`back`) or its end; zeros move in."""
-    shape = x.type.shape or ()
+    shape = x.type.dims
     padding = [((0, step) if back else (step, 0)) if a == axis else (0, 0) for a in range(len(shape))]
     start = [step if back and a == axis else 0 for a in range(len(shape))]
     return t.slice(t.pad(x, padding), start, shape)

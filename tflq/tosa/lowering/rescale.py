@@ -97,7 +97,7 @@ def rescale(op: Rescale, t: Tosa) -> Value:
 @lowering(RescaleMean)
 def rescale_mean(op: RescaleMean, t: Tosa) -> Value:
     """A RESCALE, where the number of elements is known."""
-    dims = t.value(op.values).type.shape or ()
+    dims = t.value(op.values).type.dims
     if not (count := product([dims[axis] for axis in op.axes])):
         raise Refused("the number of elements in a mean is not known")
     mantissa, left = divided_multiplier(Multiplier(op.multiplier, op.shift), count)

@@ -56,7 +56,7 @@ _UNIT_48 = np.asarray([1 << 14], np.int64), np.asarray([14], np.int64)
 
 @lowering(Resize)
 def resize(op: Resize, t: Tosa) -> Value:
-    x, shape = t.value(op.input), op.result.type.shape or ()
+    x, shape = t.value(op.input), op.result.type.dims
     steps, sizes, out = steps_of(op.scale, op.offset), _plane(x), _known(shape[1:3])
     if x.type.storage == i16:
         t.need("int16", "RESIZE of int16")
@@ -90,7 +90,7 @@ def divided(resized: Resize, exponent: int, t: Tosa) -> Value:
 def _weighted(op: Resize, x: Value, t: Tosa) -> Value:
     """The weighted sums of x, of the operator's sizes."""
     steps = list(steps_of(op.scale, op.offset))
-    out = _known((op.result.type.shape or ())[1:3])
+    out = _known(op.result.type.dims[1:3])
     for axis, (step, made) in enumerate(zip(steps, out, strict=True), 1):
         size = _plane(x)[axis - 1]
         if not _within(t, step, size, made) and is_copy(step, size, made) and step.n <= 2048:
@@ -180,7 +180,7 @@ def _resized(t: Tosa, x: Value, steps: Sequence[Steps], out: tuple[int, int], mo
 
 def _interpolated(t: Tosa, x: Value, steps: Steps, out: int, axis: int) -> Value:
     """x[lower] * (n - f) + x[upper] * f along a dim; of floats, divided by n."""
-    size = (x.type.shape or ())[axis] or 0
+    size = x.type.dims[axis] or 0
     lower, upper, fraction = taps(steps, size, out)
     if is_copy(steps, size, out):
         fraction, upper = np.zeros_like(fraction), lower

@@ -185,7 +185,7 @@ def log_softmax(op: arithmetic.LogSoftmax, t: Tosa, x: Value) -> Value:
 
 
 def last_dim(x: Value) -> int:
-    return len(x.type.shape or ()) - 1
+    return len(x.type.dims) - 1
 
 
 def _centred(t: Tosa, x: Value) -> Value:
