@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tflq.errors import OptionError, Reason, check_choice
+from tflq.files import FilePath, Pieces
 
 if TYPE_CHECKING:
     from tflq.contract import Pass
@@ -64,7 +65,7 @@ class Backend:
         """Whether a file of a target is for this format."""
         return False
 
-    def target(self, asked: str | os.PathLike[str] | None) -> Any:
+    def target(self, asked: FilePath | None) -> Any:
         """What a target allows. OptionError for one of another format."""
         check_choice("target", asked, self.targets, optional=True)
 
@@ -98,7 +99,7 @@ class Backend:
         """For the report of a result: notes on operators, and what the result requires of a device."""
         return (), None
 
-    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes | bytearray | memoryview]:
+    def pieces(self, module: Module, function: int, target: Any) -> Pieces:
         """The file of an entry, in pieces. function: the entry's index in the module."""
         raise NotImplementedError
 
@@ -126,7 +127,7 @@ class _Tflite(Backend):
     one_entry = False
     requires = (("ai_edge_litert", "tensorflow"), "ai-edge-litert", "verify")
 
-    def target(self, asked: str | os.PathLike[str] | None) -> Any:
+    def target(self, asked: FilePath | None) -> Any:
         if asked in (None, "integer"):
             from tflq.targets.target import INTEGER
 
@@ -145,7 +146,7 @@ class _Tflite(Backend):
 
         return to_kernels(options, form)
 
-    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes | bytearray | memoryview]:
+    def pieces(self, module: Module, function: int, target: Any) -> Pieces:
         from tflq.flatbuffer import writer
 
         return writer.pieces(module)
@@ -174,7 +175,7 @@ class Tosa(Backend):
 
         return is_of_tosa(path)
 
-    def target(self, asked: str | os.PathLike[str] | None) -> Any:
+    def target(self, asked: FilePath | None) -> Any:
         from tflq.tosa.rules import load_target
 
         if asked in ("integer", "kernels"):
@@ -208,7 +209,7 @@ class _TosaFlatbuffer(Tosa):
     name = "tosa"
     static = True
 
-    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes | bytearray | memoryview]:
+    def pieces(self, module: Module, function: int, target: Any) -> Pieces:
         from tflq.tosa.write import tosa_pieces
 
         return tosa_pieces(module, function)
@@ -291,7 +292,7 @@ class _Qdq(_Onnx):
     def suffixes(self) -> tuple[str, ...]:
         return ("onnx",)
 
-    def target(self, asked: str | os.PathLike[str] | None) -> Any:
+    def target(self, asked: FilePath | None) -> Any:
         """Which operators take the form: by default those for which there is a pattern."""
         from tflq.files import resource
         from tflq.light import replace
@@ -362,7 +363,7 @@ def backend(name: Any) -> Backend:
     return _loaded(name)
 
 
-def named_by(path: str | os.PathLike[str]) -> str:
+def named_by(path: FilePath) -> str:
     """The name of the format of a destination, by its suffix. OptionError if no format has the suffix."""
     suffix = os.path.splitext(path)[1]
     if suffix[1:] in _OWN:
@@ -375,7 +376,7 @@ def named_by(path: str | os.PathLike[str]) -> str:
     raise OptionError(Reason(what, os.fspath(path), value=suffix, remedy=remedy))
 
 
-def of_target(target: str | os.PathLike[str] | None, *, static: bool = False) -> Backend:
+def of_target(target: FilePath | None, *, static: bool = False) -> Backend:
     """The format that has a target: TFLite unless another one has it. Of several formats the first that allows open
     dims; with `static` the first."""
     usual = _loaded(DEFAULT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -16,6 +15,7 @@ from tflq.backends import of_target
 from tflq.contract import Decision, Decisions, Pipeline, Step
 from tflq.errors import OptionError, Reason, TflqError, check_choice, check_numbers
 from tflq.evaluate.registry import Run, evaluate_function
+from tflq.files import FilePath
 from tflq.flatbuffer.writer import write
 from tflq.formats import Source, read
 from tflq.ir.core import Function, Location, Module, Op, Value
@@ -225,7 +225,7 @@ _Ops = Mapping[Location, tuple[str, ...]]
 def bisect(
     source: Source,
     *,
-    target: str | os.PathLike[str] | None = None,
+    target: FilePath | None = None,
     mac: Mac = "integer",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",

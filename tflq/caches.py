@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tflq.files import PACKAGE, file_errors, replace_file
+from tflq.files import PACKAGE, FilePath, file_errors, replace_file
 
 LOG = logging.getLogger(__name__)
 _DIGEST: Final = 32  # bytes of a SHA-256
@@ -28,7 +28,7 @@ _DIGEST: Final = 32  # bytes of a SHA-256
 class DiskCache:
     """A folder of at most `limit` bytes. Errors only cost time; a result that cannot be kept is logged."""
 
-    def __init__(self, folder: str | os.PathLike[str], limit: int, shelves: int = 256) -> None:
+    def __init__(self, folder: FilePath, limit: int, shelves: int = 256) -> None:
         self._folder = Path(folder)
         self._shelves = shelves
         self._most = limit // shelves
@@ -91,7 +91,7 @@ class ProofCache:
     A key is the SHA-256 of the function, the source of `tflq.numerics`, and the arguments.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], limit: int = LIMIT) -> None:
+    def __init__(self, folder: FilePath, limit: int = LIMIT) -> None:
         with file_errors(folder):
             os.makedirs(folder, exist_ok=True)
         self._entries = DiskCache(folder, limit, SHELVES)

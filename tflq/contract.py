@@ -18,7 +18,7 @@ from typing import ClassVar, Final, Literal, Self
 
 from tflq.dialects.forms import Form, verify_form
 from tflq.errors import FileError, OptionError, Reason, TflqError, VerificationError, fault_of_pass
-from tflq.files import Place, check_outputs, file_errors, replace_file
+from tflq.files import FilePath, Place, check_outputs, file_errors, replace_file
 from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.verifier import verify
 from tflq.light import NamedTuple, dataclass, field
@@ -334,9 +334,7 @@ class SourceFunctions:
 _DUMPED: Final = r"(?s:[0-9][0-9]-.*\.mlir)"
 
 
-def check_folder(
-    folder: str | os.PathLike[str], *, beside: Iterable[Place | None], inputs: Iterable[object], force: bool
-) -> None:
+def check_folder(folder: FilePath, *, beside: Iterable[Place | None], inputs: Iterable[object], force: bool) -> None:
     """Checks a folder before a dump. Files of an earlier dump will be removed, which needs `force`.
 
     FileError: without it, or if an input or another output (`beside`) has the name of a file of the dump.
@@ -349,7 +347,7 @@ def check_folder(
         check_outputs([(os.path.basename(path), path) for path in _dumped(folder)], inputs=inputs, force=force)
 
 
-def _dumped(folder: str | os.PathLike[str]) -> list[str]:
+def _dumped(folder: FilePath) -> list[str]:
     """The files of an earlier dump."""
     names = os.listdir(folder) if os.path.isdir(folder) else ()
     return [os.path.join(folder, name) for name in names if re.fullmatch(_DUMPED, name)]
@@ -359,7 +357,7 @@ class Dump:
     """The files of one run. Those of an earlier dump are removed when the first one is written, which `check_folder`
     has allowed."""
 
-    def __init__(self, folder: str | os.PathLike[str], module: Module) -> None:
+    def __init__(self, folder: FilePath, module: Module) -> None:
         self._folder = folder
         self._number = 0
         with file_errors(folder):

@@ -14,7 +14,7 @@ from tflq.collector import collected_rarely, expect
 from tflq.contract import Dump, LargeTables, Pipeline, Step, check_folder, forget
 from tflq.dialects.tfl.state import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
-from tflq.files import check_outputs, replace_files, tidy
+from tflq.files import FilePath, Pieces, check_outputs, replace_files, tidy
 from tflq.formats import Source, held, read, size_of
 from tflq.ir.core import Module
 from tflq.light import dataclass, replace
@@ -133,7 +133,7 @@ class Conversion:
         self._sizes[function] = len(data)
         return data
 
-    def pieces(self, function: int) -> Iterable[bytes | bytearray | memoryview]:
+    def pieces(self, function: int) -> Pieces:
         """Serialize one entry piece by piece, without copying constants.
 
         Args:
@@ -216,10 +216,10 @@ def _restored(
 
 def convert(
     source: Source,
-    destination: str | os.PathLike[str] | None = None,
+    destination: FilePath | None = None,
     *,
     format: str | None = None,
-    target: str | os.PathLike[str] | None = None,
+    target: FilePath | None = None,
     mac: Mac = "integer",
     prefer: Prefer = "speed",
     fallback: Fallback = "float",
@@ -231,8 +231,8 @@ def convert(
     signature: str | None = None,
     cut: Sequence[str] = (),
     cut_before_custom: bool = False,
-    rules: Sequence[Extension | str | os.PathLike[str]] = (),
-    cache: str | os.PathLike[str] | None = None,
+    rules: Sequence[Extension | FilePath] = (),
+    cache: FilePath | None = None,
     force: bool = False,
 ) -> Conversion:
     """Convert a TFLite or TOSA model, and write the result to `destination` if there is one.
@@ -322,13 +322,13 @@ def convert(
 @collected_rarely()
 def observed(
     source: Source,
-    destination: str | os.PathLike[str] | None = None,
+    destination: FilePath | None = None,
     *,
     format: str | None = None,
-    target: str | os.PathLike[str] | None = None,
+    target: FilePath | None = None,
     force: bool = False,
-    dump_ir: str | os.PathLike[str] | None = None,
-    rules: Sequence[Extension | str | os.PathLike[str]] = (),
+    dump_ir: FilePath | None = None,
+    rules: Sequence[Extension | FilePath] = (),
     **asked_for: Any,
 ) -> Conversion:
     """As `convert`. dump_ir: a folder for the text of the model as it was read and after each pass that changed
@@ -375,9 +375,7 @@ def observed(
     return conversion
 
 
-def _lowered(
-    module: Module, options: Options, form: Form, format: str, dump_ir: str | os.PathLike[str] | None
-) -> Conversion:
+def _lowered(module: Module, options: Options, form: Form, format: str, dump_ir: FilePath | None) -> Conversion:
     """The conversion of a module that was just read; what is known of its functions is kept (`forget`)."""
     dump = None if dump_ir is None else Dump(dump_ir, module)
     timings = []
@@ -426,7 +424,7 @@ Destinations: TypeAlias = Sequence[tuple[str, int]]
 """Where each file of a conversion goes, and the function that is its entry."""
 
 
-def destinations(module: Module, format: str, path: str | os.PathLike[str]) -> Destinations:
+def destinations(module: Module, format: str, path: FilePath) -> Destinations:
     """Where the file of each entry of a converted module goes. FileError if two would have the same place."""
     entries = list(_entries(module, format))
     stem, suffix = os.path.splitext(path := tidy(path))
@@ -441,7 +439,7 @@ def destinations(module: Module, format: str, path: str | os.PathLike[str]) -> D
 
 
 def expected_places(
-    source: Source, path: str | os.PathLike[str], *, format: str, target: str | None, **asked_for: Any
+    source: Source, path: FilePath, *, format: str, target: str | None, **asked_for: Any
 ) -> Destinations:
     """Where the files of a conversion would go: narrowing alone decides which entries it has."""
     options = asked(format, target, **asked_for)
@@ -457,7 +455,7 @@ def write(conversion: Conversion, places: Destinations, *, inputs: Iterable[obje
         replace_files(((place, conversion.pieces(function)) for place, function in places), force=force)
 
 
-def _format(format: str | None, destination: str | os.PathLike[str] | None) -> str:
+def _format(format: str | None, destination: FilePath | None) -> str:
     if format is not None:
         backend(format)
     if destination is None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tflq.dialects.tfl.state import Custom
 from tflq.errors import OptionError, Reason, TflqError, fault_of_file, items
-from tflq.files import file_errors
+from tflq.files import FilePath, file_errors
 from tflq.ir.core import Module, Op
 
 if TYPE_CHECKING:
@@ -104,14 +104,12 @@ def attribute_of(path: Path, name: str) -> Any:
     return getattr(module, name, None)
 
 
-def checked(rules: object) -> tuple[Extension | str | os.PathLike[str], ...]:
+def checked(rules: object) -> tuple[Extension | FilePath, ...]:
     """The argument `rules` of a call. OptionError if it is something else."""
     return items("rules", rules, (Extension, str, os.PathLike), "extensions (tflq.Extension) and Python files")
 
 
-def rules_for(
-    module: Module, given: Sequence[Extension | str | os.PathLike[str]]
-) -> Mapping[str | type[Op], tuple[Rule, ...]]:
+def rules_for(module: Module, given: Sequence[Extension | FilePath]) -> Mapping[str | type[Op], tuple[Rule, ...]]:
     """The rules of the extensions and Python files given, and those of installed packages for custom operators of the
     module that these do not cover."""
     rules: dict[str | type[Op], tuple[Rule, ...]] = {}

@@ -17,7 +17,9 @@ from typing import Any, TypeAlias
 
 from tflq.errors import FileError, OptionError, Reason
 
-Place: TypeAlias = str | os.PathLike[str] | int
+FilePath: TypeAlias = str | os.PathLike[str]
+"""The path of a file or of a folder."""
+Place: TypeAlias = FilePath | int
 """A path, or the number of an open stream: 0 is standard input, 1 standard output."""
 Output: TypeAlias = tuple[str, Place | None]
 """What messages call an output, such as "--report", and where it goes; None if there will be none."""
@@ -27,7 +29,7 @@ _FORCE = "--force (in Python: force=True) replaces it"
 
 
 @contextmanager
-def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+def file_errors(path: FilePath) -> Iterator[None]:
     """Turns an error of the system on reading or writing a file into a FileError."""
     try:
         yield
@@ -104,12 +106,12 @@ def _ignores_case(folder: str) -> bool:
     return False
 
 
-def replace_file(destination: str | os.PathLike[str], pieces: Pieces, *, force: bool = True) -> None:
+def replace_file(destination: FilePath, pieces: Pieces, *, force: bool = True) -> None:
     """As `replace_files`, for one file."""
     replace_files([(destination, pieces)], force=force)
 
 
-def replace_files(files: Iterable[tuple[str | os.PathLike[str], Pieces]], *, force: bool = True) -> None:
+def replace_files(files: Iterable[tuple[FilePath, Pieces]], *, force: bool = True) -> None:
     """Writes each file next to its place, and renames them when all are whole. A place that is not a regular file, such
     as a pipe, is written directly. For a link, the file that it leads to is replaced.
 
@@ -159,7 +161,7 @@ def _rename(temporary: str, path: str, *, force: bool) -> None:
     os.replace(temporary, path)
 
 
-def tidy(path: str | os.PathLike[str]) -> str:
+def tidy(path: FilePath) -> str:
     """A path without "." and double slashes, as `pathlib` writes it. ".." stays, since it may lead out of a link."""
     text = os.fspath(path)
     return text if ".." in text else os.path.normpath(text)
@@ -169,7 +171,7 @@ def tidy(path: str | os.PathLike[str]) -> str:
 # times as fast as by `tomllib`, which reads all others.
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
+def read_json(path: FilePath) -> Any:
     """The document in a JSON file. FileError if it cannot be read, or is not JSON."""
     import json
 

@@ -9,7 +9,7 @@ from typing import IO, Literal, TypeAlias
 from tflq.backends import backend, named_by, names
 from tflq.dialects.forms import TRANSLATED, verify_form
 from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
-from tflq.files import file_errors, replace_file
+from tflq.files import FilePath, file_errors, replace_file
 from tflq.flatbuffer import reader
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.structure import identify
@@ -18,7 +18,7 @@ from tflq.ir.core import Module, Value
 from tflq.ir.types import ScalarType, UniformQuantizedSubChannelType
 
 _NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in TRANSLATED))
-Held: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
+Held: TypeAlias = FilePath | bytes | bytearray | memoryview
 Source: TypeAlias = Held | IO[bytes]
 
 
@@ -128,7 +128,7 @@ def is_tosa(module: Module) -> bool:
     )
 
 
-def write(module: Module, destination: str | os.PathLike[str] | None = None) -> bytes:
+def write(module: Module, destination: FilePath | None = None) -> bytes:
     """Serialize a module as TFLite, or as TOSA if it is in the tosa form.
 
     Args:

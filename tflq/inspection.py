@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from tflq.analysis.arena import Arena, arenas
 from tflq.backends import of_target
 from tflq.conversion import convert
 from tflq.errors import plain_numbers
+from tflq.files import FilePath
 from tflq.formats import Source, held, is_tosa, read_network, size_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
@@ -33,7 +33,7 @@ class Inspection:
         target: What `report` and `explored` convert for.
     """
 
-    def __init__(self, source: Source, target: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, source: Source, target: FilePath | None = None) -> None:
         self._source = held(source)
         self.target = target
         self.module: Module = read_network(self._source)
@@ -94,7 +94,7 @@ class Inspection:
         return {**self.summary.to_json(), "quantization": state}
 
 
-def inspect(source: Source, *, target: str | os.PathLike[str] | None = None) -> Inspection:
+def inspect(source: Source, *, target: FilePath | None = None) -> Inspection:
     """Look into a model: what it contains, and what a conversion would do with it.
 
     Args:

@@ -32,6 +32,7 @@ from tflq.errors import (
     items,
     not_expected,
 )
+from tflq.files import FilePath
 from tflq.formats import is_tosa
 from tflq.ir.core import Module
 from tflq.light import dataclass, field
@@ -221,7 +222,7 @@ class Options:
 
 def asked(
     format: str,
-    target: str | os.PathLike[str] | None,
+    target: FilePath | None,
     *,
     mac: Mac = "integer",
     prefer: Prefer = "speed",
@@ -234,7 +235,7 @@ def asked(
     signature: str | None = None,
     cut: Sequence[str] = (),
     cut_before_custom: bool = False,
-    cache: str | os.PathLike[str] | None = None,
+    cache: FilePath | None = None,
 ) -> Options:
     """The options of a conversion, as `tflq.convert` takes them. OptionError for values that are not known, and for
     options that do nothing in this format."""
@@ -288,7 +289,7 @@ def changed(**given: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (usual[name], None, (), [], {})}
 
 
-def check_for_source_of_tosa(options: Options, target: str | os.PathLike[str] | None) -> None:
+def check_for_source_of_tosa(options: Options, target: FilePath | None) -> None:
     """OptionError for options that do nothing for a model that is TOSA already. `target`: as the caller gave it."""
     for name, value, usual in (
         ("target", target if options.backend.builtins else None, "integer"),

@@ -34,7 +34,7 @@ from tflq.errors import (
     check_numbers,
     check_path,
 )
-from tflq.files import check_outputs, replace_files
+from tflq.files import FilePath, check_outputs, replace_files
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.structure import identify
@@ -361,7 +361,7 @@ class Reduction:
     tried: int
     seconds: float
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    def save(self, path: FilePath, *, force: bool = False) -> Path:
         """Write the model, and its inputs next to it: both, or neither.
 
         Args:
@@ -396,13 +396,13 @@ class Reduction:
 
 
 def reduce(
-    model: str | os.PathLike[str] | bytes,
-    destination: str | os.PathLike[str] | None = None,
+    model: FilePath | bytes,
+    destination: FilePath | None = None,
     *,
-    target: str | os.PathLike[str] | None = None,
+    target: FilePath | None = None,
     mac: Mac = "integer",
     fallback: Fallback = "float",
-    inputs: GivenInputs | str | os.PathLike[str] | None = None,
+    inputs: GivenInputs | FilePath | None = None,
     seeds: int = 2,
     timeout: float = 120.0,
     force: bool = False,
@@ -468,11 +468,11 @@ def reduce(
 
 
 def _reduced(
-    model: str | os.PathLike[str] | bytes,
+    model: FilePath | bytes,
     predicate: Predicate,
     start: float,
     seeds: int,
-    inputs: GivenInputs | str | os.PathLike[str] | None,
+    inputs: GivenInputs | FilePath | None,
     timeout: float,
 ) -> Reduction | None:
     """The smallest part that fails as the predicate says."""
@@ -497,12 +497,12 @@ def _places(path: Path) -> tuple[Path, Path]:
     return path, path.with_suffix(".npz")
 
 
-def _name(model: str | os.PathLike[str] | bytes) -> str:
+def _name(model: FilePath | bytes) -> str:
     return "" if isinstance(model, bytes) else os.fspath(model)
 
 
 def _runs(
-    path: Path, module: Module, seeds: int, own: GivenInputs | str | os.PathLike[str] | None, timeout: float
+    path: Path, module: Module, seeds: int, own: GivenInputs | FilePath | None, timeout: float
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Entries and inputs to try. If the interpreter does not open the model: its first function, without inputs."""
     try:
@@ -524,7 +524,7 @@ def _recorded_inputs(module: Module, entry: str, index: int, arrays: Sequence[np
     return {(index, numbers[v]): array for v, array in zip(values, arrays, strict=False)}
 
 
-def input_sets(side: Side, seeds: int, own: GivenInputs | str | os.PathLike[str] | None) -> Iterator[list[np.ndarray]]:
+def input_sets(side: Side, seeds: int, own: GivenInputs | FilePath | None) -> Iterator[list[np.ndarray]]:
     """The inputs of an entry, as `tflq.verify` makes them, or the user's own."""
     if own is not None:
         yield from (given_inputs(side, arrays) for _, arrays in load_inputs(own))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.errors import FileError, OptionError, Reason, nearest, plain_numbers
+from tflq.files import FilePath
 from tflq.logs import DEBUG, INFO, WARNING, logger
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class _Input(io.BytesIO):
     name = "<stdin>"
 
 
-def is_stream(path: str | os.PathLike[str]) -> bool:
+def is_stream(path: FilePath) -> bool:
     return os.fspath(path) == STREAM
 
 

@@ -13,7 +13,6 @@ of the report.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -23,6 +22,7 @@ from tflq.conversion import convert
 from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.effects import callees
 from tflq.errors import Reason, UnsupportedError
+from tflq.files import FilePath
 from tflq.formats import Source, held, is_tosa, read
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.print_types import attribute_text, constant_text, quantization, shape_text
@@ -217,7 +217,7 @@ class Explored(NamedTuple):
     refused: UnsupportedError | None = None
 
 
-def explore(source: Source, target: str | os.PathLike[str] | None = None) -> Explored:
+def explore(source: Source, target: FilePath | None = None) -> Explored:
     """The collections of a model (TFLite or TOSA) and of its conversion for a target, as `tflq.convert` takes it.
 
     For a model that cannot be converted there is only the first stage, which says why at each operator that is refused.

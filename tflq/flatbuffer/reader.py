@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.dialects.tfl import op_name
 from tflq.errors import InvalidModelError
-from tflq.files import file_errors
+from tflq.files import FilePath, file_errors
 from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.layout import OpcodeTable, builtin_name, read_attributes
 from tflq.flatbuffer.structure import check, find_archive
@@ -23,7 +23,7 @@ from tflq.flatbuffer.tensors import read_tensor, resolve_details
 from tflq.flatbuffer.verify import verify_module
 from tflq.ir.core import NO_DATA, NO_INFO, Buffer, Function, Location, Metadata, Module, Op, Signature, Value
 
-Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
+Source: TypeAlias = FilePath | bytes | bytearray | memoryview | IO[bytes]
 
 
 _MODEL_INFO: Final = ("metadata_buffer", "external_buffer_groups", "external_buffers")

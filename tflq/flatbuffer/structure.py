@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import numpy as np
 
 from tflq.errors import FileError, InvalidModelError
-from tflq.files import file_errors
+from tflq.files import FilePath, file_errors
 from tflq.flatbuffer.layout import SCALAR_SIZES, TFLITE, TOSA, Field, Schema, TableLayout
 from tflq.light import dataclass
 from tflq.numerics.unary import distinct
@@ -338,7 +338,7 @@ def _spread(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return owner, np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def identify(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Schema | None:
+def identify(source: FilePath | bytes | bytearray | memoryview) -> Schema | None:
     """The schema whose identifier a file or its bytes have at byte 4, else None."""
     if isinstance(source, (str, os.PathLike)):
         if os.path.isdir(source):
@@ -385,7 +385,7 @@ def foreign_error(data: bytes | memoryview, path: str = "") -> InvalidModelError
     return None if named is None else InvalidModelError("", named[0], hint=named[1], path=path)
 
 
-def refuse_foreign(path: str | os.PathLike[str]) -> None:
+def refuse_foreign(path: FilePath) -> None:
     """InvalidModelError for a file of another format, if that is a known one."""
     with open(path, "rb") as file:
         head = file.read(_HEAD)

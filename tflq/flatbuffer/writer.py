@@ -14,7 +14,6 @@ vectors of tensor indices of an operator directly follow its table.
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -26,7 +25,7 @@ import numpy as np
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.state import Custom
 from tflq.errors import VerificationError
-from tflq.files import replace_file
+from tflq.files import FilePath, Pieces, replace_file
 from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Template, string_bytes, template
 from tflq.flatbuffer.layout import OpcodeTable, enum, options_field, options_of, table, union, unstated_attributes
 from tflq.flatbuffer.structure import Archive, place_archive
@@ -383,7 +382,7 @@ _INT32: Final = struct.Struct("<i").pack
 _UINT64: Final = struct.Struct("<Q")
 
 
-def write(module: Module, destination: str | os.PathLike[str] | None = None) -> bytes:
+def write(module: Module, destination: FilePath | None = None) -> bytes:
     """The bytes of the file. With a destination they go there, whole or not at all, and b"" is returned.
 
     VerificationError if TFLite cannot express an operator, attribute or type.
@@ -394,7 +393,7 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
     return b""
 
 
-def pieces(module: Module) -> Iterable[bytes | bytearray | memoryview]:
+def pieces(module: Module) -> Pieces:
     """The bytes of the file in pieces, without copying constants. VerificationError as `write`."""
     return _Writer(module).pieces()
 

@@ -208,11 +208,7 @@ class Value:
     @property
     def is_constant(self) -> bool:
         """Whether its elements are known now: it has data, or has no elements and nothing produces it."""
-        return (
-            self.buffer is not None
-            and self.producer is None
-            and (self.buffer.data.size > 0 or 0 in self.type.dims)
-        )
+        return self.buffer is not None and self.producer is None and (self.buffer.data.size > 0 or 0 in self.type.dims)
 
     @property
     def array(self) -> np.ndarray:

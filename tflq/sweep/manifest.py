@@ -48,7 +48,7 @@ from threading import Lock
 from typing import Any, Final, Protocol, Self
 
 from tflq.errors import FileError, InvalidModelError, OptionError, to_install
-from tflq.files import file_errors, replace_file
+from tflq.files import FilePath, file_errors, replace_file
 from tflq.sweep.task import STATUSES, Expectation, Model, Result
 
 SUFFIX: Final = ".tflite"
@@ -173,7 +173,7 @@ def place_name(place: str) -> str:
 # The models of a sweep's sources: folders, patterns, single files and manifests.
 
 
-def find_models(sources: Sequence[str | os.PathLike[str]]) -> list[Model]:
+def find_models(sources: Sequence[FilePath]) -> list[Model]:
     """The models of all sources, in their order.
 
     A folder gives every .tflite file in it, named by the folder and the path in it: "zoo/vision/net"; so does a

@@ -14,6 +14,7 @@ from typing import Any, Final
 from tflq.backends import Backend, backend, of_target
 from tflq.errors import OptionError, Reason, to_install
 from tflq.extensions import extension_of
+from tflq.files import FilePath
 from tflq.pipelines import Fallback, Prefer, Semantics, State, asked, changed
 from tflq.select.lowering import Mac
 from tflq.sweep.baseline import Change, failing, options_of, read_entries
@@ -39,7 +40,7 @@ class Plan:
     offline: models come from caches only. pin: the manifests among the sources get the SHA-256 of what was fetched.
     """
 
-    sources: Sequence[str | os.PathLike[str]]
+    sources: Sequence[FilePath]
     folder: Path
     targets: Sequence[str] = ("integer",)
     selection: Selection = field(default_factory=Selection)
@@ -282,12 +283,9 @@ def _check_packages(needed: Iterator[_Package]) -> None:
 # A sweep as one call, whose keywords are the options of `tflq sweep`.
 
 
-_Path = str | os.PathLike[str]
-
-
 def run_sweep(
-    sources: _Path | Sequence[_Path],
-    folder: _Path,
+    sources: FilePath | Sequence[FilePath],
+    folder: FilePath,
     *,
     targets: Sequence[str] = ("integer",),
     mac: Mac = "integer",
@@ -296,7 +294,7 @@ def run_sweep(
     semantics: Semantics = "interpreter",
     state: State | None = None,
     reset_signature: bool = False,
-    rules: Sequence[_Path] = (),
+    rules: Sequence[FilePath] = (),
     cut_before_custom: bool = False,
     batch: int | None = None,
     seeds: int = 2,
@@ -310,11 +308,11 @@ def run_sweep(
     timeout: float = 300.0,
     memory: int = 4096,
     only: Sequence[str] = (),
-    failed_from: _Path | None = None,
+    failed_from: FilePath | None = None,
     shard: str | None = None,
-    baseline: _Path | None = None,
+    baseline: FilePath | None = None,
     fail_on: Sequence[str] = (),
-    cache: _Path | None = None,
+    cache: FilePath | None = None,
     no_cache: bool = False,
     offline: bool = False,
     pin: bool = False,
@@ -404,5 +402,5 @@ def run_sweep(
     return sweep(plan, observer=observer, stop=stop or (lambda: False))
 
 
-def _path(path: _Path | None) -> Path | None:
+def _path(path: FilePath | None) -> Path | None:
     return None if path is None else Path(path)

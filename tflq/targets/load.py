@@ -30,7 +30,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tflq.errors import OptionError, Reason, choices
-from tflq.files import resource
+from tflq.files import FilePath, resource
 from tflq.ir.core import op_names
 from tflq.light import replace
 from tflq.targets.constraints import load_quant_functions
@@ -64,7 +64,7 @@ _OF_TOSA = {"profile", "extension", "level", "extends"}
 _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
 
-def load_target(target: str | os.PathLike[str] | None = None) -> Target:
+def load_target(target: FilePath | None = None) -> Target:
     """ "integer" (the default), "kernels", one of `RUNTIMES` or `SCHEMES`, or a path to a file. OptionError for all
     else, and for targets of TOSA files; FileError if it cannot be read."""
     if target in (None, "integer"):
@@ -81,7 +81,7 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
     return _File(path).target()
 
 
-def load_kernels(target: str | os.PathLike[str]) -> Kernels:
+def load_kernels(target: FilePath) -> Kernels:
     """The kernels that a target lists, also logical ones, which are not builtins; of several ("int8+int16x8") the
     signatures of the first before those of the next. Errors as of `load_target`."""
     load_quant_functions()
@@ -98,14 +98,14 @@ def load_kernels(target: str | os.PathLike[str]) -> Kernels:
     return _File(path).kernels()
 
 
-def is_of_tosa(target: str | os.PathLike[str] | None) -> bool:
+def is_of_tosa(target: FilePath | None) -> bool:
     """Whether a target is of TOSA files: "tosa", one of `DEVICES`, or a file that says so. OptionError if the file has
     faults."""
     path = str(target)
     return target in ("tosa", *DEVICES) or (path.endswith(".toml") and os.path.exists(path) and _File(path).of_tosa)
 
 
-def _path(target: str | os.PathLike[str] | None) -> str:
+def _path(target: FilePath | None) -> str:
     """The path of a target's file; the name of one that has none."""
     return resource(f"rules/{target}.toml") if target in (*RUNTIMES, *SCHEMES) else str(target)
 

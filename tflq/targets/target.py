@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from tflq.dialects.forms import OF_TARGET
 from tflq.errors import OptionError, Reason, choices
-from tflq.files import file_errors, read_toml, resource
+from tflq.files import FilePath, file_errors, read_toml, resource
 from tflq.ir.core import Op, Value, op_class
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.light import dataclass, field
@@ -307,7 +307,7 @@ def _type(value: Value | None) -> str:
 
 
 @cache
-def load_rules(path: str | os.PathLike[str] | None = None) -> dict[str, KernelRules]:
+def load_rules(path: FilePath | None = None) -> dict[str, KernelRules]:
     """The sections of a rules file (default: the target "integer"). OptionError if it is not one."""
     path = resource("rules/integer.toml") if path is None else path
     try:
@@ -336,7 +336,7 @@ _Path = tuple[str, ...]
 class RulesFile:
     """One file: its `content`, and its text, which finds the line of a fault."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: FilePath) -> None:
         """FileError if there is no file, OptionError if it is not TOML."""
         self.path = os.fspath(path)
         self._faults: list[Reason] = []

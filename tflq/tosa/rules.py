@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from tflq.errors import TflqError
-from tflq.files import resource
+from tflq.files import FilePath, resource
 from tflq.ir.core import op_names
 from tflq.ir.types import ScalarType
 from tflq.light import dataclass, field
@@ -64,7 +64,7 @@ def default_rules() -> tuple[Rules, Choices]:
     return read_rules(resource("rules/tosa.toml"))
 
 
-def read_rules(path: str | os.PathLike[str], default: str | None = None) -> tuple[Rules, Choices]:
+def read_rules(path: FilePath, default: str | None = None) -> tuple[Rules, Choices]:
     """The rules and the target of a file; of the user's, over the default. OptionError names the line and the key at
     fault."""
     file = _File(path)
@@ -121,7 +121,7 @@ class Target:
         return self.rules.levels[self.level]
 
 
-def load_target(path: str | os.PathLike[str] | None = None) -> Target:
+def load_target(path: FilePath | None = None) -> Target:
     """The default target, a device's by name, or that of a file, which inherits what it does not say. OptionError names
     line and key."""
     if path is None:

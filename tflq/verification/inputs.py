@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final, Protocol
 import numpy as np
 
 from tflq.errors import FileError, OptionError, Reason, not_expected
-from tflq.files import file_errors
+from tflq.files import FilePath, file_errors
 from tflq.verification.interface import ReportLike
 from tflq.verification.layers import AnyRunner
 from tflq.verification.model_file import Graph, options_table
@@ -108,7 +108,7 @@ def _as_file(name: str) -> str:
     return re.sub(r'[/\\:*?"<>|]', "_", name)
 
 
-def load_inputs(source: GivenInputs | str | os.PathLike[str]) -> list[tuple[str, GivenInputs]]:
+def load_inputs(source: GivenInputs | FilePath) -> list[tuple[str, GivenInputs]]:
     """The sets that a source holds, and what to call them. Arrays by name, an .npz file, or the .npy file of a single
     input are one set; so are all .npy files of a folder, by input, and each of its .npz files.
 
@@ -157,7 +157,7 @@ def _fitting(name: str, description: Mapping[str, Any], array: np.ndarray) -> np
 # How two models are compared.
 
 
-Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
+Source = FilePath | bytes | bytearray | memoryview | BinaryIO
 Progress = Callable[[str, int, int], None]
 
 
@@ -176,7 +176,7 @@ class Options:
     """How two models are compared: the options of `verify`, by the same names; and `recorded` outputs of the original,
     which replace a run if nothing else of it is needed."""
 
-    inputs: GivenInputs | str | os.PathLike[str] | None = None
+    inputs: GivenInputs | FilePath | None = None
     seeds: int = 2
     seed: int = 0
     layers: bool = False

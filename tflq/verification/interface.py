@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tflq.errors import FileError, OptionError, Reason, not_expected
-from tflq.files import read_json
+from tflq.files import FilePath, read_json
 from tflq.ir.core import Module, Signature
 from tflq.verification.model_file import Entry, Graph, ModelFile, Operator, Tensor, entry_of
 from tflq.verification.runner import FileRunner, Names
@@ -219,7 +219,7 @@ def tosa_differences(a: Entries, b: Entries) -> list[str]:
 # fed to the other.
 
 
-ReportLike: TypeAlias = "Report | Mapping[str, Any] | str | os.PathLike[str]"
+ReportLike: TypeAlias = "Report | Mapping[str, Any] | FilePath"
 """The report of a conversion, its JSON form, or a file of that."""
 
 _NOT_REPRODUCED: Final = frozenset({"broken", "inexact", "unsettled"})
@@ -317,7 +317,7 @@ def reported(report: ReportLike) -> dict[tuple[int, int], Expectation]:
     return {(row["subgraph"], row["operator"]): Expectation(row["warning"]) for row in rows}
 
 
-def _read_report(path: str | os.PathLike[str]) -> Mapping[str, Any]:
+def _read_report(path: FilePath) -> Mapping[str, Any]:
     document = read_json(path)
     if not isinstance(document, dict):
         raise FileError(os.fspath(path), "not the report of a conversion")

@@ -19,6 +19,7 @@ from typing import IO, Any, Final, Literal, NamedTuple, Protocol
 import numpy as np
 
 from tflq.errors import Reason, TflqError, to_install
+from tflq.files import FilePath
 from tflq.ir.core import Function, Module, Value
 from tflq.processes import how_ended, last_words, limited
 from tflq.verification import worker
@@ -427,7 +428,7 @@ def interpreter_name() -> str:
         return ""
 
 
-def first_dynamic(model: str | os.PathLike[str]) -> str | None:
+def first_dynamic(model: FilePath) -> str | None:
     """The first operator result of the first subgraph without memory after `allocate_tensors`, as "operator 3 (SLICE)";
     None if all have some. Texts, which never have any before a run, do not count.
 
