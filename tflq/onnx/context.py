@@ -45,6 +45,13 @@ class Form(NamedTuple):
     first: bool = False
 
 
+class Layout(NamedTuple):
+    """How many dims a tensor has, and whether channels are the second one instead of the last one."""
+
+    rank: int = 0
+    first: bool = False
+
+
 class Held:
     """One tensor in all its forms. `low`, `high`: bounds of its numbers."""
 
@@ -74,6 +81,11 @@ class Held:
     def first(self) -> bool:
         """Whether it exists with channels first only."""
         return all(form.first for form in self.forms)
+
+    def within(self, low: int, high: int) -> Held:
+        """The same tensor, whose numbers are within these bounds, too."""
+        self.low, self.high = max(self.low, low), min(self.high, high)
+        return self
 
     def get(self, b: OnnxBuilder, wanted: Form) -> Value:
         """The tensor in a form, made from the nearest one that there is."""
@@ -141,12 +153,12 @@ def cheapest(held: Held) -> Form:
     return min(held.forms, key=lambda form: (form.first, form.element.bits, form.offset != 0))
 
 
-def channel_row(b: OnnxBuilder, numbers: np.ndarray, element: ScalarType, rank: int, *, first: bool) -> Value:
+def channel_row(b: OnnxBuilder, numbers: np.ndarray, element: ScalarType, layout: Layout) -> Value:
     """A constant of one number, or of one for each channel."""
     row = np.atleast_1d(numbers)
     if (row == row[0]).all():
         return b.constant(row[0], element)
-    shaped = row.reshape(-1, *(1,) * (rank - 2)) if first else row
+    shaped = row.reshape(-1, *(1,) * (layout.rank - 2)) if layout.first else row
     return b.stored(shaped, element) if row.dtype.kind in "iu" else b.constant(shaped, element)
 
 
@@ -289,15 +301,16 @@ class Onnx(OnnxBuilder):
 
     # --- elementwise ---------------------------------------------------------------------------------------------
 
-    def channels_first(self, operands: Sequence[Value], rank: int) -> bool:
-        """Whether an elementwise op is computed with channels first: an operand exists in no other layout."""
+    def layout(self, operands: Sequence[Value], result: Value) -> Layout:
+        """Of an elementwise op. It is computed with channels first if an operand exists in no other layout."""
+        rank = len(result.type.dims)
         others = [self.held(v) for v in operands if not v.is_constant]
-        return rank > 2 and any(h.first and h.rank == rank for h in others)
+        return Layout(rank, rank > 2 and any(h.first and h.rank == rank for h in others))
 
-    def operand(self, value: Value, element: ScalarType, rank: int, *, first: bool, zero_point: int = 0) -> Value:
-        """An operand of an elementwise op whose result has so many dims."""
-        held = self.held(value)
-        if not first:
+    def operand(self, value: Value, element: ScalarType, layout: Layout, zero_point: int = 0) -> Value:
+        """An operand of an elementwise op."""
+        held, rank = self.held(value), layout.rank
+        if not layout.first:
             return held.get(self, Form(element, zero_point))
         if held.rank == rank:
             return held.get(self, Form(element, zero_point, first=True))
@@ -315,9 +328,8 @@ class Onnx(OnnxBuilder):
         else in int32 or int64."""
         if element is None:
             element = self.computing(operands, result)
-        rank = len(result.type.dims)
-        first = self.channels_first(operands, rank)
-        return self.made(emit(*(self.operand(v, element, rank, first=first) for v in operands)), result, first=first)
+        layout = self.layout(operands, result)
+        return self.made(emit(*(self.operand(v, element, layout) for v in operands)), result, first=layout.first)
 
     def computing(self, operands: Sequence[Value], result: Value | None = None) -> ScalarType:
         """The element type to compute in."""
@@ -337,9 +349,7 @@ class Onnx(OnnxBuilder):
         held = self.held(operand)
         form = cheapest(held)
         x = held.get(self, form._replace(first=False))
-        made = self.made(emit(x), result, offset=form.offset)
-        made.low, made.high = max(made.low, held.low), min(made.high, held.high)
-        return made
+        return self.made(emit(x), result, offset=form.offset).within(held.low, held.high)
 
     def common(self, operands: Sequence[Value]) -> tuple[list[Value], Form]:
         """Operands whose elements are moved together, in one form."""

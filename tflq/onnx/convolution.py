@@ -26,7 +26,7 @@ from tflq.light import NamedTuple
 from tflq.numerics.convolution import window
 from tflq.numerics.float_basics import ProductBounds
 from tflq.onnx.arithmetic import activated
-from tflq.onnx.context import Form, Held, Onnx, channel_row, lowering, static, turned
+from tflq.onnx.context import Form, Held, Layout, Onnx, channel_row, lowering, static, turned
 
 Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
 Apply: TypeAlias = Callable[[Value, Value, "Value | None"], Value]
@@ -133,8 +133,13 @@ def _input(op: Convolution, t: Onnx, *, first: bool = True) -> Operand:
     axis = 1 if first else len(op.input.type.dims) - 1
     if op.input.type.storage.is_float:
         return Operand(t.held(op.input).get(t, Form(f32, first=first)), 0, 0, axis)
-    low, high = t.bounds(op.input)
-    return Operand(t.whole(op.input, op.input_zp, first=first), low - op.input_zp, high - op.input_zp, axis)
+    return _whole(t, op.input, op.input_zp, axis, first=first)
+
+
+def _whole(t: Onnx, x: Value, zero_point: int, axis: int, *, first: bool = False) -> Operand:
+    """Whole numbers less a zero point."""
+    low, high = t.bounds(x)
+    return Operand(t.whole(x, zero_point, first=first), low - zero_point, high - zero_point, axis)
 
 
 def _weights(
@@ -147,15 +152,15 @@ def _weights(
         w = t.constant(arranged(op.weight.array), f32) if op.weight.is_constant else moved(t.value(op.weight))
         return [(1, Weights(lambda _: w, np.zeros((1, 1)), np.zeros((1, 1))))]
     if not op.weight.is_constant:
-        low, high = t.bounds(op.weight)
         shape = static(op.weight.type.shape)
         taps = int(np.prod(shape[:2] if depthwise else shape[1:-1]))
-        whole = Operand(moved(t.whole(op.weight, op.weight_zp)), low - op.weight_zp, high - op.weight_zp, axis)
+        whole = _whole(t, op.weight, op.weight_zp, axis)
+        whole = whole._replace(value=moved(whole.value))
         return [(1, _computed(t, whole, 1 if depthwise else shape[-1], taps))]
     array = arranged(op.weight.array)
 
     def sums(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rows = np.moveaxis(numbers, axis, 1) if axis else np.moveaxis(numbers, 0, 1)
+        rows = np.moveaxis(numbers, axis, 1)
         rows = rows.reshape(*rows.shape[:2], -1).astype(np.float64)
         return np.maximum(rows, 0).sum(2), np.minimum(rows, 0).sum(2)
 
@@ -198,15 +203,10 @@ def _product(t: Onnx, left: Value, right: Value, zero_points: tuple[int, int], r
     depth = (left.type.shape or (None,))[-1] or (right.type.shape or (None, None))[-2]
     if depth is None:
         raise Refused("the number of products that are summed is not known")
-    x, y = (_factor(t, v, zero_point) for v, zero_point in zip((left, right), zero_points, strict=True))
-    x, y = x._replace(axis=len(left.type.dims) - 1), y._replace(axis=len(right.type.dims) - 2)
+    x = _whole(t, left, zero_points[0], len(left.type.dims) - 1)
+    y = _whole(t, right, zero_points[1], len(right.type.dims) - 2)
     weights = [(factor, _computed(t, piece, depth, 1)) for factor, piece in _pieces(t, y)]
     return _summed(t, result, x, weights, None, _matmul(t), first=False)
-
-
-def _factor(t: Onnx, operand: Value, zero_point: int) -> Operand:
-    low, high = t.bounds(operand)
-    return Operand(t.whole(operand, zero_point), low - zero_point, high - zero_point, 0)
 
 
 # Sums that float32 holds.
@@ -264,10 +264,9 @@ def _summed(
             total = y if total is None else t.add(total, y)
     assert total is not None
     if bias is not None and offsets.any():
-        rank = len(result.type.dims)
-        total = t.add(total, channel_row(t, offsets, element, rank, first=first))
-    held = t.made(total, result, first=first)
-    held.low, held.high = max(held.low, ends[0]), min(held.high, ends[1])
+        layout = Layout(len(result.type.dims), first)
+        total = t.add(total, channel_row(t, offsets, element, layout))
+    held = t.made(total, result, first=first).within(*ends)
     if element == i32:
         held.channels = least.astype(np.int64), most.astype(np.int64)
     return held

@@ -6,7 +6,6 @@ it. Sources: the kernels of these names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any, Literal
 
@@ -86,29 +85,15 @@ def slice_(op: tosa.Slice | tfl.Slice, t: Onnx) -> Held:
     return t.moved(op.input, emit, op.result)
 
 
-@lowering(tfl.Split)
-def split(op: tfl.Split, t: Onnx) -> list[Made]:
-    (axis,) = numbers(op.axis)
-    return _split(t, op.input, axis, _sizes(op.results, axis), op.results)
-
-
-@lowering(tfl.SplitV)
-def split_v(op: tfl.SplitV, t: Onnx) -> list[Made]:
-    (axis,) = numbers(op.axis)
-    return _split(t, op.input, axis, _sizes(op.results, axis), op.results)
-
-
-def _sizes(results: Sequence[Value], axis: int) -> list[int]:
-    return [static(v.type.dims[axis % len(v.type.dims) :][:1])[0] for v in results]
-
-
-def _split(t: Onnx, x: Value, axis: int, sizes: Sequence[int], results: Sequence[Value]) -> list[Made]:
-    axis %= len(x.type.dims)
+@lowering(tfl.Split, tfl.SplitV)
+def split(op: tfl.Split | tfl.SplitV, t: Onnx) -> list[Made]:
+    axis = numbers(op.axis)[0] % len(op.input.type.dims)
+    sizes = [static(v.type.dims[axis:][:1])[0] for v in op.results]
 
     def one(end: int, size: int, result: Value) -> Held:
-        return t.moved(x, lambda v: t.part(v, axis, end - size, end), result)
+        return t.moved(op.input, lambda x: t.part(x, axis, end - size, end), result)
 
-    return [one(*row) for row in zip(np.cumsum(sizes).tolist(), sizes, results, strict=True)]
+    return [one(*row) for row in zip(np.cumsum(sizes).tolist(), sizes, op.results, strict=True)]
 
 
 @lowering(tfl.StridedSlice)

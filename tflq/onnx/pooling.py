@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from math import prod
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -32,20 +32,22 @@ from tflq.onnx.convolution import padding, real_sum
 from tflq.onnx.movement import numbers
 from tflq.onnx.rescale import BITS, plus, split
 
+_Window: TypeAlias = dict[str, Any]
+
 _RECIPROCAL = 1 << 22
 """Sums and half the number of elements together stay below it where a product with the reciprocal is exact."""
 
 
 @lowering(MaxPool2D)
 def max_pool(op: MaxPool2D, t: Onnx) -> Held:
-    return _greatest(t, op.input, op.kernel, op.stride, _ends(op.pad), op.result)
+    return _greatest(t, op.input, _window(op.kernel, op.stride, _ends(op.pad)), op.result)
 
 
 @lowering(AvgPool2D)
 def average_pool(op: AvgPool2D, t: Onnx) -> Held:
     """The mean of x - input_zp, plus output_zp, saturated."""
     if op.input.type.storage.is_float:
-        return _real_mean(t, op.input, op.kernel, op.stride, _ends(op.pad), op.result)
+        return _real_mean(t, op.input, _window(op.kernel, op.stride, _ends(op.pad)), op.result)
     _, height, width, channels = op.input.type.dims
     sizes = static((height, width, channels))
     counts = window_counts(sizes[:2], op.kernel, op.stride, op.pad)
@@ -88,7 +90,7 @@ def kernel_pool(op: tfl.AveragePool2D | tfl.MaxPool2D, t: Onnx) -> Held:
     if not real and (isinstance(op, tfl.AveragePool2D) or op.fused_activation_function != "NONE"):
         raise Refused("a pool of plain integers")
     pool = _real_mean if isinstance(op, tfl.AveragePool2D) else _greatest
-    held = pool(t, op.input, kernel, stride, pads, op.result)
+    held = pool(t, op.input, _window(kernel, stride, pads), op.result)
     (form, y), *_ = held.forms.items()
     made = activated(t, y, op.fused_activation_function)
     return held if made is y else t.made(made, op.result, first=form.first)
@@ -99,30 +101,25 @@ def _ends(pad: Sequence[int]) -> list[int]:
     return [*pad[::2], *pad[1::2]]
 
 
-def _greatest(
-    t: Onnx, x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Sequence[int], result: Value
-) -> Held:
+def _window(kernel: Sequence[int], stride: Sequence[int], pads: Sequence[int]) -> _Window:
+    """The attributes of a pool."""
+    return {"kernel_shape": tuple(kernel), "strides": tuple(stride), "pads": tuple(pads)}
+
+
+def _greatest(t: Onnx, x: Value, window: _Window, result: Value) -> Held:
     """MAXPOOL in float32, in the form that the tensor has."""
     held = t.held(x)
     forms = [form for form in held.forms if form.element == f32]
     form = max(forms, key=lambda f: f.first)._replace(first=True) if forms else Form(f32, first=True)
     if not x.type.storage.is_float:
         t.whole(x, form.offset, first=True)
-    y = _pooled(t, onnx.MaxPool, held.get(t, form), kernel, stride, pads)
+    y = t.emit(onnx.MaxPool, [held.get(t, form)], **window)
     return t.made(y, result, offset=form.offset, first=True)
 
 
-def _real_mean(
-    t: Onnx, x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Sequence[int], result: Value
-) -> Held:
-    y = _pooled(t, onnx.AveragePool, t.held(x).get(t, Form(f32, first=True)), kernel, stride, pads)
+def _real_mean(t: Onnx, x: Value, window: _Window, result: Value) -> Held:
+    y = t.emit(onnx.AveragePool, [t.held(x).get(t, Form(f32, first=True))], **window)
     return t.made(y, result, first=True)
-
-
-def _pooled(
-    t: Onnx, kind: type[Operator], x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Sequence[int]
-) -> Value:
-    return t.emit(kind, [x], kernel_shape=tuple(kernel), strides=tuple(stride), pads=tuple(pads))
 
 
 @lowering(Resize)
@@ -141,9 +138,7 @@ def resize(op: Resize, t: Onnx) -> Held:
     x = t.integers(op.input, element)
     for axis, row in enumerate(zip(steps, *sizes, strict=True), 1):
         x = _blended(t, x, row[0].n, *taps(*row), axis)
-    made = t.made(x, op.result)
-    made.low, made.high = max(made.low, -reach), min(made.high, reach)
-    return made
+    return t.made(x, op.result).within(-reach, reach)
 
 
 def _blended(t: Onnx, x: Value, n: int, lower: np.ndarray, upper: np.ndarray, fraction: np.ndarray, axis: int) -> Value:

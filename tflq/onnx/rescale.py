@@ -28,7 +28,7 @@ from tflq.numerics.float_falling import (
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 from tflq.onnx.builder import OnnxBuilder
 from tflq.onnx.casts import half_away
-from tflq.onnx.context import EXACT, Held, Onnx, channel_row, lowering, static
+from tflq.onnx.context import EXACT, Held, Layout, Onnx, channel_row, lowering, static
 
 # What is computed, whatever computes it: numbers, and what is known of them.
 
@@ -252,15 +252,14 @@ def by_limbs(t: Onnx, s: Scaling) -> Held | None:
     factor = s.multiplier.astype(object) << up
     if len(limbs_of(factor)) > _MOST_LIMBS:
         return None
-    rank = len(s.result.type.dims)
-    first = t.channels_first([s.x], rank)
+    layout = t.layout([s.x], s.result)
 
     def row(numbers: np.ndarray) -> Value:
-        return channel_row(t, numbers, f32, rank, first=first)
+        return channel_row(t, numbers, f32, layout)
 
     low, high = int(s.low.min()), int(s.high.max())
     element = f32 if max(-low, high) < EXACT and t.is_exact(s.x) else i32
-    x = t.operand(s.x, element, rank, first=first, zero_point=s.zero_in)
+    x = t.operand(s.x, element, layout, s.zero_in)
     sums = product(t, split(t, x, low, high), [row(limb) for limb in limbs_of(factor)])
     half, second = s.rounding
     sums = _rounded(t, sums, x, (half << up, second << up), row, signed=low < 0)
@@ -268,9 +267,7 @@ def by_limbs(t: Onnx, s: Scaling) -> Held | None:
     y = t.add(y, t.constant(s.zero_out, i32)) if s.zero_out else y
     least, most = s.ends
     y = t.clip(y, s.least, s.most) if least < s.least or most > s.most else y
-    made = t.made(y, s.result, first=first)
-    made.low, made.high = max(made.low, s.least), min(made.high, s.most)
-    return made
+    return t.made(y, s.result, first=layout.first).within(s.least, s.most)
 
 
 def _rounded(
@@ -326,32 +323,28 @@ def by_lines(t: Onnx, s: Scaling) -> Held | None:
 
 
 def _emitted(t: Onnx, s: Scaling, found: tuple[np.ndarray, ...], *, clipped: bool) -> Held:
-    rank = len(s.result.type.dims)
-    first = t.channels_first([s.x], rank)
-    lines = Lines(t, rank, first)
+    layout = t.layout([s.x], s.result)
+    lines = Lines(t, layout)
     if not clipped:
         split = of_split_arrays(found)
-        y = lines.split(_less(t, s, split.h, rank, first=first), split)
+        y = lines.split(_less(t, s, split.h, lines), split)
     else:
         line = ClippedRequantization(*found)
         falling = _falling(t, s, line.h) if s.least == s.zero_out else None
-        if falling is None:
-            y = lines.clipped(_less(t, s, line.h, rank, first=first), line)
-        else:
-            y = lines.fallen(falling, line)
-    made = t.made(y, s.result, offset=s.zero_out, first=first)
+        y = lines.clipped(_less(t, s, line.h, lines), line) if falling is None else lines.fallen(falling, line)
+    made = t.made(y, s.result, offset=s.zero_out, first=layout.first)
     made.low, made.high = s.least, s.most
     return made
 
 
-def _less(t: Onnx, s: Scaling, h: np.ndarray, rank: int, *, first: bool) -> Value:
+def _less(t: Onnx, s: Scaling, h: np.ndarray, lines: Lines) -> Value:
     """x - zero_in - h: of a CONV in its bias."""
     held = t.held(s.x)
     again = None if held.again is None or s.zero_in else held.again(-h, False)
     if again is not None:
         return again
-    x = t.operand(s.x, f32, rank, first=first, zero_point=s.zero_in)
-    return t.sub(x, channel_row(t, h, f32, rank, first=first)) if h.any() else x
+    x = t.operand(s.x, f32, lines.layout, s.zero_in)
+    return t.sub(x, lines.row(h)) if h.any() else x
 
 
 def _falling(t: Onnx, s: Scaling, h: np.ndarray) -> Value | None:
@@ -361,16 +354,14 @@ def _falling(t: Onnx, s: Scaling, h: np.ndarray) -> Value | None:
     return None if x is None else t.relu(x)
 
 
-class Lines:
-    """Lines as operators, of tensors of a rank and layout."""
+class Lines(NamedTuple):
+    """Lines as operators, of tensors of a layout."""
 
-    def __init__(self, t: Onnx, rank: int = 0, first: bool = False) -> None:
-        self.t = t
-        self.rank = rank
-        self.first = first
+    t: Onnx
+    layout: Layout = Layout()
 
     def row(self, numbers: np.ndarray) -> Value:
-        return channel_row(self.t, numbers, f32, self.rank, first=self.first)
+        return channel_row(self.t, numbers, f32, self.layout)
 
     def clip(self, x: Value, low: np.ndarray, high: np.ndarray) -> Value:
         """CLIP; MAX and MIN where the ends differ by channel."""
@@ -440,13 +431,12 @@ def by_integers(t: Onnx, s: Scaling) -> Held | None:
     """In int64. By how many levels the totals are raised before the shift comes back with the zero point."""
     if s.scale is not None:
         return None
-    rank = len(s.result.type.dims)
-    first = t.channels_first([s.x], rank)
+    layout = t.layout([s.x], s.result)
 
     def row(numbers: np.ndarray, element: ScalarType = i64) -> Value:
-        return channel_row(t, numbers, element, rank, first=first)
+        return channel_row(t, numbers, element, layout)
 
-    x = t.operand(s.x, i64, rank, first=first, zero_point=s.zero_in)
+    x = t.operand(s.x, i64, layout, s.zero_in)
     levels = _Levels.of(s)
     places = row(s.shift, ui64)
     total = t.add(t.mul(x, row(s.multiplier)), _raise(t, s, levels, row))
@@ -460,7 +450,7 @@ def by_integers(t: Onnx, s: Scaling) -> Held | None:
     y = t.add(t.cast(shifted, element), row(_low_word(least), element))
     if min(least) < s.least or max(most) > s.most:
         y = t.clip(y, s.least, s.most)
-    return _limited(t.made(y, s.result, first=first), s)
+    return t.made(y, s.result, first=layout.first).within(s.least, s.most)
 
 
 class _Levels(NamedTuple):
@@ -495,22 +485,16 @@ def _low_word(numbers: np.ndarray) -> np.ndarray:
     return np.asarray([((int(n) + _TWO_63) % (2 * _TWO_63)) - _TWO_63 for n in numbers], np.int64)
 
 
-def _limited(held: Held, s: Scaling) -> Held:
-    """The result, with its bounds."""
-    held.low, held.high = max(held.low, s.least), min(held.high, s.most)
-    return held
-
-
 def by_doubles(t: Onnx, s: Scaling) -> Held | None:
     """round_half_away(double(x) * scale), in float64."""
     if s.scale is None:
         return None
-    rank = len(s.result.type.dims)
-    first = t.channels_first([s.x], rank)
-    x = t.operand(s.x, i64 if s.x.type.storage == i64 else i32, rank, first=first)
-    product = t.mul(t.cast(x, f64), channel_row(t, s.scale, f64, rank, first=first))
+    layout = t.layout([s.x], s.result)
+    x = t.operand(s.x, i64 if s.x.type.storage == i64 else i32, layout)
+    product = t.mul(t.cast(x, f64), channel_row(t, s.scale, f64, layout))
     counts = t.clip(half_away(t, product), s.least - s.zero_out, s.most - s.zero_out)
-    return _limited(t.made(t.cast(counts, f32), s.result, offset=s.zero_out, first=first), s)
+    made = t.made(t.cast(counts, f32), s.result, offset=s.zero_out, first=layout.first)
+    return made.within(s.least, s.most)
 
 
 FORMS: Final[tuple[By, ...]] = (by_lines, by_limbs, by_integers, by_doubles)

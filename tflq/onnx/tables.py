@@ -21,7 +21,7 @@ from tflq.ir.types import f32, i16, i32
 from tflq.numerics.float_falling import ClippedRequantization, SplitRequantization, fit_clipped
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
 from tflq.numerics.float_requantize import table_line
-from tflq.onnx.context import EXACT, Form, Held, Onnx, lowering
+from tflq.onnx.context import EXACT, Form, Held, Layout, Onnx, lowering
 from tflq.onnx.rescale import Lines
 
 _FEW = 4
@@ -52,9 +52,8 @@ def table_16bit(op: Table16Bit, t: Onnx) -> Held:
 
 def looked_up(t: Onnx, entries: np.ndarray, start: int, index: Value, result: Value) -> Held:
     """The entries at start + index, in the layout of the index."""
-    rank = len(result.type.dims)
-    first = t.channels_first([index], rank)
-    return _gathered(t, entries, start, t.operand(index, i32, rank, first=first), result, first=first)
+    layout = t.layout([index], result)
+    return _gathered(t, entries, start, t.operand(index, i32, layout), result, first=layout.first)
 
 
 def _gathered(t: Onnx, entries: np.ndarray, start: int, index: Value, result: Value, *, first: bool) -> Held:
@@ -104,7 +103,7 @@ def _line(op: Table, t: Onnx) -> Held | None:
         return None
     y = Lines(t).less(t.held(op.input).get(t, floats), fit)
     least, most = int(entries[0]), int(entries[-1])
-    return _result(t, y, op, least, most, least, first=floats.first)
+    return _result(t, y, op, least, most, first=floats.first)
 
 
 # Tables of two.
@@ -114,23 +113,22 @@ def _line(op: Table, t: Onnx) -> Held | None:
 def table_2d(op: Table2D, t: Onnx) -> Held:
     entries = op.table.array.reshape(256, 256).astype(np.int64)
     least, most = int(entries.min()), int(entries.max())
-    rank = len(op.result.type.dims)
-    first = t.channels_first([op.input1, op.input2], rank)
+    layout = t.layout([op.input1, op.input2], op.result)
     product = product_of(entries - least)
     if product is not None:
         fit = fit_float_product(entries - least, product, "either")
-        y = None if fit is None else _product(op, t, fit, rank, first=first)
+        y = None if fit is None else _product(op, t, fit, layout)
     else:
-        y = _sum(op, t, entries - least, rank, first=first)
+        y = _sum(op, t, entries - least, layout)
     if y is not None:
-        return _result(t, y, op, least, most, least, first=first)
+        return _result(t, y, op, least, most, first=layout.first)
     low = 256 * op.input1.type.storage.minimum + op.input2.type.storage.minimum
-    row, column = (t.operand(v, i32, rank, first=first) for v in (op.input1, op.input2))
+    row, column = (t.operand(v, i32, layout) for v in (op.input1, op.input2))
     index = t.add(t.mul(row, t.constant(256, i32)), column)
-    return _gathered(t, op.table.array, -low, index, op.result, first=first)
+    return _gathered(t, op.table.array, -low, index, op.result, first=layout.first)
 
 
-def _sum(op: Table2D, t: Onnx, table: np.ndarray, rank: int, *, first: bool) -> Value | None:
+def _sum(op: Table2D, t: Onnx, table: np.ndarray, layout: Layout) -> Value | None:
     """floor(gain * clip(x * m + y * n + c, 0, 6)), of what the operands are held as."""
     forms = [_floats(t, v) or Form(f32) for v in (op.input1, op.input2)]
     first_numbers, second_numbers = (_numbers(v, f) for v, f in zip((op.input1, op.input2), forms, strict=True))
@@ -138,17 +136,14 @@ def _sum(op: Table2D, t: Onnx, table: np.ndarray, rank: int, *, first: bool) -> 
     if fit is None:
         return None
     pairs = zip((op.input1, op.input2), forms, (fit.m, fit.n), strict=True)
-    x, y = (
-        t.mul(t.operand(v, f32, rank, first=first, zero_point=form.offset), t.constant(factor, f32))
-        for v, form, factor in pairs
-    )
+    x, y = (t.mul(t.operand(v, f32, layout, form.offset), t.constant(factor, f32)) for v, form, factor in pairs)
     total = t.clip(t.add(t.add(x, y), t.constant(fit.c, f32)), 0, 6)
     return t.floor(t.mul(total, t.constant(fit.gain, f32)))
 
 
-def _product(op: Table2D, t: Onnx, fit: FloatProduct, rank: int, *, first: bool) -> Value:
+def _product(op: Table2D, t: Onnx, fit: FloatProduct, layout: Layout) -> Value:
     pairs = (op.input1, fit.a), (op.input2, fit.b)
-    x, y = (t.operand(v, f32, rank, first=first, zero_point=v.type.storage.minimum + place) for v, place in pairs)
+    x, y = (t.operand(v, f32, layout, v.type.storage.minimum + place) for v, place in pairs)
     assert isinstance(fit.g, (ClippedRequantization, SplitRequantization))
     made = Lines(t).less(t.mul(x, y), fit.g)
     return t.add(made, t.constant(fit.offset, f32)) if fit.offset else made
@@ -165,7 +160,8 @@ def _numbers(x: Value, form: Form) -> np.ndarray:
     return x.type.storage.minimum - form.offset + np.arange(256)
 
 
-def _result(t: Onnx, y: Value, op: Table | Table2D, least: int, most: int, offset: int, *, first: bool) -> Held:
-    made = t.made(y, op.result, offset=offset, first=first)
+def _result(t: Onnx, y: Value, op: Table | Table2D, least: int, most: int, *, first: bool) -> Held:
+    """y is the numbers less the least one."""
+    made = t.made(y, op.result, offset=least, first=first)
     made.low, made.high = least, most
     return made
