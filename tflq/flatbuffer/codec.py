@@ -5,8 +5,8 @@ members, strings and tables as `str` and dict, or None if absent; a union is `(m
 vector of tables a list; uint8 vectors and long ones are numpy views into the bytes. An absent vector (None) differs
 from an empty one, so that what is written is what was read.
 
-Decoding: each distinct vtable is compiled once; one `struct` call then reads the inline part of a table. Bounds are
-not checked here; `structure.check` has done that.
+Decoding: each distinct vtable is compiled once; one `struct` call then reads the inline part of a table. Nothing is
+checked here but that fields do not overlap; `structure.check` has done the rest.
 
 Encoding: a flatbuffer is built from its end, children before parents, so that every offset is known when it is written.
 Places are counted from the end of the file: the `end` of an object is the number of bytes from its first byte to there.
@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from operator import sub
+from functools import cache, partial
+from operator import add, sub
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, TFLITE, Enum, Field, Schema
+from tflq.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, TFLITE, Field, Schema
 from tflq.light import dataclass, field
 
 LONG_VECTOR: Final = 1024
@@ -54,9 +54,9 @@ class _Plan:
     unpack_from: Callable[[memoryview, int], tuple[Any, ...]]
     defaults: dict[str, Any] = field(default_factory=dict)
     numbers: list[tuple[int, str]] = field(default_factory=list)
-    enums: list[tuple[int, str, Enum]] = field(default_factory=list)
+    enums: list[tuple[int, str, dict[int, str]]] = field(default_factory=list)
     offsets: list[tuple[int, str, int, Reader]] = field(default_factory=list)
-    unions: list[tuple[int | None, int | None, str, int, str]] = field(default_factory=list)
+    unions: list[tuple[int, int, str, int, dict[int, str]]] = field(default_factory=list)
 
 
 class Decoder:
@@ -67,7 +67,6 @@ class Decoder:
         self.schema = schema
         self._array = np.frombuffer(data, np.uint8)
         self._plans: dict[tuple[str, int], _Plan] = {}
-        self._readers: dict[tuple[str, int], Reader] = {}
         self._strings: dict[int, str] = {}
 
     def root(self, name: str = "") -> dict[str, Any]:
@@ -75,7 +74,7 @@ class Decoder:
         return self.table(name or self.schema.root, _UINT32.unpack_from(self.data, 0)[0])
 
     def table(self, name: str, position: int) -> dict[str, Any]:
-        """The table at a position. InvalidModelError for a field or enum member that the layout does not have."""
+        """The table at a position. InvalidModelError if its fields overlap."""
         vtable = position - _INT32.unpack_from(self.data, position)[0]
         plan = self._plans.get((name, vtable))
         if plan is None:
@@ -84,16 +83,13 @@ class Decoder:
         out = plan.defaults.copy()
         for index, key in plan.numbers:
             out[key] = inline[index]
-        for index, key, members in plan.enums:
-            member = members.names.get(inline[index])
-            if member is None:
-                raise InvalidModelError(key, f"unknown {members.name} {inline[index]}")
-            out[key] = member
+        for index, key, names in plan.enums:
+            out[key] = names[inline[index]]
         for index, key, offset, read in plan.offsets:
             out[key] = read(position + offset + inline[index])
-        for code, place, key, offset, kind in plan.unions:
-            at = None if place is None else position + offset + inline[place]
-            out[key] = self._union(key, kind, 0 if code is None else inline[code], at)
+        for code, index, key, offset, names in plan.unions:
+            member = names[inline[code]]
+            out[key] = member, self.table(member, position + offset + inline[index])
         return out
 
     def _compile(self, name: str, vtable: int) -> _Plan:
@@ -101,10 +97,6 @@ class Decoder:
         slots = struct.unpack_from(f"<{size // 2 - 2}H", self.data, vtable + 4)
         fields = self.schema.table(name).fields
         enum = self.schema.enum
-        for slot in range(len(fields), len(slots)):
-            if slots[slot]:
-                reason = f"{name} has a field in slot {slot}, newer than the schema known here ({len(fields)} slots)"
-                raise InvalidModelError(name, reason, hint="a newer release may know it")
         offsets = dict(enumerate(slots))
         present = sorted(((offsets[f.slot], f) for f in fields if offsets.get(f.slot)), key=lambda pair: pair[0])
         index = {f.slot: i for i, (_, f) in enumerate(present)}
@@ -114,122 +106,67 @@ class Decoder:
             if known.kind == "union_type":
                 continue
             plan.defaults[known.name] = None
-            if known.kind == "union":
-                plan.unions.append((index.get(known.slot - 1), at, known.name, offset, known.type))
+            if at is not None and known.kind == "union":
+                members = self.schema.union(known.type).names
+                plan.unions.append((index[known.slot - 1], at, known.name, offset, members))
             elif at is None:
                 is_enum = known.kind == "enum"
                 plan.defaults[known.name] = (
                     enum(known.type).names[int(known.default or 0)] if is_enum else known.default
                 )
             elif known.kind == "enum":
-                plan.enums.append((at, known.name, enum(known.type)))
+                plan.enums.append((at, known.name, enum(known.type).names))
             elif known.kind == "scalar":
                 plan.numbers.append((at, known.name))
             else:
-                plan.offsets.append((at, known.name, offset, self._reader(name, known)))
-        plan.unions = [u for u in plan.unions if u[0] is not None or u[1] is not None]
+                reader = getattr(self, f"_{known.kind}_reader")  # one of those below
+                plan.offsets.append((at, known.name, offset, reader(known)))
         return plan
 
-    def _union(self, field: str, kind: str, code: int, position: int | None) -> tuple[str, dict[str, Any]] | None:
-        if code == 0 and position is None:
-            return None
-        member = self.schema.union(kind).names.get(code)
-        if member is None:
-            raise InvalidModelError(field, f"unknown member {code} of union {kind}")
-        if position is None or code == 0:
-            raise InvalidModelError(field, f"{kind} has {'a type' if code else 'a value'} without the other")
-        try:
-            return member, self.table(member, position)
-        except InvalidModelError as error:
-            raise error.inside(field) from None
-
-    def _reader(self, name: str, field: Field) -> Reader:
-        key = (name, field.slot)
-        if key not in self._readers:
-            self._readers[key] = self._make_reader(field)
-        return self._readers[key]
-
-    def _make_reader(self, field: Field) -> Reader:
-        if field.kind == "string":
-            return self._string_reader(field)
-        if field.kind == "table":
-            return self._table_reader(field)
-        if field.kind == "tables":
-            return self._tables_reader(field)
-        if field.kind == "strings":
-            return self._strings_reader(field)
-        if field.kind == "enums":
-            return self._enums_reader(field)
-        return self._vector_reader(field.scalar)
-
-    def _string_reader(self, field: Field) -> Reader:
+    def _string_reader(self, _: Field) -> Reader:
         data, length = self.data, _UINT32.unpack_from
 
         def read(position: int) -> str:
             start = position + 4
-            try:
-                return str(data[start : start + length(data, position)[0]], "utf-8")
-            except UnicodeDecodeError as error:
-                raise InvalidModelError(field.name, f"not valid UTF-8: {error.reason} at byte {error.start}") from None
+            return str(data[start : start + length(data, position)[0]], "utf-8")
 
         return read
 
     def _table_reader(self, field: Field) -> Reader:
-        def read(position: int) -> dict[str, Any]:
-            try:
-                return self.table(field.type, position)
-            except InvalidModelError as error:
-                raise error.inside(field.name) from None
-
-        return read
+        return partial(self.table, field.type)
 
     def _tables_reader(self, field: Field) -> Reader:
-        data, table_at, kind = self.data, self.table, field.type
-
-        def read(position: int) -> list[dict[str, Any]]:
-            count = _UINT32.unpack_from(data, position)[0]
-            offsets = _vector_struct("I", count).unpack_from(data, position + 4)
-            out: list[dict[str, Any]] = []
-            try:
-                for at, offset in zip(range(position + 4, position + 4 + 4 * count, 4), offsets, strict=True):
-                    out.append(table_at(kind, at + offset))
-            except InvalidModelError as error:
-                raise error.inside(f"{field.name}[{len(out)}]") from None
-            return out
-
-        return read
+        table_at, kind, targets = self.table, field.type, self._targets
+        return lambda position: [table_at(kind, at) for at in targets(position)]
 
     def _strings_reader(self, field: Field) -> Reader:
         """A string that is named from many places is one object."""
-        data, known, one = self.data, self._strings, self._string_reader(field)
+        known, one, targets = self._strings, self._string_reader(field), self._targets
 
         def read(position: int) -> tuple[str, ...]:
-            count = _UINT32.unpack_from(data, position)[0]
-            offsets = _vector_struct("I", count).unpack_from(data, position + 4)
             out: list[str] = []
-            for at, offset in zip(range(position + 4, position + 4 + 4 * count, 4), offsets, strict=True):
-                text = known.get(at + offset)
+            for at in targets(position):
+                text = known.get(at)
                 if text is None:
-                    text = known[at + offset] = one(at + offset)
+                    text = known[at] = one(at)
                 out.append(text)
             return tuple(out)
 
         return read
 
+    def _targets(self, position: int) -> Iterable[int]:
+        """Where the references of a vector lead."""
+        count = _UINT32.unpack_from(self.data, position)[0]
+        start = position + 4
+        offsets = _vector_struct("I", count).unpack_from(self.data, start)
+        return map(add, range(start, start + 4 * count, 4), offsets)
+
     def _enums_reader(self, field: Field) -> Reader:
-        numbers, members = self._vector_reader(field.scalar), self.schema.enum(field.type)
+        numbers, names = self._vector_reader(field), self.schema.enum(field.type).names
+        return lambda position: tuple([names[number] for number in numbers(position)])
 
-        def read(position: int) -> tuple[str, ...]:
-            values = numbers(position)
-            unknown = [v for v in values if v not in members.names]
-            if unknown:
-                raise InvalidModelError(field.name, f"unknown {members.name} {unknown[0]}")
-            return tuple(members.names[v] for v in values)
-
-        return read
-
-    def _vector_reader(self, scalar: str) -> Reader:
-        data, array, length = self.data, self._array, _UINT32.unpack_from
+    def _vector_reader(self, field: Field) -> Reader:
+        data, array, length, scalar = self.data, self._array, _UINT32.unpack_from, field.scalar
         code, size, dtype = SCALAR_CODES[scalar], SCALAR_SIZES[scalar], NUMPY_TYPES[scalar]
         longest = -1 if scalar == "uint8" else _LONG_PARAMETERS.get(scalar, LONG_VECTOR)
 
@@ -248,7 +185,7 @@ def _inline_format(name: str, present: list[tuple[int, Field]]) -> str:
     parts, end = ["<"], 0
     for offset, known in present:
         if offset < end:
-            raise InvalidModelError(known.name, f"fields of {name} overlap")
+            raise InvalidModelError(f"{name}.{known.name}", "fields overlap")
         parts.append(f"{offset - end}x{'I' if known.is_offset else SCALAR_CODES[known.scalar]}")
         end = offset + known.size
     return "".join(parts)
@@ -341,7 +278,7 @@ class Encoder:
             self.chunks.append(_PADS[pad])
         return self.end + pad + size
 
-    def bytes_vector(self, data: np.ndarray, align: int = 4) -> int:
+    def bytes_vector(self, data: np.ndarray, align: int) -> int:
         """A vector of bytes, kept as a view; its `end`."""
         size = data.size
         end = self.reserve(size, max(align, 4)) + 4

@@ -303,11 +303,11 @@ class OpcodeTable:
 
     def __init__(self, rows: list[Mapping[str, Any]]) -> None:
         self.rows = list(rows)
-        builtins = [builtin_name(row, f"operator_codes[{i}]") for i, row in enumerate(rows)]
-        self.keys = [self._key(b, r["custom_code"], r["version"]) for b, r in zip(builtins, rows, strict=True)]
-        self._first: dict[tuple[str, str | None, int], int] = {}
+        self.builtins = [builtin_name(row, f"operator_codes[{i}]") for i, row in enumerate(rows)]
+        self.keys = [self._key(b, r["custom_code"], r["version"]) for b, r in zip(self.builtins, rows, strict=True)]
+        self.first: dict[tuple[str, str | None, int], int] = {}
         for index, key in enumerate(self.keys):
-            self._first.setdefault(key, index)
+            self.first.setdefault(key, index)
 
     @staticmethod
     def _key(builtin: str, custom_code: str | None, version: int) -> tuple[str, str | None, int]:
@@ -321,7 +321,7 @@ class OpcodeTable:
         key = (name, custom_code, version)
         if kept is not None and kept < len(self.keys) and self.keys[kept] == key:
             return kept
-        first = self._first.get(key)
+        first = self.first.get(key)
         return self._add(key) if first is None else first
 
     def _add(self, key: tuple[str, str | None, int]) -> int:
@@ -333,5 +333,5 @@ class OpcodeTable:
         row = {"deprecated_builtin_code": min(code, PLACEHOLDER), "custom_code": custom_code, "version": version}
         self.rows.append({**row, "builtin_code": builtin})
         self.keys.append(key)
-        self._first[key] = len(self.rows) - 1
+        self.first[key] = len(self.rows) - 1
         return len(self.rows) - 1

@@ -17,7 +17,7 @@ from tflq.dialects.tfl import op_name
 from tflq.errors import InvalidModelError
 from tflq.files import FilePath, file_errors
 from tflq.flatbuffer.codec import Decoder
-from tflq.flatbuffer.layout import OpcodeTable, builtin_name, read_attributes
+from tflq.flatbuffer.layout import OpcodeTable, read_attributes
 from tflq.flatbuffer.structure import check, find_archive
 from tflq.flatbuffer.tensors import read_tensor, resolve_details
 from tflq.flatbuffer.verify import verify_module
@@ -65,10 +65,9 @@ class _Reader:
         self.model = Decoder(data).root("Model")
         self.buffers = [self._buffer(i, fields) for i, fields in enumerate(self.model["buffers"] or ())]
         self.codes: list[Mapping[str, Any]] = self.model["operator_codes"] or []
-        self.builtins = [builtin_name(row, f"operator_codes[{i}]") for i, row in enumerate(self.codes)]
-        keys = OpcodeTable(self.codes).keys
-        first: dict[Any, int] = {}
-        self.first_row = [first.setdefault(key, row) for row, key in enumerate(keys)]
+        table = OpcodeTable(self.codes)
+        self.builtins = table.builtins
+        self.first_row = [table.first[key] for key in table.keys]
 
     def module(self) -> Module:
         model = self.model
@@ -155,9 +154,9 @@ class _Reader:
         if self.first_row[row] != row:
             info["opcode"] = row
         self._keep_operator_form(fields, info, where)
-        inputs = _optional(fields["inputs"], tensors, f"{where}.inputs")
+        inputs = _values(fields["inputs"], tensors, f"{where}.inputs", -1)
         results = _values(fields["outputs"], tensors, f"{where}.outputs")
-        intermediates = _optional(fields["intermediates"], tensors, f"{where}.intermediates")
+        intermediates = _values(fields["intermediates"], tensors, f"{where}.intermediates", -1)
         location = Location(self.source, function, index, builtin, results[0].name if results else "")
         name = op_name(builtin)
         return Op(name, inputs, results, attributes, location, info=info or NO_INFO, intermediates=intermediates)
@@ -201,18 +200,10 @@ class _Reader:
         return Metadata(fields["name"], self.buffers[fields["buffer"]])
 
 
-def _values(indices: Sequence[int] | None, tensors: Sequence[Value], where: str) -> list[Value]:
+def _values(indices: Sequence[int] | None, tensors: Sequence[Value], where: str, least: int = 0) -> list[Any]:
+    """The tensors of these indices, which are at least 0; or −1, which is None."""
     count, listed = len(tensors), () if indices is None else indices
     for place, index in enumerate(listed):
-        if not 0 <= index < count:
-            raise InvalidModelError(f"{where}[{place}]", f"there is no tensor {index} among {count}")
-    return [tensors[i] for i in listed]
-
-
-def _optional(indices: Sequence[int] | None, tensors: Sequence[Value], where: str) -> list[Value | None]:
-    """As `_values`, with None for −1."""
-    count, listed = len(tensors), () if indices is None else indices
-    for place, index in enumerate(listed):
-        if not -1 <= index < count:
+        if not least <= index < count:
             raise InvalidModelError(f"{where}[{place}]", f"there is no tensor {index} among {count}")
     return [None if i == -1 else tensors[i] for i in listed]

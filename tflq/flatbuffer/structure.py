@@ -52,27 +52,17 @@ def check(data: memoryview, schema: Schema = TFLITE) -> None:
     _Walk(data, schema).run()
 
 
+@dataclass(eq=False, slots=True)
 class _Wave:
     """Tables of one type that are reached through one field: their places, and for each the table and index that refers
     to it."""
 
-    __slots__ = ("at", "elements", "field", "origins", "parent", "table")
-
-    def __init__(
-        self,
-        table: TableLayout,
-        at: np.ndarray,
-        parent: _Wave | None = None,
-        field: str = "",
-        origins: np.ndarray | None = None,
-        elements: np.ndarray | None = None,
-    ) -> None:
-        self.table = table
-        self.at = at
-        self.parent = parent
-        self.field = field
-        self.origins = origins
-        self.elements = elements
+    table: TableLayout
+    at: np.ndarray
+    parent: _Wave | None = None
+    field: str = ""
+    origins: np.ndarray | None = None
+    elements: np.ndarray | None = None
 
     def path(self, index: int) -> str:
         if self.parent is None or self.origins is None:

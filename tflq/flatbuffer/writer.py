@@ -17,7 +17,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import compress
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -26,7 +25,7 @@ from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.state import Custom
 from tflq.errors import VerificationError
 from tflq.files import FilePath, Pieces, replace_file
-from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Template, string_bytes, template
+from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, string_bytes, template
 from tflq.flatbuffer.layout import OpcodeTable, enum, options_field, options_of, table, union, unstated_attributes
 from tflq.flatbuffer.structure import Archive, place_archive
 from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields
@@ -38,7 +37,6 @@ _SHAPE, _TYPE, _BUFFER, _NAME, _QUANTIZATION, _SIGNATURE, _HAS_RANK = (
     table("Tensor").by_name[name].slot
     for name in ("shape", "type", "buffer", "name", "quantization", "shape_signature", "has_rank")
 )
-_OPTIONAL: Final = (_SHAPE, _TYPE, _BUFFER, _QUANTIZATION, _SIGNATURE, _HAS_RANK)
 _UNCOMMON: Final = frozenset(("is_variable", "sparsity", "variant_tensors", "external_buffer", "name"))
 """Entries of `Value.info` that are fields of the tensor's table."""
 _WITHOUT_FIELD: Final = frozenset(("version", "opcode", "options"))
@@ -82,7 +80,6 @@ class TensorPacker:
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
-        self._templates: dict[tuple[bool, ...], tuple[Template, int]] = {}
         self._plain: dict[tuple[int, object, bool], _Plain] = {}
 
     def rows(
@@ -120,47 +117,23 @@ class TensorPacker:
         name = encoder.string(value.name)
         dims = None if stored is None else self._dims(stored)
         signed = None if signature is None else self._dims(signature)
-        code = _type_code(value.type.storage)
-        there = (dims is not None, code > 0, buffer > 0, quantization is not None, signed is not None, has_rank)
-        form, vtable = self._templates.get(there) or self._template(there)
-        at = form.offsets
-        end = encoder.reserve(form.size, 4) + 4
-        row: list[int | bool] = [vtable - end]
-        if dims is not None:
-            row.append(end - at[_SHAPE] - dims)
-        if buffer:
-            row.append(buffer)
-        row.append(end - at[_NAME] - name)
-        if quantization is not None:
-            row.append(end - at[_QUANTIZATION] - quantization)
-        if signed is not None:
-            row.append(end - at[_SIGNATURE] - signed)
-        if code:
-            row.append(code)
-        if has_rank:
-            row.append(True)
-        encoder.chunks.append(form.pack(*row))
-        encoder.end = end
-        return end
+        ends = {_SHAPE: dims, _NAME: name, _QUANTIZATION: quantization, _SIGNATURE: signed}
+        numbers = {_TYPE: _type_code(value.type.storage), _BUFFER: buffer, _HAS_RANK: has_rank}
+        # every end is more than 0, and 0 is the default of the numbers
+        return encoder.of_slots("Tensor", {slot: item for slot, item in (ends | numbers).items() if item})
 
     def _plain_form(self, count: int, storage: ScalarType, has_buffer: bool) -> _Plain:
         code = _type_code(storage)
-        there = (True, code > 0, has_buffer, False, False, True)
-        form, vtable = self._templates.get(there) or self._template(there)
+        slots = (_SHAPE, _NAME, _HAS_RANK, *((_TYPE,) if code else ()), *((_BUFFER,) if has_buffer else ()))
+        form = template("Tensor", frozenset(slots))
         pad, fields = -form.size % 4, "III" if has_buffer else "II"
         flags = (code, True) if code else (True,)
         pack = struct.Struct(f"<i{fields}{'b?' if code else '?'}{pad}xI{count}i").pack
         shape, name = 4 + form.size + pad, 8 + form.size + pad + 4 * count
         at = form.offsets
-        plain = _Plain(pack, vtable, name, shape - at[_SHAPE], name - at[_NAME], flags)
+        plain = _Plain(pack, self.encoder.vtable(form.vtable), name, shape - at[_SHAPE], name - at[_NAME], flags)
         self._plain[count, storage, has_buffer] = plain
         return plain
-
-    def _template(self, there: tuple[bool, ...]) -> tuple[Template, int]:
-        """The layout of a table and the `end` of its vtable. there: which of `_OPTIONAL` it has."""
-        form = template("Tensor", frozenset((_NAME, *compress(_OPTIONAL, there))))
-        self._templates[there] = form, self.encoder.vtable(form.vtable)
-        return self._templates[there]
 
     def _dims(self, dims: Sequence[int]) -> int:
         encoder, count = self.encoder, len(dims)
@@ -314,7 +287,8 @@ class OperatorPacker:
         options = 0
         if plan is not None:
             values = (member, *map(attributes.get, plan.names))
-            options = self._bodies.get(values) or self._body(values, attributes)
+            options = self._bodies.get(values) or encoder.table(values[0], attributes)
+            self._bodies[values] = options
         vtable = encoder.vtable(record.vtable)
         end = encoder.end = encoder.end + record.size
         union = () if plan is None else (end - record.options - options, plan.code)
@@ -333,24 +307,6 @@ class OperatorPacker:
         if not op.info:
             self._usual[key] = plan
         return plan
-
-    def _body(self, key: tuple[Any, ...], attributes: Mapping[str, Any]) -> int:
-        """Writes an options table; its `end`."""
-        encoder = self.encoder
-        inline: dict[int, Any] = {}
-        for field in table(key[0]).fields:
-            value = attributes.get(field.name)
-            if value is not None:
-                number = enum(field.type).values[value] if field.kind == "enum" else value
-                if number != field.default:
-                    inline[field.slot] = number
-        form = template(key[0], frozenset(inline))
-        vtable = encoder.vtable(form.vtable)
-        end = encoder.end = encoder.end + 4 + form.size + -form.size % 4
-        body = form.pack(vtable - end, *(inline[slot] for slot in form.slots))
-        encoder.chunks.append(body + bytes(-len(body) % 4))
-        self._bodies[key] = end
-        return end
 
     def fields(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> dict[str, Any]:
         """The `Operator` as nested dicts."""
@@ -573,9 +529,7 @@ class _Writer:
 
     def _operator(self, op: Op, pack: OperatorPacker, index: Mapping[Value | None, int]) -> int:
         try:
-            if op.info or isinstance(op, Custom):
-                return self._operator_table(op, pack, index)
-            return pack(op, self.codes.index(op.name, None, 1), index)
+            return self._operator_table(op, pack, index)
         except (KeyError, TypeError, ValueError, struct.error) as error:
             place = op.location or next((f"'{v.name}'" for v in op.results), "an operator without results")
             raise VerificationError(f"{place}: {op.name} cannot be written: {error}") from error
