@@ -318,13 +318,13 @@ class _Where(NamedTuple):
     difference: str = ""
 
 
+@dataclass(eq=False)
 class _Search:
     """One model's passes, each run on the same cases."""
 
-    def __init__(self, path: Path, limits: tuple[Resolver, float], tolerance: Tolerance) -> None:
-        self._path = path
-        self._limits = limits
-        self._tolerance = tolerance
+    _path: Path
+    _limits: tuple[Resolver, float]
+    _tolerance: Tolerance
 
     def begin(self, module: Module, seeds: int, seed: int) -> None:
         """Runs the original on all sets of inputs. TflqError if it does not run."""

@@ -374,9 +374,9 @@ def check_numbers(least: float, *, whole: bool = False, **numbers: Any) -> None:
         check_number(name, value, least, whole=whole)
 
 
-def check_path(name: str, value: object, *, optional: bool = True) -> None:
-    """A path, or None if it is optional."""
-    if not (isinstance(value, (str, os.PathLike)) or (value is None and optional)):
+def check_path(name: str, value: object) -> None:
+    """A path, or None."""
+    if not (value is None or isinstance(value, (str, os.PathLike))):
         raise not_expected(name, value, "a path")
 
 

@@ -17,21 +17,21 @@ from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.rewriting import unneeded
 from tflq.ir.types import TensorType
-from tflq.light import replace
+from tflq.light import dataclass, replace
 
 Made = TypeVar("Made")
 """What a value becomes."""
 _STAND_IN: Final = "refused"
 
 
+@dataclass(eq=False)
 class FunctionWalk(ABC, Generic[Made]):
     """One function's walk. What an op and a value become, a stage says."""
 
-    def __init__(self, source: Function, emitter: Emitter, refused: dict[Reason, None]) -> None:
-        self.source = source
-        self.emitter = emitter
-        self.refused = refused
-        """Why something that is needed has no form, over the whole module."""
+    source: Function
+    emitter: Emitter
+    refused: dict[Reason, None]
+    """Why something that is needed has no form, over the whole module."""
 
     @abstractmethod
     def lowered(self, op: Op) -> Sequence[Made]:

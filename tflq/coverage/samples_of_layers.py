@@ -439,7 +439,6 @@ ENTRIES: Mapping[str, Entry] = {**_WINDOWS, **_ELEMENTWISE, **_MOVEMENT}
 
 
 _SHAPE = (2, 4)
-_FLOATS = (f32, f16, bf16)
 
 
 def _cast_samples(name: str) -> Samples:

@@ -257,8 +257,8 @@ def without_fields(element: ElementType) -> str:
     """What a file has no place for in a type, and the remedy; empty if it can hold the type."""
     if isinstance(element, ScalarType):
         return ""
-    if problem := _WITHOUT_FIELDS.get(type(element)):
-        return problem
+    if isinstance(element, (FunctionType, NoQuantizedType, AnyQuantizedType)):
+        return _WITHOUT_FIELDS[type(element)]
     if not isinstance(element, CalibratedQuantizedType) and is_narrowed(element):
         bounds = f"<{element.storage_min}:{element.storage_max}>"
         return f"a TFLite file has no place for the bounds {bounds} of its storage; clamp it in the graph instead"

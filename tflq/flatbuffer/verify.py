@@ -126,7 +126,7 @@ def verify_calls(module: Module, notes: Notes) -> None:
                 called.append(index)
         calls.append(called)
     done: set[int] = set()
-    for root in range(len(calls)):
+    for root in range(len(calls)) if any(calls) else ():
         _no_recursion(root, calls, done, notes)
 
 
@@ -367,12 +367,12 @@ def verify_external(module: Module, notes: Notes) -> None:
     known = {entry["id"] for entry in entries}
     for index, function in enumerate(module.functions):
         for number, value in enumerate(function.tensors):
-            where = f"subgraph {index}, tensor {number} '{value.name}'"
-            external = value.info.get("external_buffer", 0)
-            if external and external not in known:
-                notes.fail(where, f"there is no external buffer {external}")
-            if external and value.buffer is not None and value.buffer.data.size:
-                notes.fail(where, "has data both inside and outside the file")
+            if external := value.info.get("external_buffer", 0):
+                where = f"subgraph {index}, tensor {number} '{value.name}'"
+                if external not in known:
+                    notes.fail(where, f"there is no external buffer {external}")
+                if value.buffer is not None and value.buffer.data.size:
+                    notes.fail(where, "has data both inside and outside the file")
 
 
 _VERSION = 3

@@ -177,6 +177,7 @@ def _with_indices(
 class _Options:
     """An options table all of whose fields are numbers of at most four bytes."""
 
+    member: str
     code: int
     first_union: bool
     names: tuple[str, ...]
@@ -189,7 +190,7 @@ def _options(member: str) -> _Options | None:
         return None
     first = options_field(member) == "builtin_options"
     code = union("BuiltinOptions" if first else "BuiltinOptions2").values[member]
-    return _Options(code, first, tuple(f.name for f in fields))
+    return _Options(member, code, first, tuple(f.name for f in fields))
 
 
 def _member(op: Op) -> str | None:
@@ -286,8 +287,8 @@ class OperatorPacker:
             return encoder.table("Operator", self.fields(op, opcode, index))
         options = 0
         if plan is not None:
-            values = (member, *map(attributes.get, plan.names))
-            options = self._bodies.get(values) or encoder.table(values[0], attributes)
+            values = (plan.member, *map(attributes.get, plan.names))
+            options = self._bodies.get(values) or encoder.table(plan.member, attributes)
             self._bodies[values] = options
         vtable = encoder.vtable(record.vtable)
         end = encoder.end = encoder.end + record.size
@@ -388,7 +389,7 @@ class _Writer:
         self.codes = OpcodeTable(module.operator_codes)
         self.tensors = [_Tensors(function) for function in module.functions]
         for signature in module.signatures or ():
-            for _, value in (*(signature.inputs or ()), *(signature.outputs or ())):
+            for value in signature.values:
                 self.tensors[signature.function].add(value)
         for tensors in self.tensors:
             tensors.add_named_by_details()
@@ -432,16 +433,10 @@ class _Writer:
     def _model(self) -> int:
         module, encoder = self.module, self.encoder
         absent = module.info.get("absent", ())
-        values: dict[int, int] = {}
-        slots = {field.name: field for field in table("Model").fields}
-
-        def put(name: str, end: int | None) -> None:
-            if end is not None:
-                values[slots[name].slot] = end
-
-        put("buffers", self._buffers() if self.buffers or "buffers" not in absent else None)
-        operators = [self._function(f, t) for f, t in reversed(list(zip(module.functions, self.tensors, strict=True)))]
-        put("subgraphs", encoder.offsets(reversed(operators)) if operators or "subgraphs" not in absent else None)
+        fields = table("Model").by_name
+        buffers = self._buffers() if self.buffers or "buffers" not in absent else None
+        functions = [self._function(f, t) for f, t in reversed(list(zip(module.functions, self.tensors, strict=True)))]
+        subgraphs = encoder.offsets(reversed(functions)) if functions or "subgraphs" not in absent else None
         rest: dict[str, Any] = {
             "operator_codes": self.codes.rows if self.codes.rows or "operator_codes" not in absent else None,
             "description": module.description,
@@ -450,10 +445,11 @@ class _Writer:
         }
         if module.metadata is not None:
             rest["metadata"] = [{"name": m.name, "buffer": self.buffer_index[m.buffer]} for m in module.metadata]
-        for name, value in rest.items():
-            put(name, None if value is None else encoder.reference(slots[name], value))
-        put("version", module.version or None)
-        return encoder.pack(template("Model", frozenset(values)), values)
+        ends: dict[str, int | None]
+        ends = {name: encoder.reference(fields[name], value) for name, value in rest.items() if value is not None}
+        ends |= {"buffers": buffers, "subgraphs": subgraphs, "version": module.version or None}
+        slots = {fields[name].slot: end for name, end in ends.items() if end is not None}
+        return encoder.pack(template("Model", frozenset(slots)), slots)
 
     def _buffers(self) -> int:
         encoder = self.encoder

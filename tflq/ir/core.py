@@ -421,6 +421,11 @@ class Signature:
     outputs: list[tuple[str | None, Value]] | None
     info: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def values(self) -> list[Value]:
+        """Those of its inputs and outputs."""
+        return [value for _, value in (*(self.inputs or ()), *(self.outputs or ()))]
+
     def with_outputs(self, made: Mapping[Value, Value]) -> Signature:
         """The signature with the values that its function returns now, by those it returned."""
         if self.outputs is None:

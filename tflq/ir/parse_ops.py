@@ -27,12 +27,12 @@ _BY_TEXT = re.compile(r"(?:affine_set|opaque|sparse|strided)(?=<)")
 _ALIASES = re.compile(r'"(?:[^"\\\n]|\\.)*"|([!#][A-Za-z_][\w$]*)(?![\w$.<])')
 
 
+@dataclass(eq=False)
 class Blob:
     """`dense_resource<name> : type`: bytes kept at the end of the text."""
 
-    def __init__(self, buffer: Buffer, kind: TensorType) -> None:
-        self.buffer = buffer
-        self.type = kind
+    buffer: Buffer
+    type: TensorType
 
 
 class AttributeParser(ElementParser):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 
@@ -48,11 +47,16 @@ class StablehloParser(CustomParser):
         names = _LISTS[form.name]
         form.operands = self.operand_names()
         while (word := self.peek_word()) in names:
-            self.word("a name")
-            self.expect("=")
+            self._key()
             form.attributes[names[word]] = self._list()
             self.accept(",")
         self.signature(form)
+
+    def _key(self) -> str:
+        """`name =`"""
+        name = self.word("a name")
+        self.expect("=")
+        return name
 
     def _list(self) -> TypedArray:
         return TypedArray.of(np.array(self.attribute(), np.int64), i64)
@@ -104,9 +108,8 @@ class StablehloParser(CustomParser):
         """Operands and types; the fields of `dot_dimension_numbers`."""
         form.operands = self.operand_names()
         fields: list[str] = []
-        while word := self.peek_word():
-            self.word("a name")
-            self.expect("=")
+        while self.peek_word():
+            word = self._key()
             if word in ("batching_dims", "contracting_dims"):
                 for side in ("lhs", "rhs"):
                     fields.append(f"{side}_{word[:-1]}ensions = {_spaced(self.balanced())}")
@@ -143,21 +146,18 @@ class StablehloParser(CustomParser):
         for word in (",", "window", "=", "{"):
             self.expect(word)
         for _ in self.items("}"):
-            word = self.word("a name")
-            self.expect("=")
-            self._window(form, word)
+            self._window(form, self._key())
         self.signature(form)
 
     def _window(self, form: Form, word: str) -> None:
         if word not in _WINDOW:
             self.fail(f"'{word}' is not one of {', '.join(_WINDOW)}")
-        value: Any = self.attribute()
         if word == "pad":
-            form.attributes["padding"] = np.array(value, np.int64).reshape(-1, 2)
+            form.attributes["padding"] = np.array(self.attribute(), np.int64).reshape(-1, 2)
         elif word == "reverse":
-            form.attributes["window_reversal"] = TypedArray.of(np.array(value, bool), i1)
+            form.attributes["window_reversal"] = TypedArray.of(np.array(self.attribute(), bool), i1)
         else:
-            form.attributes[_WINDOW[word]] = TypedArray.of(np.array(value, np.int64), i64)
+            form.attributes[_WINDOW[word]] = self._list()
 
     def _reduce(self, form: Form) -> None:
         """`(%x init: %y) applies OP across dimensions = [N] : types`. If the body has several ops: no `applies`, and
@@ -225,8 +225,7 @@ class StablehloParser(CustomParser):
         form.operands = self.operand_names()
         while (word := self.peek_word()) in ("type", "length", "distribution", "lower", "format"):
             at = self.pos
-            self.word("a name")
-            self.expect("=")
+            self._key()
             if word == "length":
                 form.attributes["fft_length"] = self._list()
             elif word == "lower":

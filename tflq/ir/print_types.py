@@ -34,6 +34,7 @@ from tflq.ir.types import (
     index,
     scale_dtype,
 )
+from tflq.light import dataclass
 from tflq.numerics.signless import bfloat16_bits, bfloat16_values, packed
 
 ALIAS_FROM = 9
@@ -154,16 +155,14 @@ _TYPES = (
 )
 
 
+@dataclass(eq=False)
 class AttributePrinter:
     """Prints attributes. name: gives the SSA name of a value that an attribute refers to. standard: use the standard
     form."""
 
-    def __init__(
-        self, types: TypePrinter, name: Callable[[Value], str] | None = None, *, standard: bool = False
-    ) -> None:
-        self.types = types
-        self.standard = standard
-        self._name = name
+    types: TypePrinter
+    name: Callable[[Value], str] | None = None
+    standard: bool = False
 
     def text(self, value: Any) -> str:
         """The text of an attribute. TypeError if it has none."""
@@ -200,8 +199,8 @@ class AttributePrinter:
             return self.dictionary(value)
         if isinstance(value, _TYPES):
             return self.types.text(value)
-        if isinstance(value, Value) and self._name is not None:
-            return f"#tflq.value<{quote(self._name(value))}>"
+        if isinstance(value, Value) and self.name is not None:
+            return f"#tflq.value<{quote(self.name(value))}>"
         raise TypeError(f"the text form has no attribute for a {type(value).__name__}")
 
     def _array(self, array: np.ndarray) -> str:

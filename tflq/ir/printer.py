@@ -212,8 +212,7 @@ class FunctionPrinter:
     def _signature_values(self) -> Iterator[Value]:
         for signature in self.parent.module.signatures or []:
             if self.parent.functions[signature.function] is self:
-                for _, value in (*(signature.inputs or ()), *(signature.outputs or ())):
-                    yield value
+                yield from signature.values
 
     def _with_pending(self, pieces: Iterator[str]) -> Iterator[str]:
         """A line in pieces, after the lines that define what its first piece names."""

@@ -72,11 +72,7 @@ def unneeded(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op
 
 def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
     """Take out removable ops that neither the module's results nor its signatures need; whether there are any."""
-    pinned = {
-        value
-        for signature in module.signatures or []
-        for _, value in (*(signature.inputs or ()), *(signature.outputs or ()))
-    }
+    pinned = {value for signature in module.signatures or [] for value in signature.values}
     modified = False
     for function in module.functions:
         dead = unneeded(function.ops, pinned.union(function.outputs), removable)
@@ -251,9 +247,7 @@ class _Comparison:
         yield from self.attribute(f"{place} name", a.name, b.name)
         yield from self.attribute(f"{place} info", a.info, b.info)
         yield from self.sequence(f"{place} input", a.inputs, b.inputs)
-        yield from self.lengths(f"{place} operators", a.ops, b.ops)
-        for index, (op_a, op_b) in enumerate(zip(a.ops, b.ops, strict=True)):
-            yield from self.op(f"{place}, operator {index} ({op_a.name})", op_a, op_b)
+        yield from self.ops(place, a.ops, b.ops)
         yield from self.sequence(f"{place} output", a.outputs, b.outputs)
         yield from self.sequence(f"{place} tensor", a.tensors, b.tensors)
 
@@ -279,9 +273,12 @@ class _Comparison:
 
     def block(self, place: str, a: Block, b: Block) -> Iterator[str]:
         yield from self.sequence(f"{place} argument", a.arguments, b.arguments)
-        yield from self.lengths(f"{place} operators", a.ops, b.ops)
-        for index, (op_a, op_b) in enumerate(zip(a.ops, b.ops, strict=True)):
-            yield from self.op(f"{place}, operator {index} ({op_a.name})", op_a, op_b)
+        yield from self.ops(place, a.ops, b.ops)
+
+    def ops(self, place: str, a: Sequence[Op], b: Sequence[Op]) -> Iterator[str]:
+        yield from self.lengths(f"{place} operators", a, b)
+        for index, (left, right) in enumerate(zip(a, b, strict=True)):
+            yield from self.op(f"{place}, operator {index} ({left.name})", left, right)
 
     def sequence(self, place: str, a: Sequence[Value | None], b: Sequence[Value | None]) -> Iterator[str]:
         yield from self.lengths(f"{place}s", a, b)

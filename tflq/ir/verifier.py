@@ -370,8 +370,8 @@ class Notes:
     def fail(self, where: str, reason: str, *, hint: str = "") -> NoReturn:
         raise InvalidModelError(where, reason, hint=hint)
 
-    def fail_op(self, op: Op, reason: str, *, hint: str = "") -> NoReturn:
-        raise InvalidModelError(op.location or op.name, reason, hint=hint)
+    def fail_op(self, op: Op, reason: str) -> NoReturn:
+        raise InvalidModelError(op.location or op.name, reason)
 
     def warn(self, where: str, reason: str, *, remedy: str) -> None:
         """Notes a harmless defect; `remedy`: what the user can do about it."""

@@ -339,6 +339,7 @@ class FileFetcher:
         return path
 
 
+@dataclass(eq=False)
 class UrlFetcher:
     """http, https and file URLs, kept in a folder by the hash that is pinned, or by the URL's.
 
@@ -347,10 +348,9 @@ class UrlFetcher:
 
     remote = True
 
-    def __init__(self, folder: Path, timeout: float = 60.0, *, offline: bool = False) -> None:
-        self._folder = folder
-        self._timeout = timeout
-        self._offline = offline
+    folder: Path
+    timeout: float = 60.0
+    offline: bool = False
 
     def takes(self, model: Model) -> bool:
         return bool(model.url)
@@ -358,12 +358,12 @@ class UrlFetcher:
     def fetch(self, model: Model) -> Path:
         if model.url.split("://")[0] not in ("http", "https", "file"):
             raise UnavailableError(f"{model.url}: only http, https and file URLs are fetched")
-        path = self._folder / f"{model.sha256 or hashlib.sha256(model.url.encode()).hexdigest()}.tflite"
+        path = self.folder / f"{model.sha256 or hashlib.sha256(model.url.encode()).hexdigest()}.tflite"
         if path.is_file():
             return path
-        if self._offline and not model.url.startswith("file://"):
+        if self.offline and not model.url.startswith("file://"):
             raise UnavailableError(f"{model.url}: it is not in the cache, and the sweep is offline")
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         return _retried(
             lambda: self._download(model.url, path),
             (OSError, http.client.HTTPException),
@@ -372,7 +372,7 @@ class UrlFetcher:
         )
 
     def _download(self, url: str, path: Path) -> Path:
-        with urllib.request.urlopen(url, timeout=self._timeout) as answer:  # noqa: S310 - checked by the caller
+        with urllib.request.urlopen(url, timeout=self.timeout) as answer:  # noqa: S310 - checked by the caller
             replace_file(path, iter(lambda: answer.read(CHUNK), b""))
         return path
 

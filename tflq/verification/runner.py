@@ -23,7 +23,7 @@ from tflq.files import FilePath
 from tflq.ir.core import Function, Module, Value
 from tflq.processes import how_ended, last_words, limited
 from tflq.verification import worker
-from tflq.verification.worker import RESOLVERS, Entries, Side, load
+from tflq.verification.worker import RESOLVERS, Entries, Response, Side, load
 
 Resolver = Literal["reference", "optimized", "default"]
 Runtime = Literal["onnxruntime", "openvino", "tflm"]
@@ -120,9 +120,7 @@ class Child:
             if stream is not None:
                 _close(stream)
 
-    def ask(
-        self, request: dict[str, Any], inputs: Sequence[np.ndarray] = ()
-    ) -> tuple[dict[str, Any], list[np.ndarray]]:
+    def ask(self, request: dict[str, Any], inputs: Sequence[np.ndarray] = ()) -> Response:
         """The child's answer to a request."""
         try:
             with limited(self._timeout, self._child.kill) as late:
@@ -142,9 +140,7 @@ class Child:
             raise RunError(head["error"].strip())
         return head, arrays
 
-    def _exchange(
-        self, request: dict[str, Any], inputs: Sequence[np.ndarray]
-    ) -> tuple[dict[str, Any], list[np.ndarray]]:
+    def _exchange(self, request: dict[str, Any], inputs: Sequence[np.ndarray]) -> Response:
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         worker.send(self._child.stdin, request, inputs)

@@ -19,6 +19,7 @@ from tflq.dialects.tosa.movement import Rescale, Variable, VariableWrite
 from tflq.errors import Reason, TflqError, to_install
 from tflq.ir.core import Buffer, Function, Module, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType, i8, ui8
+from tflq.light import dataclass
 from tflq.tosa.read import read_tosa
 from tflq.tosa.write import tosa_bytes
 from tflq.verification.model_file import Graph, ModelFile, Tensor, entry_of
@@ -34,13 +35,13 @@ from tflq.verification.worker import Side
 _TYPES: Final = {t.numpy: t for t in reversed(SCALARS.values()) if t.numpy and t.bits >= 8 and t.name != "index"}
 
 
+@dataclass(eq=False)
 class OnnxFetcher:
     """An extended file that is open so that inner tensors, by their places among its results, can be fetched."""
 
-    def __init__(self, runner: OnnxRunner, opened: Opened, places: Mapping[str, tuple[int, Held]]) -> None:
-        self._runner = runner
-        self._opened = opened
-        self._places = places
+    _runner: OnnxRunner
+    _opened: Opened
+    _places: Mapping[str, tuple[int, Held]]
 
     def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         return self._opened.run("", self._runner.ordered(inputs))
@@ -288,17 +289,15 @@ _SHIFTED: Final = {"input_zp": -128, "output_zp": 0, "multiplier": 1 << 30, "shi
 """A RESCALE of int8 that only reinterprets it as uint8."""
 
 
+@dataclass(eq=False)
 class TosaFetcher:
     """An extended file that is open so that inner tensors can be fetched after a run: `values`, behind its own outputs.
     `cuts`: the tensors of which the file takes the values that it goes on with."""
 
-    def __init__(
-        self, runner: TosaRunner, opened: Opened, values: Mapping[str, tuple[int, Value]], cuts: Mapping[str, Value]
-    ) -> None:
-        self._runner = runner
-        self._opened = opened
-        self._places = values
-        self._cuts = cuts
+    _runner: TosaRunner
+    _opened: Opened
+    _places: Mapping[str, tuple[int, Value]]
+    _cuts: Mapping[str, Value]
 
     def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """The file's outputs, in its order, as they were computed."""

@@ -153,14 +153,14 @@ def held_in(graph: Graph) -> dict[str, Held]:
     return {name: one for name, one in held.items() if name not in graph.named}
 
 
+@dataclass(eq=False)
 class Fetcher:
     """A model that is open so that inner tensors can be fetched after a run."""
 
-    def __init__(self, opened: Opened, key: str, graph: int, tensors: Mapping[str, int | Held]) -> None:
-        self._opened = opened
-        self._key = key
-        self._graph = graph
-        self._tensors = tensors
+    _opened: Opened
+    _key: str
+    _graph: int
+    _tensors: Mapping[str, int | Held]
 
     def run(self, inputs: Sequence[np.ndarray], fed: Fed) -> None:
         self._opened.run(self._key, inputs, {index_of(self._tensors[name]): value for name, value in fed.items()})

@@ -47,6 +47,7 @@ Side = list[tuple[str, dict[str, Any]]]
 """Inputs or outputs of an entry: name and description, as `describe` gives it."""
 Entries = dict[str, dict[str, Side]]
 """The inputs and outputs of each entry, as `Model.entries` gives them."""
+Response = tuple[dict[str, Any], list[np.ndarray]]
 
 NO_INTERPRETER = "no interpreter"
 NO_REFERENCE_MODEL = "no reference model"
@@ -99,7 +100,7 @@ def send(stream: IO[bytes], head: dict[str, Any], arrays: Sequence[np.ndarray]) 
     stream.flush()
 
 
-def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[np.ndarray]]:
+def receive(stream: IO[bytes]) -> Response:
     """Reads one message. EOFError at the end of the stream."""
     line = stream.readline()
     if not line:
@@ -120,7 +121,29 @@ def _plain(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array.astype(np.bytes_) if array.dtype.hasobject else array).reshape(array.shape)
 
 
-class Model:
+class Opened:
+    """A model that is open. `label`: what runs it, and its version."""
+
+    label: str
+
+    def head(self) -> dict[str, Any]:
+        """What is said of it when it is opened."""
+        return {"interpreter": self.label}
+
+    def run(self, entry: str, inputs: list[np.ndarray], fed: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
+        """Outputs, in the order of the entry."""
+        raise NotImplementedError
+
+    def fetch(self, place: list[int]) -> list[np.ndarray]:
+        """The tensor at (subgraph, index), if it holds data."""
+        raise NotImplementedError
+
+    def sizes(self, places: list[list[int]]) -> list[int]:
+        """Bytes of the tensors at (subgraph, index); 0 where that is not known."""
+        return [0 for _ in places]
+
+
+class Model(Opened):
     """One model in one interpreter."""
 
     def __init__(self, path: str, resolver: str, *, anew: bool, inner: bool, keep: bool) -> None:
@@ -148,6 +171,9 @@ class Model:
         except RuntimeError:
             if all(-1 not in detail["shape_signature"] for detail in self.interpreter.get_input_details()):
                 raise
+
+    def head(self) -> dict[str, Any]:
+        return super().head() | {"entries": {} if self._inner else self.entries()}
 
     def entries(self) -> dict[str, Any]:
         """Inputs and outputs of each entry, as [name, description]: the tensor's name, or the signature's for it."""
@@ -200,7 +226,6 @@ class Model:
             self.interpreter.get_signature_runner(RESET)()
 
     def fetch(self, place: list[int]) -> list[np.ndarray]:
-        """The tensor at (subgraph, index), if it holds data."""
         subgraph, index = place
         try:
             return [self.interpreter.get_tensor(index, subgraph)]
@@ -219,13 +244,12 @@ class Model:
             return []
 
     def sizes(self, places: list[list[int]]) -> list[int]:
-        """Bytes of the tensors at (subgraph, index)."""
         graphs = {subgraph for subgraph, _ in places}
         details = {(g, d["index"]): d for g in graphs for d in self.interpreter.get_tensor_details(g)}
         return [size_of(details[subgraph, index]) if (subgraph, index) in details else 0 for subgraph, index in places]
 
 
-class Parts:
+class Parts(Opened):
     """The operators of one graph, in several interpreters."""
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -278,7 +302,7 @@ class Parts:
         return [self._sizes.get(index, 0) for _, index in places]
 
 
-class TosaModel:
+class TosaModel(Opened):
     """One TOSA file on the reference model."""
 
     def __init__(self, path: str) -> None:
@@ -302,9 +326,6 @@ class TosaModel:
 
     def fetch(self, place: list[int]) -> list[np.ndarray]:
         return [self._outputs[place[1]]]
-
-    def sizes(self, places: list[list[int]]) -> list[int]:
-        return [0 for _ in places]
 
 
 class _OnnxRuntime:
@@ -388,7 +409,7 @@ def _state(metadata: dict[str, str]) -> dict[str, str]:
     return state
 
 
-class OnnxModel:
+class OnnxModel(Opened):
     """One ONNX file in a runtime. What its metadata calls a state is an input and an output each, which callers need
     not know. outputs: how many it returns; what follows them can be fetched."""
 
@@ -412,12 +433,11 @@ class OnnxModel:
         return {name: np.resize(np.asarray(start[name], dtype), shape) for name, (dtype, shape) in rows.items()}
 
     def head(self) -> dict[str, Any]:
-        """What is said of it when it is opened."""
         state = set(self._state.values())
         inputs = [row for row in self._runtime.inputs if row[0] not in state]
         outputs = [row for row, shown in zip(self._runtime.outputs, self._shown, strict=True) if shown]
         said = {"inputs": inputs, "outputs": outputs, "state": sorted(state), "metadata": self._runtime.metadata}
-        return {"interpreter": self.label} | said
+        return super().head() | said
 
     def run(self, _: str, inputs: list[np.ndarray], __: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
         """Outputs, in the file's order; a run that does not follow another starts with the file's initial values."""
@@ -432,11 +452,8 @@ class OnnxModel:
     def fetch(self, place: list[int]) -> list[np.ndarray]:
         return [self._results[place[1]]]
 
-    def sizes(self, places: list[list[int]]) -> list[int]:
-        return [0 for _ in places]
 
-
-class MicroModel:
+class MicroModel(Opened):
     """The first subgraph of one TFLite file in TFLite Micro. arena: bytes of memory; keep: every tensor has memory of
     its own, so that inner ones can be fetched."""
 
@@ -468,9 +485,6 @@ class MicroModel:
     def fetch(self, place: list[int]) -> list[np.ndarray]:
         return [np.asarray(self._interpreter.GetTensor(place[1], place[0])["tensor_data"])]
 
-    def sizes(self, places: list[list[int]]) -> list[int]:
-        return [0 for _ in places]
-
 
 def _told(call: Any, *arguments: Any) -> Any:
     """What a call answers. Runtimes have errors of classes of their own: RuntimeError stands for these."""
@@ -480,10 +494,6 @@ def _told(call: Any, *arguments: Any) -> Any:
         raise
     except Exception as error:
         raise RuntimeError(str(error)) from error
-
-
-Opened = Model | Parts | TosaModel | OnnxModel | MicroModel
-Response = tuple[dict[str, Any], list[np.ndarray]]
 
 
 def size_of(detail: dict[str, Any]) -> int:
@@ -505,23 +515,18 @@ def kernels(resolver: str, models: list[str]) -> list[bool]:
     return list(map(runs, models))
 
 
-def opened(request: dict[str, Any]) -> tuple[Opened, dict[str, Any]]:
-    """The model that a request names, and what to say of it."""
+def opened(request: dict[str, Any]) -> Opened:
+    """The model that a request names."""
     if "tosa" in request:
-        tosa = TosaModel(request["tosa"])
-        return tosa, {"interpreter": tosa.label}
+        return TosaModel(request["tosa"])
     if "onnx" in request:
-        onnx = OnnxModel(request["onnx"], request["runtime"], request.get("outputs"))
-        return onnx, onnx.head()
+        return OnnxModel(request["onnx"], request["runtime"], request.get("outputs"))
     if "micro" in request:
-        micro = MicroModel(request["micro"], request["arena"], keep=request["keep"])
-        return micro, {"interpreter": micro.label}
+        return MicroModel(request["micro"], request["arena"], keep=request["keep"])
     if "parts" in request:
-        parts = Parts(request)
-        return parts, {"interpreter": parts.label}
+        return Parts(request)
     flags = {name: request.get(name, False) for name in ("anew", "inner", "keep")}
-    model = Model(request["model"], request["resolver"], **flags)
-    return model, {"interpreter": model.label, "entries": {} if flags["inner"] else model.entries()}
+    return Model(request["model"], request["resolver"], **flags)
 
 
 def answer(models: dict[int, Opened], request: dict[str, Any], arrays: list[np.ndarray]) -> Response:
@@ -530,8 +535,8 @@ def answer(models: dict[int, Opened], request: dict[str, Any], arrays: list[np.n
     if do == "kernels":
         return {"found": kernels(request["resolver"], request["models"])}, []
     if do == "open":
-        models[number], head = opened(request)
-        return head, []
+        model = models[number] = opened(request)
+        return model.head(), []
     if do == "close":
         models.pop(number, None)
         return {}, []

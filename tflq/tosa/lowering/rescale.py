@@ -33,7 +33,7 @@ from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
-from tflq.light import NamedTuple, dataclass
+from tflq.light import NamedTuple, dataclass, replace
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.context import Tosa, lowered_value, lowering, narrow, product_by, widened_product
@@ -64,6 +64,11 @@ class _Scaling:
     def reach(self) -> int:
         """The greatest magnitude of those values."""
         return max(-self.least, self.most)
+
+    @property
+    def scaled_reach(self) -> int:
+        """That of scaled values."""
+        return max((self.reach * abs(int(m)) >> int(s)) + 1 for m, s in zip(self.multiplier, self.shift, strict=True))
 
 
 def operand_range(operand: Value, noted: tuple[int, ...] | None, t: Tosa, zero_point: int = 0) -> tuple[int, int]:
@@ -111,7 +116,7 @@ def _rescale_48(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, outpu
     m, shift = s.multiplier, s.shift
     if zero or (shift < 2).any() or (shift > 62).any() or (m < 0).any() or (m > i16.maximum).any():
         raise Refused("TOSA's RESCALE of 48 bits takes no such zero point, shift or multiplier")
-    return _finished(x, m, shift, False, 0, t, to, output_zp, reach=s.reach)
+    return _finished(x, replace(s, double_round=False), 0, t, to, output_zp)
 
 
 def _admissible(s: _Scaling) -> _Scaling:
@@ -119,7 +124,7 @@ def _admissible(s: _Scaling) -> _Scaling:
     if _ends(s.shift)[1] <= 62:
         return s
     far = s.shift > 62
-    return _Scaling(np.where(far, 0, s.multiplier), np.where(far, 62, s.shift), s.double_round, s.least, s.most)
+    return replace(s, multiplier=np.where(far, 0, s.multiplier), shift=np.where(far, 62, s.shift))
 
 
 def _rescale_32(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, output_zp: int) -> Value:
@@ -129,16 +134,16 @@ def _rescale_32(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, outpu
     within = least_shift >= 2 and -least_room <= s.least and s.most < least_room
     if zero and not within:
         x, zero = t.sub(t.cast(x, i32), t.constant(zero)), 0
-    if not within and to != i32 and _scaled_reach(s.reach, m, shift) >= _I31 and _saturates(m, shift):
+    if not within and to != i32 and s.scaled_reach >= _I31 and _saturates(m, shift):
         room = np.left_shift(np.int64(1), np.maximum(shift, 1) - 1)
         x, within = limited(t.cast(x, i32), t, -room, room - 1), True
-        s = _Scaling(m, shift, s.double_round, -int(room.max()), int(room.max()) - 1)
+        s = replace(s, least=-int(room.max()), most=int(room.max()) - 1)
     if within and _ends(m)[0] >= 0 and (not s.double_round or t.target.has("doubleround")):
-        return _finished(x, m, shift, s.double_round, zero, t, to, output_zp, reach=s.reach)
+        return _finished(x, s, zero, t, to, output_zp)
     if zero:
         x = t.sub(t.cast(x, i32), t.constant(zero))
     y = _multiplied(t.cast(x, i32), s, t)
-    return saturated(y, t, to, output_zp, _scaled_reach(s.reach, m, shift))
+    return saturated(y, t, to, output_zp, s.scaled_reach)
 
 
 def _ends(numbers: np.ndarray) -> tuple[int, int]:
@@ -187,33 +192,17 @@ def _product(factors: tuple[Value, Value], s: _Scaling, t: Tosa, to: ScalarType,
             return _rescale_32(x, s, 0, t, to, output_zp)
         y = product_by(*factors, m, shift, t)
         if y is not None:
-            return saturated(y, t, to, output_zp, _scaled_reach(s.reach, s.multiplier, s.shift))
+            return saturated(y, t, to, output_zp, s.scaled_reach)
     raise Refused("a product of more than 32 bits has no form in TOSA")
 
 
-def _scaled_reach(reach: int, multiplier: np.ndarray, shift: np.ndarray) -> int:
-    """The greatest magnitude of scaled values."""
-    return max((reach * abs(int(m)) >> int(s)) + 1 for m, s in zip(multiplier, shift, strict=True))
-
-
-def _finished(
-    x: Value,
-    multiplier: np.ndarray,
-    shift: np.ndarray,
-    double_round: bool,
-    input_zp: int,
-    t: Tosa,
-    to: ScalarType,
-    output_zp: int,
-    *,
-    reach: int,
-) -> Value:
+def _finished(x: Value, s: _Scaling, input_zp: int, t: Tosa, to: ScalarType, output_zp: int) -> Value:
     """RESCALE itself; a zero point that TOSA does not take on the result's type is added after it."""
-    rescaled = partial(emit_rescale, t, x, multiplier, shift, input_zp=input_zp, double_round=double_round)
+    rescaled = partial(emit_rescale, t, x, s.multiplier, s.shift, input_zp=input_zp, double_round=s.double_round)
     if not output_zp or (to == i8 and i8.minimum <= output_zp <= i8.maximum):
         return rescaled(to, output_zp=output_zp)
     y = rescaled(i32)
-    return saturated(y, t, to, output_zp, _scaled_reach(reach, multiplier, shift))
+    return saturated(y, t, to, output_zp, s.scaled_reach)
 
 
 def emit_rescale(
