@@ -36,7 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -211,8 +211,7 @@ def _multiplier(factors: list[Value], op: Op, bound: float) -> str | None:
 
 @constraint("multiplier_accumulator_scale", "positive?", accumulates=True)
 def _multiplier_accumulator_scale(op: Op, bound: float = 2.0**31) -> str | None:
-    parts = _parts(op)
-    x, weights, bias = parts["input"], next(parts[name] for name in _WEIGHTS if name in parts), parts["bias"]
+    x, weights, bias = _factors(op)
     if x is None or weights is None or not (x.type.quantized and weights.type.quantized and op.result.type.quantized):
         return "input, weights or result are not quantized"
     reason = _multiplier([x, weights], op, bound)
@@ -226,17 +225,17 @@ def _multiplier_accumulator_scale(op: Op, bound: float = 2.0**31) -> str | None:
     return reason
 
 
-def _parts(op: Op) -> dict[str, Value | None]:
-    """An op's operands by the names that its declaration has for them."""
+def _factors(op: Op) -> tuple[Value | None, Value | None, Value | None]:
+    """Input, weights and bias, by the names that the op's declaration has for them."""
     assert isinstance(op, Operator)
-    return {slot.name: op.optional(place) for place, slot in enumerate(op.operand_slots)}
+    parts = {slot.name: op.optional(place) for place, slot in enumerate(op.operand_slots)}
+    return parts["input"], next(parts[name] for name in _WEIGHTS if name in parts), parts["bias"]
 
 
 @constraint("rounds_alike", accumulates=True)
 def _rounds_alike(op: Op) -> str | None:
     """FULLY_CONNECTED has one rounding in TFLite, and two in TFLite Micro: kernels/fully_connected_common.cc there."""
-    parts = _parts(op)
-    x, weights, bias = parts["input"], next(parts[name] for name in _WEIGHTS if name in parts), parts["bias"]
+    x, weights, bias = _factors(op)
     if x is None or weights is None or not weights.is_constant or not (bias is None or bias.is_constant):
         return "weights or bias are not constants, so that nothing is known of the sums that are rounded"
     source, factor, result = x.type.element, weights.type.element, op.result.type.element
@@ -430,19 +429,15 @@ def _give_multiplier_accumulator_scale(
     x, weights, bias = (inputs[i] for i in places[:3])
     product = _product(x, weights)  # type: ignore[arg-type]
     stored = bias.storage  # type: ignore[union-attr]
-    low, high = bias.storage_min, bias.storage_max  # type: ignore[union-attr]
-    expressed = x.expressed  # type: ignore[union-attr]
-    if product is None or expressed is None:
+    rest: dict[str, Any] = {"storage_min": bias.storage_min, "storage_max": bias.storage_max}  # type: ignore[union-attr]
+    rest["expressed"] = x.expressed  # type: ignore[union-attr]
+    if product is None or rest["expressed"] is None:
         return [], []
     made: ElementType
     if product.ndim:
-        made = UniformQuantizedPerAxisType.of(
-            stored, 0, product, 0, expressed=expressed, storage_min=low, storage_max=high
-        )
+        made = UniformQuantizedPerAxisType.of(stored, 0, product, 0, **rest)
     else:
-        made = UniformQuantizedType.of(
-            stored, float(product), 0, expressed=expressed, storage_min=low, storage_max=high
-        )
+        made = UniformQuantizedType.of(stored, float(product), 0, **rest)
     if made == bias or _tolerated(bias, product, outputs):
         return [], []
     inputs[places[2]] = made
