@@ -25,6 +25,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tflq.collector import collected_rarely
+
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
     from tflq.bisection import Bisection, bisect
@@ -149,7 +151,8 @@ if not TYPE_CHECKING:  # who checks types sees the imports above, and that a nam
         """Imports a public name from its home when first asked for: `tflq --version` imports nothing heavy."""
         if name not in _HOME:
             raise AttributeError(f"module 'tflq' has no attribute '{name}'")
-        value = getattr(import_module(_HOME[name]), name)
+        with collected_rarely():
+            value = getattr(import_module(_HOME[name]), name)
         globals()[name] = value
         return value
 
