@@ -202,10 +202,10 @@ def div(op: Div, b: RuleBuilder) -> Answer:
     if bits < 0 or off + 2.0 ** -(bits + more) > MOST_OFF:
         raise NotApplicable(_FAR)
     x, y = centred_by(b, op.lhs, first), centred_by(b, op.rhs, second)
-    no_divisor = b.equal(y, b.constant(0))
-    end = b.mul(b.clamp(x, -1, 1), b.constant(1 << (bits + _BEYOND)))
+    no_divisor = b.equal(y, 0)
+    end = b.mul(b.clamp(x, -1, 1), 1 << (bits + _BEYOND))
     dividend = b.select(no_divisor, end, scaled_term(b, x, term))
-    divisor = b.select(no_divisor, b.constant(1), y)
+    divisor = b.select(no_divisor, 1, y)
     quotient = b.emit(IntDiv, [dividend, divisor])
     if more:
         unit = b.constant(1 << more)
@@ -233,7 +233,7 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     above = finished(b, x, source.scales / target.scales, target, (source.low, source.high))
     ratio = source.scales * weight.scales / target.scales
     below = finished(b, product, ratio, target, bounds)
-    return Rewritten([b.select(b.greater_equal(x, b.constant(0)), above, below)], note=NOTE)
+    return Rewritten([b.select(b.greater_equal(x, 0), above, below)], note=NOTE)
 
 
 @rule(Pow, SquaredDifference, Atan2, order=2)

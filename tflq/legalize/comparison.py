@@ -121,9 +121,9 @@ def _scaled(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Va
     multiplier = comparison_multiplier(element.scale)
     x = centred(b, operand, element)
     if multiplier.shift > 0:
-        positive = b.greater_equal(x, b.constant(0))
-        return b.select(positive, b.constant(1), b.constant(-1))
-    return b.rescale(b.mul(x, b.constant(1 << LEFT_SHIFT)), multiplier)
+        positive = b.greater_equal(x, 0)
+        return b.select(positive, 1, -1)
+    return b.rescale(b.mul(x, 1 << LEFT_SHIFT), multiplier)
 
 
 def _raw(op: Comparison, b: RuleBuilder, warning: str = "") -> Rewritten:
@@ -190,7 +190,7 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
         return Rewritten([b.cast(x, result.storage)], note=note)
     if rank is not None and not open_dims and widths == (16, 8):
         low = b.cast(x, i32)
-        high = b.arithmetic_right_shift(low, b.constant(8))
+        high = b.arithmetic_right_shift(low, 8)
         shape = [*(x.type.shape or ()), 1]
         parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
         return Rewritten([b.concat(parts, len(shape) - 1)], note=note)
@@ -198,7 +198,7 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
         wide, start, size = b.cast(x, i32), [0] * (rank - 1), list(x.type.shape or ())[:-1]
         low, high = (b.slice(wide, (*start, place), (*size, 1)) for place in (0, 1))
         low = b.emit(BitwiseAnd, [low, b.constant(255)])
-        whole = b.add(b.mul(high, b.constant(256)), low)
+        whole = b.add(b.mul(high, 256), low)
         return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
     return Rewritten(kept(op, b, [x]), note=note)
 

@@ -223,7 +223,7 @@ def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) 
     if stride == 1:
         return b.constant(pairs)
     starts = line(b, element(b, shape, axis), stride)
-    whole = b.mul(shape_of(b, starts, 1), b.constant([stride]))
+    whole = b.mul(shape_of(b, starts, 1), [stride])
     longer = b.concat([line(b, element(b, whole, 0)), b.constant([0])], 0)
     size = sliced(b, shape, b.constant([axis]), b.constant([axis + 1]), _ONE)
     rest = sliced(b, longer, size, b.constant([0]), _LINE, end_mask=1)

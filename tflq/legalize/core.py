@@ -109,7 +109,7 @@ class CoreEmitter(Builder):
     def signed(self, x: Value) -> Value:
         """A signed integer of up to 32 bits, as i32; the 1 of i1 is -1."""
         wide = self.cast(x, i32)
-        return self.sub(self.constant(0), wide) if x.type.storage == i1 else wide
+        return self.sub(0, wide) if x.type.storage == i1 else wide
 
     def unsigned(self, x: Value) -> Value:
         """An unsigned integer of up to 16 bits, as i32."""
@@ -120,7 +120,7 @@ class CoreEmitter(Builder):
     def narrowed(self, x: Value, to: ScalarType) -> Value:
         """An i32 modulo the width of a type."""
         if to == i1:
-            return self.equal(self.masked(x, 1), self.constant(1))
+            return self.equal(self.masked(x, 1), 1)
         return self.cast(x, to)
 
     def converted(self, x: Value, to: ScalarType) -> Value:

@@ -95,9 +95,9 @@ def _division(op: RoundingDivideByPot, b: CoreEmitter, x: Value) -> Value:
         return b.rescale(before.input, Multiplier(int(before.multiplier[0]), -op.exponent))
     wide = b.cast(x, i32)
     if _range(wide)[0] == _LEAST:
-        wide = b.maximum(wide, b.constant(_LEAST + 1))
-    signed = b.add(wide, b.arithmetic_right_shift(wide, b.constant(31)))
-    return b.cast(b.arithmetic_right_shift(signed, b.constant(op.exponent), round=True), storage)
+        wide = b.maximum(wide, _LEAST + 1)
+    signed = b.add(wide, b.arithmetic_right_shift(wide, 31))
+    return b.cast(b.arithmetic_right_shift(signed, op.exponent, round=True), storage)
 
 
 def _multiplies(op: Rescale) -> bool:
@@ -126,8 +126,8 @@ def _bounded(b: CoreEmitter, x: Value, y: Value) -> Value:
     if (number := _number(y)) is not None:
         return b.clamp(x, _LEAST - min(number, 0), _MOST - max(number, 0))
     zero = b.constant(0)
-    lowest = b.sub(b.constant(_LEAST), b.minimum(y, zero))
-    highest = b.sub(b.constant(_MOST), b.maximum(y, zero))
+    lowest = b.sub(_LEAST, b.minimum(y, zero))
+    highest = b.sub(_MOST, b.maximum(y, zero))
     return b.minimum(b.maximum(x, lowest), highest)
 
 
@@ -136,9 +136,9 @@ def _high_product(op: SaturatingRoundingDoublingHighMul, b: CoreEmitter, x: Valu
     storage = x.type.storage
     if storage != i32:
         bits = storage.bits
-        product = b.add(b.mul(b.cast(x, i32), b.cast(y, i32)), b.constant(1 << (bits - 2)))
-        high = b.arithmetic_right_shift(product, b.constant(bits - 1))
-        return b.cast(b.minimum(high, b.constant(storage.maximum)), storage)
+        product = b.add(b.mul(b.cast(x, i32), b.cast(y, i32)), 1 << (bits - 2))
+        high = b.arithmetic_right_shift(product, bits - 1)
+        return b.cast(b.minimum(high, storage.maximum), storage)
     if x.is_constant:
         x, y = y, x
     if (number := _number(y)) is not None and number > 0:
@@ -146,7 +146,7 @@ def _high_product(op: SaturatingRoundingDoublingHighMul, b: CoreEmitter, x: Valu
     if _LEAST not in (_range(x)[0], _range(y)[0]):
         return b.mul(x, y, shift=31)
     least, more = b.constant(_LEAST), b.constant(_LEAST + 1)
-    negative = b.sub(b.constant(0), b.maximum(x, more))
+    negative = b.sub(0, b.maximum(x, more))
     return b.select(b.equal(y, least), negative, b.mul(x, b.maximum(y, more), shift=31))
 
 

@@ -182,7 +182,7 @@ def _integers(op: core.CmpI, b: CoreEmitter, x: Value, y: Value) -> Value:
             return _not(b, b.emit(Equal, [x, y], i1))
         return b.emit(_ORDERED[word[-2:]], [x, y], i1)
     if word[0] == "u" and storage == i32:
-        x, y = (b.add(v, b.constant(_LEAST)) for v in (x, y))
+        x, y = (b.add(v, _LEAST) for v in (x, y))
     elif word[0] == "u":
         x, y = b.unsigned(x), b.unsigned(y)
     else:
@@ -492,7 +492,7 @@ def _by_unsigned(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
 
 def _rest(b: CoreEmitter, x: Value, y: Value) -> Value:
     """Divides by 1 instead of -1, which leaves 0, too: the quotient of the least integer would overflow."""
-    by = b.select(b.equal(y, b.constant(-1)), b.constant(1), y)
+    by = b.select(b.equal(y, -1), 1, y)
     return b.sub(x, b.mul(b.emit(tosa.IntDiv, [x, by]), by))
 
 
@@ -549,7 +549,7 @@ def _absolute(op: core.AbsI, b: CoreEmitter, x: Value) -> Value:
     if storage == i1:
         return x
     wide = b.signed(x)
-    return b.narrowed(b.maximum(wide, b.sub(b.constant(0), wide)), storage)
+    return b.narrowed(b.maximum(wide, b.sub(0, wide)), storage)
 
 
 @form(core.CtLz)
@@ -558,4 +558,4 @@ def _leading_zeros(op: core.CtLz, b: CoreEmitter, x: Value) -> Value:
     if storage in (i1, i64):
         raise Refused(f"TFLite has no ctlz of {storage}", "compute it in 32 bits")
     counted = b.clz(b.unsigned(x))
-    return b.narrowed(b.sub(counted, b.constant(32 - storage.bits)), storage)
+    return b.narrowed(b.sub(counted, 32 - storage.bits), storage)

@@ -111,7 +111,7 @@ def _in_int32(
     if acc.type.storage != i32 or reach * float(scales.max()) + abs(to.zero_point) >= 2.0**31 - 1:
         raise NotApplicable("the sum or the result can leave 32 bits")
     if (np.abs(scales - 1) <= _ALIKE).all():
-        return b.add(acc, b.constant(to.zero_point)) if to.zero_point else b.identity(acc)
+        return b.add(acc, to.zero_point) if to.zero_point else b.identity(acc)
     numbers = quantize_multipliers(scales)
     return b.rescale(acc, numbers, i32, output_zp=to.zero_point, rounding="half_away", input_range=bounds)
 
@@ -121,7 +121,7 @@ def stored(
 ) -> Value:
     """An i32 plus the zero point, clamped (by default to the storage type's range), in the storage type."""
     storage = element.storage
-    total = b.add(x, b.constant(element.zero_point)) if element.zero_point else x
+    total = b.add(x, element.zero_point) if element.zero_point else x
     clamped = b.clamp(total, storage.minimum if low is None else low, storage.maximum if high is None else high)
     return b.cast(clamped, storage)
 
@@ -299,7 +299,7 @@ def _spread(b: RuleBuilder, x: Value, grid: np.ndarray) -> Value:
     shape = (1,) * (fitted.ndim - (x.type.rank or 0)) + (x.type.shape or ())
     if grid.size == 1 or all(d == 1 or have != 1 for d, have in zip(fitted.shape, shape, strict=True)):
         return x
-    return b.add(x, b.constant(np.zeros(fitted.shape)))
+    return b.add(x, np.zeros(fitted.shape))
 
 
 # Functions of one tensor of 8 or 16 bits as tables of the real function, one for each index of a quantized axis.

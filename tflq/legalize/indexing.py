@@ -90,7 +90,7 @@ def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
     differ = parameters_differ(op)
     moved = differ and (b.real or refused(op))
     values = _under(b, [on, off], op.result) if moved else [b.value(on), b.value(off)]
-    chosen = b.select(b.equal(index, b.constant(places)), *(b.reshape(v, []) for v in values))
+    chosen = b.select(b.equal(index, places), *(b.reshape(v, []) for v in values))
     return Rewritten([chosen], warning=COPIED if differ and not moved else "")
 
 

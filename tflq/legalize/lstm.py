@@ -96,9 +96,9 @@ def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
     multiplier = quantize_multiplier(4096 * element.scale)
     if multiplier.shift > 0:
         raise NotApplicable(f"the bias' scale is {element.scale:g}, more than the gates' 2^-12")
-    high = b.mul(b.reshape(sums, (batch, width)), b.constant(multiplier.mantissa), shift=31)
+    high = b.mul(b.reshape(sums, (batch, width)), multiplier.mantissa, shift=31)
     if multiplier.shift:
-        high = b.arithmetic_right_shift(high, b.constant(-multiplier.shift), round=True)
+        high = b.arithmetic_right_shift(high, -multiplier.shift, round=True)
     return b.cast(b.clamp(high, i16.minimum, i16.maximum), i16)
 
 
@@ -112,14 +112,14 @@ def _cell(b: RuleBuilder, gates: Value, state: Value) -> tuple[Value, Value]:
         return _looked_up(b, part, tanh if place == 1 else logistic)
 
     def product(x: Value, y: Value) -> Value:
-        return b.arithmetic_right_shift(b.mul(x, y), b.constant(15), round=True)
+        return b.arithmetic_right_shift(b.mul(x, y), 15, round=True)
 
     i, g, f, o = (gate(place) for place in range(4))
     kept = product(f, b.cast(state, i32))
     new = b.clamp(b.add(rounding_shift(b, product(i, g), _STATE_BITS), kept), i16.minimum, i16.maximum)
-    twice = b.clamp(b.mul(new, b.constant(2)), i16.minimum, i16.maximum)
+    twice = b.clamp(b.mul(new, 2), i16.minimum, i16.maximum)
     activation = rounding_shift(b, product(o, _looked_up(b, b.cast(twice, i16), tanh)), 8)
-    activation = b.add(b.clamp(activation, i8.minimum, i8.maximum), b.constant(128))
+    activation = b.add(b.clamp(activation, i8.minimum, i8.maximum), 128)
     return b.cast(new, i16), b.cast(activation, ui8)
 
 
@@ -286,11 +286,11 @@ def layer_norm(b: RuleBuilder, x: Value, weights: np.ndarray, bias: np.ndarray, 
     mean = _mean(b, x, n)
     variance = _variance(b, x, mean, n)
     guard = b.constant(max(1, int(np.float32(10000) * np.float32(scale))))
-    variance = b.select(b.greater(b.constant(1), variance), guard, variance)
+    variance = b.select(b.greater(1, variance), guard, variance)
     mantissa, shift = inverse_square_root(b, variance)
-    centred = b.sub(b.mul(x, b.constant(1024)), mean)
+    centred = b.sub(b.mul(x, 1024), mean)
     normal = rounding_shift(b, b.mul(centred, mantissa, shift=31), shift)
-    weighted = b.add(b.mul(normal, b.constant(weights[None])), b.constant(bias[None]))
+    weighted = b.add(b.mul(normal, weights[None]), bias[None])
     mantissa_of_scale, left = quantize_multiplier(scale)
     result = scaled(b, rounding_shift(b, weighted, 10), Multiplier(mantissa_of_scale, left + 12), i16, 1 << 21)
     return b.cast(result, i32)
@@ -313,7 +313,7 @@ def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
     digits = [_low(b, square, 11), _low(b, _right(b, square, 11), 11), _right(b, square, 22)]
     share = b.constant((1 << 20) // n)
     p0, p1, p2 = (b.mul(b.reduce("sum", d, 1), share) for d in digits)
-    size = b.maximum(mean, b.sub(b.constant(0), mean))
+    size = b.maximum(mean, b.sub(0, mean))
     low, high = _low(b, size, 13), _right(b, size, 13)
     q0, q1, q2 = b.mul(low, low), b.mul(low, high), b.mul(high, high)
     above = b.add(b.add(_right(b, p0, 20), _right(b, p1, 9)), _left(b, p2, 2))
@@ -324,11 +324,11 @@ def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
 
 
 def _right(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.arithmetic_right_shift(x, b.constant(bits))
+    return b.arithmetic_right_shift(x, bits)
 
 
 def _left(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.logical_left_shift(x, b.constant(bits))
+    return b.logical_left_shift(x, bits)
 
 
 def _low(b: RuleBuilder, x: Value, bits: int) -> Value:
@@ -375,7 +375,7 @@ class _Step:
         b, sums = self.b, self._sums(inputs, h)
         f = self._activated("forget", sums, c)
         g = self._activated("cell", sums, None)
-        i = self._activated("input", sums, c) if "input" in self.names else b.sub(b.constant(i16.maximum), f)
+        i = self._activated("input", sums, c) if "input" in self.names else b.sub(i16.maximum, f)
         kept = rounding_shift(b, b.mul(f, c), 15)
         new = rounding_shift(b, b.mul(i, g), 30 + self.parts.cell_exponent)
         if self.parts.cell_exponent < CELLS_WITH_TANH[0]:
@@ -426,7 +426,7 @@ class _Step:
         rows = self.batch if self.whole_batch else 1
         weights = np.zeros(rows * parts.cells, np.int64)
         weights[: rows * parts.outputs] = np.tile(b.value(gate.peephole).array[: parts.outputs], rows)
-        return b.rescale(b.mul(c, b.constant(weights.reshape(rows, parts.cells))), multiplier, i32)
+        return b.rescale(b.mul(c, weights.reshape(rows, parts.cells)), multiplier, i32)
 
     def _hidden(self, product: Value) -> Value:
         """The output state of a product in Q0.30."""

@@ -93,7 +93,7 @@ def reduced(b: RuleBuilder, x: Value, start: Value, windows: Sequence[tuple[int,
     leaves the scalar."""
     if any(size == 0 for size, _, _ in windows):
         shape = [_count(d or 0, *numbers) for d, numbers in zip(x.type.shape or (), windows, strict=True)]
-        return b.cast(b.add(b.cast(start, i32), b.constant(np.zeros(shape, np.int32))), x.type.storage)
+        return b.cast(b.add(b.cast(start, i32), np.zeros(shape, np.int32)), x.type.storage)
     for axis, numbers in enumerate(windows):
         x = over_windows(b, x, axis, *numbers, combine)
     return combine(b, start, x)

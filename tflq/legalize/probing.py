@@ -62,7 +62,7 @@ def symmetric(op: Op, *elements: UniformQuantizedType) -> None:
 def centred(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Value:
     """x - zero_point of an operand as i32."""
     wide = b.cast(b.value(operand), i32)
-    return b.sub(wide, b.constant(element.zero_point)) if element.zero_point else wide
+    return b.sub(wide, element.zero_point) if element.zero_point else wide
 
 
 def requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target: UniformQuantizedType) -> Value:
@@ -108,13 +108,13 @@ def scaled(
         return b.rescale(x, multiplier, to, input_zp=input_zp, output_zp=output_zp, input_range=input_range)
     wide = b.cast(x, i32)
     if input_zp:
-        wide = b.sub(wide, b.constant(input_zp))
+        wide = b.sub(wide, input_zp)
     if left:
-        wide = b.mul(wide, b.constant(np.asarray(1 << left, np.int64).astype(np.int32)))
+        wide = b.mul(wide, np.asarray(1 << left, np.int64).astype(np.int32))
         multiplier = Multiplier(multiplier.mantissa, 0)
     wide = b.rescale(wide, multiplier, i32)
     if output_zp:
-        wide = b.add(wide, b.constant(output_zp))
+        wide = b.add(wide, output_zp)
     return b.cast(b.clamp(wide, to.minimum, to.maximum), to)
 
 
@@ -126,8 +126,8 @@ def rounding_shift(b: RuleBuilder, x: Value, exponent: int | Value) -> Value:
             return x
         exponent, rounds = b.constant(exponent), None
     else:
-        rounds = b.minimum(exponent, b.constant(1))
-    sign = b.arithmetic_right_shift(x, b.constant(31))
+        rounds = b.minimum(exponent, 1)
+    sign = b.arithmetic_right_shift(x, 31)
     if rounds is not None:
         sign = b.mul(sign, rounds)
     return b.arithmetic_right_shift(b.add(x, sign), exponent, round=True)

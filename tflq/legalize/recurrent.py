@@ -340,7 +340,7 @@ def _over_time(op: SVDF, b: RuleBuilder, window: Value, time: Value, bias: Value
     rank = op.rank
     units, terms = filters // rank, rank * memory
     weights = b.value(time).array.astype(np.int64).reshape(1, filters, memory)
-    products = b.reshape(b.mul(b.cast(window, i32), b.constant(weights)), (batch, units, terms))
+    products = b.reshape(b.mul(b.cast(window, i32), weights), (batch, units, terms))
     most = 32768 * np.abs(weights).reshape(units, terms).sum(1)
     if bias is not None:
         offset = bias_of(b, bias, units, i32)

@@ -140,16 +140,16 @@ def _power(b: RuleBuilder, logs: Value, bits: int) -> Value:
     """2^(logs / 2^bits) with `_GUARD` bits behind the point, saturated above 17 bits before it."""
     fine = logs
     if bits > FRACTION_BITS:
-        fine = b.arithmetic_right_shift(logs, b.constant(bits - FRACTION_BITS))
+        fine = b.arithmetic_right_shift(logs, bits - FRACTION_BITS)
     elif bits < FRACTION_BITS:
-        fine = b.mul(logs, b.constant(1 << (FRACTION_BITS - bits)))
+        fine = b.mul(logs, 1 << (FRACTION_BITS - bits))
     most = MANTISSA_BITS - _GUARD
     limit = 1 << FRACTION_BITS
     fine = b.clamp(fine, (most - 31) * limit, most * limit)
-    whole = b.arithmetic_right_shift(fine, b.constant(FRACTION_BITS))
-    fraction = b.sub(fine, b.mul(whole, b.constant(limit)))
-    index = b.cast(b.sub(fraction, b.constant(limit // 2)), i16)
-    return b.arithmetic_right_shift(b.table(index, powers_of_two()), b.sub(b.constant(most), whole))
+    whole = b.arithmetic_right_shift(fine, FRACTION_BITS)
+    fraction = b.sub(fine, b.mul(whole, limit))
+    index = b.cast(b.sub(fraction, limit // 2), i16)
+    return b.arithmetic_right_shift(b.table(index, powers_of_two()), b.sub(most, whole))
 
 
 def _signed(b: RuleBuilder, magnitude: Value, signs: Value) -> Value:
@@ -157,7 +157,7 @@ def _signed(b: RuleBuilder, magnitude: Value, signs: Value) -> Value:
     zero, one = b.constant(0), b.constant(1)
     odd = b.equal(b.emit(BitwiseAnd, [signs, one], signs.type), one)
     chosen = b.select(odd, b.sub(zero, magnitude), magnitude)
-    return b.select(b.greater_equal(signs, b.constant(ZERO)), zero, chosen)
+    return b.select(b.greater_equal(signs, ZERO), zero, chosen)
 
 
 # SEGMENT_SUM, UNSORTED_SEGMENT_SUM, _MAX and _MIN of quantized tensors, which no kernel takes: the real function.
@@ -228,13 +228,13 @@ def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Va
     """Sums by segments that the model computes. Rows of negative ones go to one more segment, which is cut off."""
     ids = b.reshape(b.value(segments.ids), [segments.rows])
     if segments.count is None:  # as many as the last segment says
-        last = b.add(b.reduce("max", ids, 0), b.constant([1]))
+        last = b.add(b.reduce("max", ids, 0), [1])
         inner = b.constant(segments.inner)
         shape = b.concat([last, inner], 0) if segments.inner else last
         where = b.reshape(ids, [segments.rows, 1])
         return b.emit(ScatterND, [where, rows, shape], op.result.type.with_element(i32))
     count = b.constant(segments.count)
-    ids = b.select(b.greater(b.constant(0), ids), count, ids)
+    ids = b.select(b.greater(0, ids), count, ids)
     whole = [segments.count + 1, *segments.inner]
     total = _scattered(b, rows, b.reshape(ids, [segments.rows, 1]), whole)
     size = (segments.count, *segments.inner)

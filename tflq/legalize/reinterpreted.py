@@ -155,9 +155,7 @@ def as_read(b: RuleBuilder, tensor: Value, to: ScalarType) -> Value | None:
     width = storage.bits // 8
     words = b.cast(_first(b, b.reshape(x, (count,)), -(-count // width)), i32)
     rows = words.type.shape or ()
-    parts = [
-        b.reshape(b.cast(b.arithmetic_right_shift(words, b.constant([8 * k])), to), (*rows, 1)) for k in range(width)
-    ]
+    parts = [b.reshape(b.cast(b.arithmetic_right_shift(words, [8 * k]), to), (*rows, 1)) for k in range(width)]
     joined = b.reshape(b.concat(parts, 1), ((rows[0] or 0) * width,))
     return b.reshape(_first(b, joined, count), shape)
 

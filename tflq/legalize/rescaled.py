@@ -272,7 +272,7 @@ def _fixed_i32(
     seen: Bounds | None = bounds
     if lost.any() or left.max() > _MOST_LEFT:
         up = np.maximum(left, 0) & 31
-        acc = b.logical_left_shift(acc, b.constant(_squeezed(up)))
+        acc = b.logical_left_shift(acc, _squeezed(up))
         ends = Bounds(np.where(lost, i32.minimum, bounds.low << up), np.where(lost, i32.maximum, bounds.high << up))
         left, seen = np.minimum(left, 0), None
     else:
@@ -306,7 +306,7 @@ def _moved(b: RuleBuilder, scaled: Value, to: UniformQuantizedType, clamp: tuple
         limit, end = b.constant(i32.minimum - zero), clamp[1]
         wraps = b.greater(limit, scaled)
     inside = b.clamp(scaled, clamp[0] - zero, clamp[1] - zero)
-    return b.cast(b.select(wraps, b.constant(end), b.add(inside, b.constant(zero))), to.storage)
+    return b.cast(b.select(wraps, end, b.add(inside, zero)), to.storage)
 
 
 def _fixed_i64(

@@ -64,16 +64,16 @@ def _taps(b: RuleBuilder, size: Value, out: Value, align_corners: bool, half_pix
         scale = b.select(b.greater(out, one), aligned, scale)
     position = b.mul(line(b, out), scale)
     if half_pixel_centers:
-        position = b.add(position, b.sub(_half(b, scale), b.constant(512)))
+        position = b.add(position, b.sub(_half(b, scale), 512))
     last, ten = b.sub(size, one), b.constant(10)
-    lower = b.minimum(b.maximum(b.arithmetic_right_shift(position, ten), b.constant(0)), last)
-    upper = b.minimum(b.arithmetic_right_shift(b.add(position, b.constant(1023)), ten), last)
-    return _Taps(lower, upper, b.sub(position, b.mul(lower, b.constant(1024))))
+    lower = b.minimum(b.maximum(b.arithmetic_right_shift(position, ten), 0), last)
+    upper = b.minimum(b.arithmetic_right_shift(b.add(position, 1023), ten), last)
+    return _Taps(lower, upper, b.sub(position, b.mul(lower, 1024)))
 
 
 def _ratio(b: RuleBuilder, size: Value, out: Value) -> Value:
     """size / out in 1/1024, rounded to nearest."""
-    return b.emit(IntDiv, [b.add(b.mul(size, b.constant(1024)), _half(b, out)), out])
+    return b.emit(IntDiv, [b.add(b.mul(size, 1024), _half(b, out)), out])
 
 
 def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
@@ -82,7 +82,7 @@ def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
     taken = TensorType((*shape[:axis], (taps.lower.type.shape or (None,))[0], *shape[axis + 1 :]), x.type.storage)
     count = (taps.weight.type.shape or (None,))[0]
     upper = b.cast(b.reshape(taps.weight, (count, *(1,) * (3 - axis))), x.type.storage)
-    lower = b.sub(b.constant(1024, x.type.storage), upper)
+    lower = b.sub(1024, upper)
     return b.add(
         *(
             b.mul(b.emit(Gather, [x, index], taken, axis=axis, batch_dims=0), weight)
@@ -93,7 +93,7 @@ def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
 
 def _half(b: RuleBuilder, x: Value) -> Value:
     """Half of a number that is not negative."""
-    return b.arithmetic_right_shift(x, b.constant(1))
+    return b.arithmetic_right_shift(x, 1)
 
 
 # RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR, which work on stored integers and ignore scales and zero points.
@@ -203,13 +203,13 @@ def _divided(b: RuleBuilder, acc: Value, x: Value, divisor: int) -> Value:
     if storage == i16:
         return b.emit(RoundingDivideByPot, [acc], i16, exponent=divisor.bit_length() - 1)
     if storage == i8:
-        acc = b.add(acc, b.arithmetic_right_shift(acc, b.constant(31)))  # a half below zero goes down, too
+        acc = b.add(acc, b.arithmetic_right_shift(acc, 31))  # a half below zero goes down, too
     if divisor > 1:
-        acc = b.add(acc, b.constant(divisor // 2))
+        acc = b.add(acc, divisor // 2)
         if divisor & (divisor - 1):
             acc = b.emit(IntDiv, [acc, b.constant(divisor)])
         else:
-            acc = b.arithmetic_right_shift(acc, b.constant(divisor.bit_length() - 1))
+            acc = b.arithmetic_right_shift(acc, divisor.bit_length() - 1)
     return b.cast(acc, storage)
 
 

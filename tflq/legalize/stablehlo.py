@@ -488,7 +488,7 @@ def dynamic_slice(op: hlo.StablehloDynamicSlice, b: RuleBuilder) -> Answer:
         raise _rejected(op, _PER_LAYER)
     most = np.asarray(x.type.shape) - sizes
     start = _starts(b, op.starts)
-    start = b.minimum(b.maximum(start, b.constant(np.zeros_like(most))), b.constant(most))
+    start = b.minimum(b.maximum(start, np.zeros_like(most)), most)
     type = TensorType(tuple(sizes), op.result.type.storage)
     return Rewritten([b.emit(Slice, [sources[0][0], start, b.constant(np.asarray(sizes))], type)])
 

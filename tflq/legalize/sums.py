@@ -223,9 +223,9 @@ def _room(reach: np.ndarray, scales: np.ndarray, target: UniformQuantizedType) -
 def _with_fraction(b: RuleBuilder, sums: Value, bias: np.ndarray, most: int, repeats: int) -> tuple[Value, int]:
     """(sums + bias) * 2^bits, and bits."""
     bits = min(_MOST_FRACTION, 30 - int(most + 1).bit_length())
-    scaled = b.mul(sums, b.constant(1 << bits)) if bits else sums
+    scaled = b.mul(sums, 1 << bits) if bits else sums
     row = np.tile(np.rint(bias * 2.0**bits), repeats).astype(np.int32)
-    return b.add(scaled, b.constant(row)), bits
+    return b.add(scaled, row), bits
 
 
 # L2_POOL_2D, LOCAL_RESPONSE_NORMALIZATION and L2_NORMALIZATION of 8-bit tensors that no kernel takes.
@@ -360,11 +360,11 @@ def _met(b: RuleBuilder, rows: Value, table: np.ndarray, never: int, test: Calla
     every = np.full((len(table), width), never, np.int64)
     every[:, : table.shape[1]] = table
     entries = b.constant(every.reshape(-1))
-    base = b.mul(rows, b.constant(width))
+    base = b.mul(rows, width)
     met = b.constant(np.zeros((1,) * len(rows.type.shape or ()), np.int32))
     for bit in reversed(range(bits)):
-        candidate = b.add(met, b.constant(1 << bit))
-        place = b.add(base, b.sub(candidate, b.constant(1)))
+        candidate = b.add(met, 1 << bit)
+        place = b.add(base, b.sub(candidate, 1))
         threshold = b.emit(Gather, [entries, place], place.type, axis=0, batch_dims=0)
         met = b.select(test(threshold), candidate, met)
     return met

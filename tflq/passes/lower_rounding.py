@@ -77,13 +77,13 @@ def _rounded(b: Builder, op: Rescale) -> Value:
         raise UnsupportedError(Reason.at(op.location, what, value=op.rounding, remedy="use half_up"))
     v = b.cast(x, i32)
     if op.input_zp:
-        v = b.sub(v, b.constant(op.input_zp))
+        v = b.sub(v, op.input_zp)
     low, high = to.minimum - op.output_zp, to.maximum - op.output_zp
     v = _limited(b, v, _reach(op), multiplier, shift, max(-low, high), op)
     whole, up = _parts(b, v, multiplier, shift, str(op.rounding))
     total = b.clamp(b.add(whole, up), low, high)
     if op.output_zp:
-        total = b.add(total, b.constant(op.output_zp))
+        total = b.add(total, op.output_zp)
     return b.cast(total, to) if to != i32 else b.identity(total)
 
 
@@ -126,12 +126,12 @@ def _parts(b: Builder, v: Value, multiplier: np.ndarray, shift: np.ndarray, roun
         if (first > 0).any():
             masks = (np.int64(1) << np.clip(first, 0, LIMB)) - 1
             below = b.add(below, b.emit(BitwiseAnd, [limb, _row(b, masks)], word))
-    some = b.cast(b.greater(below, b.constant(0)), i32)
-    sign = b.cast(b.greater(b.constant(0), product[-1]), i32)
+    some = b.cast(b.greater(below, 0), i32)
+    sign = b.cast(b.greater(0, product[-1]), i32)
     if rounding == "half_up":
         return whole, half
     if rounding == "half_away":
-        return whole, b.mul(half, b.maximum(some, b.sub(b.constant(1), sign)))
+        return whole, b.mul(half, b.maximum(some, b.sub(1, sign)))
     if rounding == "half_even":
         odd = b.emit(BitwiseAnd, [whole, b.constant(1)])
         return whole, b.mul(half, b.maximum(some, odd))

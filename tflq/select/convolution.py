@@ -131,7 +131,7 @@ def _offset(
         column = k.batch_matmul(ones, part.value, adj_y=True)
         sums.add(k.reshape(column, (column.type.shape or ())[1:]), input_offset * part.coefficient)
     known = np.asarray(input_offset * weight_offset * depth)
-    return k.add(sums.plus(k.cast(bias, element)), k.constant(known.astype(element.dtype), element))
+    return k.add(sums.plus(k.cast(bias, element)), known.astype(element.dtype))
 
 
 # conv3d as a convolution in two dims: the slices along the depth under a filter, side by side, are channels.
@@ -235,8 +235,8 @@ def _by_bytes(
     offset = -zero_point * filters.sum(0)
     if bias.is_constant:
         whole = (bias.array + offset).astype(np.int32)
-        return k.add(total, k.constant(whole)) if whole.any() else total
-    return k.add(k.add(total, k.constant(offset)), bias)
+        return k.add(total, whole) if whole.any() else total
+    return k.add(k.add(total, offset), bias)
 
 
 def _fold(shape: Sequence[int | None] | None) -> int:
@@ -252,7 +252,7 @@ def _by_taps(k: Kernels, layer: Layer) -> Value:
     padded = _repeated(k, pad_spatial(k, x, geometry.pad, zero_points[0]), (weights.type.shape or (1,))[-1] or 1)
     wide = k.cast(padded, element)
     if zero_points[0]:
-        wide = k.sub(wide, k.constant(np.asarray(zero_points[0]), element))
+        wide = k.sub(wide, np.asarray(zero_points[0]))
     rows = _weight_rows(k, weights, zero_points[1], element)
 
     def product(x: Value, tap: int) -> Value:
@@ -260,7 +260,7 @@ def _by_taps(k: Kernels, layer: Layer) -> Value:
 
     total = tap_sum(k, wide, geometry, product, fold=1, element=element)
     if bias.is_constant:
-        return k.add(total, k.constant(bias.array, element)) if bias.array.any() else total
+        return k.add(total, bias.array) if bias.array.any() else total
     return k.add(total, k.cast(bias, element))
 
 
@@ -281,7 +281,7 @@ def _weight_rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType
         return [k.constant(row, element) for row in values]
     wide = k.cast(k.reshape(weights, (positions, channels)), element)
     if weight_zp:
-        wide = k.sub(wide, k.constant(np.asarray(weight_zp), element))
+        wide = k.sub(wide, np.asarray(weight_zp))
     return [
         k.strided_slice(wide, (tap, 0), (tap + 1, channels), (1, 1), shrink_axis_mask=1) for tap in range(positions)
     ]

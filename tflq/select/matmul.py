@@ -123,7 +123,7 @@ def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
         bytes_of = [(256, values >> 8), (1, values & 255)] if x.type.storage == i16 else [(1, values)]
         return [_Part(weight, constant(array.astype(np.float32))) for weight, array in bytes_of]
     if x.type.storage == i16:
-        scaled = k.mul(k.cast(x, f32), k.constant(np.asarray(2.0**-8), f32))
+        scaled = k.mul(k.cast(x, f32), np.asarray(2.0**-8))
         high = k.emit(Floor, [scaled])
         low = k.cast(k.cast(x, ui8), f32)
         return [_Part(256, high), _Part(1, low)]
@@ -131,7 +131,7 @@ def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
         return [_Part(1, centred(k, x, zero_point))]
     value = k.cast(x, f32)
     if zero_point:
-        value = k.sub(value, k.constant(np.asarray(zero_point), f32))
+        value = k.sub(value, np.asarray(zero_point))
     return [_Part(1, value)]
 
 
@@ -249,7 +249,7 @@ def _sum(
     if depth is None:
         wide = k.cast(x, element)
         if less:
-            wide = k.sub(wide, k.constant(np.asarray(less), element))
+            wide = k.sub(wide, np.asarray(less))
         sums.add(k.reduce(Sum, wide, [(x.type.rank or 0) + axis]), factor)
         return sums.plus(k.constant(np.asarray(0), element))
     ones = k.constant(np.ones((1, depth), np.int8), i8)

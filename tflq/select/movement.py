@@ -144,12 +144,12 @@ def scatter(op: Scatter, k: Kernels) -> Value:
     batch, places, channels = (d or 0 for d in op.values_out.type.shape or ())
     count = (indices.type.shape or (0, 0))[1] or 0
     all_places, all_rows = batch * places, batch * count
-    flat = k.add(indices, k.constant(np.arange(batch)[:, None] * places)) if batch > 1 else indices
+    flat = k.add(indices, np.arange(batch)[:, None] * places) if batch > 1 else indices
     numbers = k.constant(np.arange(1, all_rows + 1))
     table = [k.reshape(flat, (all_rows, 1)), numbers, k.constant([all_places])]
     taken = k.emit(ScatterND, table, i32)
     own = k.constant(np.arange(all_places))
-    index = k.emit(SelectV2, [k.greater(taken, k.constant(0)), k.add(taken, k.constant(all_places - 1)), own])
+    index = k.emit(SelectV2, [k.greater(taken, 0), k.add(taken, all_places - 1), own])
     both = [k.reshape(values, (all_places, channels)), k.reshape(rows, (all_rows, channels))]
     return k.reshape(k.gather(k.concatenation(both, 0), index), (batch, places, channels))
 

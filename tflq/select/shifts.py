@@ -65,7 +65,7 @@ def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
     if shape is None or len(shape) <= BROADCAST_DIMS or shape == by:
         return k.right_shift(x, amount)
     if 0 in shape and None not in shape:
-        return k.reshape(k.right_shift(k.reshape(x, (0,)), k.constant(0, amount.type.storage)), shape)
+        return k.reshape(k.right_shift(k.reshape(x, (0,)), 0), shape)
     if amount.is_constant and amount.array.size == 1:
         rows: tuple[int | None, ...] = (None,)
         amount = k.constant(amount.array.reshape(()), amount.type.storage)
@@ -93,12 +93,12 @@ def product_shifted(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
         factors = [k.cast(v, i64) for v in (a, b)]
         if up:
             smaller = int(b.type.size < a.type.size)
-            factors[smaller] = k.mul(factors[smaller], k.constant(1 << up, i64))
+            factors[smaller] = k.mul(factors[smaller], 1 << up)
         product = k.mul(*factors)
-    total = k.add(product, k.constant(1 << (shift + up - 1), i64))
+    total = k.add(product, 1 << (shift + up - 1))
     word = high_part(k, total, i32)
     if shift > 32:
-        word = k.right_shift(word, k.constant(shift - 32))
+        word = k.right_shift(word, shift - 32)
     return restore(k, word, total.type.shape)
 
 
@@ -132,14 +132,14 @@ def digits(k: Kernels, x: Value) -> Digits:
         return Digits((Digit(1, _moved(k, k.cast(x, i16), -128)),), 128)
     if x.type.storage != i16:
         raise TypeError(f"{x.type.storage} has no int8 digits")
-    high = k.cast(k.right_shift(x, k.constant(8, i16)), i8)
+    high = k.cast(k.right_shift(x, 8), i8)
     low = _moved(k, k.cast(k.cast(x, i8), i16), 128)
     return Digits((Digit(256, high), Digit(1, low)), 128)
 
 
 def _moved(k: Kernels, x: Value, by: int) -> Value:
     """x + by as int8, wrapping; ADD and CAST take a tenth of BITWISE_XOR's time."""
-    return k.cast(k.add(x, k.constant(by, i16)), i8)
+    return k.cast(k.add(x, by), i8)
 
 
 def array_digits(array: np.ndarray) -> tuple[list[tuple[int, np.ndarray]], int]:
