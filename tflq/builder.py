@@ -19,11 +19,13 @@ from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import (
     Add,
     ArithmeticRightShift,
+    BitwiseAnd,
     Clamp,
     Clz,
     Equal,
     Greater,
     GreaterEqual,
+    IntDiv,
     LogicalLeftShift,
     Maximum,
     Minimum,
@@ -308,6 +310,14 @@ class Builder(Emitter):
     def clz(self, x: Value) -> Value:
         """tosa.clz: leading zero bits of an i32."""
         return self.emit(Clz, [x])
+
+    def bitwise_and(self, a: Operand, b: Operand) -> Value:
+        """tosa.bitwise_and: the bits that both have."""
+        return self.emit(BitwiseAnd, self.alike(a, b))
+
+    def int_div(self, a: Operand, b: Operand) -> Value:
+        """tosa.intdiv: a / b, truncated."""
+        return self.emit(IntDiv, self.alike(a, b))
 
     def equal(self, a: Operand, b: Operand) -> Value:
         """tosa.equal: a == b, as booleans."""

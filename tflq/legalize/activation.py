@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from tflq.builder import Operand
 from tflq.dialects.tfl.arithmetic import (
     HardSwish,
     L2Normalization,
@@ -33,7 +34,7 @@ from tflq.dialects.tfl.arithmetic import (
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import seen_by_kernel
-from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
+from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
 from tflq.numerics.elementwise import (
     bounds_undefined,
@@ -84,13 +85,6 @@ def _types(
     return source, output
 
 
-def _stored(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
-    """An i32 plus the result's zero point, saturated to its storage type."""
-    storage = output.storage
-    total = b.add(x, output.zero_point) if output.zero_point else x
-    return b.cast(b.clamp(total, storage.minimum, storage.maximum), storage)
-
-
 @rule(Relu, Relu6, ReluN1To1, Relu0To1)
 def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
     """clamp((x - z1) * input / output + z)."""
@@ -111,12 +105,12 @@ def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
     source, output = _types(op, i8, ui8, i16)
     identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.alpha)
     bound = 1 << source.storage.bits
-    x, zero = centred(b, op.input, source), b.constant(0)
+    x = centred(b, op.input, source)
     below = scaled(b, x, alpha, i32, bound)
     if negated:
-        below = b.sub(zero, below)
-    chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
-    return _stored(b, chosen, output)
+        below = b.sub(0, below)
+    chosen = b.select(b.greater_equal(x, 0), scaled(b, x, identity, i32, bound), below)
+    return stored(b, chosen, output)
 
 
 @rule(Prelu)
@@ -133,14 +127,14 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
         raise NotApplicable("the shape of alpha is not known", misread and f"{misread}; {AS_STATED}")
     identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
     bound = 1 << source.storage.bits
-    x, zero = centred(b, op.input, source), b.constant(0)
+    x = centred(b, op.input, source)
     slopes = b.cast(_read_as(b, b.value(op.alpha), read), i32)
     if weight.zero_point:
         slopes = b.sub(slopes, weight.zero_point)
     steepest = max(read.maximum - weight.zero_point, weight.zero_point - read.minimum)
     below = scaled(b, b.mul(x, slopes), alpha, i32, bound * steepest)
-    chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
-    return Rewritten([_stored(b, chosen, output)], warning=misread)
+    chosen = b.select(b.greater_equal(x, 0), scaled(b, x, identity, i32, bound), below)
+    return Rewritten([stored(b, chosen, output)], warning=misread)
 
 
 def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
@@ -373,34 +367,30 @@ def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
         exponentials = rounding_divide_by_pot(difference_table(1.0, source.scale), ACCUMULATOR_BITS)
         differences = scaled_differences(1.0, source.scale)
     total = _over_row(b, "sum", b.table(index, exponentials))
-    return _stored(b, rounding_shift(b, b.sub(b.table(index, differences), _logarithm(b, total)), 22), output)
+    return stored(b, rounding_shift(b, b.sub(b.table(index, differences), _logarithm(b, total)), 22), output)
 
 
-def _product(b: RuleBuilder, x: Value, y: Value | int) -> Value:
-    return b.mul(x, b.constant(y) if isinstance(y, int) else y, shift=31)
-
-
-def _plus(b: RuleBuilder, x: Value, number: int) -> Value:
-    return b.add(x, number)
+def _product(b: RuleBuilder, x: Value, y: Operand) -> Value:
+    return b.mul(x, y, shift=31)
 
 
 def _logarithm(b: RuleBuilder, total: Value) -> Value:
     """log of a Q12.19 that is at least 1, in Q5.26."""
     headroom = b.clz(total)
-    m = b.logical_left_shift(total, _plus(b, headroom, -1))
+    m = b.logical_left_shift(total, b.add(headroom, -1))
     half = _product(b, m, _SQRT_HALF)
     first = b.select(b.greater(half, (1 << 30) - 1), _GREATEST, b.mul(half, 2))
     more = b.sub(b.clz(_product(b, total, _SQRT_HALF)), headroom)  # 0 or 1
     second = b.select(b.greater(more, 0), _GREATEST, m)
     whole = b.sub(12, headroom)
-    power = b.maximum(_in_q6(b, whole, _QUARTER), _in_q6(b, _plus(b, b.sub(whole, more), 1), -_QUARTER))
+    power = b.maximum(_in_q6(b, whole, _QUARTER), _in_q6(b, b.add(b.sub(whole, more), 1), -_QUARTER))
     numerator, denominator = _polynomials(b, b.minimum(first, second))
-    quotient = _product(b, rounding_shift(b, numerator, 6), _reciprocal(b, _plus(b, _halved(b, denominator), 1 << 30)))
+    quotient = _product(b, rounding_shift(b, numerator, 6), _reciprocal(b, b.add(_halved(b, denominator), 1 << 30)))
     return b.mul(b.add(_product(b, power, _LOG_2), quotient), 2)
 
 
 def _in_q6(b: RuleBuilder, whole: Value, more: int) -> Value:
-    return _plus(b, b.mul(whole, 1 << _WHOLE), more)
+    return b.add(b.mul(whole, 1 << _WHOLE), more)
 
 
 def _halved(b: RuleBuilder, x: Value) -> Value:
@@ -409,11 +399,11 @@ def _halved(b: RuleBuilder, x: Value) -> Value:
 
 def _polynomials(b: RuleBuilder, r: Value) -> tuple[Value, Value]:
     """The ratio's numerator, and its denominator less 1, both in Q0.31."""
-    p = _plus(b, _halved(b, r), (_ROOT + 1) // 2)
-    q = b.mul(_plus(b, r, -_ROOT), 2)
+    p = b.add(_halved(b, r), (_ROOT + 1) // 2)
+    q = b.mul(b.add(r, -_ROOT), 2)
     square = _product(b, q, q)
     numerator = b.add(_product(b, q, r), _product(b, _product(b, q, square), _NUMERATOR))
-    inner = b.add(_plus(b, q, _OFFSET), _product(b, square, _SQUARE))
+    inner = b.add(b.add(q, _OFFSET), _product(b, square, _SQUARE))
     return numerator, b.add(_product(b, p, inner), _product(b, q, _SLOPE))
 
 
@@ -456,7 +446,7 @@ def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     else:
         x = b.logical_left_shift(x, b.maximum(b.sub(_BITS, shift), 0))
         shift = b.maximum(b.sub(shift, _BITS), 0)
-    result = _stored(b, rounding_shift(b, b.mul(x, mantissa, shift=31), shift), output)
+    result = stored(b, rounding_shift(b, b.mul(x, mantissa, shift=31), shift), output)
     return Rewritten([result], warning="" if isinstance(operand.type.element, UniformQuantizedType) else _RAW)
 
 

@@ -25,11 +25,11 @@ import numpy as np
 
 from tflq.dialects.quant import Table2D
 from tflq.dialects.tfl.arithmetic import Add, Div, FloorDiv, FloorMod, Maximum, Minimum, Mul, SquaredDifference, Sub
-from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseXor
+from tflq.dialects.tosa.elementwise import BitwiseXor
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.movement import COPIED, kept, parameters_differ
-from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
+from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
 from tflq.numerics.elementwise import (
     BOUNDS,
@@ -68,13 +68,6 @@ def _range(op: _Activated | Div, output: UniformQuantizedType) -> tuple[int, int
     storage = output.storage
     ends = storage.minimum, storage.maximum
     return activation_range(op.fused_activation_function, *ends, output.scale, output.zero_point)
-
-
-def _stored(b: RuleBuilder, x: Value, output: UniformQuantizedType, bounds: tuple[int, int] | None = None) -> Value:
-    """An i32 plus the result's zero point, clamped to `bounds` (by default the storage type's), in its storage type."""
-    total = b.add(x, output.zero_point) if output.zero_point else x
-    low, high = bounds or (output.storage.minimum, output.storage.maximum)
-    return b.cast(b.clamp(total, low, high), output.storage)
 
 
 def looked_up_pairs(op: Op, b: RuleBuilder, table: np.ndarray, storage: ScalarType) -> Value:
@@ -143,7 +136,7 @@ def _sub_above_one(
     high = b.mul(total, multiplier.mantissa, shift=31)
     reach = ((reach * multiplier.mantissa) >> 31) + 1
     try:
-        return _stored(b, _divided_undefined(op, b, high, -multiplier.shift, reach), output)
+        return stored(b, _divided_undefined(op, b, high, -multiplier.shift, reach), output)
     except NotApplicable as unknown:
         raise NotApplicable(str(unknown), unsettled=f"the kernel divides by 2^-{multiplier.shift}") from None
 
@@ -193,8 +186,7 @@ def _shifted_right(b: RuleBuilder, x: Value, shift: int) -> Value:
 
 def _sign(b: RuleBuilder, x: Value) -> Value:
     """1 for x >= 0, else -1."""
-    zero, one, minus = (b.constant(n) for n in (0, 1, -1))
-    return b.select(b.greater_equal(x, zero), one, minus)
+    return b.select(b.greater_equal(x, 0), 1, -1)
 
 
 @rule(Mul)
@@ -280,22 +272,22 @@ def _div_16bit(
 ) -> Answer:
     """The dividend, shifted left to 31 bits, times the reciprocal of the divisor from a table, times the multiplier."""
     first, second, output = elements
-    zero, one, y = b.constant(0), b.constant(1), b.value(op.rhs)
+    y = b.value(op.rhs)
     divisors = np.arange(-32768, 32768) - second.zero_point
     reciprocal, exponent = reciprocals(divisors)
     x = centred(b, op.lhs, first)
     x = b.mul(x, b.table(y, np.where(divisors < 0, -1, 1).astype(np.int32)))
     sign = b.arithmetic_right_shift(x, 31)
-    headroom = b.sub(b.clz(b.emit(BitwiseXor, [x, sign], x.type)), one)
+    headroom = b.sub(b.clz(b.emit(BitwiseXor, [x, sign], x.type)), 1)
     quotient = b.mul(b.logical_left_shift(x, headroom), b.table(y, reciprocal), shift=31)
     scaled = b.mul(quotient, multiplier.mantissa, shift=31)
     shift = b.add(headroom, b.table(y, (exponent - multiplier.shift).astype(np.int32)))
     if not -16 <= multiplier.shift <= 14:  # else it is from 0 to 63
-        shift = b.emit(BitwiseAnd, [shift, b.constant(63)])
+        shift = b.bitwise_and(shift, 63)
     beyond = b.greater(shift, 31)
     shift = b.select(beyond, b.sub(shift, 32), shift)
-    wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, zero), one, zero))
-    return _stored(b, b.select(beyond, wrong, rounding_shift(b, scaled, shift)), output, bounds)
+    wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, 0), 1, 0))
+    return stored(b, b.select(beyond, wrong, rounding_shift(b, scaled, shift)), output, *bounds)
 
 
 @rule(FloorDiv, FloorMod)
@@ -357,7 +349,7 @@ def _in_lanes(b: RuleBuilder, x: Value, exponent: int) -> Value:
         return _sign(b, x)
     mask = (1 << (exponent & 31)) - 1
     sign = b.arithmetic_right_shift(x, 31)
-    rest = b.emit(BitwiseAnd, [x, b.constant(mask)])
+    rest = b.bitwise_and(x, mask)
     above = b.greater(rest, b.sub(mask >> 1, sign))
     return b.add(sign, b.select(above, 1, 0))
 

@@ -33,7 +33,7 @@ from tflq.dialects.tfl.arithmetic import (
     Where,
 )
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
-from tflq.dialects.tosa.elementwise import BitwiseAnd, LogicalNot
+from tflq.dialects.tosa.elementwise import LogicalNot
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 from tflq.legalize.grid import centred_by, entry_of, grid_of
@@ -197,7 +197,7 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
     if rank and not open_dims and widths == (8, 16):
         wide, start, size = b.cast(x, i32), [0] * (rank - 1), list(x.type.shape or ())[:-1]
         low, high = (b.slice(wide, (*start, place), (*size, 1)) for place in (0, 1))
-        low = b.emit(BitwiseAnd, [low, b.constant(255)])
+        low = b.bitwise_and(low, 255)
         whole = b.add(b.mul(high, 256), low)
         return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
     return Rewritten(kept(op, b, [x]), note=note)

@@ -19,12 +19,11 @@ import numpy as np
 
 from tflq.analysis.known import known_elements
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, TransposeConv
-from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa import convolution as tosa
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, ui8
-from tflq.legalize.probing import kernel_name, per_layer, symmetric
+from tflq.legalize.probing import kernel_name, per_layer, symmetric, taken
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     Products,
@@ -228,7 +227,7 @@ def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) 
     size = sliced(b, shape, b.constant([axis]), b.constant([axis + 1]), _ONE)
     rest = sliced(b, longer, size, b.constant([0]), _LINE, end_mask=1)
     rows = b.constant(np.concatenate([pairs[:1], pairs]))
-    return b.emit(Gather, [rows, shape_of(b, rest, 1)], TensorType((1, 2), i32), axis=0, batch_dims=0)
+    return taken(b, rows, shape_of(b, rest, 1))
 
 
 def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums:

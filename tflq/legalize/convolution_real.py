@@ -34,9 +34,9 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.legalize.convolution import unpacked
-from tflq.legalize.grid import reach_of, real_requantized, result_range, stored
+from tflq.legalize.grid import reach_of, real_requantized, result_range
 from tflq.legalize.matmul import product, rows_of, sizes_of
-from tflq.legalize.probing import per_layer, rounding_shift, symmetric
+from tflq.legalize.probing import per_layer, rounding_shift, stored, symmetric
 from tflq.legalize.rescaled import Sums, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import NamedTuple, replace

@@ -43,8 +43,6 @@ from tflq.dialects.tfl.arithmetic import (
     Less,
     Log,
     Logistic,
-    Maximum,
-    Minimum,
     Mul,
     Neg,
     NotEqual,
@@ -61,7 +59,7 @@ from tflq.dialects.tosa.elementwise import LogicalLeftShift
 from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
-from tflq.ir.types import f32, i1, i32
+from tflq.ir.types import f32, i32
 from tflq.legalize.core import CoreEmitter, Translation, constant, form, of_tensors
 from tflq.numerics.elementwise import BOUNDS
 from tflq.numerics.fixed_point import Multiplier
@@ -125,9 +123,7 @@ def _bounded(b: CoreEmitter, x: Value, y: Value) -> Value:
         return x
     if (number := _number(y)) is not None:
         return b.clamp(x, _LEAST - min(number, 0), _MOST - max(number, 0))
-    zero = b.constant(0)
-    lowest = b.sub(_LEAST, b.minimum(y, zero))
-    highest = b.sub(_MOST, b.maximum(y, zero))
+    lowest, highest = b.sub(_LEAST, b.minimum(y, 0)), b.sub(_MOST, b.maximum(y, 0))
     return b.minimum(b.maximum(x, lowest), highest)
 
 
@@ -145,9 +141,8 @@ def _high_product(op: SaturatingRoundingDoublingHighMul, b: CoreEmitter, x: Valu
         return b.rescale(x, Multiplier(number, 0))
     if _LEAST not in (_range(x)[0], _range(y)[0]):
         return b.mul(x, y, shift=31)
-    least, more = b.constant(_LEAST), b.constant(_LEAST + 1)
-    negative = b.sub(0, b.maximum(x, more))
-    return b.select(b.equal(y, least), negative, b.mul(x, b.maximum(y, more), shift=31))
+    negative = b.sub(0, b.maximum(x, _LEAST + 1))
+    return b.select(b.equal(y, _LEAST), negative, b.mul(x, b.maximum(y, _LEAST + 1), shift=31))
 
 
 @of_tensors(Matmul)
@@ -198,9 +193,7 @@ def _floats(op: RealMath, t: Translation) -> list[Value]:
 
 def _clamped(op: RealMath, b: CoreEmitter, x: Value) -> Value:
     """x within the bounds of an op."""
-    if op.clamp_min is not None:
-        x = b.emit(Maximum, [x, b.constant(op.clamp_min, f32)])
-    return x if op.clamp_max is None else b.emit(Minimum, [x, b.constant(op.clamp_max, f32)])
+    return b.limited(x, op.clamp_min, op.clamp_max)
 
 
 @of_tensors(*_BUILTINS)
@@ -216,7 +209,7 @@ def _real_binary(op: RealMath, t: Translation) -> Value:
 def _real_function(op: RealUnary, t: Translation) -> Value:
     (x,), b = _floats(op, t), t.b
     if (compare := _COMPARISONS.get(op.opcode)) is not None:
-        x = b.converted(b.emit(compare, [x, b.constant(0, f32)], i1), f32)
+        x = b.converted(b.compare(compare, x, 0), f32)
     elif op.opcode != "IDENTITY":
         x = b.emit(_FUNCTIONS[op.opcode], [x])
     return _clamped(op, b, x)

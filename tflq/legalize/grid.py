@@ -14,11 +14,9 @@ from contextlib import suppress
 import numpy as np
 
 from tflq.dialects.quant import RescaleF64
-from tflq.dialects.tfl.indexing import Gather
 from tflq.ir.core import Value
 from tflq.ir.types import (
     ScalarType,
-    TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
     i8,
@@ -28,6 +26,7 @@ from tflq.ir.types import (
     parameters,
     ui8,
 )
+from tflq.legalize.probing import taken
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.light import NamedTuple
 from tflq.numerics.elementwise import BOUNDS, real_range
@@ -114,16 +113,6 @@ def _in_int32(
         return b.add(acc, to.zero_point) if to.zero_point else b.identity(acc)
     numbers = quantize_multipliers(scales)
     return b.rescale(acc, numbers, i32, output_zp=to.zero_point, rounding="half_away", input_range=bounds)
-
-
-def stored(
-    b: RuleBuilder, x: Value, element: UniformQuantizedType, low: int | None = None, high: int | None = None
-) -> Value:
-    """An i32 plus the zero point, clamped (by default to the storage type's range), in the storage type."""
-    storage = element.storage
-    total = b.add(x, element.zero_point) if element.zero_point else x
-    clamped = b.clamp(total, storage.minimum if low is None else low, storage.maximum if high is None else high)
-    return b.cast(clamped, storage)
 
 
 def reach_of(storage: ScalarType, zero_point: int) -> int:
@@ -338,8 +327,7 @@ def entries_by(b: RuleBuilder, plain: Value, table: np.ndarray, storage: ScalarT
         return b.table(plain, entries)
     starts = np.arange(count).reshape(cells) * span - plain.type.storage.minimum
     index = b.add(b.cast(plain, i32), entry_of(b, starts, plain.type.rank or 0))
-    type = TensorType(index.type.shape, storage)
-    return b.emit(Gather, [b.constant(entries, storage), index], type, axis=0, batch_dims=0)
+    return taken(b, b.constant(entries, storage), index)
 
 
 def requantized_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid) -> Value:

@@ -21,7 +21,6 @@ import numpy as np
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant import Table16Bit
 from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
-from tflq.dialects.tosa.elementwise import BitwiseAnd, IntDiv
 from tflq.ir.core import Value, constant
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.activation import inverse_square_root
@@ -285,7 +284,7 @@ def layer_norm(b: RuleBuilder, x: Value, weights: np.ndarray, bias: np.ndarray, 
     n = int(weights.size)
     mean = _mean(b, x, n)
     variance = _variance(b, x, mean, n)
-    guard = b.constant(max(1, int(np.float32(10000) * np.float32(scale))))
+    guard = max(1, int(np.float32(10000) * np.float32(scale)))
     variance = b.select(b.greater(1, variance), guard, variance)
     mantissa, shift = inverse_square_root(b, variance)
     centred = b.sub(b.mul(x, 1024), mean)
@@ -298,10 +297,10 @@ def layer_norm(b: RuleBuilder, x: Value, weights: np.ndarray, bias: np.ndarray, 
 
 def _mean(b: RuleBuilder, x: Value, n: int) -> Value:
     """trunc(1024 sum / n), from the quotient and the remainder."""
-    total, count, unit = b.reduce("sum", x, 1), b.constant(n), b.constant(1024)
-    quotient = b.emit(IntDiv, [total, count])
-    rest = b.sub(total, b.mul(quotient, count))
-    return b.add(b.mul(quotient, unit), b.emit(IntDiv, [b.mul(rest, unit), count]))
+    total = b.reduce("sum", x, 1)
+    quotient = b.int_div(total, n)
+    rest = b.sub(total, b.mul(quotient, n))
+    return b.add(b.mul(quotient, 1024), b.int_div(b.mul(rest, 1024), n))
 
 
 def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
@@ -311,8 +310,7 @@ def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
     """
     square = b.mul(x, x)
     digits = [_low(b, square, 11), _low(b, _right(b, square, 11), 11), _right(b, square, 22)]
-    share = b.constant((1 << 20) // n)
-    p0, p1, p2 = (b.mul(b.reduce("sum", d, 1), share) for d in digits)
+    p0, p1, p2 = (b.mul(b.reduce("sum", d, 1), (1 << 20) // n) for d in digits)
     size = b.maximum(mean, b.sub(0, mean))
     low, high = _low(b, size, 13), _right(b, size, 13)
     q0, q1, q2 = b.mul(low, low), b.mul(low, high), b.mul(high, high)
@@ -332,7 +330,7 @@ def _left(b: RuleBuilder, x: Value, bits: int) -> Value:
 
 
 def _low(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.emit(BitwiseAnd, [x, b.constant((1 << bits) - 1)])
+    return b.bitwise_and(x, (1 << bits) - 1)
 
 
 class _Step:

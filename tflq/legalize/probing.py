@@ -12,6 +12,7 @@ import numpy as np
 
 from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl import fused_activation
+from tflq.dialects.tfl.indexing import Gather
 from tflq.errors import Refused
 from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Op, Value, constant
@@ -124,13 +125,26 @@ def rounding_shift(b: RuleBuilder, x: Value, exponent: int | Value) -> Value:
     if isinstance(exponent, int):
         if not exponent:
             return x
-        exponent, rounds = b.constant(exponent), None
+        rounds = None
     else:
         rounds = b.minimum(exponent, 1)
     sign = b.arithmetic_right_shift(x, 31)
     if rounds is not None:
         sign = b.mul(sign, rounds)
     return b.arithmetic_right_shift(b.add(x, sign), exponent, round=True)
+
+
+def taken(b: RuleBuilder, x: Value, index: Value | np.ndarray, axis: int = 0) -> Value:
+    """What an index, of i32, takes along an axis of x."""
+    place = index if isinstance(index, Value) else b.constant(index)
+    return b.emit(Gather, [x, place], axis=axis, batch_dims=0)
+
+
+def stored(b: RuleBuilder, x: Value, element: UniformQuantizedType, *bounds: int) -> Value:
+    """An i32 plus the zero point, saturated to its storage type or clamped to two bounds, as stored."""
+    total = b.add(x, element.zero_point) if element.zero_point else x
+    low, high = bounds or (element.storage.minimum, element.storage.maximum)
+    return b.cast(b.clamp(total, low, high), element.storage)
 
 
 def zero_point_of(value: Value) -> int | None:

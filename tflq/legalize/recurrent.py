@@ -34,7 +34,6 @@ from tflq.dialects.tfl.recurrent import (
     UnidirectionalSequenceLSTM,
     UnidirectionalSequenceRNN,
 )
-from tflq.dialects.tosa.elementwise import BitwiseAnd
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
@@ -358,8 +357,7 @@ def _wrapped_sum(b: RuleBuilder, terms: Value, axis: int) -> Value:
     TOSA does not define a sum that leaves int32. So low and high halves are summed apart, and put together by a shift
     to the left, which loses what int32 does not hold.
     """
-    mask, half = b.constant(0xFFFF), b.constant(16)
-    low = b.reduce("sum", b.emit(BitwiseAnd, [terms, mask]), axis)
-    high = b.reduce("sum", b.arithmetic_right_shift(terms, half), axis)
-    high = b.add(high, b.arithmetic_right_shift(low, half))
-    return b.add(b.logical_left_shift(high, half), b.emit(BitwiseAnd, [low, mask]))
+    low = b.reduce("sum", b.bitwise_and(terms, 0xFFFF), axis)
+    high = b.reduce("sum", b.arithmetic_right_shift(terms, 16), axis)
+    high = b.add(high, b.arithmetic_right_shift(low, 16))
+    return b.add(b.logical_left_shift(high, 16), b.bitwise_and(low, 0xFFFF))

@@ -300,11 +300,9 @@ def _moved(b: RuleBuilder, scaled: Value, to: UniformQuantizedType, clamp: tuple
     """scaled + zero point of an i32, clamped; where that leaves int32, and wraps, it is the other end."""
     zero = to.zero_point
     if zero > 0:
-        limit, end = b.constant(i32.maximum - zero), clamp[0]
-        wraps = b.greater(scaled, limit)
+        wraps, end = b.greater(scaled, i32.maximum - zero), clamp[0]
     else:
-        limit, end = b.constant(i32.minimum - zero), clamp[1]
-        wraps = b.greater(limit, scaled)
+        wraps, end = b.greater(i32.minimum - zero, scaled), clamp[1]
     inside = b.clamp(scaled, clamp[0] - zero, clamp[1] - zero)
     return b.cast(b.select(wraps, end, b.add(inside, zero)), to.storage)
 

@@ -53,7 +53,7 @@ from tflq.dialects.tfl.arithmetic import (
     Tanh,
 )
 from tflq.dialects.tfl.convolution import BatchMatMul
-from tflq.dialects.tfl.indexing import DynamicUpdateSlice, Gather
+from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Dilate, PadV2, Reshape, Slice, StridedSlice, Transpose
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.dialects.tosa.movement import Tile
@@ -62,7 +62,7 @@ from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 from tflq.legalize.movement import COPIED, seen_by_kernel, under
 from tflq.legalize.pooling import COMBINE
-from tflq.legalize.probing import kernel_name, per_layer
+from tflq.legalize.probing import kernel_name, per_layer, taken
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rewritten, rule, rules_of
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.unary import REAL_FUNCTIONS, Stored, real_table, real_table_of_two
@@ -343,7 +343,7 @@ def bits(op: hlo.StablehloAnd | hlo.StablehloOr | hlo.StablehloShiftLeft, b: Rul
     x, y = b.cast(b.value(op.lhs), i32), b.cast(b.value(op.rhs), i32)
     note, warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for", ""
     if isinstance(op, hlo.StablehloShiftLeft):
-        combined = b.logical_left_shift(x, b.emit(BitwiseAnd, [y, b.constant(np.asarray(31))]))
+        combined = b.logical_left_shift(x, b.bitwise_and(y, 31))
         if not b.real and _vectorized(op) and not _within_int32(op.rhs):
             warning = _SHIFTS
     else:
@@ -433,7 +433,7 @@ def padded(b: RuleBuilder, plain: Value, fill: Value, low: list[int], high: list
 @rule(hlo.StablehloGather)
 def gather(op: hlo.StablehloGather, b: RuleBuilder) -> Answer:
     """result = slices from known start indices."""
-    x, indices, result = op.input, op.indices, op.result
+    x, indices = op.input, op.indices
     sources = _sources(op, b, [x], kernel=True)
     if sources is None:
         raise NotApplicable(COPIED)
@@ -443,8 +443,7 @@ def gather(op: hlo.StablehloGather, b: RuleBuilder) -> Answer:
     shape = [d or 0 for d in x.type.shape or ()]
     places = _places(op, indices.array, shape)
     flat = b.reshape(plain, [math.prod(shape)])
-    type = TensorType(places.shape, result.type.storage)
-    return Rewritten([b.emit(Gather, [flat, b.constant(places)], type, axis=0, batch_dims=0)], warning=warning)
+    return Rewritten([taken(b, flat, places)], warning=warning)
 
 
 def _places(op: hlo.StablehloGather, indices: np.ndarray, shape: list[int]) -> np.ndarray:

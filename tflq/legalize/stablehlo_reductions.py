@@ -30,7 +30,6 @@ from tflq.dialects.stablehlo.elementwise import (
     UniformQuantize,
 )
 from tflq.dialects.tfl.arithmetic import Div
-from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.errors import Refused
 from tflq.evaluate.stablehlo_elementwise import same_scale
@@ -38,6 +37,7 @@ from tflq.evaluate.stablehlo_reduction import apply, leaves_bounds, sums_of
 from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.pooling import COMBINE, over_windows, reduced
+from tflq.legalize.probing import taken
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.stablehlo import builtin_name, padded
 from tflq.light import NamedTuple
@@ -192,20 +192,15 @@ def _corrected(b: RuleBuilder, x: Value, near: Value, firsts: np.ndarray, low: i
     """Results that are at most one off: one more where x has reached the first value of the next result, one less where
     it has not reached the first of its own. `firsts`: of each result from `low` up, and of the one after the last."""
     index = b.sub(near, low) if low else near
-    one, zero = b.constant(1), b.constant(0)
-    own, following = (
-        b.emit(Gather, [b.constant(table), index], TensorType(x.type.shape, i32), axis=0, batch_dims=0)
-        for table in (firsts[:-1], firsts[1:])
-    )
-    more = b.select(b.greater_equal(x, following), one, zero)
-    return b.sub(b.add(near, more), b.select(b.greater(own, x), one, zero))
+    own, following = (taken(b, b.constant(table), index) for table in (firsts[:-1], firsts[1:]))
+    more = b.select(b.greater_equal(x, following), 1, 0)
+    return b.sub(b.add(near, more), b.select(b.greater(own, x), 1, 0))
 
 
 def _looked_up(b: RuleBuilder, x: Value, region: Region, source: TensorType, bounds: tuple[int, int]) -> Converted:
     table = _values(region, source, np.arange(bounds[0], bounds[1] + 1))
     index = b.sub(x, bounds[0]) if bounds[0] else x
-    entries = b.constant(table.astype(np.int32))
-    out = b.emit(Gather, [entries, index], TensorType(x.type.shape, i32), axis=0, batch_dims=0)
+    out = taken(b, b.constant(table), index)
     return Converted(out, (int(table.min()), int(table.max())))
 
 

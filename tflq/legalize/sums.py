@@ -27,7 +27,6 @@ from tflq.dialects.tfl.convolution import (
     FullyConnected,
     TransposeConv,
 )
-from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import L2Pool2D
 from tflq.ir.core import Op, Value
@@ -46,10 +45,10 @@ from tflq.ir.types import (
 )
 from tflq.legalize.convolution import PRODUCTS
 from tflq.legalize.convolution_real import conv_3d_sums, conv_3d_transpose_sums
-from tflq.legalize.grid import limited_scales, reach_of, real_requantized, result_range, stored
+from tflq.legalize.grid import limited_scales, reach_of, real_requantized, result_range
 from tflq.legalize.matmul import FULLY_CONNECTED
 from tflq.legalize.pooling import over_windows
-from tflq.legalize.probing import centred, kernel_name, per_layer, symmetric
+from tflq.legalize.probing import centred, kernel_name, per_layer, stored, symmetric, taken
 from tflq.legalize.rescaled import Products, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import dataclass
@@ -346,10 +345,9 @@ def _reaches(*elements: UniformQuantizedType) -> tuple[int, ...]:
 
 def _signed(b: RuleBuilder, wide: Value, total: Value, table: np.ndarray, output: UniformQuantizedType) -> Value:
     """How many thresholds the sum stays below, with the sign of the element, as stored in the result."""
-    zero = b.constant(0)
-    magnitude = b.maximum(wide, b.sub(zero, wide))
+    magnitude = b.maximum(wide, b.sub(0, wide))
     met = _met(b, magnitude, table, -1, lambda threshold: b.greater_equal(threshold, total))
-    signed = b.select(b.greater(zero, wide), b.sub(zero, met), met)
+    signed = b.select(b.greater(0, wide), b.sub(0, met), met)
     return stored(b, signed, output)
 
 
@@ -365,6 +363,6 @@ def _met(b: RuleBuilder, rows: Value, table: np.ndarray, never: int, test: Calla
     for bit in reversed(range(bits)):
         candidate = b.add(met, 1 << bit)
         place = b.add(base, b.sub(candidate, 1))
-        threshold = b.emit(Gather, [entries, place], place.type, axis=0, batch_dims=0)
+        threshold = taken(b, entries, place)
         met = b.select(test(threshold), candidate, met)
     return met

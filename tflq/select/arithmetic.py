@@ -217,10 +217,9 @@ def logical_right_shift(op: tosa.LogicalRightShift, k: Kernels) -> Value:
 @lowering(tosa.BitwiseAnd, tosa.BitwiseOr)
 def bitwise(op: tosa.BitwiseAnd | tosa.BitwiseOr, k: Kernels) -> Value:
     a, b = k.cast(k.value(op.input1), i32), k.cast(k.value(op.input2), i32)
-    one, two = k.constant(1), k.constant(2)
-    x, y = k.right_shift(a, one), k.right_shift(b, one)
+    x, y = k.right_shift(a, 1), k.right_shift(b, 1)
     above = k.sub(elementwise(k, k.add, x, y), elementwise(k, k.bitwise_xor, x, y))
-    lowest = elementwise(k, k.mul, k.sub(a, k.mul(x, two)), k.sub(b, k.mul(y, two)))
+    lowest = elementwise(k, k.mul, k.sub(a, k.mul(x, 2)), k.sub(b, k.mul(y, 2)))
     both = k.add(above, lowest)
     if isinstance(op, tosa.BitwiseOr):
         both = k.add(both, elementwise(k, k.bitwise_xor, a, b))
@@ -315,19 +314,17 @@ def reciprocal(op: tosa.Reciprocal, k: Kernels) -> Value:
 def erf(op: tosa.Erf, k: Kernels) -> Value:
     """Both formulas everywhere, each on the values it is meant for."""
     x = k.value(op.input)
-    storage = x.type.storage
     magnitude = k.emit(tfl.Abs, [x])
-    one = k.constant(1, storage)
-    near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), LIMIT)
+    near, far = k.minimum(magnitude, 1), k.minimum(k.maximum(magnitude, 1), LIMIT)
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
     tail = k.emit(tfl.Exp, [_polynomial(k, far, outer())])
-    value = k.emit(tfl.SelectV2, [k.greater(one, magnitude), below, k.sub(one, tail)])
+    value = k.emit(tfl.SelectV2, [k.greater(1, magnitude), below, k.sub(1, tail)])
     return k.mul(value, k.emit(tfl.Sign, [x]))
 
 
 def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:
     """Horner's scheme; the constant term is the first."""
-    *rest, value = (k.constant(c, x.type.storage) for c in coefficients)
+    *rest, value = coefficients
     total = k.add(k.mul(x, value), rest.pop())
     while rest:
         total = k.add(k.mul(total, x), rest.pop())

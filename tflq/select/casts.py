@@ -29,8 +29,7 @@ from tflq.select.lowering import Kernels, as_int32, lowering
 
 def rounded(k: Kernels, x: Value) -> Value:
     """x, a float32, to the nearest whole number, half to even; what is beyond 2^23 is one."""
-    unit = k.constant(1 << 23, x.type.storage)
-    magnitude = k.emit(Abs, [x])
+    unit, magnitude = 1 << 23, k.emit(Abs, [x])
     inside = k.minimum(magnitude, unit)
     whole = k.add(k.sub(k.add(inside, unit), unit), k.sub(magnitude, inside))
     return k.mul(whole, k.emit(Sign, [x]))
@@ -38,8 +37,7 @@ def rounded(k: Kernels, x: Value) -> Value:
 
 def rounded_small(k: Kernels, x: Value) -> Value:
     """The same of x below 2^22 in magnitude."""
-    unit = k.constant(3 << 22, x.type.storage)
-    return k.sub(k.add(x, unit), unit)
+    return k.sub(k.add(x, 3 << 22), 3 << 22)
 
 
 def rectifier(low: float, high: float, storage: ScalarType) -> str | None:
@@ -114,12 +112,12 @@ def _to_truncate(k: Kernels, y: Value, rounding: str) -> Value:
         return y
     if rounding == "half_away":
         return k.add(y, k.mul(k.emit(Sign, [y]), below / 2))
-    whole, zero = k.cast(y, i32), k.constant(0)
+    whole = k.cast(y, i32)
     real = k.cast(whole, f32)
     twice = k.mul(k.sub(y, real), np.float32(2))
     half, more = k.cast(twice, i32), k.cast(k.mul(twice, below), i32)
     if rounding == "half_up":
-        step = k.sub(k.add(half, zero, "RELU"), k.sub(zero, more, "RELU"))
+        step = k.sub(k.add(half, 0, "RELU"), k.sub(0, more, "RELU"))
     else:
         odd = k.sub(whole, k.mul(k.right_shift(whole, 1), 2))
         step = k.add(more, k.mul(k.sub(half, more), odd))

@@ -105,7 +105,7 @@ def _mixed(k: Kernels, x: Value, dim: Dim) -> Value:
     if is_copy(dim.steps, dim.size, dim.out) and not fraction.any():
         return first
     weight = (fraction / dim.steps.n).reshape(-1, *(1,) * (3 - dim.axis))
-    second, storage = _taken(k, x, upper, dim.axis), x.type.storage
+    second = _taken(k, x, upper, dim.axis)
     return k.add(k.mul(first, 1 - weight), k.mul(second, weight))
 
 
