@@ -464,6 +464,11 @@ class TensorType:
         return None if self.shape is None else len(self.shape)
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """The dims, of which open ones are 0; none where the rank is not known."""
+        return tuple([dim or 0 for dim in self.shape or ()])
+
+    @property
     def is_static(self) -> bool:
         """Whether the rank and every dim are known."""
         return self.shape is not None and None not in self.shape

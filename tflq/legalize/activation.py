@@ -142,7 +142,7 @@ def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
     wide = b.cast(x, i32)
     if x.type.storage.bits == 8:
         return b.cast(wide, to)
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = x.type.sizes
     count = int(np.prod(shape))
     low = b.reshape(wide, [count, 1])
     high = b.arithmetic_right_shift(low, 8)

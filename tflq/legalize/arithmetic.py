@@ -332,7 +332,7 @@ def _divided_undefined(op: Add | Sub, b: RuleBuilder, x: Value, exponent: int, r
     if exponent & 32 and reach >> (exponent & 31) == 0:
         return in_lanes
     count = _elements_in_lanes(op, b)
-    total = math.prod(d or 0 for d in x.type.shape or ())
+    total = math.prod(x.type.sizes)
     one_by_one = _one_by_one(b, x, exponent)
     if count == 0:
         return one_by_one

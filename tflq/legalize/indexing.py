@@ -229,7 +229,7 @@ def _dense(op: SparseToDense, b: RuleBuilder, values: Value, default: Value) -> 
         operands = [b.value(indices), b.value(shape), b.cast(values, kind), b.cast(default, kind)]
         return b.cast(b.emit(SparseToDense, operands, type.with_element(kind), **op.attributes), type.storage)
     dims = [int(d) for d in shape.array.reshape(-1)]
-    count = math.prod(d or 0 for d in values.type.shape or ())
+    count = math.prod(values.type.sizes)
     where = indices.array.reshape(-1, len(dims)).astype(np.int64)
     source = np.full(dims, count)
     source[tuple(where.T)] = np.arange(len(where)) if values.type.rank else 0  # the last of equal indices stays

@@ -69,7 +69,7 @@ def _basic_lstm(op: LSTM, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"the state's scale is 2^{exponent}; the basic kernel has only 2^{_STATE_BITS - 15}")
     if not (x.type.is_static and before.type.is_static and weights.is_constant and bias.is_constant):
         raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
-    batch, depth = (d or 0 for d in before.type.shape or ())
+    batch, depth = before.type.sizes
     rows = b.concat([b.value(x), _held(b, before, (batch, depth))], 1)
     gates = _gates(b, rows, weights, bias)
     new, activation = _cell(b, gates, _held(b, state, (batch, depth)))
@@ -85,7 +85,7 @@ def _held(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
 
 def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
     """The sums of all gates, int16 [batch, 4 depth]."""
-    batch, total = (d or 0 for d in rows.type.shape or ())
+    batch, total = rows.type.sizes
     width = (weights.type.shape or (0,))[0] or 0
     filters, offset = viewed(b, b.value(weights), (width, 1, 1, total)), bias_of(b, bias, width, i32)
     zero, shape = weight_zero_point(weights), (batch, 1, 1, width)
@@ -103,7 +103,7 @@ def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
 
 def _cell(b: RuleBuilder, gates: Value, state: Value) -> tuple[Value, Value]:
     """The new state, int16, and activation, uint8."""
-    shape = tuple(d or 0 for d in state.type.shape or ())
+    shape = state.type.sizes
     logistic, tanh = constant(logistic_table()), constant(tanh_table(LOGISTIC_BITS))
 
     def gate(place: int) -> Value:

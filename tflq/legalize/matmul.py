@@ -116,7 +116,7 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
 def fully_connected_sums(op: FullyConnected, b: RuleBuilder, terms: Terms) -> Sums:
     """A 1x1 convolution with weights [O, K]."""
     x = b.value(op.input)
-    outputs, depth = (d or 0 for d in terms.weights.type.shape or ())
+    outputs, depth = terms.weights.type.sizes
     if x.type.shape is None or not outputs or not depth:
         raise NotApplicable("the input's rank is not known, or the weights are empty")
     keep = op.keep_num_dims
@@ -171,7 +171,7 @@ def _has_whole_rows(x: Value, depth: int) -> bool:
 def _whole_rows(b: RuleBuilder, x: Value, depth: int) -> Value:
     """x flat, without the elements behind its last whole row, which the kernel does not read."""
     rows = rows_of(x.type.shape or (), depth)
-    flat = b.reshape(x, (None if rows is None else math.prod(d or 0 for d in x.type.shape or ()),))
+    flat = b.reshape(x, (None if rows is None else math.prod(x.type.sizes),))
     ends = TensorType((rows,), x.type.element)
     last = sliced(b, flat, b.constant([depth - 1]), b.constant([0]), ends, step=depth, end_mask=1)
     end = b.emit(Mul, [shape_of(b, last, 1), b.constant([depth])], TensorType((1,), i32))

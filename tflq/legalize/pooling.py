@@ -117,7 +117,7 @@ def over_windows(b: RuleBuilder, x: Value, axis: int, size: int, stride: int, di
 
 def _strided(b: RuleBuilder, x: Value, axis: int, start: int, count: int, stride: int) -> Value:
     """`count` elements along an axis, from a start on."""
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = x.type.sizes
     begin, end, strides = np.zeros(len(shape), np.int32), np.asarray(shape, np.int32), np.ones(len(shape), np.int32)
     begin[axis], end[axis], strides[axis] = start, start + (count - 1) * stride + 1 if count else start, stride
     masks = {f"{mask}_mask": 0 for mask in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}

@@ -294,8 +294,8 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     values = (x, feature, time)
     if not all(v.type.is_static for v in values) or not all(v is None or v.is_constant for v in (feature, time, bias)):
         raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
-    batch, depth = (d or 0 for d in x.type.shape or ())
-    filters, memory = (d or 0 for d in time.type.shape or ())
+    batch, depth = x.type.sizes
+    filters, memory = time.type.sizes
     source, weights, taps, held, target = elements
     unbiased = b.constant(np.zeros(filters), i32)
     sums = b.conv2d(
@@ -322,7 +322,7 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
 
 def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
     """The state with its oldest column gone and a new last one."""
-    batch, filters = (d or 0 for d in (newest.type.shape or ())[:2])
+    batch, filters = newest.type.sizes[:2]
     shape = (batch, filters, memory)
     window = newest
     if memory > 1:
@@ -335,7 +335,7 @@ def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
 
 def _over_time(op: SVDF, b: RuleBuilder, window: Value, time: Value, bias: Value | None) -> tuple[Value, Bounds]:
     """The weighted sums over time and over the filters of a unit, in int32, and their bounds."""
-    batch, filters, memory = (d or 0 for d in window.type.shape or ())
+    batch, filters, memory = window.type.sizes
     rank = op.rank
     units, terms = filters // rank, rank * memory
     weights = b.value(time).array.astype(np.int64).reshape(1, filters, memory)

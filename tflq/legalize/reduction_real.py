@@ -175,7 +175,7 @@ class _Segments:
 
     def __init__(self, op: _Operator) -> None:
         x, self.ids = op.input, op.segments
-        shape = [d or 0 for d in x.type.shape or ()]
+        shape = x.type.sizes
         depth = len(self.ids.type.shape or ())
         self.rows, self.inner = math.prod(shape[:depth]), shape[depth:]
         self.known = self.ids.array.reshape(-1) if self.ids.is_constant else None
@@ -243,7 +243,7 @@ def _scattered(b: RuleBuilder, rows: Value, ids: Value, shape: Sequence[int]) ->
 
 
 def _filled(b: RuleBuilder, op: Op, stored: int) -> Value:
-    shape = [d or 0 for d in op.result.type.shape or ()]
+    shape = op.result.type.sizes
     return b.constant(np.full(shape, stored), op.result.type.storage)
 
 

@@ -143,7 +143,7 @@ def as_read(b: RuleBuilder, tensor: Value, to: ScalarType) -> Value | None:
     x, storage = b.value(tensor), tensor.type.storage
     if storage == to or not tensor.type.is_static:
         return x if storage == to else None
-    shape = tuple(d or 0 for d in x.type.shape or ())
+    shape = x.type.sizes
     count = math.prod(shape)
     if x.is_constant:
         little = np.ascontiguousarray(x.array).astype(x.array.dtype.newbyteorder("<"), copy=False)

@@ -199,7 +199,7 @@ def bounds_of(
     """Bounds of the accumulator over all stored inputs; `axis` are the weights' dims that are summed over. They follow
     from the weights themselves, or only from their type where these are less than `crude` from 0."""
     low, high = x.storage.minimum - x.zero_point, x.storage.maximum - x.zero_point
-    shape = [d or 0 for d in weights.type.shape or ()]
+    shape = weights.type.sizes
     near = bias.type.storage.bits <= 32
     known = bias.is_constant and (near or np.abs(bias.array.astype(np.float64)).max(initial=0) < _FAR)
     offset = bias.array.astype(np.int64) if known else np.zeros(1, np.int64)

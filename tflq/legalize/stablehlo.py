@@ -411,7 +411,7 @@ def pad(op: hlo.StablehloPad, b: RuleBuilder) -> Answer:
 
 def padded(b: RuleBuilder, plain: Value, fill: Value, low: list[int], high: list[int], inner: list[int]) -> Value:
     """A tensor of known shape with `inner` fills between its elements, and fills around; less than 0 cuts off."""
-    fill, shape, storage = b.reshape(fill, []), [d or 0 for d in plain.type.shape or ()], plain.type.storage
+    fill, shape, storage = b.reshape(fill, []), list(plain.type.sizes), plain.type.storage
     if any(inner):
         shape = [d + max(d - 1, 0) * i for d, i in zip(shape, inner, strict=True)]
         if 0 in shape:  # DILATE reads beyond what is empty
@@ -440,13 +440,13 @@ def gather(op: hlo.StablehloGather, b: RuleBuilder) -> Answer:
     (plain,), warning = sources
     if not x.type.is_static or not indices.is_constant:
         raise _not_copied(f"the shape of '{x.name}' or the indices '{indices.name}' are not known", warning)
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = x.type.sizes
     places = _places(op, indices.array, shape)
     flat = b.reshape(plain, [math.prod(shape)])
     return Rewritten([taken(b, flat, places)], warning=warning)
 
 
-def _places(op: hlo.StablehloGather, indices: np.ndarray, shape: list[int]) -> np.ndarray:
+def _places(op: hlo.StablehloGather, indices: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """For each element of the result, its place in the flat operand."""
     sizes, mapped = option(op.slice_sizes), option(op.start_index_map)
     collapsed, offsets = option(op.collapsed_slice_dims), option(op.offset_dims)
@@ -470,11 +470,11 @@ def broadcast_in_dim(op: hlo.StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     sources = _sources(op, b, [x], kernel=False)
     if sources is None or not x.type.is_static or not result.type.is_static:
         raise _rejected(op, _PER_LAYER)
-    shape = [d or 0 for d in result.type.shape or ()]
+    shape = result.type.sizes
     places = dict(zip(option(op.broadcast_dimensions), x.type.shape or (), strict=True))
     ranked = b.reshape(sources[0][0], [places.get(i, 1) for i in range(len(shape))])
     times = tuple(d // (places.get(i) or 1) for i, d in enumerate(shape))
-    type = TensorType(tuple(shape), result.type.storage)
+    type = TensorType(shape, result.type.storage)
     return Rewritten([b.emit(Tile, [ranked], type, multiples=times)])
 
 

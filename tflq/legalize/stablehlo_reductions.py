@@ -272,7 +272,7 @@ def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
 
 def _spread(b: RuleBuilder, x: Value, fill: Value, axis: int, dilation: int) -> Value:
     """A tensor with `dilation - 1` fills between two of its elements along an axis."""
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = list(x.type.sizes)
     if dilation == 1 or shape[axis] < 2:
         return x
     between = [*shape[: axis + 1], dilation - 1, *shape[axis + 1 :]]

@@ -264,7 +264,7 @@ def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     """The root of each window's mean square."""
     (source, output), x = _elements(op), op.input
     kernel, strides = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = x.type.sizes
     sides = [window(n, k, s, 1, op.padding) for n, k, s in zip(shape[1:3], kernel, strides, strict=True)]
     if kernel[0] * kernel[1] > _TERMS or None in sides:
         raise NotApplicable("the windows are too large for int32")
@@ -284,7 +284,7 @@ def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     different, which = np.unique(counts, return_inverse=True)
     steps = output.storage.maximum - output.zero_point
     if not steps:
-        zeros = np.full([d or 0 for d in op.result.type.shape or ()], min(high, output.zero_point))
+        zeros = np.full(op.result.type.sizes, min(high, output.zero_point))
         return Rewritten([b.constant(zeros, output.storage)], note=_SQUARE_SUMS_NOTE)
     ratio = Fraction(source.scale) / Fraction(output.scale)
     table = np.stack([root_thresholds(ratio, int(n), steps) for n in different])
@@ -297,7 +297,7 @@ def _padded(b: RuleBuilder, x: Value, axis: int, before: int, after: int) -> Val
     """x with zeros before and after it along an axis."""
     if not (before or after):
         return x
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = list(x.type.sizes)
     around = np.zeros((len(shape), 2), np.int32)
     around[axis] = before, after
     shape[axis] += before + after

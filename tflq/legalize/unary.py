@@ -125,5 +125,5 @@ def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
     fill = 0 if raw else zero
     warning = _ZEROS if raw and zero else ""
     if x.type.is_static:
-        return Rewritten([b.constant(np.full([d or 0 for d in x.type.shape or ()], fill), storage)], warning=warning)
+        return Rewritten([b.constant(np.full(x.type.sizes, fill), storage)], warning=warning)
     return Rewritten([b.emit(Clamp, [b.value(x)], min_val=fill, max_val=fill)], warning=warning)

@@ -205,7 +205,7 @@ def _is_held(value: Value) -> bool:
 def _size(value: Value) -> int:
     from tflq.evaluate.registry import held_dtype
 
-    return math.prod(dim or 0 for dim in value.type.shape or ()) * held_dtype(value.type).itemsize
+    return math.prod(value.type.sizes) * held_dtype(value.type).itemsize
 
 
 def _become(value: Value, array: np.ndarray) -> None:

@@ -141,7 +141,7 @@ def gather(op: Gather, k: Kernels) -> Value:
 @lowering(Scatter)
 def scatter(op: Scatter, k: Kernels) -> Value:
     values, indices, rows = k.value(op.values_in), k.value(op.indices), k.value(op.input)
-    batch, places, channels = (d or 0 for d in op.values_out.type.shape or ())
+    batch, places, channels = op.values_out.type.sizes
     count = (indices.type.shape or (0, 0))[1] or 0
     all_places, all_rows = batch * places, batch * count
     flat = k.add(indices, np.arange(batch)[:, None] * places) if batch > 1 else indices

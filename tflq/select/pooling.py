@@ -93,7 +93,7 @@ def _divided(op: AvgPool2D, k: Kernels, x: Value, zero_point: int) -> Value:
     """The sum of each window over the number of its elements that are not padding: half away from zero in i32, or
     the quotient of floats."""
     element = f32 if x.type.storage.is_float else i32
-    sizes = [d or 0 for d in (x.type.shape or ())[1:3]]
+    sizes = x.type.sizes[1:3]
     geometry = Geometry(op.kernel, op.pad, op.stride, (1, 1))
     padded = pad_spatial(k, x, op.pad, zero_point)
     wide = k.cast(padded, element)

@@ -142,7 +142,7 @@ def float_resize(op: Resize, k: Kernels) -> Value | None:
     line = _line(op, rounding, kernel.parts, twin.offset)
     if line is None:
         return None
-    size = k.constant([d or 0 for d in (result.shape or ())[1:3]])
+    size = k.constant(result.sizes[1:3])
     options = {"align_corners": kernel.align_corners, "half_pixel_centers": kernel.half_pixel_centers}
     taken = twin.value if line.m else k.add(twin.value, line.c)
     mean = k.emit(ResizeBilinear, [taken, size], result.with_element(f32), **options)
