@@ -20,8 +20,8 @@ from tflq.contract import Pass, PassResult
 from tflq.dialects.tosa.elementwise import BitwiseOr
 from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.rewriting import stand_for
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.rewriting import rewrite_ops, stand_for
 from tflq.ir.types import i32
 from tflq.numerics.fixed_point import LIMB, limbs
 
@@ -35,23 +35,16 @@ class LowerRounding(Pass):
     looks_at: ClassVar[tuple[type, ...]] = (Rescale,)
 
     def run(self, module: Module) -> PassResult:
-        modified = [_lower_function(function) for function in module.functions]
-        return PassResult(module, any(modified))
+        return PassResult.of(module, lambda function: rewrite_ops(function, _lowered))
 
 
-def _lower_function(function: Function) -> bool:
-    if not any(map(_is_stated, function.ops_of(Rescale))):
-        return False
-    ops: list[Op] = []
-    for op in function.ops:
-        if not _is_stated(op):
-            ops.append(op)
-            continue
-        b = Builder(ops)
-        b.location = op.location
-        stand_for(_half_up(b, op) if _is_single(op) else _rounded(b, op), op.result)
-    function.ops = ops
-    return True
+def _lowered(op: Op) -> list[Op] | None:
+    if not _is_stated(op):
+        return None
+    b = Builder()
+    b.location = op.location
+    stand_for(_half_up(b, op) if _is_single(op) else _rounded(b, op), op.result)
+    return b.ops
 
 
 def _is_stated(op: Op) -> TypeGuard[Rescale]:
