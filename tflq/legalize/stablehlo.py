@@ -489,7 +489,7 @@ def dynamic_slice(op: hlo.StablehloDynamicSlice, b: RuleBuilder) -> Answer:
     start = _starts(b, op.starts)
     start = b.minimum(b.maximum(start, np.zeros_like(most)), most)
     type = TensorType(tuple(sizes), op.result.type.storage)
-    return Rewritten([b.emit(Slice, [sources[0][0], start, b.constant(np.asarray(sizes))], type)])
+    return Rewritten([b.emit(Slice, [sources[0][0], start, b.constant(sizes)], type)])
 
 
 @rule(hlo.StablehloDynamicUpdateSlice)
@@ -506,6 +506,6 @@ def _starts(b: RuleBuilder, starts: Sequence[Value | None]) -> Value:
     """The start indices, each an operand, as one vector of int32."""
     scalars = [v for v in starts if v is not None]
     if all(v.is_constant for v in scalars):
-        return b.constant(np.asarray([int(v.array.reshape(())) for v in scalars]))
+        return b.constant([int(v.array.reshape(())) for v in scalars])
     parts = [b.reshape(b.cast(b.value(v), i32), [1]) for v in scalars]
     return b.concat(parts, 0)

@@ -109,7 +109,7 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     wide = most >= 1 << 31 or (source.storage == i16 and target.storage != i32 and not apart)
     acc = i64 if wide or (bias.computed is not None and not _room(reach, scales, target)) else i32
     offset = np.broadcast_to(whole.astype(np.int64) if not apart else np.int64(0), (channels,))
-    terms = Terms(filters, b.constant(offset.astype(acc.dtype), acc), source.zero_point, weight_zp, acc)
+    terms = Terms(filters, b.constant(offset, acc), source.zero_point, weight_zp, acc)
     sums = products.sums(op, b, terms)
     total = sums.value
     if split:

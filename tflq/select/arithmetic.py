@@ -180,7 +180,7 @@ def clz(op: tosa.Clz, k: Kernels) -> Value:
     if shape is None or shape.count(None) > 1:
         axis = -1 if shape is None else len(shape)
         expanded = TensorType(None if shape is None else (*shape, 1), i32)
-        counted = count(k, k.emit(ExpandDims, [x, k.constant(np.asarray(axis))], expanded))
+        counted = count(k, k.emit(ExpandDims, [x, k.constant(axis)], expanded))
         return k.emit(Squeeze, [counted], x.type, squeeze_dims=np.asarray([axis], np.int32))
     return k.reshape(count(k, k.reshape(x, (None, 1))), shape)
 

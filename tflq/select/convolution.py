@@ -124,7 +124,7 @@ def _offset(
         total = np.full(bias.array.shape, depth * weight_offset, np.int64)
         for part in filters.parts:
             total += part.coefficient * weight_sums(part.value, (1,))
-        return k.constant((bias.array + input_offset * total).astype(element.dtype), element)
+        return k.constant(bias.array + input_offset * total, element)
     sums = WeightedSum(k, element)
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in filters.parts:

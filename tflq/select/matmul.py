@@ -144,7 +144,7 @@ def _float_bias(bias: Value, bounds: ProductBounds) -> tuple[np.ndarray | None, 
 
 def _integers(k: Kernels, bias: Value | None, element: ScalarType) -> Value:
     if bias is None:
-        return k.constant(np.asarray(0), element)
+        return k.constant(0, element)
     return k.constant(bias.array, element) if bias.is_constant else k.cast(bias, element)
 
 
@@ -235,7 +235,7 @@ def _byte_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], 
         sums.add(_sum(k, x, left, -1, left.offset, row_factor, depth, element), 1)
     if column_factor:
         return sums.plus(_sum(k, y, right, -2, zero_points[1], column_factor, depth, element))
-    return sums.plus(k.constant(np.asarray(0), element))
+    return sums.plus()
 
 
 def _sum(
@@ -244,20 +244,20 @@ def _sum(
     """factor * sum(x - less) over one of the last two dims, which stays with size 1."""
     if x.is_constant:
         total = factor * (x.array.astype(np.int64) - less).sum(axis, keepdims=True)
-        return k.constant(total.astype(element.dtype), element)
+        return k.constant(total, element)
     sums = WeightedSum(k, element)
     if depth is None:
         wide = k.cast(x, element)
         if less:
             wide = k.sub(wide, np.asarray(less))
         sums.add(k.reduce(Sum, wide, [(x.type.rank or 0) + axis]), factor)
-        return sums.plus(k.constant(np.asarray(0), element))
+        return sums.plus()
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in parts.parts:
         operands = (part.value, ones) if axis == -1 else (ones, part.value)
         sums.add(k.batch_matmul(*operands, adj_y=axis == -1), part.coefficient * factor)
     known = np.asarray(depth * factor * (parts.offset - less))
-    return sums.plus(k.constant(known.astype(element.dtype), element))
+    return sums.plus(known)
 
 
 def _float_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], element: ScalarType) -> Value | None:
@@ -278,7 +278,7 @@ def _float_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int],
             for run in runs or ():
                 pieces = _run(k, a.value, -1, run), _run(k, b.value, -2, run)
                 sums.add(k.cast(k.batch_matmul(*pieces, to=f32), i32), a.coefficient * b.coefficient)
-    return sums.plus(k.constant(np.asarray(0), element))
+    return sums.plus()
 
 
 def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> list[ProductBounds]:

@@ -112,7 +112,7 @@ def pad(op: Pad, k: Kernels) -> Value:
 
 @lowering(Tile)
 def tile(op: Tile, k: Kernels) -> Value:
-    multiples = k.constant(np.asarray(op.multiples, np.int32))
+    multiples = k.constant(op.multiples)
 
     def tiled(v: Value) -> Value:
         return k.emit(tfl.Tile, [v, multiples])

@@ -437,10 +437,7 @@ def _select(op: Select, k: Kernels) -> Value | None:
     condition, x, y = (k.value(v) for v in (op.condition, op.on_true, op.on_false))
     if x.type.storage is not i32:
         return None
-    if x.is_constant and y.is_constant:
-        apart = k.constant(x.array.astype(np.int32) - y.array.astype(np.int32))
-    else:
-        apart = elementwise(k, k.sub, x, y)
+    apart = k.constant(x.array - y.array) if x.is_constant and y.is_constant else elementwise(k, k.sub, x, y)
     return elementwise(k, k.add, elementwise(k, k.mul, k.cast(condition, i32), apart), y)
 
 

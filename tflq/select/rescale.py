@@ -388,18 +388,18 @@ def _count(k: Kernels, values: Value, axes: tuple[int, ...]) -> Value:
     count = None
     for axis in axes:
         if dims[axis] is None or axis == 0:
-            size = k.gather(shape, k.constant(np.asarray(axis)))
+            size = k.gather(shape, k.constant(axis))
             count = size if count is None else k.mul(count, size)
     rest = int(np.prod([dims[axis] or 1 for axis in axes if axis], dtype=np.int64))
     if count is None:
-        return k.constant(np.asarray(rest))
+        return k.constant(rest)
     return count if rest == 1 else k.mul(count, np.asarray(rest))
 
 
 def _logarithm(k: Kernels, count: Value, entries: int) -> Value:
     """floor(log2(count)), at most entries - 1."""
     if entries == 1:
-        return k.constant(np.asarray(0))
+        return k.constant(0)
     return _reached(k, k.cast(count, i64), k.constant(np.left_shift(np.int64(1), np.arange(1, entries)), i64))
 
 
@@ -422,7 +422,7 @@ def _reached(k: Kernels, x: Value, steps: Value) -> Value:
 
 
 def _entry(k: Kernels, table: np.ndarray, index: Value) -> Value:
-    return k.gather(k.constant(np.asarray(table, np.int64), i64), index)
+    return k.gather(k.constant(table, i64), index)
 
 
 # ext.rescale_f64 is the requantization of FULLY_CONNECTED's reference kernels, in float64:

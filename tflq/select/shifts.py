@@ -19,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.builder import Operand
 from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tosa.convolution import Convolution, MatMul
 from tflq.dialects.tosa.movement import Rescale
@@ -169,16 +170,15 @@ class WeightedSum:
         """Adds coefficient * x."""
         wide = self._k.cast(x, self.element)
         if coefficient != 1:
-            wide = self._k.mul(wide, self._k.constant(coefficient, self.element))
+            wide = self._k.mul(wide, coefficient)
         self._total = wide if self._total is None else self._k.add(self._total, wide)
 
-    def plus(self, offset: Value) -> Value:
-        """The sum and a tensor of `element`; a constant of zeros costs nothing."""
+    def plus(self, offset: Operand = 0) -> Value:
+        """The sum and numbers or a tensor of `element`; a constant of zeros costs nothing."""
+        more = offset if isinstance(offset, Value) else self._k.constant(offset, self.element)
         if self._total is None:
-            return offset
-        if offset.is_constant and not offset.array.any():
-            return self._total
-        return self._k.add(self._total, offset)
+            return more
+        return self._total if more.is_constant and not more.array.any() else self._k.add(self._total, more)
 
 
 def fits_int32(k: Kernels, op: Convolution | MatMul) -> bool:
