@@ -209,6 +209,11 @@ class UniformQuantizedType:
     storage_min: int
     storage_max: int
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the greatest number of its storage type, less the zero point."""
+        return self.storage.minimum - self.zero_point, self.storage.maximum - self.zero_point
+
     @classmethod
     def of(
         cls,

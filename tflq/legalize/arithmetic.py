@@ -124,7 +124,7 @@ def _add_scaled(op: Add | Sub, b: RuleBuilder, elements: Sequence[UniformQuantiz
 def _reach(element: UniformQuantizedType, output: UniformQuantizedType, multiplier: Multiplier) -> int:
     """The greatest magnitude of a shifted operand."""
     shift = 15 if output.storage is i16 else 20
-    most = max(element.storage.maximum - element.zero_point, element.zero_point - element.storage.minimum)
+    most = max(map(abs, element.ends))
     return (((most << shift) * multiplier.mantissa) >> (31 - multiplier.shift)) + 1
 
 

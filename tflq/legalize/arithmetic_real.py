@@ -292,8 +292,8 @@ def _sum(b: RuleBuilder, values: Sequence[Value]) -> Value:
 
 def _bounds(elements: Sequence[UniformQuantizedType]) -> tuple[int, int]:
     """Bounds of a sum of stored values less their zero points."""
-    low = sum(e.storage.minimum - e.zero_point for e in elements)
-    return min(low, 0), max(sum(e.storage.maximum - e.zero_point for e in elements), 0)
+    low, high = (sum(e.ends[side] for e in elements) for side in (0, 1))
+    return min(low, 0), max(high, 0)
 
 
 def _scaled_sum(

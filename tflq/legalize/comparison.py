@@ -157,7 +157,7 @@ def where(op: Where, b: RuleBuilder) -> Answer:
     plain = b.value(x)
     if b.real and zero:
         wide = b.cast(plain, i32)
-        plain = b.emit(NotEqual, [wide, b.constant(zero)], wide.type.with_element(i1))
+        plain = b.emit(NotEqual, b.alike(wide, zero), wide.type.with_element(i1))
     elif plain.type.storage.bits == 16:
         plain = b.cast(plain, i32)
     places = kept(op, b, [plain])

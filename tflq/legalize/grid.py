@@ -100,8 +100,7 @@ def result_range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: tuple[int, int]) -> bool:
     from tflq.numerics.division_fit import fit_long_product
 
-    lows, highs = to.storage.minimum - to.zero_point, to.storage.maximum - to.zero_point
-    return fit_long_product(scales, lows, highs, *bounds) is not None
+    return fit_long_product(scales, *to.ends, *bounds) is not None
 
 
 def _in_int32(

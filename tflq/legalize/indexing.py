@@ -204,8 +204,8 @@ def sum_bounds(source: UniformQuantizedType, terms: int | None) -> tuple[int, in
     """Bounds of a sum of stored values less their zero points."""
     if terms is None:
         return None
-    storage, zero = source.storage, source.zero_point
-    return min(terms * (storage.minimum - zero), 0), max(terms * (storage.maximum - zero), 0)
+    low, high = source.ends
+    return min(terms * low, 0), max(terms * high, 0)
 
 
 @rule(SparseToDense)

@@ -225,7 +225,8 @@ def _reduced(
 
 def _offsets(source: UniformQuantizedType, count: int) -> tuple[int, int]:
     """Bounds of a sum of `count` stored values less the zero point."""
-    return count * (source.storage.minimum - source.zero_point), count * (source.storage.maximum - source.zero_point)
+    low, high = source.ends
+    return count * low, count * high
 
 
 @rule(ArgMax, ArgMin)

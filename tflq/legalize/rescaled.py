@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tflq.analysis.known import Range, value_range, weight_sums
+from tflq.builder import Operand
 from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import StridedSlice
@@ -198,7 +199,7 @@ def bounds_of(
 ) -> Bounds:
     """Bounds of the accumulator over all stored inputs; `axis` are the weights' dims that are summed over. They follow
     from the weights themselves, or only from their type where these are less than `crude` from 0."""
-    low, high = x.storage.minimum - x.zero_point, x.storage.maximum - x.zero_point
+    low, high = x.ends
     shape = weights.type.sizes
     near = bias.type.storage.bits <= 32
     known = bias.is_constant and (near or np.abs(bias.array.astype(np.float64)).max(initial=0) < _FAR)
@@ -382,9 +383,8 @@ def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: Range | N
     """Whether 64 bits hold an exact product by these scales."""
     from tflq.numerics.division_fit import fit_wide_product
 
-    lows, highs = to.storage.minimum - to.zero_point, to.storage.maximum - to.zero_point
     ends = bounds or (acc.type.storage.minimum, acc.type.storage.maximum)
-    return fit_wide_product(scales, lows, highs, *ends) is not None
+    return fit_wide_product(scales, *to.ends, *ends) is not None
 
 
 def _alike(scales: np.ndarray, to: ScalarType, reach: int) -> np.ndarray:
@@ -427,20 +427,19 @@ def shape_of(b: RuleBuilder, x: Value, rank: int) -> Value:
 def line(b: RuleBuilder, limit: Value, step: int = 1) -> Value:
     """0, step, 2 step ... below a limit, which is an i32 scalar."""
     length = len(range(0, int(limit.array), step)) if limit.is_constant else None
-    operands = [b.constant(0), limit, b.constant(step)]
-    return b.emit(TflRange, operands, TensorType((length,), i32))
+    return b.emit(TflRange, b.alike(0, limit, step), TensorType((length,), i32))
 
 
 def element(b: RuleBuilder, vector: Value, index: int) -> Value:
     """An element of an i32 vector, as a scalar."""
     if vector.is_constant:
         return b.constant(int(vector.array[index]))
-    return sliced(b, vector, b.constant([index]), b.constant([index + 1]), _NUMBER, shrink_axis_mask=1)
+    return sliced(b, vector, [index], [index + 1], _NUMBER, shrink_axis_mask=1)
 
 
 def sliced(
-    b: RuleBuilder, vector: Value, begin: Value, end: Value, type: TensorType, step: int = 1, **masks: int
+    b: RuleBuilder, vector: Value, begin: Operand, end: Operand, type: TensorType, step: int = 1, **masks: int
 ) -> Value:
     """STRIDED_SLICE of a vector, every `step`-th element, with some masks."""
     options = {**dict.fromkeys(_MASKS, 0), **masks, "offset": False}
-    return b.emit(StridedSlice, [vector, begin, end, b.constant([step])], type, **options)
+    return b.emit(StridedSlice, [vector, *b.alike(begin, end, [step])], type, **options)

@@ -89,8 +89,8 @@ def _infinite_beyond(k: Kernels, centred: Value, scale: np.ndarray, product: Val
     comparisons: tuple[tuple[type[Operator], np.ndarray, np.float32], ...]
     comparisons = (Greater, limit, infinity), (Less, -limit, -infinity)
     for kind, bound, end in comparisons:
-        beyond = k.emit(kind, [centred, k.constant(bound, f32)], i1)
-        product = k.emit(SelectV2, [beyond, k.constant(end, f32), product])
+        beyond = k.emit(kind, k.alike(centred, bound), i1)
+        product = k.emit(SelectV2, [beyond, *k.alike(end, product)])
     return product
 
 
