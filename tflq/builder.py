@@ -176,7 +176,10 @@ class Emitter:
 
     def alike(self, *operands: Operand) -> list[Value]:
         """Operands of one element type, numbers as constants of that of the others, else of i32."""
-        element = next((v.type.storage for v in operands if isinstance(v, Value)), i32)
+        values = [v for v in operands if isinstance(v, Value)]
+        if len(values) == len(operands):
+            return values
+        element = values[0].type.storage if values else i32
         return [v if isinstance(v, Value) else self.constant(v, element) for v in operands]
 
 

@@ -131,7 +131,8 @@ def rewrite_ops(owner: Function | Block, rewritten: Callable[[Op], Sequence[Op] 
         others = rewritten(op)
         modified |= others is not None
         ops += [op] if others is None else others
-    owner.ops = ops
+    if modified:  # else what is known of the function stays
+        owner.ops = ops
     return modified
 
 
