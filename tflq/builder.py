@@ -19,11 +19,13 @@ from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import (
     Add,
     ArithmeticRightShift,
+    BitwiseAnd,
     Clamp,
     Clz,
     Equal,
     Greater,
     GreaterEqual,
+    IntDiv,
     LogicalLeftShift,
     Maximum,
     Minimum,
@@ -55,6 +57,9 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = type[Operator] | str
 """The class of an op, or its name if no class declares it."""
+
+Operand: TypeAlias = "Value | npt.ArrayLike"
+"""Of elementwise ops: numbers are a constant of the element type that the other operands have."""
 
 RescaleMode = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 
@@ -169,6 +174,14 @@ class Emitter:
             found = self._constants[key] = constant(values, element)
         return found
 
+    def alike(self, *operands: Operand) -> list[Value]:
+        """Operands of one element type, numbers as constants of that of the others, else of i32."""
+        values = [v for v in operands if isinstance(v, Value)]
+        if len(values) == len(operands):
+            return values
+        element = values[0].type.storage if values else i32
+        return [v if isinstance(v, Value) else self.constant(v, element) for v in operands]
+
 
 class Builder(Emitter):
     """Ops of the integer form."""
@@ -269,53 +282,61 @@ class Builder(Emitter):
 
     # --- elementwise ---------------------------------------------------------------------------------------------
 
-    def add(self, a: Value, b: Value) -> Value:
+    def add(self, a: Operand, b: Operand) -> Value:
         """tosa.add: a + b."""
-        return self.emit(Add, [a, b])
+        return self.emit(Add, self.alike(a, b))
 
-    def sub(self, a: Value, b: Value) -> Value:
+    def sub(self, a: Operand, b: Operand) -> Value:
         """tosa.sub: a - b."""
-        return self.emit(Sub, [a, b])
+        return self.emit(Sub, self.alike(a, b))
 
-    def mul(self, a: Value, b: Value, shift: int = 0) -> Value:
+    def mul(self, a: Operand, b: Operand, shift: int = 0) -> Value:
         """tosa.mul: (a * b + 2^(shift-1)) >> shift for i32 with a shift (product in 64 bits), else a * b."""
-        return self.emit(Mul, [a, b], shift=shift)
+        return self.emit(Mul, self.alike(a, b), shift=shift)
 
-    def maximum(self, a: Value, b: Value) -> Value:
+    def maximum(self, a: Operand, b: Operand) -> Value:
         """tosa.maximum: the larger of two."""
-        return self.emit(Maximum, [a, b])
+        return self.emit(Maximum, self.alike(a, b))
 
-    def minimum(self, a: Value, b: Value) -> Value:
+    def minimum(self, a: Operand, b: Operand) -> Value:
         """tosa.minimum: the smaller of two."""
-        return self.emit(Minimum, [a, b])
+        return self.emit(Minimum, self.alike(a, b))
 
-    def arithmetic_right_shift(self, a: Value, b: Value, *, round: bool = False) -> Value:
+    def arithmetic_right_shift(self, a: Operand, b: Operand, *, round: bool = False) -> Value:
         """tosa.arithmetic_right_shift: a >> b; with `round`, rounded half up."""
-        return self.emit(ArithmeticRightShift, [a, b], round=round)
+        return self.emit(ArithmeticRightShift, self.alike(a, b), round=round)
 
-    def logical_left_shift(self, a: Value, b: Value) -> Value:
+    def logical_left_shift(self, a: Operand, b: Operand) -> Value:
         """tosa.logical_left_shift by 0..31 bits; bits shifted out are lost."""
-        return self.emit(LogicalLeftShift, [a, b])
+        return self.emit(LogicalLeftShift, self.alike(a, b))
 
     def clz(self, x: Value) -> Value:
         """tosa.clz: leading zero bits of an i32."""
         return self.emit(Clz, [x])
 
-    def equal(self, a: Value, b: Value) -> Value:
+    def bitwise_and(self, a: Operand, b: Operand) -> Value:
+        """tosa.bitwise_and: the bits that both have."""
+        return self.emit(BitwiseAnd, self.alike(a, b))
+
+    def int_div(self, a: Operand, b: Operand) -> Value:
+        """tosa.intdiv: a / b, truncated."""
+        return self.emit(IntDiv, self.alike(a, b))
+
+    def equal(self, a: Operand, b: Operand) -> Value:
         """tosa.equal: a == b, as booleans."""
-        return self.emit(Equal, [a, b])
+        return self.emit(Equal, self.alike(a, b))
 
-    def greater(self, a: Value, b: Value) -> Value:
+    def greater(self, a: Operand, b: Operand) -> Value:
         """tosa.greater: a > b, as booleans."""
-        return self.emit(Greater, [a, b])
+        return self.emit(Greater, self.alike(a, b))
 
-    def greater_equal(self, a: Value, b: Value) -> Value:
+    def greater_equal(self, a: Operand, b: Operand) -> Value:
         """tosa.greater_equal: a >= b, as booleans."""
-        return self.emit(GreaterEqual, [a, b])
+        return self.emit(GreaterEqual, self.alike(a, b))
 
-    def select(self, condition: Value, a: Value, b: Value) -> Value:
+    def select(self, condition: Value, a: Operand, b: Operand) -> Value:
         """tosa.select: a where the condition holds, else b."""
-        return self.emit(Select, [condition, a, b])
+        return self.emit(Select, [condition, *self.alike(a, b)])
 
     def clamp(self, x: Value, low: int, high: int) -> Value:
         """tosa.clamp to [low, high]; no op if the type holds no more than that."""

@@ -33,6 +33,12 @@ class PassResult(NamedTuple):
     modified: bool
     summary: str = ""
 
+    @classmethod
+    def of(cls, module: Module, change: Callable[[Function], bool]) -> PassResult:
+        """After a change of each function, which says whether there was one."""
+        changed = [change(function) for function in module.functions]
+        return cls(module, any(changed))
+
 
 @dataclass(frozen=True)
 class Pass(ABC):

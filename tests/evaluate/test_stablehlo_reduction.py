@@ -4,10 +4,10 @@ import logging
 
 import numpy as np
 import pytest
-from support.reductions import reduction
+from support.reductions import random_schedule, reduction
 
 from tflq.evaluate.registry import Run, evaluate_function
-from tflq.evaluate.stablehlo_reduction import BODY, INIT, left_to_right, order_dependence, random_schedule
+from tflq.evaluate.stablehlo_reduction import BODY, INIT, left_to_right, order_dependence
 from tflq.formats import read_text
 
 U8 = "!quant.uniform<u8:f32, 0.5:10>"

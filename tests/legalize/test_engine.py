@@ -11,6 +11,7 @@ from tflq.contract import verify_stage
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, f64, i8, i32
+from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.pipelines import Options, lower
 
@@ -25,7 +26,7 @@ FULLY_CONNECTED = {
 
 
 def legalized(inputs: list[Value], ops: list[Op]) -> Function:
-    module, _ = legalize(Module([Function("main", inputs, [op.result for op in ops], ops)]))
+    module, _ = legalize(Module([Function("main", inputs, [op.result for op in ops], ops)]), Policy())
     verify_stage(module, "integer", "legalization")
     return module.main
 

@@ -13,6 +13,7 @@ from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ElementType, Shape
+from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.tosa.check import check
 from tflq.tosa.lowering.engine import lower
@@ -63,7 +64,7 @@ def assert_near_kernel(model: bytes, arrays: Sequence[np.ndarray], tolerance: fl
     """Asserts that a model's float results on the reference model are those of the interpreter; integers are equal.
     The notes.
     """
-    module, _ = legalize(read(model))
+    module, _ = legalize(read(model), Policy())
     target = Target()
     lowered, notes = lower(module, target)
     check(lowered, target)

@@ -15,6 +15,7 @@ from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32
+from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 
 
@@ -133,7 +134,7 @@ def lstm_model(
 def assert_same_states(model: bytes, rng: np.random.Generator, runs: int = 4) -> None:
     """The interpreter's results over several runs are the evaluator's, those of the TOSA file brought back to TFLite,
     and, of the first run, the reference model's."""
-    module = legalize(read(model), state="lowered")[0]
+    module = legalize(read(model), Policy(state="lowered"))[0]
     main, run = module.main, Run(module)
     shape = tuple(d or 0 for d in main.inputs[0].type.shape or ())
     batches = [[rng.integers(-128, 128, shape).astype(np.int8)] for _ in range(runs)]

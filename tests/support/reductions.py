@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from tflq.evaluate.stablehlo_reduction import BODY, INIT, Schedule
+
 
 def _conversion(given: str, made: str) -> str:
     if given == made:
@@ -45,3 +49,26 @@ def reduction(
         f"(tensor<{dims}{source}>, tensor<{source}>) -> tensor<{made}{target}>\n"
         f"return %r : tensor<{made}{target}>\n}}\n"
     )
+
+
+def random_schedule(rng: np.random.Generator) -> Schedule:
+    """Trees of random shape, with init values at random places."""
+
+    def schedule(count: int) -> list[int]:
+        leaves = list(range(count))
+        for _ in range(int(rng.integers(0 if count else 1, 4))):
+            leaves.insert(int(rng.integers(0, len(leaves) + 1)), INIT)
+        steps: list[int] = []
+        pending: list[list[int] | None] = [leaves]  # None: a BODY
+        while pending:
+            part = pending.pop()
+            if part is None:
+                steps.append(BODY)
+            elif len(part) == 1:
+                steps.append(part[0])
+            else:
+                cut = int(rng.integers(1, len(part)))
+                pending += [None, part[cut:], part[:cut]]
+        return steps
+
+    return schedule

@@ -13,13 +13,14 @@ from tflq.evaluate.registry import evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module, Op
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType
+from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.legalize.rule import NotApplicable, RuleBuilder, rules_of
 
 
 def integer_form(model: bytes) -> Module:
     """The model legalized by integer rules alone. UnsupportedError if there is none."""
-    return legalize(read(model), fallback=False)[0]
+    return legalize(read(model), Policy(fallback=False))[0]
 
 
 def refusal(name: str, elements: Sequence[ElementType], **attributes: Any) -> str:

@@ -16,6 +16,7 @@ from tflq import convert, read
 from tflq.backends import Tosa
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64
+from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.tosa.raising import note_bounds
 
@@ -95,9 +96,9 @@ def test_a_bias_that_is_computed_has_no_bounds() -> None:
 def test_bounds_that_are_noted(close: bool) -> None:
     """Crude ones, where nobody asks for close ones, contain these."""
     source = Path(__file__).resolve().parents[2] / "models" / "cnn_int8.tflite"
-    module, _ = legalize(read(source), close=close)
+    module, _ = legalize(read(source), Policy(close=close))
     noted = {op.location: op.attributes["input_range"] for op in module.ops() if "input_range" in op.attributes}
-    closest, _ = legalize(read(source))
+    closest, _ = legalize(read(source), Policy())
     others = {op.location: op.attributes["input_range"] for op in closest.ops() if "input_range" in op.attributes}
     wider = [place for place, (low, high) in others.items() if noted[place] != (low, high)]
     assert all(noted[place][0] <= low and high <= noted[place][1] for place, (low, high) in others.items())

@@ -259,10 +259,10 @@ def arenas(module: Module) -> list[Arena]:
     return [_arena(f, p) for f, p in zip(module.functions, prepared(module), strict=True)]
 
 
-def arena_of(module: Module, function: int = 0) -> Arena:
-    """The arena that running a function needs: its own, and those of the functions that its operators run, each of
-    which the interpreter plans by itself."""
-    reached, waiting = {function}, [function]
+def arena_of(module: Module) -> Arena:
+    """The arena that running the first function needs: its own, and those of the functions that its operators run, each
+    of which the interpreter plans by itself."""
+    reached, waiting = {0}, [0]
     while waiting:
         called = {index for op in module.functions[waiting.pop()].ops_with(Calls) for index in callees(op)}
         new = {index for index in called - reached if index < len(module.functions)}

@@ -27,7 +27,7 @@ RealCast: TypeAlias = Qcast | Dcast | Quantize | Dequantize | UniformQuantize | 
 
 def cast_cost(module: Module) -> int:
     """The elements that the casts of a module read, in all its functions."""
-    return sum(cost_of_op(op) for function in module.functions for op in walk(function.ops))
+    return sum(cost_of_op(op) for op in walk(module.ops()))
 
 
 def cost_of_op(op: Op) -> int:

@@ -35,7 +35,7 @@ def held_array(value: Value) -> np.ndarray:
     """The elements of a constant. TypeError if the value is not constant."""
     if value.type.storage is not bf16 or value.buffer is None or not value.type.is_static:
         return value.array
-    shape = [dim or 0 for dim in value.type.shape or ()]
+    shape = value.type.sizes
     return value.buffer.data.view(np.uint16).reshape(shape)
 
 

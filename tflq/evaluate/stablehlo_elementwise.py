@@ -233,7 +233,7 @@ evaluator(hlo.OptimizationBarrier)(of_arrays(lambda *arrays: list(arrays)))
 
 @evaluator(hlo.Reshape)
 def _reshape(op: hlo.Reshape, x: np.ndarray) -> np.ndarray:
-    return x.reshape([d or 0 for d in op.result.type.shape or ()])
+    return x.reshape(op.result.type.sizes)
 
 
 @evaluator(hlo.Transpose)
@@ -243,7 +243,7 @@ def _transpose(op: hlo.Transpose, x: np.ndarray) -> np.ndarray:
 
 @evaluator(hlo.BroadcastInDim)
 def _broadcast_in_dim(op: hlo.BroadcastInDim, x: np.ndarray) -> np.ndarray:
-    shape = [d or 0 for d in op.result.type.shape or ()]
+    shape = op.result.type.sizes
     dims = integers(op, "broadcast_dimensions") or ()
     order = sorted(range(len(dims)), key=dims.__getitem__)
     view = [1] * len(shape)

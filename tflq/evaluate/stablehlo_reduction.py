@@ -296,29 +296,6 @@ def left_to_right(count: int) -> list[int]:
     return [INIT, *(step for value in range(count) for step in (value, BODY))]
 
 
-def random_schedule(rng: np.random.Generator) -> Schedule:
-    """Trees of random shape, with init values at random places."""
-
-    def schedule(count: int) -> list[int]:
-        leaves = list(range(count))
-        for _ in range(int(rng.integers(0 if count else 1, 4))):
-            leaves.insert(int(rng.integers(0, len(leaves) + 1)), INIT)
-        steps: list[int] = []
-        pending: list[list[int] | None] = [leaves]  # None: a BODY
-        while pending:
-            part = pending.pop()
-            if part is None:
-                steps.append(BODY)
-            elif len(part) == 1:
-                steps.append(part[0])
-            else:
-                cut = int(rng.integers(1, len(part)))
-                pending += [None, part[cut:], part[:cut]]
-        return steps
-
-    return schedule
-
-
 def accumulate(
     op: Accumulating, inputs: Sequence[np.ndarray], inits: Sequence[np.ndarray], schedule: Schedule
 ) -> list[np.ndarray]:

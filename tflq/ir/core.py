@@ -328,6 +328,23 @@ class Op:
         """Its first result."""
         return self.results[0]
 
+    def again(
+        self,
+        operands: list[Value | None] | None = None,
+        results: list[Value] | None = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> Op:
+        """The same op once more, with other operands, results or info where there are some."""
+        made = Op(
+            self.name,
+            self.operands if operands is None else operands,
+            self.results if results is None else results,
+            self.attributes,
+            self.location,
+        )
+        made.info, made.intermediates = self.info if info is None else info, self.intermediates
+        return made
+
     def operand(self, index: int) -> Value:
         """An operand that must be there. IndexError or ValueError if it is not."""
         value = self.operands[index]

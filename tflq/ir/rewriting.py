@@ -119,6 +119,27 @@ def forget_constants(module: Module, constants: Set[Value] | None = None) -> Non
     module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
 
 
+def rewrite_ops(owner: Function | Block, rewritten: Callable[[Op], Sequence[Op] | None]) -> bool:
+    """Put other ops in the place of those for which there are some; whether there were any."""
+    ops: list[Op] = []
+    modified = False
+    for op in owner.ops:
+        others = rewritten(op)
+        modified |= others is not None
+        ops += [op] if others is None else others
+    if modified:  # else what is known of the function stays
+        owner.ops = ops
+    return modified
+
+
+def rewrite_all_ops(module: Module, rewritten: Callable[[Op], Sequence[Op] | None]) -> bool:
+    """`rewrite_ops` of all functions, and inside of ops."""
+    blocks = [block for op in walk(module.ops()) for region in op.regions for block in region.blocks]
+    owners: list[Function | Block] = [*blocks, *module.functions]
+    modified = [rewrite_ops(owner, rewritten) for owner in owners]
+    return any(modified)
+
+
 def stand_for(made: Value, original: Value) -> None:
     """The op that makes `made` results in `original` instead, which keeps its users and its name."""
     producer = made.producer

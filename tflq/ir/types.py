@@ -209,6 +209,11 @@ class UniformQuantizedType:
     storage_min: int
     storage_max: int
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the greatest number of its storage type, less the zero point."""
+        return self.storage.minimum - self.zero_point, self.storage.maximum - self.zero_point
+
     @classmethod
     def of(
         cls,
@@ -467,6 +472,11 @@ class TensorType:
     def dims(self) -> tuple[int | None, ...]:
         """The shape; none also where not even the rank is known."""
         return self.shape or ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The dims, of which open ones are 0; none where the rank is not known."""
+        return tuple([dim or 0 for dim in self.shape or ()])
 
     @property
     def is_static(self) -> bool:

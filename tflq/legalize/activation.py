@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from tflq.builder import Operand
 from tflq.dialects.tfl.arithmetic import (
     HardSwish,
     L2Normalization,
@@ -33,7 +34,7 @@ from tflq.dialects.tfl.arithmetic import (
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import seen_by_kernel
-from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
+from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
 from tflq.numerics.elementwise import (
     bounds_undefined,
@@ -84,13 +85,6 @@ def _types(
     return source, output
 
 
-def _stored(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
-    """An i32 plus the result's zero point, saturated to its storage type."""
-    storage = output.storage
-    total = b.add(x, b.constant(output.zero_point)) if output.zero_point else x
-    return b.cast(b.clamp(total, storage.minimum, storage.maximum), storage)
-
-
 @rule(Relu, Relu6, ReluN1To1, Relu0To1)
 def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
     """clamp((x - z1) * input / output + z)."""
@@ -111,12 +105,12 @@ def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
     source, output = _types(op, i8, ui8, i16)
     identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.alpha)
     bound = 1 << source.storage.bits
-    x, zero = centred(b, op.input, source), b.constant(0)
+    x = centred(b, op.input, source)
     below = scaled(b, x, alpha, i32, bound)
     if negated:
-        below = b.sub(zero, below)
-    chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
-    return _stored(b, chosen, output)
+        below = b.sub(0, below)
+    chosen = b.select(b.greater_equal(x, 0), scaled(b, x, identity, i32, bound), below)
+    return stored(b, chosen, output)
 
 
 @rule(Prelu)
@@ -133,14 +127,14 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
         raise NotApplicable("the shape of alpha is not known", misread and f"{misread}; {AS_STATED}")
     identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
     bound = 1 << source.storage.bits
-    x, zero = centred(b, op.input, source), b.constant(0)
+    x = centred(b, op.input, source)
     slopes = b.cast(_read_as(b, b.value(op.alpha), read), i32)
     if weight.zero_point:
-        slopes = b.sub(slopes, b.constant(weight.zero_point))
+        slopes = b.sub(slopes, weight.zero_point)
     steepest = max(read.maximum - weight.zero_point, weight.zero_point - read.minimum)
     below = scaled(b, b.mul(x, slopes), alpha, i32, bound * steepest)
-    chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
-    return Rewritten([_stored(b, chosen, output)], warning=misread)
+    chosen = b.select(b.greater_equal(x, 0), scaled(b, x, identity, i32, bound), below)
+    return Rewritten([stored(b, chosen, output)], warning=misread)
 
 
 def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
@@ -148,10 +142,10 @@ def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
     wide = b.cast(x, i32)
     if x.type.storage.bits == 8:
         return b.cast(wide, to)
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = x.type.sizes
     count = int(np.prod(shape))
     low = b.reshape(wide, [count, 1])
-    high = b.arithmetic_right_shift(low, b.constant(8))
+    high = b.arithmetic_right_shift(low, 8)
     pairs = b.reshape(b.concat([low, high], 1), [2 * count])
     return b.cast(b.reshape(b.slice(pairs, (0,), (count,)), shape), to)
 
@@ -209,24 +203,24 @@ def logistic_tanh(op: Logistic | Tanh, b: RuleBuilder) -> Answer:
 def _sigmoid_16bit(b: RuleBuilder, x: Value, multiplier: int, shift: int, *, hyperbolic: bool) -> Value:
     """The interpolated value, as table value << bits with 2^bits steps between entries, mirrored and rounded."""
     bits = 8 if hyperbolic else 9
-    rescaled = b.mul(b.cast(x, i32), b.constant(multiplier))
+    rescaled = b.mul(b.cast(x, i32), multiplier)
     if shift:
-        rescaled = b.arithmetic_right_shift(rescaled, b.constant(shift), round=True)
-    magnitude = b.maximum(rescaled, b.sub(b.constant(0), rescaled))
-    whole = b.arithmetic_right_shift(magnitude, b.constant(bits))
-    index = b.cast(b.sub(b.minimum(whole, b.constant(255)), b.constant(128)), i8)
-    fraction = b.sub(magnitude, b.mul(whole, b.constant(1 << bits)))
+        rescaled = b.arithmetic_right_shift(rescaled, shift, round=True)
+    magnitude = b.maximum(rescaled, b.sub(0, rescaled))
+    whole = b.arithmetic_right_shift(magnitude, bits)
+    index = b.cast(b.sub(b.minimum(whole, 255), 128), i8)
+    fraction = b.sub(magnitude, b.mul(whole, 1 << bits))
     base, slope = sigmoid_table(), np.append(np.diff(sigmoid_table()), 0).astype(np.int32)
     base[-1] = 65535 if hyperbolic else 65534
     y = b.add(b.table(index, base << bits), b.mul(fraction, b.table(index, slope)))
-    positive = b.greater_equal(rescaled, b.constant(0))
+    positive = b.greater_equal(rescaled, 0)
     if hyperbolic:
-        mirrored = b.sub(b.constant((1 << 23) + (1 << 7) - 1), y)
-        chosen = b.select(positive, b.sub(y, b.constant((1 << 23) - (1 << 7))), mirrored)
-        return b.cast(b.arithmetic_right_shift(chosen, b.constant(8)), i16)
-    mirrored = b.sub(b.constant((1 << 25) + (1 << 9) - 1), y)
-    chosen = b.select(positive, b.add(y, b.constant(1 << 9)), mirrored)
-    return b.cast(b.arithmetic_right_shift(chosen, b.constant(10)), i16)
+        mirrored = b.sub((1 << 23) + (1 << 7) - 1, y)
+        chosen = b.select(positive, b.sub(y, (1 << 23) - (1 << 7)), mirrored)
+        return b.cast(b.arithmetic_right_shift(chosen, 8), i16)
+    mirrored = b.sub((1 << 25) + (1 << 9) - 1, y)
+    chosen = b.select(positive, b.add(y, 1 << 9), mirrored)
+    return b.cast(b.arithmetic_right_shift(chosen, 10), i16)
 
 
 # SOFTMAX over the last axis.
@@ -285,20 +279,20 @@ def _over_row(b: RuleBuilder, kind: Literal["sum", "max"], x: Value) -> Value:
 
 
 def _softmax_8bit(op: Softmax, b: RuleBuilder, table: np.ndarray, storage: ScalarType) -> Value:
-    index = b.cast(b.add(_differences(op, b), b.constant(127)), i8)
+    index = b.cast(b.add(_differences(op, b), 127), i8)
     total = _over_row(b, "sum", b.table(index, rounding_divide_by_pot(table, ACCUMULATOR_BITS)))
     headroom = b.clz(total)
-    inverse = _reciprocal(b, b.logical_left_shift(total, b.sub(headroom, b.constant(1))))
-    exponent = b.sub(b.constant(ACCUMULATOR_BITS + 31 - storage.bits), headroom)
+    inverse = _reciprocal(b, b.logical_left_shift(total, b.sub(headroom, 1)))
+    exponent = b.sub(ACCUMULATOR_BITS + 31 - storage.bits, headroom)
     product = b.mul(b.table(index, table), inverse, shift=31)
     if (op.input.type.shape or (None,))[-1] in range(_MAXIMA) or storage.bits > 8:
         result = b.arithmetic_right_shift(product, exponent, round=True)
     else:
-        twice = b.arithmetic_right_shift(product, b.minimum(b.sub(exponent, b.constant(1)), b.constant(31)))
-        result = b.sub(twice, b.arithmetic_right_shift(twice, b.constant(1)))
+        twice = b.arithmetic_right_shift(product, b.minimum(b.sub(exponent, 1), 31))
+        result = b.sub(twice, b.arithmetic_right_shift(twice, 1))
     if storage.minimum:
-        result = b.add(result, b.constant(storage.minimum))
-    return b.cast(b.minimum(result, b.constant(storage.maximum)), storage)
+        result = b.add(result, storage.minimum)
+    return b.cast(b.minimum(result, storage.maximum), storage)
 
 
 def _reciprocal(b: RuleBuilder, half: Value) -> Value:
@@ -306,16 +300,16 @@ def _reciprocal(b: RuleBuilder, half: Value) -> Value:
 
     The last doubling saturates: 2 * min(r, 2^30), less one where r reaches 2^30.
     """
-    r = b.add(b.mul(half, b.constant(NEWTON_SLOPE), shift=31), b.constant(NEWTON_OFFSET))
+    r = b.add(b.mul(half, NEWTON_SLOPE, shift=31), NEWTON_OFFSET)
     for _ in range(NEWTON_STEPS):
-        error = b.sub(b.constant(NEWTON_ONE), b.mul(half, r, shift=31))
-        r = b.add(r, b.mul(b.mul(r, error, shift=31), b.constant(4)))
-    return b.add(b.minimum(r, b.constant(1 << 30)), b.minimum(r, b.constant((1 << 30) - 1)))
+        error = b.sub(NEWTON_ONE, b.mul(half, r, shift=31))
+        r = b.add(r, b.mul(b.mul(r, error, shift=31), 4))
+    return b.add(b.minimum(r, 1 << 30), b.minimum(r, (1 << 30) - 1))
 
 
 def _interpolated(b: RuleBuilder, x: Value, table: np.ndarray) -> Value:
     """An int16 table's value: TOSA's 23-bit interpolation, rounded to 16 bits; as i32."""
-    return b.arithmetic_right_shift(b.table(x, table), b.constant(7), round=True)
+    return b.arithmetic_right_shift(b.table(x, table), 7, round=True)
 
 
 def _to_16bit(b: RuleBuilder, x: Value) -> Value:
@@ -324,13 +318,13 @@ def _to_16bit(b: RuleBuilder, x: Value) -> Value:
 
 def _softmax_16bit(op: Softmax, b: RuleBuilder, multiplier: Multiplier) -> Value:
     rescaled = scaled(b, _differences(op, b), multiplier, i32, 1 << 16)
-    terms = _interpolated(b, _to_16bit(b, b.add(rescaled, b.constant(32767))), exp_table_16bit())
+    terms = _interpolated(b, _to_16bit(b, b.add(rescaled, 32767)), exp_table_16bit())
     total = _over_row(b, "sum", terms)
     headroom = b.clz(total)
-    normal = b.logical_left_shift(total, b.sub(headroom, b.constant(1)))
-    fraction = b.sub(b.arithmetic_right_shift(normal, b.constant(14), round=True), b.constant(3 << 15))
+    normal = b.logical_left_shift(total, b.sub(headroom, 1))
+    fraction = b.sub(b.arithmetic_right_shift(normal, 14, round=True), 3 << 15)
     inverse = _interpolated(b, _to_16bit(b, fraction), reciprocal_table_16bit())
-    shift = b.sub(b.constant(31), headroom)
+    shift = b.sub(31, headroom)
     result = b.arithmetic_right_shift(b.mul(terms, inverse), shift, round=True)
     return b.cast(b.clamp(result, 0, i16.maximum), i16)
 
@@ -368,52 +362,48 @@ def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"the rank of '{x.name}' is 0 or unknown")
     if (x.type.shape[-1] or 1 << 12) >= 1 << 12:
         raise NotApplicable("the sum overflows in the kernel from rows of 4096 on")
-    index = b.cast(b.add(_differences(op, b), b.constant(127)), i8)
+    index = b.cast(b.add(_differences(op, b), 127), i8)
     with kernel_parameters:
         exponentials = rounding_divide_by_pot(difference_table(1.0, source.scale), ACCUMULATOR_BITS)
         differences = scaled_differences(1.0, source.scale)
     total = _over_row(b, "sum", b.table(index, exponentials))
-    return _stored(b, rounding_shift(b, b.sub(b.table(index, differences), _logarithm(b, total)), 22), output)
+    return stored(b, rounding_shift(b, b.sub(b.table(index, differences), _logarithm(b, total)), 22), output)
 
 
-def _product(b: RuleBuilder, x: Value, y: Value | int) -> Value:
-    return b.mul(x, b.constant(y) if isinstance(y, int) else y, shift=31)
-
-
-def _plus(b: RuleBuilder, x: Value, number: int) -> Value:
-    return b.add(x, b.constant(number))
+def _product(b: RuleBuilder, x: Value, y: Operand) -> Value:
+    return b.mul(x, y, shift=31)
 
 
 def _logarithm(b: RuleBuilder, total: Value) -> Value:
     """log of a Q12.19 that is at least 1, in Q5.26."""
     headroom = b.clz(total)
-    m = b.logical_left_shift(total, _plus(b, headroom, -1))
+    m = b.logical_left_shift(total, b.add(headroom, -1))
     half = _product(b, m, _SQRT_HALF)
-    first = b.select(b.greater(half, b.constant((1 << 30) - 1)), b.constant(_GREATEST), b.mul(half, b.constant(2)))
+    first = b.select(b.greater(half, (1 << 30) - 1), _GREATEST, b.mul(half, 2))
     more = b.sub(b.clz(_product(b, total, _SQRT_HALF)), headroom)  # 0 or 1
-    second = b.select(b.greater(more, b.constant(0)), b.constant(_GREATEST), m)
-    whole = b.sub(b.constant(12), headroom)
-    power = b.maximum(_in_q6(b, whole, _QUARTER), _in_q6(b, _plus(b, b.sub(whole, more), 1), -_QUARTER))
+    second = b.select(b.greater(more, 0), _GREATEST, m)
+    whole = b.sub(12, headroom)
+    power = b.maximum(_in_q6(b, whole, _QUARTER), _in_q6(b, b.add(b.sub(whole, more), 1), -_QUARTER))
     numerator, denominator = _polynomials(b, b.minimum(first, second))
-    quotient = _product(b, rounding_shift(b, numerator, 6), _reciprocal(b, _plus(b, _halved(b, denominator), 1 << 30)))
-    return b.mul(b.add(_product(b, power, _LOG_2), quotient), b.constant(2))
+    quotient = _product(b, rounding_shift(b, numerator, 6), _reciprocal(b, b.add(_halved(b, denominator), 1 << 30)))
+    return b.mul(b.add(_product(b, power, _LOG_2), quotient), 2)
 
 
 def _in_q6(b: RuleBuilder, whole: Value, more: int) -> Value:
-    return _plus(b, b.mul(whole, b.constant(1 << _WHOLE)), more)
+    return b.add(b.mul(whole, 1 << _WHOLE), more)
 
 
 def _halved(b: RuleBuilder, x: Value) -> Value:
-    return b.arithmetic_right_shift(x, b.constant(1))
+    return b.arithmetic_right_shift(x, 1)
 
 
 def _polynomials(b: RuleBuilder, r: Value) -> tuple[Value, Value]:
     """The ratio's numerator, and its denominator less 1, both in Q0.31."""
-    p = _plus(b, _halved(b, r), (_ROOT + 1) // 2)
-    q = b.mul(_plus(b, r, -_ROOT), b.constant(2))
+    p = b.add(_halved(b, r), (_ROOT + 1) // 2)
+    q = b.mul(b.add(r, -_ROOT), 2)
     square = _product(b, q, q)
     numerator = b.add(_product(b, q, r), _product(b, _product(b, q, square), _NUMERATOR))
-    inner = b.add(_plus(b, q, _OFFSET), _product(b, square, _SQUARE))
+    inner = b.add(b.add(q, _OFFSET), _product(b, square, _SQUARE))
     return numerator, b.add(_product(b, p, inner), _product(b, q, _SLOPE))
 
 
@@ -449,31 +439,31 @@ def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     if not operand.type.rank:
         raise NotApplicable(f"the rank of '{operand.name}' is 0 or unknown")
     x, zero = b.cast(b.value(operand), i32), seen_by_kernel(operand)[1]
-    x = b.sub(x, b.constant(zero)) if zero else x
+    x = b.sub(x, zero) if zero else x
     mantissa, shift = inverse_square_root(b, _over_row(b, "sum", b.mul(x, x)))
     if storage is ui8:
-        x = b.mul(x, b.constant(1 << _BITS))
+        x = b.mul(x, 1 << _BITS)
     else:
-        x = b.logical_left_shift(x, b.maximum(b.sub(b.constant(_BITS), shift), b.constant(0)))
-        shift = b.maximum(b.sub(shift, b.constant(_BITS)), b.constant(0))
-    result = _stored(b, rounding_shift(b, b.mul(x, mantissa, shift=31), shift), output)
+        x = b.logical_left_shift(x, b.maximum(b.sub(_BITS, shift), 0))
+        shift = b.maximum(b.sub(shift, _BITS), 0)
+    result = stored(b, rounding_shift(b, b.mul(x, mantissa, shift=31), shift), output)
     return Rewritten([result], warning="" if isinstance(operand.type.element, UniformQuantizedType) else _RAW)
 
 
 def inverse_square_root(b: RuleBuilder, s: Value) -> tuple[Value, Value]:
     """Mantissa and right shift of 1 / sqrt(s); the greatest mantissa for 0, 1 and a sum that wrapped."""
-    positive = b.maximum(s, b.constant(2))
-    large = b.greater_equal(positive, b.constant(1 << 29))
-    quarters = b.select(large, b.constant(1), b.constant(0))
+    positive = b.maximum(s, 2)
+    large = b.greater_equal(positive, 1 << 29)
+    quarters = b.select(large, 1, 0)
     positive = b.arithmetic_right_shift(positive, b.add(quarters, quarters))
-    pairs = b.arithmetic_right_shift(b.sub(b.clz(positive), b.constant(3)), b.constant(1))
+    pairs = b.arithmetic_right_shift(b.sub(b.clz(positive), 3), 1)
     half = rounding_shift(b, b.logical_left_shift(positive, b.add(pairs, pairs)), 2)
     r = b.constant(_ONE)
     for _ in range(5):
-        cube = b.mul(b.mul(b.mul(r, r, shift=31), r, shift=31), b.constant(1 << 6))
-        step = b.sub(b.mul(r, b.constant(_HALF_OF_THREE), shift=31), b.mul(half, cube, shift=31))
-        r = b.mul(step, b.constant(1 << 3))
-    shift = b.sub(b.add(quarters, b.constant(11)), pairs)
-    back = b.maximum(b.sub(b.constant(0), shift), b.constant(0))
-    mantissa = b.logical_left_shift(b.mul(r, b.constant(_HALF_SQRT_2), shift=31), back)
-    return b.select(b.greater(b.constant(2), s), b.constant(_GREATEST), mantissa), b.maximum(shift, b.constant(0))
+        cube = b.mul(b.mul(b.mul(r, r, shift=31), r, shift=31), 1 << 6)
+        step = b.sub(b.mul(r, _HALF_OF_THREE, shift=31), b.mul(half, cube, shift=31))
+        r = b.mul(step, 1 << 3)
+    shift = b.sub(b.add(quarters, 11), pairs)
+    back = b.maximum(b.sub(0, shift), 0)
+    mantissa = b.logical_left_shift(b.mul(r, _HALF_SQRT_2, shift=31), back)
+    return b.select(b.greater(2, s), _GREATEST, mantissa), b.maximum(shift, 0)

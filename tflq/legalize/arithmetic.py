@@ -25,11 +25,11 @@ import numpy as np
 
 from tflq.dialects.quant import Table2D
 from tflq.dialects.tfl.arithmetic import Add, Div, FloorDiv, FloorMod, Maximum, Minimum, Mul, SquaredDifference, Sub
-from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseXor
+from tflq.dialects.tosa.elementwise import BitwiseXor
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.movement import COPIED, kept, parameters_differ
-from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
+from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
 from tflq.numerics.elementwise import (
     BOUNDS,
@@ -68,13 +68,6 @@ def _range(op: _Activated | Div, output: UniformQuantizedType) -> tuple[int, int
     storage = output.storage
     ends = storage.minimum, storage.maximum
     return activation_range(op.fused_activation_function, *ends, output.scale, output.zero_point)
-
-
-def _stored(b: RuleBuilder, x: Value, output: UniformQuantizedType, bounds: tuple[int, int] | None = None) -> Value:
-    """An i32 plus the result's zero point, clamped to `bounds` (by default the storage type's), in its storage type."""
-    total = b.add(x, b.constant(output.zero_point)) if output.zero_point else x
-    low, high = bounds or (output.storage.minimum, output.storage.maximum)
-    return b.cast(b.clamp(total, low, high), output.storage)
 
 
 def looked_up_pairs(op: Op, b: RuleBuilder, table: np.ndarray, storage: ScalarType) -> Value:
@@ -131,7 +124,7 @@ def _add_scaled(op: Add | Sub, b: RuleBuilder, elements: Sequence[UniformQuantiz
 def _reach(element: UniformQuantizedType, output: UniformQuantizedType, multiplier: Multiplier) -> int:
     """The greatest magnitude of a shifted operand."""
     shift = 15 if output.storage is i16 else 20
-    most = max(element.storage.maximum - element.zero_point, element.zero_point - element.storage.minimum)
+    most = max(map(abs, element.ends))
     return (((most << shift) * multiplier.mantissa) >> (31 - multiplier.shift)) + 1
 
 
@@ -140,10 +133,10 @@ def _sub_above_one(
 ) -> Value:
     """SUB's sum, within [-reach, reach], by a multiplier of 1 and more. The result is within 2^30."""
     b.note_undefined(f"the kernel divides by 2^-{multiplier.shift}")
-    high = b.mul(total, b.constant(multiplier.mantissa), shift=31)
+    high = b.mul(total, multiplier.mantissa, shift=31)
     reach = ((reach * multiplier.mantissa) >> 31) + 1
     try:
-        return _stored(b, _divided_undefined(op, b, high, -multiplier.shift, reach), output)
+        return stored(b, _divided_undefined(op, b, high, -multiplier.shift, reach), output)
     except NotApplicable as unknown:
         raise NotApplicable(str(unknown), unsettled=f"the kernel divides by 2^-{multiplier.shift}") from None
 
@@ -153,7 +146,7 @@ def _shifted(
 ) -> Value:
     """An operand without zero point, shifted left, times its multiplier."""
     half = multiplier == _HALF
-    shifted = b.mul(centred(b, operand, element), b.constant(1 << (shift - half)))
+    shifted = b.mul(centred(b, operand, element), 1 << (shift - half))
     return shifted if half else b.rescale(shifted, multiplier)
 
 
@@ -193,8 +186,7 @@ def _shifted_right(b: RuleBuilder, x: Value, shift: int) -> Value:
 
 def _sign(b: RuleBuilder, x: Value) -> Value:
     """1 for x >= 0, else -1."""
-    zero, one, minus = (b.constant(n) for n in (0, 1, -1))
-    return b.select(b.greater_equal(x, zero), one, minus)
+    return b.select(b.greater_equal(x, 0), 1, -1)
 
 
 @rule(Mul)
@@ -233,10 +225,10 @@ def _mul_fractions(op: Mul, b: RuleBuilder, output: UniformQuantizedType) -> Ans
         raise NotApplicable(f"MUL of int16 to {output.storage} does not broadcast")
     zero_point, (low, high) = output.zero_point, _range(op, output)
     product = b.mul(b.cast(b.value(x), i32), b.cast(b.value(y), i32), shift=15)
-    product = b.minimum(product, b.constant(i16.maximum))
+    product = b.minimum(product, i16.maximum)
     product = b.clamp(rounding_shift(b, product, 8), low - zero_point, high - zero_point)
     if zero_point:
-        product = b.add(product, b.constant(zero_point))
+        product = b.add(product, zero_point)
     ignored = "the kernel ignores the operands' scales and zero points and the result's scale"
     return _answer(op, b.cast(product, output.storage), ignored)
 
@@ -280,22 +272,22 @@ def _div_16bit(
 ) -> Answer:
     """The dividend, shifted left to 31 bits, times the reciprocal of the divisor from a table, times the multiplier."""
     first, second, output = elements
-    zero, one, y = b.constant(0), b.constant(1), b.value(op.rhs)
+    y = b.value(op.rhs)
     divisors = np.arange(-32768, 32768) - second.zero_point
     reciprocal, exponent = reciprocals(divisors)
     x = centred(b, op.lhs, first)
     x = b.mul(x, b.table(y, np.where(divisors < 0, -1, 1).astype(np.int32)))
-    sign = b.arithmetic_right_shift(x, b.constant(31))
-    headroom = b.sub(b.clz(b.emit(BitwiseXor, [x, sign], x.type)), one)
+    sign = b.arithmetic_right_shift(x, 31)
+    headroom = b.sub(b.clz(b.emit(BitwiseXor, [x, sign], x.type)), 1)
     quotient = b.mul(b.logical_left_shift(x, headroom), b.table(y, reciprocal), shift=31)
-    scaled = b.mul(quotient, b.constant(multiplier.mantissa), shift=31)
+    scaled = b.mul(quotient, multiplier.mantissa, shift=31)
     shift = b.add(headroom, b.table(y, (exponent - multiplier.shift).astype(np.int32)))
     if not -16 <= multiplier.shift <= 14:  # else it is from 0 to 63
-        shift = b.emit(BitwiseAnd, [shift, b.constant(63)])
-    beyond = b.greater(shift, b.constant(31))
-    shift = b.select(beyond, b.sub(shift, b.constant(32)), shift)
-    wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, zero), one, zero))
-    return _stored(b, b.select(beyond, wrong, rounding_shift(b, scaled, shift)), output, bounds)
+        shift = b.bitwise_and(shift, 63)
+    beyond = b.greater(shift, 31)
+    shift = b.select(beyond, b.sub(shift, 32), shift)
+    wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, 0), 1, 0))
+    return stored(b, b.select(beyond, wrong, rounding_shift(b, scaled, shift)), output, *bounds)
 
 
 @rule(FloorDiv, FloorMod)
@@ -340,7 +332,7 @@ def _divided_undefined(op: Add | Sub, b: RuleBuilder, x: Value, exponent: int, r
     if exponent & 32 and reach >> (exponent & 31) == 0:
         return in_lanes
     count = _elements_in_lanes(op, b)
-    total = math.prod(d or 0 for d in x.type.shape or ())
+    total = math.prod(x.type.sizes)
     one_by_one = _one_by_one(b, x, exponent)
     if count == 0:
         return one_by_one
@@ -356,10 +348,10 @@ def _in_lanes(b: RuleBuilder, x: Value, exponent: int) -> Value:
     if exponent & 32:
         return _sign(b, x)
     mask = (1 << (exponent & 31)) - 1
-    sign = b.arithmetic_right_shift(x, b.constant(31))
-    rest = b.emit(BitwiseAnd, [x, b.constant(mask)])
-    above = b.greater(rest, b.sub(b.constant(mask >> 1), sign))
-    return b.add(sign, b.select(above, b.constant(1), b.constant(0)))
+    sign = b.arithmetic_right_shift(x, 31)
+    rest = b.bitwise_and(x, mask)
+    above = b.greater(rest, b.sub(mask >> 1, sign))
+    return b.add(sign, b.select(above, 1, 0))
 
 
 def _one_by_one(b: RuleBuilder, x: Value, exponent: int) -> Value:
@@ -368,8 +360,8 @@ def _one_by_one(b: RuleBuilder, x: Value, exponent: int) -> Value:
     exponent &= 63
     if exponent < 32:
         return rounding_shift(b, x, exponent)
-    above = b.select(b.greater_equal(x, b.constant(0)), b.constant(1), b.constant(0))
-    return b.add(b.arithmetic_right_shift(x, b.constant(exponent & 31)), above)
+    above = b.select(b.greater_equal(x, 0), 1, 0)
+    return b.add(b.arithmetic_right_shift(x, exponent & 31), above)
 
 
 def _elements_in_lanes(op: Add | Sub, b: RuleBuilder) -> int | None:

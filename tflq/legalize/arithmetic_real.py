@@ -73,7 +73,6 @@ from tflq.dialects.tfl.arithmetic import (
     Unary,
 )
 from tflq.dialects.tfl.pooling import Cumsum
-from tflq.dialects.tosa.elementwise import IntDiv
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, parameters, ui8
 from tflq.legalize.arithmetic import looked_up_pairs
@@ -88,9 +87,8 @@ from tflq.legalize.grid import (
     grids_of,
     looked_up_by,
     requantized_by,
-    stored,
 )
-from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift
+from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, stored
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, no_parameters, rule
 from tflq.numerics.division_fit import Term, fit_terms
@@ -202,17 +200,16 @@ def div(op: Div, b: RuleBuilder) -> Answer:
     if bits < 0 or off + 2.0 ** -(bits + more) > MOST_OFF:
         raise NotApplicable(_FAR)
     x, y = centred_by(b, op.lhs, first), centred_by(b, op.rhs, second)
-    no_divisor = b.equal(y, b.constant(0))
-    end = b.mul(b.clamp(x, -1, 1), b.constant(1 << (bits + _BEYOND)))
+    no_divisor = b.equal(y, 0)
+    end = b.mul(b.clamp(x, -1, 1), 1 << (bits + _BEYOND))
     dividend = b.select(no_divisor, end, scaled_term(b, x, term))
-    divisor = b.select(no_divisor, b.constant(1), y)
-    quotient = b.emit(IntDiv, [dividend, divisor])
+    divisor = b.select(no_divisor, 1, y)
+    quotient = b.int_div(dividend, divisor)
     if more:
-        unit = b.constant(1 << more)
         rest = b.sub(dividend, b.mul(quotient, divisor))
         most = 1 << (bits + _BEYOND - 1)
-        whole = b.mul(b.clamp(quotient, -most, most), unit)
-        quotient = b.add(whole, b.emit(IntDiv, [b.mul(rest, unit), divisor]))
+        whole = b.mul(b.clamp(quotient, -most, most), 1 << more)
+        quotient = b.add(whole, b.int_div(b.mul(rest, 1 << more), divisor))
     return rounded_sum(b, quotient, bits + more, target, op.fused_activation_function)
 
 
@@ -233,7 +230,7 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     above = finished(b, x, source.scales / target.scales, target, (source.low, source.high))
     ratio = source.scales * weight.scales / target.scales
     below = finished(b, product, ratio, target, bounds)
-    return Rewritten([b.select(b.greater_equal(x, b.constant(0)), above, below)], note=NOTE)
+    return Rewritten([b.select(b.greater_equal(x, 0), above, below)], note=NOTE)
 
 
 @rule(Pow, SquaredDifference, Atan2, order=2)
@@ -295,8 +292,8 @@ def _sum(b: RuleBuilder, values: Sequence[Value]) -> Value:
 
 def _bounds(elements: Sequence[UniformQuantizedType]) -> tuple[int, int]:
     """Bounds of a sum of stored values less their zero points."""
-    low = sum(e.storage.minimum - e.zero_point for e in elements)
-    return min(low, 0), max(sum(e.storage.maximum - e.zero_point for e in elements), 0)
+    low, high = (sum(e.ends[side] for e in elements) for side in (0, 1))
+    return min(low, 0), max(high, 0)
 
 
 def _scaled_sum(
@@ -417,15 +414,14 @@ def _function(op: _Operator) -> FloatFunction:
 def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value | None:
     """A function that scales x, -x, |x| or x x; None for others."""
     ratio, reach = source.scales / target.scales, source.reach
-    x, zero = centred_by(b, op.input, source), b.constant(0)
-    bounds = -reach, reach
+    x, bounds = centred_by(b, op.input, source), (-reach, reach)
     match op:
         case Relu() | Relu6() | ReluN1To1() | Relu0To1():
             return finished(b, x, ratio, target, bounds, kernel_name(op))
         case Neg():
-            return finished(b, b.sub(zero, x), ratio, target, bounds)
+            return finished(b, b.sub(0, x), ratio, target, bounds)
         case Abs():
-            return finished(b, b.maximum(x, b.sub(zero, x)), ratio, target, bounds)
+            return finished(b, b.maximum(x, b.sub(0, x)), ratio, target, bounds)
         case Square() if reach * reach < 1 << 31:
             return finished(b, b.mul(x, x), source.scales * ratio, target, (0, reach * reach))
     return None

@@ -238,10 +238,7 @@ def _reading(op: Op, dense: dict[Value, Value]) -> Op:
     """The op on the dense constants."""
     kept = () if _is_quantized(op) else [v for v in op.reads if _is_sparse(v)]
     operands = [v if v is None or v in kept else dense.get(v, v) for v in op.operands]
-    if operands == op.operands:
-        return op
-    inner = op.intermediates
-    return Op(op.name, operands, op.results, op.attributes, op.location, info=op.info, intermediates=inner)
+    return op if operands == op.operands else op.again(operands)
 
 
 def _is_quantized(op: Op) -> bool:

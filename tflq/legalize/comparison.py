@@ -33,7 +33,7 @@ from tflq.dialects.tfl.arithmetic import (
     Where,
 )
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
-from tflq.dialects.tosa.elementwise import BitwiseAnd, LogicalNot
+from tflq.dialects.tosa.elementwise import LogicalNot
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 from tflq.legalize.grid import centred_by, entry_of, grid_of
@@ -121,9 +121,9 @@ def _scaled(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Va
     multiplier = comparison_multiplier(element.scale)
     x = centred(b, operand, element)
     if multiplier.shift > 0:
-        positive = b.greater_equal(x, b.constant(0))
-        return b.select(positive, b.constant(1), b.constant(-1))
-    return b.rescale(b.mul(x, b.constant(1 << LEFT_SHIFT)), multiplier)
+        positive = b.greater_equal(x, 0)
+        return b.select(positive, 1, -1)
+    return b.rescale(b.mul(x, 1 << LEFT_SHIFT), multiplier)
 
 
 def _raw(op: Comparison, b: RuleBuilder, warning: str = "") -> Rewritten:
@@ -157,7 +157,7 @@ def where(op: Where, b: RuleBuilder) -> Answer:
     plain = b.value(x)
     if b.real and zero:
         wide = b.cast(plain, i32)
-        plain = b.emit(NotEqual, [wide, b.constant(zero)], wide.type.with_element(i1))
+        plain = b.emit(NotEqual, b.alike(wide, zero), wide.type.with_element(i1))
     elif plain.type.storage.bits == 16:
         plain = b.cast(plain, i32)
     places = kept(op, b, [plain])
@@ -190,15 +190,15 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
         return Rewritten([b.cast(x, result.storage)], note=note)
     if rank is not None and not open_dims and widths == (16, 8):
         low = b.cast(x, i32)
-        high = b.arithmetic_right_shift(low, b.constant(8))
+        high = b.arithmetic_right_shift(low, 8)
         shape = [*(x.type.shape or ()), 1]
         parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
         return Rewritten([b.concat(parts, len(shape) - 1)], note=note)
     if rank and not open_dims and widths == (8, 16):
         wide, start, size = b.cast(x, i32), [0] * (rank - 1), list(x.type.shape or ())[:-1]
         low, high = (b.slice(wide, (*start, place), (*size, 1)) for place in (0, 1))
-        low = b.emit(BitwiseAnd, [low, b.constant(255)])
-        whole = b.add(b.mul(high, b.constant(256)), low)
+        low = b.bitwise_and(low, 255)
+        whole = b.add(b.mul(high, 256), low)
         return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
     return Rewritten(kept(op, b, [x]), note=note)
 

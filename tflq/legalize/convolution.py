@@ -19,12 +19,11 @@ import numpy as np
 
 from tflq.analysis.known import known_elements
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, TransposeConv
-from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa import convolution as tosa
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, ui8
-from tflq.legalize.probing import kernel_name, per_layer, symmetric
+from tflq.legalize.probing import kernel_name, per_layer, symmetric, taken
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     Products,
@@ -101,7 +100,7 @@ def _depth(image: Value) -> int:
 def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums:
     """CONV_2D with weights [O, KH, KW, I]."""
     x, weights, depth = b.value(op.input), terms.weights, _depth(op.input)
-    outputs, kernel_h, kernel_w, inputs = (d or 0 for d in weights.type.shape or ())
+    outputs, kernel_h, kernel_w, inputs = weights.type.sizes
     if not inputs or not depth or depth % inputs or outputs % (depth // inputs):
         raise NotApplicable(f"{depth} input channels and {outputs} output channels do not make groups of {inputs}")
     groups = depth // inputs
@@ -121,7 +120,7 @@ def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums:
 def depthwise_sums(op: DepthwiseConv2D, b: RuleBuilder, terms: Terms) -> Sums:
     """DEPTHWISE_CONV_2D with weights [1, KH, KW, C * M]; output channel c * M + m reads input channel c."""
     x, weights, depth = b.value(op.input), terms.weights, _depth(op.input)
-    one, kernel_h, kernel_w, outputs = (d or 0 for d in weights.type.shape or ())
+    one, kernel_h, kernel_w, outputs = weights.type.sizes
     if one != 1 or not depth or outputs % depth:
         raise NotApplicable(f"{outputs} output channels are not a multiple of {depth} input channels")
     taps = viewed(b, weights, (kernel_h, kernel_w, depth, outputs // depth))
@@ -140,7 +139,7 @@ def _convolved(
 ) -> Value:
     """The accumulator, with the operator's window."""
     shape = x.type.shape or (None,) * 4
-    kernel = [d or 0 for d in (weights.type.shape or ())[slice(2) if depthwise else slice(1, 3)]]
+    kernel = weights.type.sizes[slice(2) if depthwise else slice(1, 3)]
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     windows = [
         window(size, k, s, d, op.padding) for size, k, s, d in zip(shape[1:3], kernel, stride, dilation, strict=True)
@@ -223,12 +222,12 @@ def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) 
     if stride == 1:
         return b.constant(pairs)
     starts = line(b, element(b, shape, axis), stride)
-    whole = b.mul(shape_of(b, starts, 1), b.constant([stride]))
+    whole = b.mul(shape_of(b, starts, 1), [stride])
     longer = b.concat([line(b, element(b, whole, 0)), b.constant([0])], 0)
-    size = sliced(b, shape, b.constant([axis]), b.constant([axis + 1]), _ONE)
-    rest = sliced(b, longer, size, b.constant([0]), _LINE, end_mask=1)
+    size = sliced(b, shape, [axis], [axis + 1], _ONE)
+    rest = sliced(b, longer, size, [0], _LINE, end_mask=1)
     rows = b.constant(np.concatenate([pairs[:1], pairs]))
-    return b.emit(Gather, [rows, shape_of(b, rest, 1)], TensorType((1, 2), i32), axis=0, batch_dims=0)
+    return taken(b, rows, shape_of(b, rest, 1))
 
 
 def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums:
@@ -239,7 +238,7 @@ def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums
         raise NotApplicable(f"the result's height and width, in '{size.name}', are not known")
     if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:]:
         raise NotApplicable("the input's shape is not known")
-    outputs, kernel_h, kernel_w, inputs = (d or 0 for d in terms.weights.type.shape or ())
+    outputs, kernel_h, kernel_w, inputs = terms.weights.type.sizes
     out_h, out_w, out_c = (d or 0 for d in sizes[1:])
     batch, in_h, in_w, depth = x.type.shape
     stride_h, stride_w = op.stride_h, op.stride_w

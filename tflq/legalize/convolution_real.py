@@ -34,9 +34,9 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.legalize.convolution import unpacked
-from tflq.legalize.grid import reach_of, real_requantized, result_range, stored
+from tflq.legalize.grid import reach_of, real_requantized, result_range
 from tflq.legalize.matmul import product, rows_of, sizes_of
-from tflq.legalize.probing import per_layer, rounding_shift, symmetric
+from tflq.legalize.probing import per_layer, rounding_shift, stored, symmetric
 from tflq.legalize.rescaled import Sums, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import NamedTuple, replace
@@ -293,7 +293,7 @@ def blocks(op: FullyConnected, b: RuleBuilder) -> Answer:
     scaled = _scaled(b, flat, ratio.T.reshape(-1) * 2.0**bits, int(reach.max()))
     added = b.reshape(b.reduce("sum", b.reshape(scaled, (rows, count, outputs)), 1), (rows, outputs))
     counts = np.rint(bias * 2.0**bits).astype(np.int32)
-    added = b.add(added, b.constant(counts)) if counts.any() else added
+    added = b.add(added, counts) if counts.any() else added
     clamp = result_range(target, op.fused_activation_function)
     result = stored(b, rounding_shift(b, added, bits), target, *clamp)
     return Rewritten([b.reshape(result, shape)], note=_BLOCKS_NOTE)

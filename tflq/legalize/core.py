@@ -16,16 +16,16 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.builder import Builder, refined
+from tflq.builder import Builder, Operand, refined
 from tflq.dialects import core_numbers, core_tensors
 from tflq.dialects.core_tensors import Call, CallIndirect, Constant
+from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees, renumber
 from tflq.dialects.forms import TRANSLATED
 from tflq.dialects.quant import Dcast, Qcast, Scast
-from tflq.dialects.tfl.arithmetic import Cast
+from tflq.dialects.tfl.arithmetic import Cast, Maximum, Minimum, SelectV2
 from tflq.dialects.tfl.movement import BroadcastTo
 from tflq.dialects.tfl.state import state_version
-from tflq.dialects.tosa.elementwise import BitwiseAnd
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.evaluate.registry import evaluate_op, held_array
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
@@ -102,30 +102,40 @@ class CoreEmitter(Builder):
             self._reach[x] = reach * (1 + 2.0**-20)
         return x
 
-    def masked(self, x: Value, mask: int) -> Value:
-        """The bits of an i32 that are set in a mask."""
-        return self.emit(BitwiseAnd, [x, self.constant(mask)])
-
     def signed(self, x: Value) -> Value:
         """A signed integer of up to 32 bits, as i32; the 1 of i1 is -1."""
         wide = self.cast(x, i32)
-        return self.sub(self.constant(0), wide) if x.type.storage == i1 else wide
+        return self.sub(0, wide) if x.type.storage == i1 else wide
 
     def unsigned(self, x: Value) -> Value:
         """An unsigned integer of up to 16 bits, as i32."""
         storage = x.type.storage
         wide = self.cast(x, i32)
-        return self.masked(wide, storage.maximum * 2 + 1) if storage in (i8, i16) else wide
+        return self.bitwise_and(wide, storage.maximum * 2 + 1) if storage in (i8, i16) else wide
 
     def narrowed(self, x: Value, to: ScalarType) -> Value:
         """An i32 modulo the width of a type."""
         if to == i1:
-            return self.equal(self.masked(x, 1), self.constant(1))
+            return self.equal(self.bitwise_and(x, 1), 1)
         return self.cast(x, to)
 
     def converted(self, x: Value, to: ScalarType) -> Value:
         """CAST of TFLite."""
         return x if x.type.element == to else self.emit(Cast, [x], to)
+
+    def compare(self, kind: type[Operator], x: Operand, y: Operand) -> Value:
+        """A comparison of TFLite."""
+        return self.emit(kind, self.alike(x, y), i1)
+
+    def choose(self, condition: Value, x: Operand, y: Operand) -> Value:
+        """SELECT_V2 of TFLite."""
+        return self.emit(SelectV2, [condition, *self.alike(x, y)])
+
+    def limited(self, x: Value, least: float | None, most: float | None) -> Value:
+        """x within limits, by MAXIMUM and MINIMUM of TFLite; None is no limit."""
+        for kind, limit in ((Maximum, least), (Minimum, most)):
+            x = x if limit is None else self.emit(kind, self.alike(x, limit))
+        return x
 
 
 class Translation:

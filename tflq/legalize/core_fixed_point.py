@@ -43,8 +43,6 @@ from tflq.dialects.tfl.arithmetic import (
     Less,
     Log,
     Logistic,
-    Maximum,
-    Minimum,
     Mul,
     Neg,
     NotEqual,
@@ -61,7 +59,7 @@ from tflq.dialects.tosa.elementwise import LogicalLeftShift
 from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
-from tflq.ir.types import f32, i1, i32
+from tflq.ir.types import f32, i32
 from tflq.legalize.core import CoreEmitter, Translation, constant, form, of_tensors
 from tflq.numerics.elementwise import BOUNDS
 from tflq.numerics.fixed_point import Multiplier
@@ -95,9 +93,9 @@ def _division(op: RoundingDivideByPot, b: CoreEmitter, x: Value) -> Value:
         return b.rescale(before.input, Multiplier(int(before.multiplier[0]), -op.exponent))
     wide = b.cast(x, i32)
     if _range(wide)[0] == _LEAST:
-        wide = b.maximum(wide, b.constant(_LEAST + 1))
-    signed = b.add(wide, b.arithmetic_right_shift(wide, b.constant(31)))
-    return b.cast(b.arithmetic_right_shift(signed, b.constant(op.exponent), round=True), storage)
+        wide = b.maximum(wide, _LEAST + 1)
+    signed = b.add(wide, b.arithmetic_right_shift(wide, 31))
+    return b.cast(b.arithmetic_right_shift(signed, op.exponent, round=True), storage)
 
 
 def _multiplies(op: Rescale) -> bool:
@@ -125,9 +123,7 @@ def _bounded(b: CoreEmitter, x: Value, y: Value) -> Value:
         return x
     if (number := _number(y)) is not None:
         return b.clamp(x, _LEAST - min(number, 0), _MOST - max(number, 0))
-    zero = b.constant(0)
-    lowest = b.sub(b.constant(_LEAST), b.minimum(y, zero))
-    highest = b.sub(b.constant(_MOST), b.maximum(y, zero))
+    lowest, highest = b.sub(_LEAST, b.minimum(y, 0)), b.sub(_MOST, b.maximum(y, 0))
     return b.minimum(b.maximum(x, lowest), highest)
 
 
@@ -136,18 +132,17 @@ def _high_product(op: SaturatingRoundingDoublingHighMul, b: CoreEmitter, x: Valu
     storage = x.type.storage
     if storage != i32:
         bits = storage.bits
-        product = b.add(b.mul(b.cast(x, i32), b.cast(y, i32)), b.constant(1 << (bits - 2)))
-        high = b.arithmetic_right_shift(product, b.constant(bits - 1))
-        return b.cast(b.minimum(high, b.constant(storage.maximum)), storage)
+        product = b.add(b.mul(b.cast(x, i32), b.cast(y, i32)), 1 << (bits - 2))
+        high = b.arithmetic_right_shift(product, bits - 1)
+        return b.cast(b.minimum(high, storage.maximum), storage)
     if x.is_constant:
         x, y = y, x
     if (number := _number(y)) is not None and number > 0:
         return b.rescale(x, Multiplier(number, 0))
     if _LEAST not in (_range(x)[0], _range(y)[0]):
         return b.mul(x, y, shift=31)
-    least, more = b.constant(_LEAST), b.constant(_LEAST + 1)
-    negative = b.sub(b.constant(0), b.maximum(x, more))
-    return b.select(b.equal(y, least), negative, b.mul(x, b.maximum(y, more), shift=31))
+    negative = b.sub(0, b.maximum(x, _LEAST + 1))
+    return b.select(b.equal(y, _LEAST), negative, b.mul(x, b.maximum(y, _LEAST + 1), shift=31))
 
 
 @of_tensors(Matmul)
@@ -198,9 +193,7 @@ def _floats(op: RealMath, t: Translation) -> list[Value]:
 
 def _clamped(op: RealMath, b: CoreEmitter, x: Value) -> Value:
     """x within the bounds of an op."""
-    if op.clamp_min is not None:
-        x = b.emit(Maximum, [x, b.constant(op.clamp_min, f32)])
-    return x if op.clamp_max is None else b.emit(Minimum, [x, b.constant(op.clamp_max, f32)])
+    return b.limited(x, op.clamp_min, op.clamp_max)
 
 
 @of_tensors(*_BUILTINS)
@@ -216,7 +209,7 @@ def _real_binary(op: RealMath, t: Translation) -> Value:
 def _real_function(op: RealUnary, t: Translation) -> Value:
     (x,), b = _floats(op, t), t.b
     if (compare := _COMPARISONS.get(op.opcode)) is not None:
-        x = b.converted(b.emit(compare, [x, b.constant(0, f32)], i1), f32)
+        x = b.converted(b.compare(compare, x, 0), f32)
     elif op.opcode != "IDENTITY":
         x = b.emit(_FUNCTIONS[op.opcode], [x])
     return _clamped(op, b, x)

@@ -29,6 +29,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tflq.builder import Operand
 from tflq.dialects import core_numbers as core
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.arithmetic import (
@@ -53,7 +54,6 @@ from tflq.dialects.tfl.arithmetic import (
     Neg,
     Pow,
     Rsqrt,
-    SelectV2,
     Sin,
     Sqrt,
     Sub,
@@ -127,17 +127,16 @@ def _to_integer(op: Op, b: CoreEmitter, x: Value) -> Value:
     bits = 1 if to == i1 else to.bits
     if to == i64 and not signed:
         raise Refused("TFLite converts to no unsigned integers of 64 bits", "use arith.fptosi, or 32 bits")
-    y = x if b.reach(x) is not None else b.emit(SelectV2, [b.emit(Equal, [x, x], i1), x, b.constant(0, f32)])
+    y = x if b.reach(x) is not None else b.choose(b.compare(Equal, x, x), x, 0)
     if to == i64:
         return b.converted(y, i64)
     if to == i32 and signed:
         return b.converted(y, i32)  # saturates
     low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1) if signed else (0.0, 2.0**bits - 1)
     if bits == 32:  # 2^32 is a float, 2^32 - 1 is not
-        wide = b.converted(b.emit(Minimum, [b.emit(Maximum, [y, b.constant(low, f32)]), b.constant(2.0**32, f32)]), i64)
-        return b.converted(b.emit(Minimum, [wide, b.constant(np.int64((1 << 32) - 1), i64)]), i32)
-    y = b.emit(Minimum, [b.emit(Maximum, [y, b.constant(low, f32)]), b.constant(high, f32)])
-    return b.narrowed(b.converted(y, i32), to)
+        wide = b.converted(b.limited(y, low, 2.0**32), i64)
+        return b.converted(b.limited(wide, None, (1 << 32) - 1), i32)
+    return b.narrowed(b.converted(b.limited(y, low, high), i32), to)
 
 
 @form(core.Bitcast)
@@ -176,13 +175,12 @@ def _integers(op: core.CmpI, b: CoreEmitter, x: Value, y: Value) -> Value:
     storage, word = x.type.storage, core.COMPARE_INTEGER[op.predicate]
     if storage == i64:
         if word[0] == "u":
-            turned = b.constant(np.int64(-(1 << 63)), i64)
-            x, y = (_add(b, v, turned) for v in (x, y))
+            x, y = (_add(b, v, np.int64(-(1 << 63))) for v in (x, y))
         if word == "ne":
-            return _not(b, b.emit(Equal, [x, y], i1))
-        return b.emit(_ORDERED[word[-2:]], [x, y], i1)
+            return _not(b, b.compare(Equal, x, y))
+        return b.compare(_ORDERED[word[-2:]], x, y)
     if word[0] == "u" and storage == i32:
-        x, y = (b.add(v, b.constant(_LEAST)) for v in (x, y))
+        x, y = (b.add(v, _LEAST) for v in (x, y))
     elif word[0] == "u":
         x, y = b.unsigned(x), b.unsigned(y)
     else:
@@ -198,22 +196,22 @@ def _integers(op: core.CmpI, b: CoreEmitter, x: Value, y: Value) -> Value:
 def _floats(op: core.CmpF, b: CoreEmitter, x: Value, y: Value) -> Value:
     word = core.COMPARE_FLOAT[op.predicate]
     if word in ("true", "false"):
-        same = b.emit(Equal, [x, y], i1)
+        same = b.compare(Equal, x, y)
         always = b.emit(tosa.LogicalOr, [same, _not(b, same)])
         return always if word == "true" else _not(b, always)
     if word in ("ord", "uno"):
-        number = [_not(b, b.emit(Equal, [v, v], i1)) for v in (x, y)]
+        number = [_not(b, b.compare(Equal, v, v)) for v in (x, y)]
         unordered = b.emit(tosa.LogicalOr, number)
         return unordered if word == "uno" else _not(b, unordered)
     ordered, test = word[0] == "o", word[1:]
     if test == "ne" or (test == "eq" and not ordered):
-        apart = b.emit(tosa.LogicalOr, [b.emit(Less, [x, y], i1), b.emit(Greater, [x, y], i1)])
+        apart = b.emit(tosa.LogicalOr, [b.compare(Less, x, y), b.compare(Greater, x, y)])
         if word == "one":
             return apart
-        return _not(b, apart) if word == "ueq" else _not(b, b.emit(Equal, [x, y], i1))
+        return _not(b, apart) if word == "ueq" else _not(b, b.compare(Equal, x, y))
     if ordered:
-        return b.emit(_ORDERED[test], [x, y], i1)
-    return _not(b, b.emit(_ORDERED[_OPPOSITE[test]], [x, y], i1))
+        return b.compare(_ORDERED[test], x, y)
+    return _not(b, b.compare(_ORDERED[_OPPOSITE[test]], x, y))
 
 
 @form(core.Select)
@@ -222,25 +220,25 @@ def _select(op: core.Select, b: CoreEmitter, condition: Value, x: Value, y: Valu
     if storage == f32:
         reaches = [b.reach(v) for v in (x, y)]
         known = [reach for reach in reaches if reach is not None]
-        return b.within(b.emit(SelectV2, [condition, x, y]), max(known) if len(known) == 2 else None)
+        return b.within(b.choose(condition, x, y), max(known) if len(known) == 2 else None)
     if storage == i64:
-        return b.emit(SelectV2, [condition, x, y])
+        return b.choose(condition, x, y)
     return b.narrowed(b.select(condition, b.cast(x, i32), b.cast(y, i32)), storage)
 
 
 @form(core.IsNaN)
 def _is_nan(op: core.IsNaN, b: CoreEmitter, x: Value) -> Value:
-    return _not(b, b.emit(Equal, [x, x], i1))
+    return _not(b, b.compare(Equal, x, x))
 
 
 @form(core.IsInf)
 def _is_infinite(op: core.IsInf, b: CoreEmitter, x: Value) -> Value:
-    return b.emit(Equal, [b.emit(Abs, [x]), b.constant(np.inf, f32)], i1)
+    return b.compare(Equal, b.emit(Abs, [x]), np.inf)
 
 
 @form(core.IsFinite)
 def _is_finite(op: Op, b: CoreEmitter, x: Value) -> Value:
-    return b.emit(Less, [b.emit(Abs, [x]), b.constant(np.inf, f32)], i1)
+    return b.compare(Less, b.emit(Abs, [x]), np.inf)
 
 
 # Arithmetic of floats.
@@ -269,16 +267,16 @@ def _builtin(op: Op, b: CoreEmitter, *operands: Value) -> Value:
     return result
 
 
-def _add(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.emit(Add, [x, y], **_NONE)
+def _add(b: CoreEmitter, x: Operand, y: Operand) -> Value:
+    return b.emit(Add, b.alike(x, y), **_NONE)
 
 
-def _sub(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.emit(Sub, [x, y], **_NONE)
+def _sub(b: CoreEmitter, x: Operand, y: Operand) -> Value:
+    return b.emit(Sub, b.alike(x, y), **_NONE)
 
 
-def _mul(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.emit(Mul, [x, y], **_NONE)
+def _mul(b: CoreEmitter, x: Operand, y: Operand) -> Value:
+    return b.emit(Mul, b.alike(x, y), **_NONE)
 
 
 @form(core.AddF, core.SubF)
@@ -287,8 +285,7 @@ def _sum(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     limited = b.within(b.emit(kind, [x, y], **_NONE), None if p is None or q is None else p + q)
     if b.reach(limited) is not None:
         return limited
-    half = b.constant(0.5, f32)
-    scaled = b.emit(kind, [_mul(b, x, half), _mul(b, y, half)], **_NONE)
+    scaled = b.emit(kind, [_mul(b, x, 0.5), _mul(b, y, 0.5)], **_NONE)
     return _unlimited(b, limited, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**127)])
 
 
@@ -298,7 +295,7 @@ def _product(op: core.MulF, b: CoreEmitter, x: Value, y: Value) -> Value:
     limited = b.within(_mul(b, x, y), None if p is None or q is None else p * q)
     if b.reach(limited) is not None:
         return limited
-    scaled = _mul(b, _mul(b, x, b.constant(2.0**-64, f32)), y)
+    scaled = _mul(b, _mul(b, x, 2.0**-64), y)
     return _unlimited(b, limited, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**64)])
 
 
@@ -309,19 +306,19 @@ def _quotient(op: core.DivF, b: CoreEmitter, x: Value, y: Value) -> Value:
     limited = b.within(b.emit(Div, [x, y], **_NONE), p / least if p is not None and least > 0 else None)
     if b.reach(limited) is not None:
         return limited
-    scaled = b.emit(Div, [_mul(b, x, b.constant(2.0**-64, f32)), y], **_NONE)
-    zero = b.emit(Equal, [y, b.constant(0, f32)], i1)
+    scaled = b.emit(Div, [_mul(b, x, 2.0**-64), y], **_NONE)
+    zero = b.compare(Equal, y, 0)
     return _unlimited(b, limited, [_infinite(b, x), zero, _from(b, scaled, 2.0**64)])
 
 
 def _infinite(b: CoreEmitter, x: Value) -> Value | None:
     """Whether x is infinite; None if it cannot be."""
-    return None if b.reach(x) is not None else b.emit(Equal, [b.emit(Abs, [x]), b.constant(np.inf, f32)], i1)
+    return None if b.reach(x) is not None else b.compare(Equal, b.emit(Abs, [x]), np.inf)
 
 
 def _from(b: CoreEmitter, x: Value, limit: float) -> Value:
     """Whether |x| is a limit or more."""
-    return b.emit(GreaterEqual, [b.emit(Abs, [x]), b.constant(limit, f32)], i1)
+    return b.compare(GreaterEqual, b.emit(Abs, [x]), limit)
 
 
 def _unlimited(b: CoreEmitter, limited: Value, beyond: Sequence[Value | None]) -> Value:
@@ -329,16 +326,15 @@ def _unlimited(b: CoreEmitter, limited: Value, beyond: Sequence[Value | None]) -
     over = reduce(
         lambda p, q: b.emit(tosa.LogicalOr, [p, q]), [condition for condition in beyond if condition is not None]
     )
-    zero, infinity = b.constant(0, f32), b.constant(np.inf, f32)
-    below = b.emit(SelectV2, [b.emit(Less, [limited, zero], i1), b.constant(-np.inf, f32), limited])
-    return b.emit(SelectV2, [over, b.emit(SelectV2, [b.emit(Greater, [limited, zero], i1), infinity, below]), limited])
+    below = b.choose(b.compare(Less, limited, 0), -np.inf, limited)
+    return b.choose(over, b.choose(b.compare(Greater, limited, 0), np.inf, below), limited)
 
 
 def _negative(b: CoreEmitter, x: Value) -> Value:
-    product = b.within(_mul(b, x, b.constant(-1, f32)), b.reach(x))
+    product = b.within(_mul(b, x, -1), b.reach(x))
     if b.reach(x) is not None:
         return product
-    return b.emit(SelectV2, [b.emit(Equal, [x, b.constant(0, f32)], i1), product, b.emit(Neg, [x])])
+    return b.choose(b.compare(Equal, x, 0), product, b.emit(Neg, [x]))
 
 
 @form(core.NegF)
@@ -351,9 +347,9 @@ def _remainder(op: core.RemF, b: CoreEmitter, x: Value, y: Value) -> Value:
     size, by = b.emit(Abs, [x]), b.emit(Abs, [y])
     if y.is_constant and y.array.all() and not np.isnan(y.array).any():
         return b.within(_with_sign(b, x, b.emit(FloorMod, [size, by])), b.reach(x))
-    divides = b.emit(Greater, [by, b.constant(0, f32)], i1)  # not 0, nor NaN
-    rest = b.emit(FloorMod, [size, b.emit(SelectV2, [divides, by, b.constant(1, f32)])])
-    return b.emit(SelectV2, [divides, _with_sign(b, x, rest), b.constant(np.nan, f32)])
+    divides = b.compare(Greater, by, 0)  # not 0, nor NaN
+    rest = b.emit(FloorMod, [size, b.choose(divides, by, 1)])
+    return b.choose(divides, _with_sign(b, x, rest), np.nan)
 
 
 @form(core.MaximumF, core.MinimumF)
@@ -365,20 +361,18 @@ def extreme(b: CoreEmitter, x: Value, y: Value, *, greater: bool) -> Value:
     """The greater or the lesser of two floats."""
     chosen = b.emit(Maximum if greater else Minimum, [x, y])
     if not any(v.is_constant and v.array.all() for v in (x, y)):  # both can be 0
-        zero = b.constant(0, f32)
-        both = b.emit(tosa.LogicalAnd, [b.emit(Equal, [x, zero], i1), b.emit(Equal, [y, zero], i1)])
-        chosen = b.emit(SelectV2, [both, _add(b, x, y) if greater else _of_least_zero(b, x, y), chosen])
+        both = b.emit(tosa.LogicalAnd, [b.compare(Equal, x, 0), b.compare(Equal, y, 0)])
+        chosen = b.choose(both, _add(b, x, y) if greater else _of_least_zero(b, x, y), chosen)
     reaches = [b.reach(v) for v in (x, y)]
     for value, reach in zip((x, y), reaches, strict=True):
         if reach is None:
-            chosen = b.emit(SelectV2, [b.emit(Equal, [value, value], i1), chosen, value])
+            chosen = b.choose(b.compare(Equal, value, value), chosen, value)
     return b.within(chosen, None if None in reaches else max(r for r in reaches if r is not None))
 
 
 def _of_least_zero(b: CoreEmitter, x: Value, y: Value) -> Value:
     """-0 of zeros of which one is -0: the negative of the sum of their negatives."""
-    minus = b.constant(-1, f32)
-    return _mul(b, _add(b, _mul(b, x, minus), _mul(b, y, minus)), minus)
+    return _mul(b, _add(b, _mul(b, x, -1), _mul(b, y, -1)), -1)
 
 
 @form(core.ClampF)
@@ -388,9 +382,8 @@ def _clamped(op: core.ClampF, b: CoreEmitter, x: Value, low: Value, high: Value)
 
 def _with_sign(b: CoreEmitter, x: Value, size: Value) -> Value:
     """A number that is not negative, with the sign of x; x itself where that is 0 or -0."""
-    zero = b.constant(0, f32)
-    signed = b.emit(SelectV2, [b.emit(Less, [x, zero], i1), _negative(b, size), size])
-    return b.emit(SelectV2, [b.emit(Equal, [x, zero], i1), x, signed])
+    signed = b.choose(b.compare(Less, x, 0), _negative(b, size), size)
+    return b.choose(b.compare(Equal, x, 0), x, signed)
 
 
 @form(core.Trunc)
@@ -408,18 +401,18 @@ def _ceiling(op: core.Ceil, b: CoreEmitter, x: Value) -> Value:
 
 @form(core.Round, core.RoundEven)
 def _nearest(op: core.Round | core.RoundEven, b: CoreEmitter, x: Value) -> Value:
-    size, half = b.emit(Abs, [x]), b.constant(0.5, f32)
+    size = b.emit(Abs, [x])
     whole = b.emit(Floor, [size])
     rest = _sub(b, size, whole)
-    up = b.emit(GreaterEqual, [rest, half], i1)
+    up = b.compare(GreaterEqual, rest, 0.5)
     if isinstance(op, core.RoundEven):
-        halved = _mul(b, whole, half)
-        odd = b.emit(Greater, [_sub(b, halved, b.emit(Floor, [halved])), b.constant(0, f32)], i1)
-        more = b.emit(Greater, [rest, half], i1)
+        halved = _mul(b, whole, 0.5)
+        odd = b.compare(Greater, _sub(b, halved, b.emit(Floor, [halved])), 0)
+        more = b.compare(Greater, rest, 0.5)
         up = b.emit(tosa.LogicalOr, [more, b.emit(tosa.LogicalAnd, [up, odd])])
     reach = b.reach(x)
     reach = None if reach is None else reach + 1
-    size = b.within(b.emit(SelectV2, [up, _add(b, whole, b.constant(1, f32)), whole]), reach)
+    size = b.within(b.choose(up, _add(b, whole, 1), whole), reach)
     return b.within(_with_sign(b, x, size), reach)
 
 
@@ -486,27 +479,25 @@ def _by_unsigned(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     kind = tosa.Maximum if isinstance(op, core.MaxUI) else tosa.Minimum
     if storage != i32:
         return b.narrowed(b.emit(kind, [b.unsigned(x), b.unsigned(y)]), storage)
-    turned = b.constant(_LEAST)
-    return b.add(b.emit(kind, [b.add(x, turned), b.add(y, turned)]), turned)
+    return b.add(b.emit(kind, [b.add(x, _LEAST), b.add(y, _LEAST)]), _LEAST)
 
 
 def _rest(b: CoreEmitter, x: Value, y: Value) -> Value:
     """Divides by 1 instead of -1, which leaves 0, too: the quotient of the least integer would overflow."""
-    by = b.select(b.equal(y, b.constant(-1)), b.constant(1), y)
-    return b.sub(x, b.mul(b.emit(tosa.IntDiv, [x, by]), by))
+    by = b.select(b.equal(y, -1), 1, y)
+    return b.sub(x, b.mul(b.int_div(x, by), by))
 
 
 def _rounded_up(b: CoreEmitter, x: Value, y: Value) -> Value:
-    quotient = b.emit(tosa.IntDiv, [x, y])
+    quotient = b.int_div(x, y)
     rest = b.sub(x, b.mul(quotient, y))
-    zero = b.constant(0)
-    same = b.equal(b.greater(zero, rest), b.greater(zero, y))
-    up = b.emit(tosa.LogicalAnd, [b.emit(tosa.LogicalNot, [b.equal(rest, zero)], same.type), same], same.type)
+    same = b.equal(b.greater(0, rest), b.greater(0, y))
+    up = b.emit(tosa.LogicalAnd, [b.emit(tosa.LogicalNot, [b.equal(rest, 0)], same.type), same], same.type)
     return b.add(quotient, b.cast(up, i32))
 
 
 _QUOTIENTS: Final[dict[type[Op], Callable[[CoreEmitter, Value, Value], Value]]] = {
-    **dict.fromkeys((core.DivSI, core.DivUI), lambda b, x, y: b.emit(tosa.IntDiv, [x, y])),
+    **dict.fromkeys((core.DivSI, core.DivUI), lambda b, x, y: b.int_div(x, y)),
     **dict.fromkeys((core.RemSI, core.RemUI), _rest),
     **dict.fromkeys((core.CeilDivSI, core.CeilDivUI), _rounded_up),
     core.FloorDivSI: lambda b, x, y: b.emit(FloorDiv, [x, y]),
@@ -545,11 +536,11 @@ def _shifted(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
 def _absolute(op: core.AbsI, b: CoreEmitter, x: Value) -> Value:
     storage = x.type.storage
     if storage == i64:
-        return b.emit(Maximum, [x, _sub(b, b.constant(np.int64(0), i64), x)])
+        return b.emit(Maximum, [x, _sub(b, 0, x)])
     if storage == i1:
         return x
     wide = b.signed(x)
-    return b.narrowed(b.maximum(wide, b.sub(b.constant(0), wide)), storage)
+    return b.narrowed(b.maximum(wide, b.sub(0, wide)), storage)
 
 
 @form(core.CtLz)
@@ -558,4 +549,4 @@ def _leading_zeros(op: core.CtLz, b: CoreEmitter, x: Value) -> Value:
     if storage in (i1, i64):
         raise Refused(f"TFLite has no ctlz of {storage}", "compute it in 32 bits")
     counted = b.clz(b.unsigned(x))
-    return b.narrowed(b.sub(counted, b.constant(32 - storage.bits)), storage)
+    return b.narrowed(b.sub(counted, 32 - storage.bits), storage)

@@ -39,8 +39,8 @@ from tflq.legalize.caveats import (
     without_kernel,
 )
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
-from tflq.light import dataclass
-from tflq.targets.target import Target
+from tflq.light import dataclass, field
+from tflq.targets.target import INTEGER, Target
 
 if TYPE_CHECKING:
     from tflq.legalize.target_kernels import TargetKernels
@@ -60,14 +60,23 @@ _OUTLIVES = "its state is in resource variables, which reset_all_variables() doe
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a conversion allows: see `tflq.legalize.engine.legalize`."""
+    """What a conversion allows.
 
-    fallback: bool
-    state: State
-    semantics: Semantics
-    target: Target
-    rules: Mapping[str | type[Op], Sequence[Rule]]
-    close: bool
+    fallback: an operator without a rule is computed in float.
+    state: operators with variable tensors are "kept", or their rules make variables: of TFLite ("variables", with a
+    warning, since they outlive `reset_all_variables()`) or of TOSA ("lowered").
+    semantics: what holds where a reference kernel disregards quantization parameters: the kernel ("interpreter", with
+    a warning), or the parameters ("real").
+    target: whose quantized kernels are kept. rules: the user's, by custom code or class (`tflq.Extension`).
+    close: bounds of sums are noted as close as the weights say, since selection proves forms with them.
+    """
+
+    fallback: bool = True
+    state: State = "kept"
+    semantics: Semantics = "interpreter"
+    target: Target = INTEGER
+    rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
+    close: bool = True
 
     @property
     def real(self) -> bool:
@@ -290,10 +299,7 @@ class Decider:
         return decision
 
     def _pass_through(self, op: Op) -> None:
-        operands = [None if v is None else self.b.typed(v) for v in op.operands]
-        copy = Op(op.name, operands, op.results, op.attributes, op.location)
-        copy.info, copy.intermediates = op.info, op.intermediates
-        self.b.ops.append(copy)
+        self.b.ops.append(op.again([None if v is None else self.b.typed(v) for v in op.operands]))
 
     def _name_results(self, op: Op, results: Sequence[Value], start: int) -> None:
         if len(results) != len(op.results):

@@ -31,7 +31,7 @@ from tflq.ir.types import (
 )
 from tflq.ir.verifier import COPIED, bounds_problem
 from tflq.legalize.calls import Calls, Interface, copied, densified, is_call, plain_value
-from tflq.legalize.deciding import Decider, Policy, Semantics, State, kept
+from tflq.legalize.deciding import Decider, Policy, kept
 from tflq.legalize.probing import requantized
 from tflq.legalize.rule import Memory, Rule, Variables, variables_of
 from tflq.light import dataclass, field, replace
@@ -167,17 +167,13 @@ class Walk:
         if not called or is_call(op):
             return op
         body = self._shared.calls.module.functions[called[0]].ops
-        info = {**op.info, "body": type(body[0]) if len(body) == 1 else None}
-        return Op(op.name, op.operands, op.results, op.attributes, op.location, info=info)
+        return op.again(info={**op.info, "body": type(body[0]) if len(body) == 1 else None})
 
     def _unbounded(self, op: Op) -> Op:
         """The operator with a new tensor for each result that is clamped after it."""
         if self._shared.bounds.keys().isdisjoint(op.results):
             return op
-        results = [Value(v.type) if v in self._shared.bounds else v for v in op.results]
-        return Op(
-            op.name, op.operands, results, op.attributes, op.location, info=op.info, intermediates=op.intermediates
-        )
+        return op.again(results=[Value(v.type) if v in self._shared.bounds else v for v in op.results])
 
     def _call(self, op: Op) -> Decision:
         """A call on plain integers, as the called functions are, unless these keep their types."""
@@ -350,7 +346,7 @@ class BuiltinsOfText(Pass):
 @dataclass(frozen=True)
 class Legalize(Pass):
     """Quantized operators become the integer form; what became of each is noted (`Decisions`). The options are those of
-    `legalize`; by default the state is kept if the target runs recurrent operators."""
+    `Policy`; by default the state is kept if the target runs recurrent operators."""
 
     name: ClassVar[str] = "legalize"
     title: ClassVar[str] = "legalization"
@@ -366,44 +362,19 @@ class Legalize(Pass):
     def run(self, module: Module) -> PassResult:
         state = self.state or ("kept" if self.target.recurrent else "variables")
         source = SourceFunctions(tuple(module.functions))
-        module, decisions = legalize(
-            module,
-            fallback=self.fallback,
-            state=state,
-            semantics=self.semantics,
-            target=self.target,
-            rules=self.rules,
-            close=self.close,
-        )
+        policy = Policy(self.fallback, state, self.semantics, self.target, self.rules, self.close)
+        module, decisions = legalize(module, policy)
         module.record.note(Decisions(_by_source(decisions)))
         module.record.note(source)
         return PassResult(module, modified=True)
 
 
-def legalize(
-    module: Module,
-    *,
-    fallback: bool = True,
-    state: State = "kept",
-    semantics: Semantics = "interpreter",
-    target: Target = INTEGER,
-    rules: Mapping[str | type[Op], Sequence[Rule]] | None = None,
-    close: bool = True,
-) -> tuple[Module, list[Decision]]:
+def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:
     """The module in the integer form, and one decision per operator. The values of `module` are used on.
-
-    fallback: an operator without a rule is computed in float.
-    state: operators with variable tensors are "kept", or their rules make variables: of TFLite ("variables", with a
-    warning, since they outlive `reset_all_variables()`) or of TOSA ("lowered").
-    semantics: what holds where a reference kernel disregards quantization parameters: the kernel ("interpreter", with
-    a warning), or the parameters ("real").
-    target: whose quantized kernels are kept. rules: the user's, by custom code or class (`tflq.Extension`).
-    close: bounds of sums are noted as close as the weights say, since selection proves forms with them.
-    UnsupportedError lists every operator refused, or every tensor whose type cannot be honoured.
-    """
+    UnsupportedError lists every operator refused, or every tensor whose type cannot be honoured."""
     decisions: list[Decision] = []
-    policy, accepted = Policy(fallback, state, semantics, target, rules or {}, close), accept(module)
-    calls = Calls(module, strips=not target.kernels, real=policy.real)
+    accepted = accept(module)
+    calls = Calls(module, strips=not policy.target.kernels, real=policy.real)
     shared = Shared(policy, calls, variables_of(module), bounds=accepted.bounds)
     functions: list[Function] = []
     for place, (index, interface) in enumerate(shared.calls.made):

@@ -186,16 +186,15 @@ def _activated(b: RuleBuilder, x: Value, activation: str) -> Value:
     """TANH, or SIGN_BIT: 1 below zero, else 0."""
     if activation == "TANH":
         return b.emit(Tanh, [x])
-    below = b.emit(Less, [x, b.constant(0, f32)], i1)
+    below = b.emit(Less, b.alike(x, 0), i1)
     return b.emit(Cast, [below], x.type)
 
 
 def _not_zero(b: RuleBuilder, divisor: Value) -> Value:
     """The divisor, with the least number instead of 0: quotients by it are infinite or nearly so, or 0 if the dividend
     is, and remainders nearly 0."""
-    zero = b.emit(Equal, [divisor, b.constant(0, f32)], i1)
-    least = b.constant(np.finfo(np.float32).tiny, f32)
-    return b.emit(SelectV2, [zero, least, divisor], divisor.type)
+    zero = b.emit(Equal, b.alike(divisor, 0), i1)
+    return b.emit(SelectV2, [zero, *b.alike(np.finfo(np.float32).tiny, divisor)], divisor.type)
 
 
 def beyond_floats(op: Op) -> str:
@@ -229,9 +228,9 @@ def _finite(b: RuleBuilder, x: Value, element: QuantizedType) -> Value:
     with np.errstate(over="ignore"):
         bound = np.minimum(np.float32(scale) * np.float32(2.0 ** (element.storage.bits + 1)), np.finfo(np.float32).max)
     known = b.emit(Equal, [x, x], i1)
-    x = b.emit(SelectV2, [known, x, b.constant(np.float32(0), f32)], x.type)
-    x = b.emit(Maximum, [x, b.constant(-bound, f32)], x.type)
-    return b.emit(Minimum, [x, b.constant(bound, f32)], x.type)
+    x = b.emit(SelectV2, [known, *b.alike(x, 0)], x.type)
+    x = b.emit(Maximum, b.alike(x, -bound), x.type)
+    return b.emit(Minimum, b.alike(x, bound), x.type)
 
 
 def _reads_past_state(op: Op) -> bool:

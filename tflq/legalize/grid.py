@@ -14,11 +14,9 @@ from contextlib import suppress
 import numpy as np
 
 from tflq.dialects.quant import RescaleF64
-from tflq.dialects.tfl.indexing import Gather
 from tflq.ir.core import Value
 from tflq.ir.types import (
     ScalarType,
-    TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
     i8,
@@ -28,6 +26,7 @@ from tflq.ir.types import (
     parameters,
     ui8,
 )
+from tflq.legalize.probing import taken
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.light import NamedTuple
 from tflq.numerics.elementwise import BOUNDS, real_range
@@ -101,8 +100,7 @@ def result_range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: tuple[int, int]) -> bool:
     from tflq.numerics.division_fit import fit_long_product
 
-    lows, highs = to.storage.minimum - to.zero_point, to.storage.maximum - to.zero_point
-    return fit_long_product(scales, lows, highs, *bounds) is not None
+    return fit_long_product(scales, *to.ends, *bounds) is not None
 
 
 def _in_int32(
@@ -111,19 +109,9 @@ def _in_int32(
     if acc.type.storage != i32 or reach * float(scales.max()) + abs(to.zero_point) >= 2.0**31 - 1:
         raise NotApplicable("the sum or the result can leave 32 bits")
     if (np.abs(scales - 1) <= _ALIKE).all():
-        return b.add(acc, b.constant(to.zero_point)) if to.zero_point else b.identity(acc)
+        return b.add(acc, to.zero_point) if to.zero_point else b.identity(acc)
     numbers = quantize_multipliers(scales)
     return b.rescale(acc, numbers, i32, output_zp=to.zero_point, rounding="half_away", input_range=bounds)
-
-
-def stored(
-    b: RuleBuilder, x: Value, element: UniformQuantizedType, low: int | None = None, high: int | None = None
-) -> Value:
-    """An i32 plus the zero point, clamped (by default to the storage type's range), in the storage type."""
-    storage = element.storage
-    total = b.add(x, b.constant(element.zero_point)) if element.zero_point else x
-    clamped = b.clamp(total, storage.minimum if low is None else low, storage.maximum if high is None else high)
-    return b.cast(clamped, storage)
 
 
 def reach_of(storage: ScalarType, zero_point: int) -> int:
@@ -299,7 +287,7 @@ def _spread(b: RuleBuilder, x: Value, grid: np.ndarray) -> Value:
     shape = (1,) * (fitted.ndim - (x.type.rank or 0)) + (x.type.shape or ())
     if grid.size == 1 or all(d == 1 or have != 1 for d, have in zip(fitted.shape, shape, strict=True)):
         return x
-    return b.add(x, b.constant(np.zeros(fitted.shape)))
+    return b.add(x, np.zeros(fitted.shape))
 
 
 # Functions of one tensor of 8 or 16 bits as tables of the real function, one for each index of a quantized axis.
@@ -338,8 +326,7 @@ def entries_by(b: RuleBuilder, plain: Value, table: np.ndarray, storage: ScalarT
         return b.table(plain, entries)
     starts = np.arange(count).reshape(cells) * span - plain.type.storage.minimum
     index = b.add(b.cast(plain, i32), entry_of(b, starts, plain.type.rank or 0))
-    type = TensorType(index.type.shape, storage)
-    return b.emit(Gather, [b.constant(entries, storage), index], type, axis=0, batch_dims=0)
+    return taken(b, b.constant(entries, storage), index)
 
 
 def requantized_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid) -> Value:

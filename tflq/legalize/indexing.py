@@ -27,10 +27,10 @@ from tflq.dialects.tfl.indexing import (
     Unique,
 )
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64, parameters, ui8
+from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, parameters, ui8
 from tflq.legalize.grid import grids_of, requantized_by
 from tflq.legalize.movement import COPIED, kept, move, parameters_differ, refused, seen_by_kernel, under
-from tflq.legalize.probing import centred, per_layer, zero_point_of
+from tflq.legalize.probing import centred, per_layer, taken, zero_point_of
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 
@@ -46,7 +46,7 @@ def embedding_lookup(op: EmbeddingLookup, b: RuleBuilder) -> Answer:
         raise NotApplicable("no kernel copies rows from several scales to others")
     if table.type.storage != result.type.storage or table.type.storage not in (i8, ui8, i16):
         raise NotApplicable(f"no kernel copies rows of {table.type.storage} to {result.type.storage}")
-    rows = b.emit(Gather, [b.value(table), b.value(ids)], result.type.stripped(), axis=0, batch_dims=0)
+    rows = taken(b, b.value(table), b.value(ids))
     if b.real and parameters_differ(op):
         return requantized_by(b, rows, *grids_of(table, result))
     return Rewritten([rows], warning=COPIED if parameters_differ(op) else "")
@@ -90,7 +90,7 @@ def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
     differ = parameters_differ(op)
     moved = differ and (b.real or refused(op))
     values = _under(b, [on, off], op.result) if moved else [b.value(on), b.value(off)]
-    chosen = b.select(b.equal(index, b.constant(places)), *(b.reshape(v, []) for v in values))
+    chosen = b.select(b.equal(index, places), *(b.reshape(v, []) for v in values))
     return Rewritten([chosen], warning=COPIED if differ and not moved else "")
 
 
@@ -204,8 +204,8 @@ def sum_bounds(source: UniformQuantizedType, terms: int | None) -> tuple[int, in
     """Bounds of a sum of stored values less their zero points."""
     if terms is None:
         return None
-    storage, zero = source.storage, source.zero_point
-    return min(terms * (storage.minimum - zero), 0), max(terms * (storage.maximum - zero), 0)
+    low, high = source.ends
+    return min(terms * low, 0), max(terms * high, 0)
 
 
 @rule(SparseToDense)
@@ -229,9 +229,9 @@ def _dense(op: SparseToDense, b: RuleBuilder, values: Value, default: Value) -> 
         operands = [b.value(indices), b.value(shape), b.cast(values, kind), b.cast(default, kind)]
         return b.cast(b.emit(SparseToDense, operands, type.with_element(kind), **op.attributes), type.storage)
     dims = [int(d) for d in shape.array.reshape(-1)]
-    count = math.prod(d or 0 for d in values.type.shape or ())
+    count = math.prod(values.type.sizes)
     where = indices.array.reshape(-1, len(dims)).astype(np.int64)
     source = np.full(dims, count)
     source[tuple(where.T)] = np.arange(len(where)) if values.type.rank else 0  # the last of equal indices stays
     table = b.concat([b.reshape(values, [count]), b.reshape(default, [1])], 0)
-    return b.emit(Gather, [table, b.constant(source)], TensorType(tuple(dims), type.element), axis=0, batch_dims=0)
+    return taken(b, table, source)

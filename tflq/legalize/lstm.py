@@ -21,7 +21,6 @@ import numpy as np
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant import Table16Bit
 from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
-from tflq.dialects.tosa.elementwise import BitwiseAnd, IntDiv
 from tflq.ir.core import Value, constant
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.activation import inverse_square_root
@@ -70,7 +69,7 @@ def _basic_lstm(op: LSTM, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"the state's scale is 2^{exponent}; the basic kernel has only 2^{_STATE_BITS - 15}")
     if not (x.type.is_static and before.type.is_static and weights.is_constant and bias.is_constant):
         raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
-    batch, depth = (d or 0 for d in before.type.shape or ())
+    batch, depth = before.type.sizes
     rows = b.concat([b.value(x), _held(b, before, (batch, depth))], 1)
     gates = _gates(b, rows, weights, bias)
     new, activation = _cell(b, gates, _held(b, state, (batch, depth)))
@@ -86,7 +85,7 @@ def _held(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
 
 def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
     """The sums of all gates, int16 [batch, 4 depth]."""
-    batch, total = (d or 0 for d in rows.type.shape or ())
+    batch, total = rows.type.sizes
     width = (weights.type.shape or (0,))[0] or 0
     filters, offset = viewed(b, b.value(weights), (width, 1, 1, total)), bias_of(b, bias, width, i32)
     zero, shape = weight_zero_point(weights), (batch, 1, 1, width)
@@ -96,15 +95,15 @@ def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
     multiplier = quantize_multiplier(4096 * element.scale)
     if multiplier.shift > 0:
         raise NotApplicable(f"the bias' scale is {element.scale:g}, more than the gates' 2^-12")
-    high = b.mul(b.reshape(sums, (batch, width)), b.constant(multiplier.mantissa), shift=31)
+    high = b.mul(b.reshape(sums, (batch, width)), multiplier.mantissa, shift=31)
     if multiplier.shift:
-        high = b.arithmetic_right_shift(high, b.constant(-multiplier.shift), round=True)
+        high = b.arithmetic_right_shift(high, -multiplier.shift, round=True)
     return b.cast(b.clamp(high, i16.minimum, i16.maximum), i16)
 
 
 def _cell(b: RuleBuilder, gates: Value, state: Value) -> tuple[Value, Value]:
     """The new state, int16, and activation, uint8."""
-    shape = tuple(d or 0 for d in state.type.shape or ())
+    shape = state.type.sizes
     logistic, tanh = constant(logistic_table()), constant(tanh_table(LOGISTIC_BITS))
 
     def gate(place: int) -> Value:
@@ -112,14 +111,14 @@ def _cell(b: RuleBuilder, gates: Value, state: Value) -> tuple[Value, Value]:
         return _looked_up(b, part, tanh if place == 1 else logistic)
 
     def product(x: Value, y: Value) -> Value:
-        return b.arithmetic_right_shift(b.mul(x, y), b.constant(15), round=True)
+        return b.arithmetic_right_shift(b.mul(x, y), 15, round=True)
 
     i, g, f, o = (gate(place) for place in range(4))
     kept = product(f, b.cast(state, i32))
     new = b.clamp(b.add(rounding_shift(b, product(i, g), _STATE_BITS), kept), i16.minimum, i16.maximum)
-    twice = b.clamp(b.mul(new, b.constant(2)), i16.minimum, i16.maximum)
+    twice = b.clamp(b.mul(new, 2), i16.minimum, i16.maximum)
     activation = rounding_shift(b, product(o, _looked_up(b, b.cast(twice, i16), tanh)), 8)
-    activation = b.add(b.clamp(activation, i8.minimum, i8.maximum), b.constant(128))
+    activation = b.add(b.clamp(activation, i8.minimum, i8.maximum), 128)
     return b.cast(new, i16), b.cast(activation, ui8)
 
 
@@ -285,12 +284,12 @@ def layer_norm(b: RuleBuilder, x: Value, weights: np.ndarray, bias: np.ndarray, 
     n = int(weights.size)
     mean = _mean(b, x, n)
     variance = _variance(b, x, mean, n)
-    guard = b.constant(max(1, int(np.float32(10000) * np.float32(scale))))
-    variance = b.select(b.greater(b.constant(1), variance), guard, variance)
+    guard = max(1, int(np.float32(10000) * np.float32(scale)))
+    variance = b.select(b.greater(1, variance), guard, variance)
     mantissa, shift = inverse_square_root(b, variance)
-    centred = b.sub(b.mul(x, b.constant(1024)), mean)
+    centred = b.sub(b.mul(x, 1024), mean)
     normal = rounding_shift(b, b.mul(centred, mantissa, shift=31), shift)
-    weighted = b.add(b.mul(normal, b.constant(weights[None])), b.constant(bias[None]))
+    weighted = b.add(b.mul(normal, weights[None]), bias[None])
     mantissa_of_scale, left = quantize_multiplier(scale)
     result = scaled(b, rounding_shift(b, weighted, 10), Multiplier(mantissa_of_scale, left + 12), i16, 1 << 21)
     return b.cast(result, i32)
@@ -298,10 +297,10 @@ def layer_norm(b: RuleBuilder, x: Value, weights: np.ndarray, bias: np.ndarray, 
 
 def _mean(b: RuleBuilder, x: Value, n: int) -> Value:
     """trunc(1024 sum / n), from the quotient and the remainder."""
-    total, count, unit = b.reduce("sum", x, 1), b.constant(n), b.constant(1024)
-    quotient = b.emit(IntDiv, [total, count])
-    rest = b.sub(total, b.mul(quotient, count))
-    return b.add(b.mul(quotient, unit), b.emit(IntDiv, [b.mul(rest, unit), count]))
+    total = b.reduce("sum", x, 1)
+    quotient = b.int_div(total, n)
+    rest = b.sub(total, b.mul(quotient, n))
+    return b.add(b.mul(quotient, 1024), b.int_div(b.mul(rest, 1024), n))
 
 
 def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
@@ -311,9 +310,8 @@ def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
     """
     square = b.mul(x, x)
     digits = [_low(b, square, 11), _low(b, _right(b, square, 11), 11), _right(b, square, 22)]
-    share = b.constant((1 << 20) // n)
-    p0, p1, p2 = (b.mul(b.reduce("sum", d, 1), share) for d in digits)
-    size = b.maximum(mean, b.sub(b.constant(0), mean))
+    p0, p1, p2 = (b.mul(b.reduce("sum", d, 1), (1 << 20) // n) for d in digits)
+    size = b.maximum(mean, b.sub(0, mean))
     low, high = _low(b, size, 13), _right(b, size, 13)
     q0, q1, q2 = b.mul(low, low), b.mul(low, high), b.mul(high, high)
     above = b.add(b.add(_right(b, p0, 20), _right(b, p1, 9)), _left(b, p2, 2))
@@ -324,15 +322,15 @@ def _variance(b: RuleBuilder, x: Value, mean: Value, n: int) -> Value:
 
 
 def _right(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.arithmetic_right_shift(x, b.constant(bits))
+    return b.arithmetic_right_shift(x, bits)
 
 
 def _left(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.logical_left_shift(x, b.constant(bits))
+    return b.logical_left_shift(x, bits)
 
 
 def _low(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.emit(BitwiseAnd, [x, b.constant((1 << bits) - 1)])
+    return b.bitwise_and(x, (1 << bits) - 1)
 
 
 class _Step:
@@ -375,7 +373,7 @@ class _Step:
         b, sums = self.b, self._sums(inputs, h)
         f = self._activated("forget", sums, c)
         g = self._activated("cell", sums, None)
-        i = self._activated("input", sums, c) if "input" in self.names else b.sub(b.constant(i16.maximum), f)
+        i = self._activated("input", sums, c) if "input" in self.names else b.sub(i16.maximum, f)
         kept = rounding_shift(b, b.mul(f, c), 15)
         new = rounding_shift(b, b.mul(i, g), 30 + self.parts.cell_exponent)
         if self.parts.cell_exponent < CELLS_WITH_TANH[0]:
@@ -426,7 +424,7 @@ class _Step:
         rows = self.batch if self.whole_batch else 1
         weights = np.zeros(rows * parts.cells, np.int64)
         weights[: rows * parts.outputs] = np.tile(b.value(gate.peephole).array[: parts.outputs], rows)
-        return b.rescale(b.mul(c, b.constant(weights.reshape(rows, parts.cells))), multiplier, i32)
+        return b.rescale(b.mul(c, weights.reshape(rows, parts.cells)), multiplier, i32)
 
     def _hidden(self, product: Value) -> Value:
         """The output state of a product in Q0.30."""

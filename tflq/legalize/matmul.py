@@ -116,7 +116,7 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
 def fully_connected_sums(op: FullyConnected, b: RuleBuilder, terms: Terms) -> Sums:
     """A 1x1 convolution with weights [O, K]."""
     x = b.value(op.input)
-    outputs, depth = (d or 0 for d in terms.weights.type.shape or ())
+    outputs, depth = terms.weights.type.sizes
     if x.type.shape is None or not outputs or not depth:
         raise NotApplicable("the input's rank is not known, or the weights are empty")
     keep = op.keep_num_dims
@@ -171,11 +171,11 @@ def _has_whole_rows(x: Value, depth: int) -> bool:
 def _whole_rows(b: RuleBuilder, x: Value, depth: int) -> Value:
     """x flat, without the elements behind its last whole row, which the kernel does not read."""
     rows = rows_of(x.type.shape or (), depth)
-    flat = b.reshape(x, (None if rows is None else math.prod(d or 0 for d in x.type.shape or ()),))
+    flat = b.reshape(x, (None if rows is None else math.prod(x.type.sizes),))
     ends = TensorType((rows,), x.type.element)
-    last = sliced(b, flat, b.constant([depth - 1]), b.constant([0]), ends, step=depth, end_mask=1)
-    end = b.emit(Mul, [shape_of(b, last, 1), b.constant([depth])], TensorType((1,), i32))
-    return sliced(b, flat, b.constant([0]), end, TensorType((rows and rows * depth,), x.type.element))
+    last = sliced(b, flat, [depth - 1], [0], ends, step=depth, end_mask=1)
+    end = b.emit(Mul, b.alike(shape_of(b, last, 1), [depth]), TensorType((1,), i32))
+    return sliced(b, flat, [0], end, TensorType((rows and rows * depth,), x.type.element))
 
 
 def rows_of(shape: tuple[int | None, ...], depth: int) -> int | None:
@@ -335,6 +335,5 @@ def _bounds(
 
 def _of_products(left: UniformQuantizedType, right: UniformQuantizedType, depth: int) -> Bounds:
     """Bounds of a sum of `depth` products of any stored numbers."""
-    sides = [(e.storage.minimum - e.zero_point, e.storage.maximum - e.zero_point) for e in (left, right)]
-    ends = [depth * x * y for x in sides[0] for y in sides[1]]
+    ends = [depth * x * y for x in left.ends for y in right.ends]
     return Bounds(np.asarray([min(ends)], np.int64), np.asarray([max(ends)], np.int64))

@@ -448,10 +448,10 @@ def _spread(op: SpaceToBatchND, b: RuleBuilder, plain: Value, zero: int) -> Valu
     x, block, paddings, type = op.input, op.block, op.paddings, op.output.type.stripped()
     storage = type.storage
     if zero and (not paddings.is_constant or x.type.shape is None):
-        wide = b.sub(b.cast(plain, i32), b.constant(zero))
+        wide = b.sub(b.cast(plain, i32), zero)
         operands = [wide, b.value(block), b.value(paddings)]
         moved = b.emit(SpaceToBatchND, operands, type.with_element(i32))
-        return b.cast(b.add(moved, b.constant(zero)), storage)
+        return b.cast(b.add(moved, zero), storage)
     if not zero or x.type.shape is None:
         return b.emit(SpaceToBatchND, [plain, b.value(block), b.value(paddings)], type)
     amounts = paddings.array.reshape(-1, 2)

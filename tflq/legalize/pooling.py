@@ -93,7 +93,7 @@ def reduced(b: RuleBuilder, x: Value, start: Value, windows: Sequence[tuple[int,
     leaves the scalar."""
     if any(size == 0 for size, _, _ in windows):
         shape = [_count(d or 0, *numbers) for d, numbers in zip(x.type.shape or (), windows, strict=True)]
-        return b.cast(b.add(b.cast(start, i32), b.constant(np.zeros(shape, np.int32))), x.type.storage)
+        return b.cast(b.add(b.cast(start, i32), np.zeros(shape, np.int32)), x.type.storage)
     for axis, numbers in enumerate(windows):
         x = over_windows(b, x, axis, *numbers, combine)
     return combine(b, start, x)
@@ -117,7 +117,7 @@ def over_windows(b: RuleBuilder, x: Value, axis: int, size: int, stride: int, di
 
 def _strided(b: RuleBuilder, x: Value, axis: int, start: int, count: int, stride: int) -> Value:
     """`count` elements along an axis, from a start on."""
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = x.type.sizes
     begin, end, strides = np.zeros(len(shape), np.int32), np.asarray(shape, np.int32), np.ones(len(shape), np.int32)
     begin[axis], end[axis], strides[axis] = start, start + (count - 1) * stride + 1 if count else start, stride
     masks = {f"{mask}_mask": 0 for mask in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}

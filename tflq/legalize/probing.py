@@ -12,6 +12,7 @@ import numpy as np
 
 from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl import fused_activation
+from tflq.dialects.tfl.indexing import Gather
 from tflq.errors import Refused
 from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Op, Value, constant
@@ -62,7 +63,7 @@ def symmetric(op: Op, *elements: UniformQuantizedType) -> None:
 def centred(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Value:
     """x - zero_point of an operand as i32."""
     wide = b.cast(b.value(operand), i32)
-    return b.sub(wide, b.constant(element.zero_point)) if element.zero_point else wide
+    return b.sub(wide, element.zero_point) if element.zero_point else wide
 
 
 def requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target: UniformQuantizedType) -> Value:
@@ -108,13 +109,13 @@ def scaled(
         return b.rescale(x, multiplier, to, input_zp=input_zp, output_zp=output_zp, input_range=input_range)
     wide = b.cast(x, i32)
     if input_zp:
-        wide = b.sub(wide, b.constant(input_zp))
+        wide = b.sub(wide, input_zp)
     if left:
-        wide = b.mul(wide, b.constant(np.asarray(1 << left, np.int64).astype(np.int32)))
+        wide = b.mul(wide, np.asarray(1 << left, np.int64).astype(np.int32))
         multiplier = Multiplier(multiplier.mantissa, 0)
     wide = b.rescale(wide, multiplier, i32)
     if output_zp:
-        wide = b.add(wide, b.constant(output_zp))
+        wide = b.add(wide, output_zp)
     return b.cast(b.clamp(wide, to.minimum, to.maximum), to)
 
 
@@ -124,13 +125,26 @@ def rounding_shift(b: RuleBuilder, x: Value, exponent: int | Value) -> Value:
     if isinstance(exponent, int):
         if not exponent:
             return x
-        exponent, rounds = b.constant(exponent), None
+        rounds = None
     else:
-        rounds = b.minimum(exponent, b.constant(1))
-    sign = b.arithmetic_right_shift(x, b.constant(31))
+        rounds = b.minimum(exponent, 1)
+    sign = b.arithmetic_right_shift(x, 31)
     if rounds is not None:
         sign = b.mul(sign, rounds)
     return b.arithmetic_right_shift(b.add(x, sign), exponent, round=True)
+
+
+def taken(b: RuleBuilder, x: Value, index: Value | np.ndarray, axis: int = 0) -> Value:
+    """What an index, of i32, takes along an axis of x."""
+    place = index if isinstance(index, Value) else b.constant(index)
+    return b.emit(Gather, [x, place], axis=axis, batch_dims=0)
+
+
+def stored(b: RuleBuilder, x: Value, element: UniformQuantizedType, *bounds: int) -> Value:
+    """An i32 plus the zero point, saturated to its storage type or clamped to two bounds, as stored."""
+    total = b.add(x, element.zero_point) if element.zero_point else x
+    low, high = bounds or (element.storage.minimum, element.storage.maximum)
+    return b.cast(b.clamp(total, low, high), element.storage)
 
 
 def zero_point_of(value: Value) -> int | None:

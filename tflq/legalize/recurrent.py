@@ -34,7 +34,6 @@ from tflq.dialects.tfl.recurrent import (
     UnidirectionalSequenceLSTM,
     UnidirectionalSequenceRNN,
 )
-from tflq.dialects.tosa.elementwise import BitwiseAnd
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
@@ -295,8 +294,8 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     values = (x, feature, time)
     if not all(v.type.is_static for v in values) or not all(v is None or v.is_constant for v in (feature, time, bias)):
         raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
-    batch, depth = (d or 0 for d in x.type.shape or ())
-    filters, memory = (d or 0 for d in time.type.shape or ())
+    batch, depth = x.type.sizes
+    filters, memory = time.type.sizes
     source, weights, taps, held, target = elements
     unbiased = b.constant(np.zeros(filters), i32)
     sums = b.conv2d(
@@ -323,7 +322,7 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
 
 def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
     """The state with its oldest column gone and a new last one."""
-    batch, filters = (d or 0 for d in (newest.type.shape or ())[:2])
+    batch, filters = newest.type.sizes[:2]
     shape = (batch, filters, memory)
     window = newest
     if memory > 1:
@@ -336,11 +335,11 @@ def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
 
 def _over_time(op: SVDF, b: RuleBuilder, window: Value, time: Value, bias: Value | None) -> tuple[Value, Bounds]:
     """The weighted sums over time and over the filters of a unit, in int32, and their bounds."""
-    batch, filters, memory = (d or 0 for d in window.type.shape or ())
+    batch, filters, memory = window.type.sizes
     rank = op.rank
     units, terms = filters // rank, rank * memory
     weights = b.value(time).array.astype(np.int64).reshape(1, filters, memory)
-    products = b.reshape(b.mul(b.cast(window, i32), b.constant(weights)), (batch, units, terms))
+    products = b.reshape(b.mul(b.cast(window, i32), weights), (batch, units, terms))
     most = 32768 * np.abs(weights).reshape(units, terms).sum(1)
     if bias is not None:
         offset = bias_of(b, bias, units, i32)
@@ -358,8 +357,7 @@ def _wrapped_sum(b: RuleBuilder, terms: Value, axis: int) -> Value:
     TOSA does not define a sum that leaves int32. So low and high halves are summed apart, and put together by a shift
     to the left, which loses what int32 does not hold.
     """
-    mask, half = b.constant(0xFFFF), b.constant(16)
-    low = b.reduce("sum", b.emit(BitwiseAnd, [terms, mask]), axis)
-    high = b.reduce("sum", b.arithmetic_right_shift(terms, half), axis)
-    high = b.add(high, b.arithmetic_right_shift(low, half))
-    return b.add(b.logical_left_shift(high, half), b.emit(BitwiseAnd, [low, mask]))
+    low = b.reduce("sum", b.bitwise_and(terms, 0xFFFF), axis)
+    high = b.reduce("sum", b.arithmetic_right_shift(terms, 16), axis)
+    high = b.add(high, b.arithmetic_right_shift(low, 16))
+    return b.add(b.logical_left_shift(high, 16), b.bitwise_and(low, 0xFFFF))

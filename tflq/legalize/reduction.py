@@ -78,7 +78,7 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     multiplier = mean_multiplier(*scales, count) if averaged else ratio_multiplier(*scales)
     total = _reduced(op, b, "sum", b.cast(b.value(x), i32), axes)
     if source.zero_point:
-        total = b.sub(total, b.constant(np.asarray(source.zero_point * count)))  # which wraps
+        total = b.sub(total, np.asarray(source.zero_point * count))  # which wraps
     bounds = _offsets(source, count)
     reach = max(-bounds[0], bounds[1])
     known = bounds if reach < 1 << 31 else None
@@ -164,7 +164,7 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
         raise NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}; {AS_STATED}")
     multiplier = quantize_multiplier(scale)
-    offsets = b.sub(b.cast(b.value(x), i32), b.constant(source.zero_point))
+    offsets = b.sub(b.cast(b.value(x), i32), source.zero_point)
     factors = b.reshape(b.transpose(offsets, (*axes, *kept)), (count, *(shape[a] for a in kept)))
     types = [TensorType(tuple(shape[a] for a in kept), i32)] * count
     result, *others = b.op(Unpack, [factors], types, {"num": count, "axis": 0}).results
@@ -225,7 +225,8 @@ def _reduced(
 
 def _offsets(source: UniformQuantizedType, count: int) -> tuple[int, int]:
     """Bounds of a sum of `count` stored values less the zero point."""
-    return count * (source.storage.minimum - source.zero_point), count * (source.storage.maximum - source.zero_point)
+    low, high = source.ends
+    return count * low, count * high
 
 
 @rule(ArgMax, ArgMin)

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.indexing import Gather, ScatterND
+from tflq.dialects.tfl.indexing import ScatterND
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import (
     Mean,
@@ -30,13 +30,12 @@ from tflq.dialects.tfl.pooling import (
     UnsortedSegmentMin,
     UnsortedSegmentSum,
 )
-from tflq.dialects.tosa.elementwise import BitwiseAnd
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.arithmetic_real import MOST_OFF, NOTE, rounded_sum, scaled_term
 from tflq.legalize.grid import Grid, centred_by, check_size, entries_by, entry_of, finished, grid_of, requantized_by
 from tflq.legalize.indexing import sum_bounds
-from tflq.legalize.probing import centred, kernel_name, per_layer, requantized
+from tflq.legalize.probing import centred, kernel_name, per_layer, requantized, taken
 from tflq.legalize.reduction import axes_of, over, without_axes
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
@@ -140,24 +139,23 @@ def _power(b: RuleBuilder, logs: Value, bits: int) -> Value:
     """2^(logs / 2^bits) with `_GUARD` bits behind the point, saturated above 17 bits before it."""
     fine = logs
     if bits > FRACTION_BITS:
-        fine = b.arithmetic_right_shift(logs, b.constant(bits - FRACTION_BITS))
+        fine = b.arithmetic_right_shift(logs, bits - FRACTION_BITS)
     elif bits < FRACTION_BITS:
-        fine = b.mul(logs, b.constant(1 << (FRACTION_BITS - bits)))
+        fine = b.mul(logs, 1 << (FRACTION_BITS - bits))
     most = MANTISSA_BITS - _GUARD
     limit = 1 << FRACTION_BITS
     fine = b.clamp(fine, (most - 31) * limit, most * limit)
-    whole = b.arithmetic_right_shift(fine, b.constant(FRACTION_BITS))
-    fraction = b.sub(fine, b.mul(whole, b.constant(limit)))
-    index = b.cast(b.sub(fraction, b.constant(limit // 2)), i16)
-    return b.arithmetic_right_shift(b.table(index, powers_of_two()), b.sub(b.constant(most), whole))
+    whole = b.arithmetic_right_shift(fine, FRACTION_BITS)
+    fraction = b.sub(fine, b.mul(whole, limit))
+    index = b.cast(b.sub(fraction, limit // 2), i16)
+    return b.arithmetic_right_shift(b.table(index, powers_of_two()), b.sub(most, whole))
 
 
 def _signed(b: RuleBuilder, magnitude: Value, signs: Value) -> Value:
     """The magnitude, negative for an odd number of negative factors, 0 if a factor is 0."""
-    zero, one = b.constant(0), b.constant(1)
-    odd = b.equal(b.emit(BitwiseAnd, [signs, one], signs.type), one)
-    chosen = b.select(odd, b.sub(zero, magnitude), magnitude)
-    return b.select(b.greater_equal(signs, b.constant(ZERO)), zero, chosen)
+    odd = b.equal(b.bitwise_and(signs, 1), 1)
+    chosen = b.select(odd, b.sub(0, magnitude), magnitude)
+    return b.select(b.greater_equal(signs, ZERO), 0, chosen)
 
 
 # SEGMENT_SUM, UNSORTED_SEGMENT_SUM, _MAX and _MIN of quantized tensors, which no kernel takes: the real function.
@@ -177,7 +175,7 @@ class _Segments:
 
     def __init__(self, op: _Operator) -> None:
         x, self.ids = op.input, op.segments
-        shape = [d or 0 for d in x.type.shape or ()]
+        shape = x.type.sizes
         depth = len(self.ids.type.shape or ())
         self.rows, self.inner = math.prod(shape[:depth]), shape[depth:]
         self.known = self.ids.array.reshape(-1) if self.ids.is_constant else None
@@ -219,7 +217,7 @@ def segment_sum(op: SegmentSum | UnsortedSegmentSum, b: RuleBuilder) -> Answer:
         if not kept.size:
             return _filled(b, op, output.zero_point)
         if kept.size < segments.rows:
-            rows = _gathered(b, rows, kept)
+            rows = taken(b, rows, kept)
         total = _scattered(b, rows, b.constant(ids.reshape(-1, 1)), [segments.count or 0, *segments.inner])
     return scaled_sum(b, total, source, output, sum_bounds(source, terms))
 
@@ -228,13 +226,12 @@ def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Va
     """Sums by segments that the model computes. Rows of negative ones go to one more segment, which is cut off."""
     ids = b.reshape(b.value(segments.ids), [segments.rows])
     if segments.count is None:  # as many as the last segment says
-        last = b.add(b.reduce("max", ids, 0), b.constant([1]))
+        last = b.add(b.reduce("max", ids, 0), [1])
         inner = b.constant(segments.inner)
         shape = b.concat([last, inner], 0) if segments.inner else last
         where = b.reshape(ids, [segments.rows, 1])
         return b.emit(ScatterND, [where, rows, shape], op.result.type.with_element(i32))
-    count = b.constant(segments.count)
-    ids = b.select(b.greater(b.constant(0), ids), count, ids)
+    ids = b.select(b.greater(0, ids), segments.count, ids)
     whole = [segments.count + 1, *segments.inner]
     total = _scattered(b, rows, b.reshape(ids, [segments.rows, 1]), whole)
     size = (segments.count, *segments.inner)
@@ -245,14 +242,8 @@ def _scattered(b: RuleBuilder, rows: Value, ids: Value, shape: Sequence[int]) ->
     return b.emit(ScatterND, [ids, rows, b.constant(shape)], TensorType(tuple(shape), i32))
 
 
-def _gathered(b: RuleBuilder, rows: Value, places: np.ndarray) -> Value:
-    shape = (*places.shape, *(rows.type.shape or ())[1:])
-    type = TensorType(shape, rows.type.element)
-    return b.emit(Gather, [rows, b.constant(places)], type, axis=0, batch_dims=0)
-
-
 def _filled(b: RuleBuilder, op: Op, stored: int) -> Value:
-    shape = [d or 0 for d in op.result.type.shape or ()]
+    shape = op.result.type.sizes
     return b.constant(np.full(shape, stored), op.result.type.storage)
 
 
@@ -274,7 +265,7 @@ def segment_extreme(op: UnsortedSegmentMax | UnsortedSegmentMin, b: RuleBuilder)
         around = b.constant([[0, 1], *[[0, 0]] * len(segments.inner)])
         type = TensorType((segments.rows + 1, *segments.inner), output.storage)
         fill = b.constant(nothing, output.storage)
-        grouped = _gathered(b, b.emit(PadV2, [rows, around, fill], type), places)
+        grouped = taken(b, b.emit(PadV2, [rows, around, fill], type), places)
     return b.reshape(b.reduce("max" if greatest else "min", grouped, 1), [segments.count, *segments.inner])
 
 

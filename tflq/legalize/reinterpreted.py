@@ -143,7 +143,7 @@ def as_read(b: RuleBuilder, tensor: Value, to: ScalarType) -> Value | None:
     x, storage = b.value(tensor), tensor.type.storage
     if storage == to or not tensor.type.is_static:
         return x if storage == to else None
-    shape = tuple(d or 0 for d in x.type.shape or ())
+    shape = x.type.sizes
     count = math.prod(shape)
     if x.is_constant:
         little = np.ascontiguousarray(x.array).astype(x.array.dtype.newbyteorder("<"), copy=False)
@@ -155,9 +155,7 @@ def as_read(b: RuleBuilder, tensor: Value, to: ScalarType) -> Value | None:
     width = storage.bits // 8
     words = b.cast(_first(b, b.reshape(x, (count,)), -(-count // width)), i32)
     rows = words.type.shape or ()
-    parts = [
-        b.reshape(b.cast(b.arithmetic_right_shift(words, b.constant([8 * k])), to), (*rows, 1)) for k in range(width)
-    ]
+    parts = [b.reshape(b.cast(b.arithmetic_right_shift(words, [8 * k]), to), (*rows, 1)) for k in range(width)]
     joined = b.reshape(b.concat(parts, 1), ((rows[0] or 0) * width,))
     return b.reshape(_first(b, joined, count), shape)
 
@@ -240,4 +238,4 @@ def _joined(b: RuleBuilder, parts: Sequence[Value]) -> Value:
 
 def _on(op: _Operator, x: Value) -> Op:
     """The operator on another input, of plain integers."""
-    return Op(op.name, [x, *op.operands[1:]], op.results, op.attributes, op.location, info=op.info)
+    return op.again([x, *op.operands[1:]])

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tflq.analysis.known import Range, value_range, weight_sums
+from tflq.builder import Operand
 from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import StridedSlice
@@ -198,8 +199,8 @@ def bounds_of(
 ) -> Bounds:
     """Bounds of the accumulator over all stored inputs; `axis` are the weights' dims that are summed over. They follow
     from the weights themselves, or only from their type where these are less than `crude` from 0."""
-    low, high = x.storage.minimum - x.zero_point, x.storage.maximum - x.zero_point
-    shape = [d or 0 for d in weights.type.shape or ()]
+    low, high = x.ends
+    shape = weights.type.sizes
     near = bias.type.storage.bits <= 32
     known = bias.is_constant and (near or np.abs(bias.array.astype(np.float64)).max(initial=0) < _FAR)
     offset = bias.array.astype(np.int64) if known else np.zeros(1, np.int64)
@@ -272,7 +273,7 @@ def _fixed_i32(
     seen: Bounds | None = bounds
     if lost.any() or left.max() > _MOST_LEFT:
         up = np.maximum(left, 0) & 31
-        acc = b.logical_left_shift(acc, b.constant(_squeezed(up)))
+        acc = b.logical_left_shift(acc, _squeezed(up))
         ends = Bounds(np.where(lost, i32.minimum, bounds.low << up), np.where(lost, i32.maximum, bounds.high << up))
         left, seen = np.minimum(left, 0), None
     else:
@@ -300,13 +301,11 @@ def _moved(b: RuleBuilder, scaled: Value, to: UniformQuantizedType, clamp: tuple
     """scaled + zero point of an i32, clamped; where that leaves int32, and wraps, it is the other end."""
     zero = to.zero_point
     if zero > 0:
-        limit, end = b.constant(i32.maximum - zero), clamp[0]
-        wraps = b.greater(scaled, limit)
+        wraps, end = b.greater(scaled, i32.maximum - zero), clamp[0]
     else:
-        limit, end = b.constant(i32.minimum - zero), clamp[1]
-        wraps = b.greater(limit, scaled)
+        wraps, end = b.greater(i32.minimum - zero, scaled), clamp[1]
     inside = b.clamp(scaled, clamp[0] - zero, clamp[1] - zero)
-    return b.cast(b.select(wraps, b.constant(end), b.add(inside, b.constant(zero))), to.storage)
+    return b.cast(b.select(wraps, end, b.add(inside, zero)), to.storage)
 
 
 def _fixed_i64(
@@ -384,9 +383,8 @@ def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: Range | N
     """Whether 64 bits hold an exact product by these scales."""
     from tflq.numerics.division_fit import fit_wide_product
 
-    lows, highs = to.storage.minimum - to.zero_point, to.storage.maximum - to.zero_point
     ends = bounds or (acc.type.storage.minimum, acc.type.storage.maximum)
-    return fit_wide_product(scales, lows, highs, *ends) is not None
+    return fit_wide_product(scales, *to.ends, *ends) is not None
 
 
 def _alike(scales: np.ndarray, to: ScalarType, reach: int) -> np.ndarray:
@@ -429,20 +427,19 @@ def shape_of(b: RuleBuilder, x: Value, rank: int) -> Value:
 def line(b: RuleBuilder, limit: Value, step: int = 1) -> Value:
     """0, step, 2 step ... below a limit, which is an i32 scalar."""
     length = len(range(0, int(limit.array), step)) if limit.is_constant else None
-    operands = [b.constant(0), limit, b.constant(step)]
-    return b.emit(TflRange, operands, TensorType((length,), i32))
+    return b.emit(TflRange, b.alike(0, limit, step), TensorType((length,), i32))
 
 
 def element(b: RuleBuilder, vector: Value, index: int) -> Value:
     """An element of an i32 vector, as a scalar."""
     if vector.is_constant:
         return b.constant(int(vector.array[index]))
-    return sliced(b, vector, b.constant([index]), b.constant([index + 1]), _NUMBER, shrink_axis_mask=1)
+    return sliced(b, vector, [index], [index + 1], _NUMBER, shrink_axis_mask=1)
 
 
 def sliced(
-    b: RuleBuilder, vector: Value, begin: Value, end: Value, type: TensorType, step: int = 1, **masks: int
+    b: RuleBuilder, vector: Value, begin: Operand, end: Operand, type: TensorType, step: int = 1, **masks: int
 ) -> Value:
     """STRIDED_SLICE of a vector, every `step`-th element, with some masks."""
     options = {**dict.fromkeys(_MASKS, 0), **masks, "offset": False}
-    return b.emit(StridedSlice, [vector, begin, end, b.constant([step])], type, **options)
+    return b.emit(StridedSlice, [vector, *b.alike(begin, end, [step])], type, **options)

@@ -7,12 +7,11 @@ import numpy as np
 from tflq.dialects.quant import RoundingDivideByPot
 from tflq.dialects.tfl import pooling as tfl
 from tflq.dialects.tfl.arithmetic import Add, Mul
-from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
-from tflq.dialects.tosa.elementwise import IntDiv
 from tflq.dialects.tosa.movement import Resize
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
+from tflq.legalize.probing import taken
 from tflq.legalize.rescaled import element, line, shape_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import dataclass
@@ -58,42 +57,36 @@ def _weighted_sums(op: ResizeBilinear, b: RuleBuilder) -> Value:
 
 
 def _taps(b: RuleBuilder, size: Value, out: Value, align_corners: bool, half_pixel_centers: bool) -> _Taps:
-    scale, one = _ratio(b, size, out), b.constant(1)
+    scale = _ratio(b, size, out)
     if align_corners:
-        aligned = _ratio(b, b.sub(size, one), b.maximum(b.sub(out, one), one))
-        scale = b.select(b.greater(out, one), aligned, scale)
+        aligned = _ratio(b, b.sub(size, 1), b.maximum(b.sub(out, 1), 1))
+        scale = b.select(b.greater(out, 1), aligned, scale)
     position = b.mul(line(b, out), scale)
     if half_pixel_centers:
-        position = b.add(position, b.sub(_half(b, scale), b.constant(512)))
-    last, ten = b.sub(size, one), b.constant(10)
-    lower = b.minimum(b.maximum(b.arithmetic_right_shift(position, ten), b.constant(0)), last)
-    upper = b.minimum(b.arithmetic_right_shift(b.add(position, b.constant(1023)), ten), last)
-    return _Taps(lower, upper, b.sub(position, b.mul(lower, b.constant(1024))))
+        position = b.add(position, b.sub(_half(b, scale), 512))
+    last = b.sub(size, 1)
+    lower = b.minimum(b.maximum(b.arithmetic_right_shift(position, 10), 0), last)
+    upper = b.minimum(b.arithmetic_right_shift(b.add(position, 1023), 10), last)
+    return _Taps(lower, upper, b.sub(position, b.mul(lower, 1024)))
 
 
 def _ratio(b: RuleBuilder, size: Value, out: Value) -> Value:
     """size / out in 1/1024, rounded to nearest."""
-    return b.emit(IntDiv, [b.add(b.mul(size, b.constant(1024)), _half(b, out)), out])
+    return b.int_div(b.add(b.mul(size, 1024), _half(b, out)), out)
 
 
 def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
     """Both elements of each output along an axis, weighted, and added."""
-    shape = x.type.shape or ()
-    taken = TensorType((*shape[:axis], (taps.lower.type.shape or (None,))[0], *shape[axis + 1 :]), x.type.storage)
     count = (taps.weight.type.shape or (None,))[0]
     upper = b.cast(b.reshape(taps.weight, (count, *(1,) * (3 - axis))), x.type.storage)
-    lower = b.sub(b.constant(1024, x.type.storage), upper)
-    return b.add(
-        *(
-            b.mul(b.emit(Gather, [x, index], taken, axis=axis, batch_dims=0), weight)
-            for index, weight in ((taps.lower, lower), (taps.upper, upper))
-        )
-    )
+    lower = b.sub(1024, upper)
+    pairs = (taps.lower, lower), (taps.upper, upper)
+    return b.add(*(b.mul(taken(b, x, index, axis), weight) for index, weight in pairs))
 
 
 def _half(b: RuleBuilder, x: Value) -> Value:
     """Half of a number that is not negative."""
-    return b.arithmetic_right_shift(x, b.constant(1))
+    return b.arithmetic_right_shift(x, 1)
 
 
 # RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR, which work on stored integers and ignore scales and zero points.
@@ -203,13 +196,13 @@ def _divided(b: RuleBuilder, acc: Value, x: Value, divisor: int) -> Value:
     if storage == i16:
         return b.emit(RoundingDivideByPot, [acc], i16, exponent=divisor.bit_length() - 1)
     if storage == i8:
-        acc = b.add(acc, b.arithmetic_right_shift(acc, b.constant(31)))  # a half below zero goes down, too
+        acc = b.add(acc, b.arithmetic_right_shift(acc, 31))  # a half below zero goes down, too
     if divisor > 1:
-        acc = b.add(acc, b.constant(divisor // 2))
+        acc = b.add(acc, divisor // 2)
         if divisor & (divisor - 1):
-            acc = b.emit(IntDiv, [acc, b.constant(divisor)])
+            acc = b.int_div(acc, divisor)
         else:
-            acc = b.arithmetic_right_shift(acc, b.constant(divisor.bit_length() - 1))
+            acc = b.arithmetic_right_shift(acc, divisor.bit_length() - 1)
     return b.cast(acc, storage)
 
 
@@ -221,10 +214,9 @@ def _in_float(b: RuleBuilder, x: Value, size: tuple[int, int], out: tuple[int, i
     real = b.cast(x, f32)
 
     def weighted(value: Value, index: np.ndarray, axis: int, weight: np.ndarray) -> Value:
-        shape = tuple(len(index) if a == axis else d for a, d in enumerate(value.type.shape or ()))
-        taken = b.emit(Gather, [value, b.constant(index)], TensorType(shape, f32), axis=axis, batch_dims=0)
+        rows = taken(b, value, index, axis)
         factor = b.constant(weight.reshape(-1, *(1,) * (3 - axis)), f32)
-        return b.emit(Mul, [taken, factor], taken.type, fused_activation_function="NONE")
+        return b.emit(Mul, [rows, factor], rows.type, fused_activation_function="NONE")
 
     def added(left: Value, right: Value) -> Value:
         return b.emit(Add, [left, right], left.type, fused_activation_function="NONE", pot_scale_int16=False)

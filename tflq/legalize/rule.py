@@ -218,11 +218,9 @@ class RuleBuilder(Builder):
 
     Example:
         ```python
-        from tflq.ir.types import i8
-
         def negative(op, b: tflq.RuleBuilder):
             x = b.value(op.operand(0))  # its stored integers
-            return b.sub(b.constant(0, i8), x)
+            return b.sub(0, x)
 
         EXTENSION = tflq.Extension(rules={"Negative": [negative]})
         ```

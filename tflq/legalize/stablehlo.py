@@ -53,7 +53,7 @@ from tflq.dialects.tfl.arithmetic import (
     Tanh,
 )
 from tflq.dialects.tfl.convolution import BatchMatMul
-from tflq.dialects.tfl.indexing import DynamicUpdateSlice, Gather
+from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Dilate, PadV2, Reshape, Slice, StridedSlice, Transpose
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.dialects.tosa.movement import Tile
@@ -62,7 +62,7 @@ from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 from tflq.legalize.movement import COPIED, seen_by_kernel, under
 from tflq.legalize.pooling import COMBINE
-from tflq.legalize.probing import kernel_name, per_layer
+from tflq.legalize.probing import kernel_name, per_layer, taken
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rewritten, rule, rules_of
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.unary import REAL_FUNCTIONS, Stored, real_table, real_table_of_two
@@ -343,7 +343,7 @@ def bits(op: hlo.StablehloAnd | hlo.StablehloOr | hlo.StablehloShiftLeft, b: Rul
     x, y = b.cast(b.value(op.lhs), i32), b.cast(b.value(op.rhs), i32)
     note, warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for", ""
     if isinstance(op, hlo.StablehloShiftLeft):
-        combined = b.logical_left_shift(x, b.emit(BitwiseAnd, [y, b.constant(np.asarray(31))]))
+        combined = b.logical_left_shift(x, b.bitwise_and(y, 31))
         if not b.real and _vectorized(op) and not _within_int32(op.rhs):
             warning = _SHIFTS
     else:
@@ -411,7 +411,7 @@ def pad(op: hlo.StablehloPad, b: RuleBuilder) -> Answer:
 
 def padded(b: RuleBuilder, plain: Value, fill: Value, low: list[int], high: list[int], inner: list[int]) -> Value:
     """A tensor of known shape with `inner` fills between its elements, and fills around; less than 0 cuts off."""
-    fill, shape, storage = b.reshape(fill, []), [d or 0 for d in plain.type.shape or ()], plain.type.storage
+    fill, shape, storage = b.reshape(fill, []), list(plain.type.sizes), plain.type.storage
     if any(inner):
         shape = [d + max(d - 1, 0) * i for d, i in zip(shape, inner, strict=True)]
         if 0 in shape:  # DILATE reads beyond what is empty
@@ -433,21 +433,20 @@ def padded(b: RuleBuilder, plain: Value, fill: Value, low: list[int], high: list
 @rule(hlo.StablehloGather)
 def gather(op: hlo.StablehloGather, b: RuleBuilder) -> Answer:
     """result = slices from known start indices."""
-    x, indices, result = op.input, op.indices, op.result
+    x, indices = op.input, op.indices
     sources = _sources(op, b, [x], kernel=True)
     if sources is None:
         raise NotApplicable(COPIED)
     (plain,), warning = sources
     if not x.type.is_static or not indices.is_constant:
         raise _not_copied(f"the shape of '{x.name}' or the indices '{indices.name}' are not known", warning)
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = x.type.sizes
     places = _places(op, indices.array, shape)
     flat = b.reshape(plain, [math.prod(shape)])
-    type = TensorType(places.shape, result.type.storage)
-    return Rewritten([b.emit(Gather, [flat, b.constant(places)], type, axis=0, batch_dims=0)], warning=warning)
+    return Rewritten([taken(b, flat, places)], warning=warning)
 
 
-def _places(op: hlo.StablehloGather, indices: np.ndarray, shape: list[int]) -> np.ndarray:
+def _places(op: hlo.StablehloGather, indices: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """For each element of the result, its place in the flat operand."""
     sizes, mapped = option(op.slice_sizes), option(op.start_index_map)
     collapsed, offsets = option(op.collapsed_slice_dims), option(op.offset_dims)
@@ -471,11 +470,11 @@ def broadcast_in_dim(op: hlo.StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     sources = _sources(op, b, [x], kernel=False)
     if sources is None or not x.type.is_static or not result.type.is_static:
         raise _rejected(op, _PER_LAYER)
-    shape = [d or 0 for d in result.type.shape or ()]
+    shape = result.type.sizes
     places = dict(zip(option(op.broadcast_dimensions), x.type.shape or (), strict=True))
     ranked = b.reshape(sources[0][0], [places.get(i, 1) for i in range(len(shape))])
     times = tuple(d // (places.get(i) or 1) for i, d in enumerate(shape))
-    type = TensorType(tuple(shape), result.type.storage)
+    type = TensorType(shape, result.type.storage)
     return Rewritten([b.emit(Tile, [ranked], type, multiples=times)])
 
 
@@ -488,9 +487,9 @@ def dynamic_slice(op: hlo.StablehloDynamicSlice, b: RuleBuilder) -> Answer:
         raise _rejected(op, _PER_LAYER)
     most = np.asarray(x.type.shape) - sizes
     start = _starts(b, op.starts)
-    start = b.minimum(b.maximum(start, b.constant(np.zeros_like(most))), b.constant(most))
+    start = b.minimum(b.maximum(start, np.zeros_like(most)), most)
     type = TensorType(tuple(sizes), op.result.type.storage)
-    return Rewritten([b.emit(Slice, [sources[0][0], start, b.constant(np.asarray(sizes))], type)])
+    return Rewritten([b.emit(Slice, [sources[0][0], start, b.constant(sizes)], type)])
 
 
 @rule(hlo.StablehloDynamicUpdateSlice)
@@ -507,6 +506,6 @@ def _starts(b: RuleBuilder, starts: Sequence[Value | None]) -> Value:
     """The start indices, each an operand, as one vector of int32."""
     scalars = [v for v in starts if v is not None]
     if all(v.is_constant for v in scalars):
-        return b.constant(np.asarray([int(v.array.reshape(())) for v in scalars]))
+        return b.constant([int(v.array.reshape(())) for v in scalars])
     parts = [b.reshape(b.cast(b.value(v), i32), [1]) for v in scalars]
     return b.concat(parts, 0)

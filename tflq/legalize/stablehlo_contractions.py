@@ -134,7 +134,7 @@ class Contractions:
             adj_y=adj_y,
             asymmetric_quantize_inputs=False,
         )
-        return self.reshaped(product, [d or 0 for d in result.shape or ()], result.element)
+        return self.reshaped(product, result.sizes, result.element)
 
     def _side(
         self, x: Value, batches: Dims, batching: Sequence[int], first: Sequence[int], second: Sequence[int]

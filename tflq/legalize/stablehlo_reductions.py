@@ -30,7 +30,6 @@ from tflq.dialects.stablehlo.elementwise import (
     UniformQuantize,
 )
 from tflq.dialects.tfl.arithmetic import Div
-from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.errors import Refused
 from tflq.evaluate.stablehlo_elementwise import same_scale
@@ -38,6 +37,7 @@ from tflq.evaluate.stablehlo_reduction import apply, leaves_bounds, sums_of
 from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.pooling import COMBINE, over_windows, reduced
+from tflq.legalize.probing import taken
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.stablehlo import builtin_name, padded
 from tflq.light import NamedTuple
@@ -131,7 +131,7 @@ def _moved(b: RuleBuilder, x: Value, source: TensorType, target: TensorType, bou
     low, high = (int(np.clip(end + by, after.storage_min, after.storage_max)) for end in bounds)
     if (low, high) != (bounds[0] + by, bounds[1] + by):  # clamped first, so that nothing leaves int32
         x = b.clamp(x, max(low - by, i32.minimum), min(high - by, i32.maximum))
-    return Converted(b.add(x, b.constant(by)) if by else x, (low, high))
+    return Converted(b.add(x, by) if by else x, (low, high))
 
 
 def _values(region: Region, source: TensorType, stored: np.ndarray) -> np.ndarray:
@@ -178,7 +178,7 @@ def _scaled(
     off = np.abs(rounded.clip(low, high) - _values(region, source, probes)).max()
     if off > 1:
         return None
-    steps = b.sub(x, b.constant(before.zero_point)) if before.zero_point else x
+    steps = b.sub(x, before.zero_point) if before.zero_point else x
     numbers = {"scale": np.asarray([scale]), "output_zp": after.zero_point, "input_range": reach}
     near = b.emit(RescaleF64, [steps], steps.type.with_element(target.storage), **numbers)
     out = b.clamp(b.cast(near, i32), low, high)
@@ -191,21 +191,16 @@ def _scaled(
 def _corrected(b: RuleBuilder, x: Value, near: Value, firsts: np.ndarray, low: int) -> Value:
     """Results that are at most one off: one more where x has reached the first value of the next result, one less where
     it has not reached the first of its own. `firsts`: of each result from `low` up, and of the one after the last."""
-    index = b.sub(near, b.constant(low)) if low else near
-    one, zero = b.constant(1), b.constant(0)
-    own, following = (
-        b.emit(Gather, [b.constant(table), index], TensorType(x.type.shape, i32), axis=0, batch_dims=0)
-        for table in (firsts[:-1], firsts[1:])
-    )
-    more = b.select(b.greater_equal(x, following), one, zero)
-    return b.sub(b.add(near, more), b.select(b.greater(own, x), one, zero))
+    index = b.sub(near, low) if low else near
+    own, following = (taken(b, b.constant(table), index) for table in (firsts[:-1], firsts[1:]))
+    more = b.select(b.greater_equal(x, following), 1, 0)
+    return b.sub(b.add(near, more), b.select(b.greater(own, x), 1, 0))
 
 
 def _looked_up(b: RuleBuilder, x: Value, region: Region, source: TensorType, bounds: tuple[int, int]) -> Converted:
     table = _values(region, source, np.arange(bounds[0], bounds[1] + 1))
-    index = b.sub(x, b.constant(bounds[0])) if bounds[0] else x
-    entries = b.constant(table.astype(np.int32))
-    out = b.emit(Gather, [entries, index], TensorType(x.type.shape, i32), axis=0, batch_dims=0)
+    index = b.sub(x, bounds[0]) if bounds[0] else x
+    out = taken(b, b.constant(table), index)
     return Converted(out, (int(table.min()), int(table.max())))
 
 
@@ -277,11 +272,11 @@ def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
 
 def _spread(b: RuleBuilder, x: Value, fill: Value, axis: int, dilation: int) -> Value:
     """A tensor with `dilation - 1` fills between two of its elements along an axis."""
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = list(x.type.sizes)
     if dilation == 1 or shape[axis] < 2:
         return x
     between = [*shape[: axis + 1], dilation - 1, *shape[axis + 1 :]]
-    fills = b.add(b.constant(np.zeros(between, np.int32)), fill)
+    fills = b.add(np.zeros(between, np.int32), fill)
     rows = b.reshape(x, [*shape[: axis + 1], 1, *shape[axis + 1 :]])
     both = b.concat([rows, fills], axis + 1)
     shape[axis] *= dilation
@@ -332,7 +327,7 @@ def _accumulated(
     init = converted(b, b.reshape(b.value(op.inits[0]), ()), conversion, plan.source, bounds)
     total, bounds = _combined(op, b, plan, elements, init, over, count)
     if total.type.shape != tuple(shape):
-        total = b.add(total, b.constant(np.zeros([d or 0 for d in shape], np.int32)))
+        total = b.add(total, np.zeros([d or 0 for d in shape], np.int32))
     out = converted(b, total, plan.functions.output_conversion, plan.accumulator, bounds)
     return b.cast(out.value, plan.target.storage)
 
@@ -355,7 +350,7 @@ def _combined(
         return Converted((b.maximum if greatest else b.minimum)(extreme, init.value), elements.bounds)
     element: Any = plan.accumulator.element
     zero = element.zero_point
-    total = over(b.sub(elements.value, b.constant(zero)) if zero else elements.value, "sum")
+    total = over(b.sub(elements.value, zero) if zero else elements.value, "sum")
     if total is None:
         return init
     low, high = sums_of(op, 0, count)
@@ -376,7 +371,7 @@ def uniform_quantize(op: UniformQuantize, b: RuleBuilder) -> Answer:
         scale = b.constant(element.scale, f32)
         real = b.emit(Div, [b.value(op.input), scale], source, fused_activation_function="NONE")
         if element.zero_point:
-            real = b.add(real, b.constant(element.zero_point, f32))
+            real = b.add(real, element.zero_point)
         unit = UniformQuantizedType.of(
             element.storage, 1.0, 0, storage_min=element.storage_min, storage_max=element.storage_max
         )

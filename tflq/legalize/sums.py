@@ -27,7 +27,6 @@ from tflq.dialects.tfl.convolution import (
     FullyConnected,
     TransposeConv,
 )
-from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import L2Pool2D
 from tflq.ir.core import Op, Value
@@ -46,10 +45,10 @@ from tflq.ir.types import (
 )
 from tflq.legalize.convolution import PRODUCTS
 from tflq.legalize.convolution_real import conv_3d_sums, conv_3d_transpose_sums
-from tflq.legalize.grid import limited_scales, reach_of, real_requantized, result_range, stored
+from tflq.legalize.grid import limited_scales, reach_of, real_requantized, result_range
 from tflq.legalize.matmul import FULLY_CONNECTED
 from tflq.legalize.pooling import over_windows
-from tflq.legalize.probing import centred, kernel_name, per_layer, symmetric
+from tflq.legalize.probing import centred, kernel_name, per_layer, stored, symmetric, taken
 from tflq.legalize.rescaled import Products, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import dataclass
@@ -110,7 +109,7 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     wide = most >= 1 << 31 or (source.storage == i16 and target.storage != i32 and not apart)
     acc = i64 if wide or (bias.computed is not None and not _room(reach, scales, target)) else i32
     offset = np.broadcast_to(whole.astype(np.int64) if not apart else np.int64(0), (channels,))
-    terms = Terms(filters, b.constant(offset.astype(acc.dtype), acc), source.zero_point, weight_zp, acc)
+    terms = Terms(filters, b.constant(offset, acc), source.zero_point, weight_zp, acc)
     sums = products.sums(op, b, terms)
     total = sums.value
     if split:
@@ -223,9 +222,9 @@ def _room(reach: np.ndarray, scales: np.ndarray, target: UniformQuantizedType) -
 def _with_fraction(b: RuleBuilder, sums: Value, bias: np.ndarray, most: int, repeats: int) -> tuple[Value, int]:
     """(sums + bias) * 2^bits, and bits."""
     bits = min(_MOST_FRACTION, 30 - int(most + 1).bit_length())
-    scaled = b.mul(sums, b.constant(1 << bits)) if bits else sums
+    scaled = b.mul(sums, 1 << bits) if bits else sums
     row = np.tile(np.rint(bias * 2.0**bits), repeats).astype(np.int32)
-    return b.add(scaled, b.constant(row)), bits
+    return b.add(scaled, row), bits
 
 
 # L2_POOL_2D, LOCAL_RESPONSE_NORMALIZATION and L2_NORMALIZATION of 8-bit tensors that no kernel takes.
@@ -265,7 +264,7 @@ def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     """The root of each window's mean square."""
     (source, output), x = _elements(op), op.input
     kernel, strides = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = x.type.sizes
     sides = [window(n, k, s, 1, op.padding) for n, k, s in zip(shape[1:3], kernel, strides, strict=True)]
     if kernel[0] * kernel[1] > _TERMS or None in sides:
         raise NotApplicable("the windows are too large for int32")
@@ -283,9 +282,9 @@ def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
         )
         counts = counts[..., None] * inside
     different, which = np.unique(counts, return_inverse=True)
-    steps = output.storage.maximum - output.zero_point
+    steps = output.ends[1]
     if not steps:
-        zeros = np.full([d or 0 for d in op.result.type.shape or ()], min(high, output.zero_point))
+        zeros = np.full(op.result.type.sizes, min(high, output.zero_point))
         return Rewritten([b.constant(zeros, output.storage)], note=_SQUARE_SUMS_NOTE)
     ratio = Fraction(source.scale) / Fraction(output.scale)
     table = np.stack([root_thresholds(ratio, int(n), steps) for n in different])
@@ -298,7 +297,7 @@ def _padded(b: RuleBuilder, x: Value, axis: int, before: int, after: int) -> Val
     """x with zeros before and after it along an axis."""
     if not (before or after):
         return x
-    shape = [d or 0 for d in x.type.shape or ()]
+    shape = list(x.type.sizes)
     around = np.zeros((len(shape), 2), np.int32)
     around[axis] = before, after
     shape[axis] += before + after
@@ -346,10 +345,9 @@ def _reaches(*elements: UniformQuantizedType) -> tuple[int, ...]:
 
 def _signed(b: RuleBuilder, wide: Value, total: Value, table: np.ndarray, output: UniformQuantizedType) -> Value:
     """How many thresholds the sum stays below, with the sign of the element, as stored in the result."""
-    zero = b.constant(0)
-    magnitude = b.maximum(wide, b.sub(zero, wide))
+    magnitude = b.maximum(wide, b.sub(0, wide))
     met = _met(b, magnitude, table, -1, lambda threshold: b.greater_equal(threshold, total))
-    signed = b.select(b.greater(zero, wide), b.sub(zero, met), met)
+    signed = b.select(b.greater(0, wide), b.sub(0, met), met)
     return stored(b, signed, output)
 
 
@@ -360,11 +358,11 @@ def _met(b: RuleBuilder, rows: Value, table: np.ndarray, never: int, test: Calla
     every = np.full((len(table), width), never, np.int64)
     every[:, : table.shape[1]] = table
     entries = b.constant(every.reshape(-1))
-    base = b.mul(rows, b.constant(width))
+    base = b.mul(rows, width)
     met = b.constant(np.zeros((1,) * len(rows.type.shape or ()), np.int32))
     for bit in reversed(range(bits)):
-        candidate = b.add(met, b.constant(1 << bit))
-        place = b.add(base, b.sub(candidate, b.constant(1)))
-        threshold = b.emit(Gather, [entries, place], place.type, axis=0, batch_dims=0)
+        candidate = b.add(met, 1 << bit)
+        place = b.add(base, b.sub(candidate, 1))
+        threshold = taken(b, entries, place)
         met = b.select(test(threshold), candidate, met)
     return met

@@ -93,9 +93,7 @@ class TargetKernels:
     def _emit(self, op: Op, operands: list[Value | None], results: list[Value]) -> None:
         typed = [None if v is None else self.b.typed(v) for v in operands]
         info = {**op.info, **version_info(op), MARK: True}
-        self.b.ops.append(
-            Op(op.name, typed, results, op.attributes, op.location, info=info, intermediates=op.intermediates)
-        )
+        self.b.ops.append(op.again(typed, results, info))
 
     def _emit_changed(self, op: Op, change: Change) -> None:
         operands = [v and self._operand(v, change) for v in op.operands]

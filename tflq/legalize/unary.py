@@ -50,7 +50,7 @@ def _looked_up(
     table = table_16bit(function, *parameters, precision=np.float32)
     slopes = np.diff(table.astype(np.int32))
     if np.abs(slopes).max() < 1 << 15:
-        rounded = b.arithmetic_right_shift(b.table(x, table), b.constant(7), round=True)
+        rounded = b.arithmetic_right_shift(b.table(x, table), 7, round=True)
         return b.cast(rounded, i16)
     low = np.arange(128) * slopes.astype(np.int16).astype(np.int32)[:, None]  # the kernel keeps 16 bits of a slope
     return b.table(x, (table[:-1, None] + ((low + 64) >> 7)).astype(np.int16).reshape(-1))
@@ -101,7 +101,7 @@ def absolute(op: Abs, b: RuleBuilder) -> Answer:
     same = source.scale == output.scale  # also where both are 0
     multiplier = quantize_multiplier(1.0 if same else float_ratio(source.scale, output.scale))
     x = centred(b, op.input, source)
-    magnitude = b.maximum(x, b.sub(b.constant(0), x))
+    magnitude = b.maximum(x, b.sub(0, x))
     return scaled(b, magnitude, multiplier, output.storage, 1 << source.storage.bits, output_zp=output.zero_point)
 
 
@@ -109,7 +109,7 @@ def absolute(op: Abs, b: RuleBuilder) -> Answer:
 def negate(op: Neg, b: RuleBuilder) -> Answer:
     """The stored integer's negative, wrapping."""
     source, output = _forms(op, i8, i16, i32)
-    result = b.cast(b.sub(b.constant(0), b.cast(b.value(op.input), i32)), output.storage)
+    result = b.cast(b.sub(0, b.cast(b.value(op.input), i32)), output.storage)
     exact = source.scale == output.scale and source.zero_point == output.zero_point == 0
     return Rewritten([result], warning="" if exact else "the kernel ignores scales and zero points")
 
@@ -125,5 +125,5 @@ def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
     fill = 0 if raw else zero
     warning = _ZEROS if raw and zero else ""
     if x.type.is_static:
-        return Rewritten([b.constant(np.full([d or 0 for d in x.type.shape or ()], fill), storage)], warning=warning)
+        return Rewritten([b.constant(np.full(x.type.sizes, fill), storage)], warning=warning)
     return Rewritten([b.emit(Clamp, [b.value(x)], min_val=fill, max_val=fill)], warning=warning)

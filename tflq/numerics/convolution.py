@@ -226,7 +226,7 @@ def _shifted(
 #            s = floor(log2(count)), but at most 32 and at most 31 + shift
 #
 # so that MEAN's mantissa has 30 or 31 significant bits. REDUCE_PROD multiplies element by element, and by
-# `quantize_multiplier(scale_in / scale_out^(1 / count))` after each, 64 bits to 32 (`multiply_int64`):
+# `quantize_multiplier(scale_in / scale_out^(1 / count))` after each, 64 bits to 32 (`reduce_to_16_bits`):
 #
 #     p = x[0], then multiply(p * x[i]) for the others in row-major order, then multiply(p)        x less zero_point_in
 #

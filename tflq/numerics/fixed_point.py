@@ -183,13 +183,6 @@ def quantize_multipliers(reals: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     return fixed.astype(np.int32), shift.astype(np.int32)
 
 
-def require_defined(shifts: npt.ArrayLike) -> None:
-    """ValueError if a left shift is more than an int32 has bits below its sign."""
-    most = int(np.max(shifts, initial=0))
-    if most > 30:
-        raise ValueError(f"a multiplier of 2^{most - 1} or more needs a left shift of {most}, more than int32 holds")
-
-
 def quotient(numerator: float, denominator: float) -> float:
     """A quotient of doubles; by 0 it is infinite or NaN."""
     if denominator:
@@ -231,12 +224,6 @@ def reduce_to_16_bits(mantissa: npt.ArrayLike) -> np.ndarray:
     """The 16-bit mantissa an int64 accumulator is multiplied by: (M + 2^15) >> 16, saturated to 2^15 - 1."""
     wide = np.asarray(mantissa, np.int64)
     return np.where(wide < 0x7FFF0000, (wide + (1 << 15)) >> 16, 0x7FFF)
-
-
-def multiply_int64(x: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike) -> np.ndarray:
-    """MultiplyByQuantizedMultiplier of an int64 array within 48 bits: one rounding, half up, to int32."""
-    total = 15 - np.asarray(shift, np.int64)
-    return ((x * reduce_to_16_bits(mantissa) + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
 
 
 def rescale(

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tflq.light import NamedTuple
+from tflq.numerics.fixed_point import half_away
 from tflq.numerics.unary import FloatFunction
 
 # Histograms of float32 values in bins that do not depend on the values: 32 to each power of two.
@@ -304,9 +305,7 @@ def nudged(
     least, greatest = int(narrow_range), (1 << bits) - 1
     span = np.where(high > low, high - low, low.dtype.type(greatest - least))
     scale = (span / low.dtype.type(greatest - least)).astype(low.dtype)
-    place = low.dtype.type(least) - low / scale
-    whole = np.trunc(place)
-    zero = whole + np.where(np.abs(place - whole) >= 0.5, np.sign(place), low.dtype.type(0))
+    zero = half_away(low.dtype.type(least) - low / scale)
     return Nudged(scale, np.clip(zero, least, greatest).astype(np.int64), least, greatest)
 
 
@@ -328,9 +327,7 @@ def fake_quant(minimum: float, maximum: float, bits: int, *, narrow_range: bool 
     inverse = f(1) / scale
 
     def function(x: np.ndarray) -> np.ndarray:
-        place = (np.minimum(high, np.maximum(low, x.astype(f))) - low) * inverse
-        whole = np.trunc(place)
-        return np.where(place - whole >= 0.5, whole + f(1), whole) * scale + low
+        return half_away((np.minimum(high, np.maximum(low, x.astype(f))) - low) * inverse) * scale + low
 
     return function
 

@@ -166,10 +166,10 @@ def _ratio(scale: float, result: float) -> float:
     return scale / result
 
 
-def unary_table(opcode: str, source: Steps, result: Steps, lowest: int, count: int = 256) -> np.ndarray:
-    """What a function makes of every stored integer from `lowest` on: int64 [count]."""
+def unary_table(opcode: str, source: Steps, result: Steps, lowest: int) -> np.ndarray:
+    """What a function makes of every stored integer from `lowest` on: int64 [256]."""
     with np.errstate(all="ignore"):
-        return result.stored(FUNCTIONS[opcode](source.real(np.arange(lowest, lowest + count))))
+        return result.stored(FUNCTIONS[opcode](source.real(np.arange(lowest, lowest + 256))))
 
 
 def combined(bounds: tuple[float | None, float | None], low: float | None, high: float | None) -> tuple[float, float]:

@@ -47,10 +47,8 @@ class Canonicalize(Pass):
     semantics: Literal["real", "interpreter"] = "real"
 
     def run(self, module: Module) -> PassResult:
-        modified, called = False, set(called_functions(module))
-        for function in module.functions:
-            modified |= self._function(module, function, function in called)
-        return PassResult(module, modified)
+        called = set(called_functions(module))
+        return PassResult.of(module, lambda function: self._function(module, function, function in called))
 
     def _function(self, module: Module, function: Function, called: bool) -> bool:
         replacements: dict[Value, Value] = {}
@@ -142,8 +140,7 @@ class Fold(Pass):
     limit: int = 1 << 16
 
     def run(self, module: Module) -> PassResult:
-        modified = [self._function(function) for function in module.functions]
-        return PassResult(module, any(modified))
+        return PassResult.of(module, self._function)
 
     def _function(self, function: Function) -> bool:
         folded: set[Op] = set()
@@ -205,7 +202,7 @@ def _is_held(value: Value) -> bool:
 def _size(value: Value) -> int:
     from tflq.evaluate.registry import held_dtype
 
-    return math.prod(dim or 0 for dim in value.type.shape or ()) * held_dtype(value.type).itemsize
+    return math.prod(value.type.sizes) * held_dtype(value.type).itemsize
 
 
 def _become(value: Value, array: np.ndarray) -> None:
@@ -256,8 +253,7 @@ class CommonSubexpressionElimination(Pass):
 
     def run(self, module: Module) -> PassResult:
         called = set(called_functions(module))
-        merged = [self._function(module, function, function in called) for function in module.functions]
-        return PassResult(module, any(merged))
+        return PassResult.of(module, lambda function: self._function(module, function, function in called))
 
     def _function(self, module: Module, function: Function, called: bool) -> bool:
         merging = _Merging(self._clash, set(function.outputs) if called else set(), self._constants(function))

@@ -35,8 +35,8 @@ from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Reshape, Slice
 from tflq.dialects.traits import Calls, Elementwise, Impure, Kept
 from tflq.evaluate.registry import evaluate_op, evaluator
-from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.rewriting import stand_for
+from tflq.ir.core import Module, Op, Value, constant
+from tflq.ir.rewriting import rewrite_ops, stand_for
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, ui8
 from tflq.passes.canonicalize import DeadCodeElimination
 
@@ -52,17 +52,10 @@ _LINEAR: Final = {
 
 def _replaced(module: Module, replacement: Callable[[Op], Sequence[Op] | None]) -> PassResult:
     """Replaces ops by others, where a replacement gives any, and drops the ops that nothing needs any more."""
-    modified = False
-    for function in module.functions:
-        ops: list[Op] = []
-        for op in function.ops:
-            others = replacement(op)
-            modified |= others is not None
-            ops += [op] if others is None else others
-        function.ops = ops
-    if modified:
+    result = PassResult.of(module, lambda function: rewrite_ops(function, replacement))
+    if result.modified:
         DeadCodeElimination().run(module)
-    return PassResult(module, modified)
+    return result
 
 
 class RowUpdates(Pass):
@@ -230,26 +223,19 @@ class TabulateFloats(Pass):
     name: ClassVar[str] = "tabulate-floats"
 
     def run(self, module: Module) -> PassResult:
-        modified = [_tabulated(function) for function in module.functions]
-        return PassResult(module, any(modified))
+        return PassResult.of(module, lambda function: rewrite_ops(function, _tabulated))
 
 
-def _tabulated(function: Function) -> bool:
-    ops: list[Op] = []
-    modified = False
-    for op in function.ops:
-        chain = _chain(op)
-        if chain is None:
-            ops.append(op)
-            continue
-        b, source = Builder(ops), _operand(chain[0])
-        b.location = op.location
-        stored = b.emit(Scast, [source], source.type.with_element(source.type.storage))
-        found = b.table(stored, _entries(chain))
-        stand_for(b.emit(Scast, [found], op.result.type), op.result)
-        modified = True
-    function.ops = ops
-    return modified
+def _tabulated(op: Op) -> list[Op] | None:
+    chain = _chain(op)
+    if chain is None:
+        return None
+    b, source = Builder(), _operand(chain[0])
+    b.location = op.location
+    stored = b.emit(Scast, [source], source.type.with_element(source.type.storage))
+    found = b.table(stored, _entries(chain))
+    stand_for(b.emit(Scast, [found], op.result.type), op.result)
+    return b.ops
 
 
 def _chain(op: Op) -> list[Op] | None:
@@ -336,23 +322,17 @@ class DequantizeFallback(Pass):
     makes: ClassVar[Literal["any"]] = "any"
 
     def run(self, module: Module) -> PassResult:
-        modified = [self._function(function) for function in module.functions]
-        return PassResult(module, any(modified))
+        return PassResult.of(module, lambda function: rewrite_ops(function, _in_floats))
 
-    def _function(self, function: Function) -> bool:
-        ops: list[Op] = []
-        modified = False
-        for op in function.ops:
-            if not is_on_quantized(op):
-                ops.append(op)
-                continue
-            modified = True
-            b = Emitter(ops)
-            b.location = op.location
-            for new, old in zip(through_floats(op, b, _itself(op)), op.results, strict=True):
-                _become(new, old)
-        function.ops = ops
-        return modified
+
+def _in_floats(op: Op) -> list[Op] | None:
+    if not is_on_quantized(op):
+        return None
+    b = Emitter()
+    b.location = op.location
+    for new, old in zip(through_floats(op, b, _itself(op)), op.results, strict=True):
+        _become(new, old)
+    return b.ops
 
 
 def _itself(op: Op) -> FloatPattern:

@@ -82,7 +82,7 @@ from tflq.dialects.tosa.elementwise import Add, GreaterEqual, Maximum, Minimum, 
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.attributes import AffineMap, TypedArray
 from tflq.ir.core import Block, Buffer, Module, Op, Region, Value
-from tflq.ir.rewriting import stand_for
+from tflq.ir.rewriting import rewrite_all_ops, stand_for
 from tflq.ir.types import (
     BareType,
     QuantizedType,
@@ -567,31 +567,16 @@ class LowerQuantOps(Pass):
     rounding: Literal["", "half_even", "half_away", "half_up", "toward_zero"] = ""
 
     def run(self, module: Module) -> PassResult:
-        modified = False
-        for function in module.functions:
-            ops = self._ops(function.ops)
-            modified |= ops is not function.ops
-            function.ops = ops
-        return PassResult(module, modified)
+        return PassResult(module, rewrite_all_ops(module, self._lowered))
 
-    def _ops(self, ops: list[Op]) -> list[Op]:
-        """The ops with their casts lowered; the same list if there are none."""
-        kept: list[Op] = []
-        changed = False
-        for op in ops:
-            if isinstance(op, (Qcast, Dcast)):
-                stand_for(self._lowered(op, kept), op.result)
-                changed = True
-                continue
-            for region in op.regions:
-                for block in region.blocks:
-                    inside = self._ops(block.ops)
-                    changed |= inside is not block.ops
-                    block.ops = inside
-            kept.append(op)
-        return kept if changed else ops
+    def _lowered(self, op: Op) -> list[Op] | None:
+        if not isinstance(op, (Qcast, Dcast)):
+            return None
+        ops: list[Op] = []
+        stand_for(self._value(op, ops), op.result)
+        return ops
 
-    def _lowered(self, op: Qcast | Dcast, ops: list[Op]) -> Value:
+    def _value(self, op: Qcast | Dcast, ops: list[Op]) -> Value:
         if self.dialect == "tosa":
             return lowered(op, ops, self.rounding or "half_even")
         b = Emitter(ops)

@@ -10,17 +10,18 @@ is RESCALE with one rounding.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import ClassVar, TypeGuard
 
 import numpy as np
 
 from tflq.builder import Builder
 from tflq.contract import Pass, PassResult
-from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr
+from tflq.dialects.tosa.elementwise import BitwiseOr
 from tflq.dialects.tosa.movement import Rescale
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.rewriting import stand_for
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.rewriting import rewrite_ops, stand_for
 from tflq.ir.types import i32
 from tflq.numerics.fixed_point import LIMB, limbs
 
@@ -34,23 +35,16 @@ class LowerRounding(Pass):
     looks_at: ClassVar[tuple[type, ...]] = (Rescale,)
 
     def run(self, module: Module) -> PassResult:
-        modified = [_lower_function(function) for function in module.functions]
-        return PassResult(module, any(modified))
+        return PassResult.of(module, lambda function: rewrite_ops(function, _lowered))
 
 
-def _lower_function(function: Function) -> bool:
-    if not any(map(_is_stated, function.ops_of(Rescale))):
-        return False
-    ops: list[Op] = []
-    for op in function.ops:
-        if not _is_stated(op):
-            ops.append(op)
-            continue
-        b = Builder(ops)
-        b.location = op.location
-        stand_for(_half_up(b, op) if _is_single(op) else _rounded(b, op), op.result)
-    function.ops = ops
-    return True
+def _lowered(op: Op) -> list[Op] | None:
+    if not _is_stated(op):
+        return None
+    b = Builder()
+    b.location = op.location
+    stand_for(_half_up(b, op) if _is_single(op) else _rounded(b, op), op.result)
+    return b.ops
 
 
 def _is_stated(op: Op) -> TypeGuard[Rescale]:
@@ -77,13 +71,13 @@ def _rounded(b: Builder, op: Rescale) -> Value:
         raise UnsupportedError(Reason.at(op.location, what, value=op.rounding, remedy="use half_up"))
     v = b.cast(x, i32)
     if op.input_zp:
-        v = b.sub(v, b.constant(op.input_zp))
+        v = b.sub(v, op.input_zp)
     low, high = to.minimum - op.output_zp, to.maximum - op.output_zp
     v = _limited(b, v, _reach(op), multiplier, shift, max(-low, high), op)
     whole, up = _parts(b, v, multiplier, shift, str(op.rounding))
     total = b.clamp(b.add(whole, up), low, high)
     if op.output_zp:
-        total = b.add(total, b.constant(op.output_zp))
+        total = b.add(total, op.output_zp)
     return b.cast(total, to) if to != i32 else b.identity(total)
 
 
@@ -116,24 +110,23 @@ def _parts(b: Builder, v: Value, multiplier: np.ndarray, shift: np.ndarray, roun
     fields = [_placed(b, limb, at) for limb, at in zip(product, place, strict=True)]
     whole = _joined(b, [f for f in fields if f is not None])
     half = below = b.constant(0)
-    word = v.type.with_element(i32)
     for limb, at in zip(product, place, strict=True):
         first = -at - 1  # so many bits of the limb are below the half bit, which is in the limb if that is 0 to 14
         holds = (first >= 0) & (first < LIMB)
         if holds.any():
-            bit = b.emit(BitwiseAnd, [_shifted(b, limb, np.clip(first, 0, 31)), b.constant(1)], word)
+            bit = b.bitwise_and(_shifted(b, limb, np.clip(first, 0, 31)), 1)
             half = b.add(half, bit if holds.all() else b.mul(bit, _row(b, holds.astype(np.int64))))
         if (first > 0).any():
             masks = (np.int64(1) << np.clip(first, 0, LIMB)) - 1
-            below = b.add(below, b.emit(BitwiseAnd, [limb, _row(b, masks)], word))
-    some = b.cast(b.greater(below, b.constant(0)), i32)
-    sign = b.cast(b.greater(b.constant(0), product[-1]), i32)
+            below = b.add(below, b.bitwise_and(limb, _row(b, masks)))
+    some = b.cast(b.greater(below, 0), i32)
+    sign = b.cast(b.greater(0, product[-1]), i32)
     if rounding == "half_up":
         return whole, half
     if rounding == "half_away":
-        return whole, b.mul(half, b.maximum(some, b.sub(b.constant(1), sign)))
+        return whole, b.mul(half, b.maximum(some, b.sub(1, sign)))
     if rounding == "half_even":
-        odd = b.emit(BitwiseAnd, [whole, b.constant(1)])
+        odd = b.bitwise_and(whole, 1)
         return whole, b.mul(half, b.maximum(some, odd))
     return whole, b.mul(sign, b.maximum(half, some))
 
@@ -141,23 +134,16 @@ def _parts(b: Builder, v: Value, multiplier: np.ndarray, shift: np.ndarray, roun
 def _product(b: Builder, v: Value, multiplier: np.ndarray) -> list[Value]:
     """Five limbs of v * multiplier."""
     low, middle, high = limbs(multiplier)
-    mask = b.constant(_MASK)
-    parts = [
-        b.emit(BitwiseAnd, [v, mask], v.type),
-        b.emit(BitwiseAnd, [_shifted(b, v, LIMB), mask], v.type),
-        _shifted(b, v, 2 * LIMB),
-    ]
+    parts = [b.bitwise_and(v, _MASK), b.bitwise_and(_shifted(b, v, LIMB), _MASK), _shifted(b, v, 2 * LIMB)]
     factors = [_row(b, n) for n in (low, middle, high)]
     result: list[Value] = []
     carry: Value | None = None
     for i in range(5):
         terms = [b.mul(parts[j], factors[i - j]) for j in range(3) if 0 <= i - j < 3]
-        total = terms[0]
-        for term in [*terms[1:], *([carry] if carry is not None else [])]:
-            total = b.add(total, term)
+        total = reduce(b.add, terms if carry is None else [*terms, carry])
         if i == 4:
             return [*result, total]
-        result.append(b.emit(BitwiseAnd, [total, mask], total.type))
+        result.append(b.bitwise_and(total, _MASK))
         carry = _shifted(b, total, LIMB)
     raise AssertionError
 
@@ -176,10 +162,7 @@ def _placed(b: Builder, limb: Value, at: np.ndarray) -> Value | None:
 
 def _joined(b: Builder, fields: list[Value]) -> Value:
     """Fields of bits that do not overlap, as one."""
-    whole = fields[0]
-    for field in fields[1:]:
-        whole = b.emit(BitwiseOr, [whole, field], whole.type)
-    return whole
+    return reduce(lambda x, y: b.emit(BitwiseOr, [x, y]), fields)
 
 
 def _shifted(b: Builder, x: Value, amount: int | np.ndarray) -> Value:

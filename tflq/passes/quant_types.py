@@ -12,7 +12,7 @@ Integration with simulated quantization at training time, TFLite Native Quantiza
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
@@ -27,6 +27,7 @@ from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.rewriting import rewrite_all_ops
 from tflq.ir.types import (
     BareType,
     ElementType,
@@ -262,7 +263,7 @@ class ConvertSimulatedQuantization(Pass):
         def rewritten(op: Op) -> list[Op] | None:
             return _through(Qcast, Dcast, op, source_of(op), types[op]) if op in types else None
 
-        return PassResult(module, _rewrite(module, rewritten))
+        return PassResult(module, rewrite_all_ops(module, rewritten))
 
 
 class LegalizeTf(Pass):
@@ -287,7 +288,7 @@ class LegalizeTf(Pass):
             inner.producer = op
             return [op, *behind]
 
-        return PassResult(module, _rewrite(module, rewritten))
+        return PassResult(module, rewrite_all_ops(module, rewritten))
 
 
 class PrepareTfl(Pass):
@@ -310,14 +311,14 @@ class PrepareTfl(Pass):
                 return []
             return _through(Quantize, Dequantize, op, source_of(op), types[op])
 
-        return PassResult(module, _rewrite(module, rewritten))
+        return PassResult(module, rewrite_all_ops(module, rewritten))
 
 
 def _types(module: Module) -> _Types:
     """All fake quantizations of a module, with what they simulate. UnsupportedError names those that have no type."""
     found: _Types = {}
     reasons = []
-    for op in (op for function in module.functions for op in walk(function.ops)):
+    for op in walk(module.ops()):
         if trait_of(op, SimulatesQuantization) is None:
             continue
         try:
@@ -332,8 +333,9 @@ def _types(module: Module) -> _Types:
 
 def _refuse_others(module: Module) -> None:
     """UnsupportedError names the ops of TensorFlow that are not fake quantizations."""
-    ops = (op for function in module.functions for op in walk(function.ops))
-    others = [op for op in ops if op.name.startswith("tf.") and trait_of(op, SimulatesQuantization) is None]
+    others = [
+        op for op in walk(module.ops()) if op.name.startswith("tf.") and trait_of(op, SimulatesQuantization) is None
+    ]
     if not others:
         return
     what = "of TensorFlow's ops only fake quantization is known"
@@ -345,7 +347,7 @@ def _refuse_others(module: Module) -> None:
 def _users(module: Module) -> _Users:
     """The ops that use each value, also inside of others. A result of the module has no users."""
     users: _Users = {}
-    for op in (op for function in module.functions for op in walk(function.ops)):
+    for op in walk(module.ops()):
         for value in op.operands:
             if value is not None:
                 users.setdefault(value, []).append(op)
@@ -366,23 +368,3 @@ def _through(to: type[Operator], back: type[Operator], op: Op, source: Value, ki
     stored = Value(source.type.with_element(kind))
     forth = Op(to.op_name, [source], [stored], {}, op.location)
     return [forth, Op(back.op_name, [stored], [op.result], {}, op.location)]
-
-
-def _rewrite(module: Module, rewritten: Callable[[Op], list[Op] | None]) -> bool:
-    """Puts other ops in the place of ops, also inside of others. Returns whether there were any."""
-    modified = False
-
-    def of_block(ops: list[Op]) -> list[Op]:
-        nonlocal modified
-        made: list[Op] = []
-        for op in ops:
-            others = rewritten(op)
-            modified |= others is not None
-            made += [op] if others is None else others
-        return made
-
-    for function in module.functions:
-        for block in [block for op in walk(function.ops) for region in op.regions for block in region.blocks]:
-            block.ops = of_block(block.ops)
-        function.ops = of_block(function.ops)
-    return modified

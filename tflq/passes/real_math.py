@@ -143,8 +143,7 @@ class RaiseRealMath(Pass):
     makes: ClassVar[Literal["any"]] = "any"
 
     def run(self, module: Module) -> PassResult:
-        modified = [_Raising(function).run() for function in module.functions]
-        return PassResult(module, any(modified))
+        return PassResult.of(module, lambda function: _Raising(function).run())
 
 
 class _Raising:

@@ -20,9 +20,9 @@ from tflq.dialects.stablehlo.convolution import (
     rescale_region,
 )
 from tflq.dialects.stablehlo.elementwise import Reduce, ReduceWindow, UniformDequantize, UniformQuantize
-from tflq.ir.core import Block, Buffer, Function, Module, Op, Value
+from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.facts import walk
-from tflq.ir.rewriting import remove_ops
+from tflq.ir.rewriting import remove_ops, rewrite_all_ops
 from tflq.ir.types import TensorType
 
 
@@ -149,23 +149,13 @@ class HybridDequantizeThenOp(Pass):
     name: ClassVar[str] = "hybrid-dequantize-then-op"
 
     def run(self, module: Module) -> PassResult:
-        modified = [_written_out(function) for function in module.functions]
-        return PassResult(module, any(modified))
+        return PassResult(module, rewrite_all_ops(module, _written_out))
 
 
-def _written_out(owner: Function | Block) -> bool:
-    ops: list[Op] = []
-    modified = False
-    for op in owner.ops:
-        for region in op.regions:
-            for block in region.blocks:
-                modified |= _written_out(block)
-        if isinstance(op, Operator) and op.has(Hybrid) and is_hybrid(op):
-            lhs, rhs, *_ = op.tensors
-            real = Value(expressed(rhs.type))
-            ops.append(UniformDequantize(UniformDequantize.op_name, [rhs], [real], location=op.location))
-            op.operands = [lhs, real]
-            modified = True
-        ops.append(op)
-    owner.ops = ops
-    return modified
+def _written_out(op: Op) -> list[Op] | None:
+    if not isinstance(op, Operator) or not op.has(Hybrid) or not is_hybrid(op):
+        return None
+    lhs, rhs, *_ = op.tensors
+    real = Value(expressed(rhs.type))
+    op.operands = [lhs, real]
+    return [UniformDequantize(UniformDequantize.op_name, [rhs], [real], location=op.location), op]

@@ -124,9 +124,9 @@ def negate(op: tosa.Negate, k: Kernels) -> Value:
     if storage.is_float:
         return k.emit(tfl.Neg, [x])
     if storage.bits == 32:
-        return k.sub(k.constant(0), k.maximum(x, k.constant(-storage.maximum)))
+        return k.sub(0, k.maximum(x, -storage.maximum))
     total = op.output_zp + op.input1_zp
-    y = k.sub(k.constant(total), k.cast(x, i32))
+    y = k.sub(total, k.cast(x, i32))
     least, most = total - storage.maximum, total - storage.minimum
     return k.cast(clamped(k, y, np.asarray(storage.minimum), np.asarray(storage.maximum), least, most), storage)
 
@@ -180,7 +180,7 @@ def clz(op: tosa.Clz, k: Kernels) -> Value:
     if shape is None or shape.count(None) > 1:
         axis = -1 if shape is None else len(shape)
         expanded = TensorType(None if shape is None else (*shape, 1), i32)
-        counted = count(k, k.emit(ExpandDims, [x, k.constant(np.asarray(axis))], expanded))
+        counted = count(k, k.emit(ExpandDims, [x, k.constant(axis)], expanded))
         return k.emit(Squeeze, [counted], x.type, squeeze_dims=np.asarray([axis], np.int32))
     return k.reshape(count(k, k.reshape(x, (None, 1))), shape)
 
@@ -188,14 +188,14 @@ def clz(op: tosa.Clz, k: Kernels) -> Value:
 def _count(k: KernelBuilder, x: Value) -> Value:
     """clz of x with a last dim of 1."""
     unsigned = k.cast(k.bitcast(x, ui32), i64)
-    above = k.cast(k.greater(k.constant(1 << np.arange(32, dtype=np.int64), i64), unsigned), i32)
+    above = k.cast(k.greater(1 << np.arange(32, dtype=np.int64), unsigned), i32)
     return k.reduce(Sum, above, [-1])
 
 
 def _count_positive(k: KernelBuilder, x: Value) -> Value:
     """The same where x is known to be neither negative nor the greatest: no bits are read anew."""
     powers = np.minimum(1 << np.arange(32, dtype=np.int64), i32.maximum)
-    return k.reduce(Sum, k.cast(k.greater(k.constant(powers), x), i32), [-1])
+    return k.reduce(Sum, k.cast(k.greater(powers, x), i32), [-1])
 
 
 @lowering(tosa.LogicalLeftShift)
@@ -217,10 +217,9 @@ def logical_right_shift(op: tosa.LogicalRightShift, k: Kernels) -> Value:
 @lowering(tosa.BitwiseAnd, tosa.BitwiseOr)
 def bitwise(op: tosa.BitwiseAnd | tosa.BitwiseOr, k: Kernels) -> Value:
     a, b = k.cast(k.value(op.input1), i32), k.cast(k.value(op.input2), i32)
-    one, two = k.constant(1), k.constant(2)
-    x, y = k.right_shift(a, one), k.right_shift(b, one)
+    x, y = k.right_shift(a, 1), k.right_shift(b, 1)
     above = k.sub(elementwise(k, k.add, x, y), elementwise(k, k.bitwise_xor, x, y))
-    lowest = elementwise(k, k.mul, k.sub(a, k.mul(x, two)), k.sub(b, k.mul(y, two)))
+    lowest = elementwise(k, k.mul, k.sub(a, k.mul(x, 2)), k.sub(b, k.mul(y, 2)))
     both = k.add(above, lowest)
     if isinstance(op, tosa.BitwiseOr):
         both = k.add(both, elementwise(k, k.bitwise_xor, a, b))
@@ -276,7 +275,7 @@ def bitwise_not(op: tosa.BitwiseNot, k: Kernels) -> Value:
     following = k.only_user(op.output, ArgMax)
     if following is not None:
         return k.fuse(following, arg_of(following, k, x, ArgMin))
-    return k.bitwise_xor(x, k.constant(~np.zeros((), x.type.storage.dtype), x.type.storage))
+    return k.bitwise_xor(x, ~np.zeros((), x.type.storage.dtype))
 
 
 # Functions of floats, and clamps.
@@ -308,26 +307,24 @@ def ceil(op: tosa.Ceil, k: Kernels) -> Value:
 @lowering(tosa.Reciprocal)
 def reciprocal(op: tosa.Reciprocal, k: Kernels) -> Value:
     x = k.value(op.input1)
-    return k.div(k.constant(1, x.type.storage), x)
+    return k.div(1, x)
 
 
 @lowering(tosa.Erf)
 def erf(op: tosa.Erf, k: Kernels) -> Value:
     """Both formulas everywhere, each on the values it is meant for."""
     x = k.value(op.input)
-    storage = x.type.storage
     magnitude = k.emit(tfl.Abs, [x])
-    one = k.constant(1, storage)
-    near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
+    near, far = k.minimum(magnitude, 1), k.minimum(k.maximum(magnitude, 1), LIMIT)
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
     tail = k.emit(tfl.Exp, [_polynomial(k, far, outer())])
-    value = k.emit(tfl.SelectV2, [k.greater(one, magnitude), below, k.sub(one, tail)])
+    value = k.emit(tfl.SelectV2, [k.greater(1, magnitude), below, k.sub(1, tail)])
     return k.mul(value, k.emit(tfl.Sign, [x]))
 
 
 def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:
     """Horner's scheme; the constant term is the first."""
-    *rest, value = (k.constant(c, x.type.storage) for c in coefficients)
+    *rest, value = coefficients
     total = k.add(k.mul(x, value), rest.pop())
     while rest:
         total = k.add(k.mul(total, x), rest.pop())
@@ -342,7 +339,7 @@ def clamp(op: tosa.Clamp, k: Kernels) -> Value:
     if storage.is_float:
         return limited(k, x, low, high)
     if low > storage.minimum:
-        x = k.maximum(x, k.constant(low, storage))
+        x = k.maximum(x, low)
     if high < storage.maximum:
-        x = k.minimum(x, k.constant(high, storage))
+        x = k.minimum(x, high)
     return x

@@ -29,8 +29,7 @@ from tflq.select.lowering import Kernels, as_int32, lowering
 
 def rounded(k: Kernels, x: Value) -> Value:
     """x, a float32, to the nearest whole number, half to even; what is beyond 2^23 is one."""
-    unit = k.constant(1 << 23, x.type.storage)
-    magnitude = k.emit(Abs, [x])
+    unit, magnitude = 1 << 23, k.emit(Abs, [x])
     inside = k.minimum(magnitude, unit)
     whole = k.add(k.sub(k.add(inside, unit), unit), k.sub(magnitude, inside))
     return k.mul(whole, k.emit(Sign, [x]))
@@ -38,8 +37,7 @@ def rounded(k: Kernels, x: Value) -> Value:
 
 def rounded_small(k: Kernels, x: Value) -> Value:
     """The same of x below 2^22 in magnitude."""
-    unit = k.constant(3 << 22, x.type.storage)
-    return k.sub(k.add(x, unit), unit)
+    return k.sub(k.add(x, 3 << 22), 3 << 22)
 
 
 def rectifier(low: float, high: float, storage: ScalarType) -> str | None:
@@ -56,9 +54,9 @@ def limited(k: Kernels, x: Value, low: float, high: float) -> Value:
         return k.emit(Relu6 if name == "RELU6" else Relu, [x])
     largest = float(np.finfo(x.type.storage.dtype).max)
     if low > -largest:
-        x = k.maximum(x, k.constant(low, x.type.storage))
+        x = k.maximum(x, low)
     if high < largest:
-        x = k.minimum(x, k.constant(high, x.type.storage))
+        x = k.minimum(x, high)
     return x
 
 
@@ -71,10 +69,10 @@ def dequantize(op: Dcast, k: Kernels) -> Value:
     if x.type.storage.bits <= 16:
         x = k.emit(Cast, [x], x.type.with_element(f32))
         zero = zero.astype(np.float32)
-        centred = k.sub(x, k.constant(zero, f32)) if zero.any() else x
+        centred = k.sub(x, zero) if zero.any() else x
     else:
-        centred = k.cast(k.sub(x, k.constant(zero)) if zero.any() else x, f32)
-    return _infinite_beyond(k, centred, scale, k.mul(centred, k.constant(scale, f32)))
+        centred = k.cast(k.sub(x, zero) if zero.any() else x, f32)
+    return _infinite_beyond(k, centred, scale, k.mul(centred, scale))
 
 
 def _infinite_beyond(k: Kernels, centred: Value, scale: np.ndarray, product: Value) -> Value:
@@ -91,8 +89,8 @@ def _infinite_beyond(k: Kernels, centred: Value, scale: np.ndarray, product: Val
     comparisons: tuple[tuple[type[Operator], np.ndarray, np.float32], ...]
     comparisons = (Greater, limit, infinity), (Less, -limit, -infinity)
     for kind, bound, end in comparisons:
-        beyond = k.emit(kind, [centred, k.constant(bound, f32)], i1)
-        product = k.emit(SelectV2, [beyond, k.constant(end, f32), product])
+        beyond = k.emit(kind, k.alike(centred, bound), i1)
+        product = k.emit(SelectV2, [beyond, *k.alike(end, product)])
     return product
 
 
@@ -113,15 +111,15 @@ def _to_truncate(k: Kernels, y: Value, rounding: str) -> Value:
     if rounding == "toward_zero":
         return y
     if rounding == "half_away":
-        return k.add(y, k.mul(k.emit(Sign, [y]), k.constant(below / 2, f32)))
-    whole, zero = k.cast(y, i32), k.constant(0)
+        return k.add(y, k.mul(k.emit(Sign, [y]), below / 2))
+    whole = k.cast(y, i32)
     real = k.cast(whole, f32)
-    twice = k.mul(k.sub(y, real), k.constant(np.float32(2), f32))
-    half, more = k.cast(twice, i32), k.cast(k.mul(twice, k.constant(below, f32)), i32)
+    twice = k.mul(k.sub(y, real), np.float32(2))
+    half, more = k.cast(twice, i32), k.cast(k.mul(twice, below), i32)
     if rounding == "half_up":
-        step = k.sub(k.add(half, zero, "RELU"), k.sub(zero, more, "RELU"))
+        step = k.sub(k.add(half, 0, "RELU"), k.sub(0, more, "RELU"))
     else:
-        odd = k.sub(whole, k.mul(k.right_shift(whole, k.constant(1)), k.constant(2)))
+        odd = k.sub(whole, k.mul(k.right_shift(whole, 1), 2))
         step = k.add(more, k.mul(k.sub(half, more), odd))
     return k.add(real, k.cast(step, f32))
 
@@ -132,19 +130,19 @@ def quantize(op: Qcast, k: Kernels) -> Value:
     scale, zero = parameters(op.result.type)
     x = k.value(op.input)
     element, storage = op.result.type.element, op.result.type.storage
-    y = k.div(x, k.constant(scale, f32))
+    y = k.div(x, scale)
     whole = k.cast(_to_truncate(k, y, op.rounding or "half_even"), i32)
     typed = bool(op.result.name) or any(not isinstance(r, (Scast, Dcast)) for r in k.readers(op.result))
     result = op.result.type if typed else op.result.type.stripped()
     if storage.bits >= 32:
-        return k.emit(Cast, [k.add(whole, k.constant(zero)) if zero.any() else whole], result)
+        return k.emit(Cast, [k.add(whole, zero) if zero.any() else whole], result)
     low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
     shift = np.where(zero == 0, 1, zero)
-    shifted = k.cast(k.add(whole, k.constant(shift)), f32)
+    shifted = k.cast(k.add(whole, shift), f32)
     top = (high + shift - zero).astype(np.float32)
-    over = k.sub(k.constant(top[()] if (top == high).all() else top, f32), shifted, "RELU")
-    above_low = k.cast(k.sub(k.constant(high - low, f32), over, "RELU"), i32)
-    stored = k.add(above_low, k.constant(low)) if low else above_low
+    over = k.sub(top[()] if (top == high).all() else top, shifted, "RELU")
+    above_low = k.cast(k.sub(high - low, over, "RELU"), i32)
+    stored = k.add(above_low, low) if low else above_low
     return k.emit(Cast, [k.cast(stored, f32) if storage.bits < 8 else stored], result)
 
 

@@ -29,7 +29,7 @@ from tflq.select.shifts import Digit, Digits, WeightedSum, digits, fills
 def conv2d(op: Conv2D, k: Kernels) -> Value:
     """`convolve` with the op's attributes."""
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
-    geometry = Geometry.of(op, [d or 0 for d in (weights.type.shape or ())[1:3]])
+    geometry = Geometry.of(op, weights.type.sizes[1:3])
     result = conv2d_of(k, op, x, weights, bias, geometry)
     if not result.type.storage.is_float:
         return result
@@ -94,7 +94,7 @@ def _byte_convolve(k: Kernels, layer: Layer) -> Value:
 
 def _matrix(k: Kernels, weights: Value) -> Value:
     """The filters as rows; a constant stays a view of its buffer."""
-    outputs, *window = (d or 0 for d in weights.type.shape or ())
+    outputs, *window = weights.type.sizes
     shape = (outputs, window[0] * window[1] * window[2])
     if not weights.is_constant:
         return k.reshape(weights, shape)
@@ -124,14 +124,14 @@ def _offset(
         total = np.full(bias.array.shape, depth * weight_offset, np.int64)
         for part in filters.parts:
             total += part.coefficient * weight_sums(part.value, (1,))
-        return k.constant((bias.array + input_offset * total).astype(element.dtype), element)
+        return k.constant(bias.array + input_offset * total, element)
     sums = WeightedSum(k, element)
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in filters.parts:
         column = k.batch_matmul(ones, part.value, adj_y=True)
         sums.add(k.reshape(column, (column.type.shape or ())[1:]), input_offset * part.coefficient)
     known = np.asarray(input_offset * weight_offset * depth)
-    return k.add(sums.plus(k.cast(bias, element)), k.constant(known.astype(element.dtype), element))
+    return k.add(sums.plus(k.cast(bias, element)), known.astype(element.dtype))
 
 
 # conv3d as a convolution in two dims: the slices along the depth under a filter, side by side, are channels.
@@ -142,10 +142,10 @@ def _offset(
 @lowering(Conv3D)
 def conv3d(op: Conv3D, k: Kernels) -> Value:
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
-    kernel_d, kernel_h, kernel_w = (d or 0 for d in (weights.type.shape or ())[1:4])
+    kernel_d, kernel_h, kernel_w = weights.type.sizes[1:4]
     batch = (x.type.shape or (None,))[0]
-    _, _, height, width, channels = (d or 0 for d in x.type.shape or ())
-    _, depth, out_h, out_w, outputs = (d or 0 for d in op.output.type.shape or ())
+    _, _, height, width, channels = x.type.sizes
+    _, depth, out_h, out_w, outputs = op.output.type.sizes
     planes_in_all = None if batch is None else batch * depth
     if any(op.pad[:2]):
         x = k.padv2(x, ((0, 0), op.pad[:2], (0, 0), (0, 0), (0, 0)), op.input_zp)
@@ -160,7 +160,7 @@ def conv3d(op: Conv3D, k: Kernels) -> Value:
 
 def _side_by_side(k: Kernels, weights: Value) -> Value:
     """[O, KD, KH, KW, C] -> [O, KH, KW, KD C]."""
-    outputs, depth, height, width, channels = (d or 0 for d in weights.type.shape or ())
+    outputs, depth, height, width, channels = weights.type.sizes
     if weights.is_constant:
         moved = np.ascontiguousarray(weights.array.transpose(0, 2, 3, 1, 4))
         filters = moved.reshape(outputs, height, width, depth * channels)
@@ -188,7 +188,7 @@ _ROW = 512
 def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
     """Slices, MUL and ADD per tap, bias."""
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
-    kernel_h, kernel_w, depth, multiplier = (d or 0 for d in weights.type.shape or ())
+    kernel_h, kernel_w, depth, multiplier = weights.type.sizes
     geometry = Geometry.of(op, (kernel_h, kernel_w))
     if depth == 1 and weights.is_constant:
         filters = constant(np.ascontiguousarray(np.moveaxis(weights.array, 3, 0)))
@@ -235,8 +235,8 @@ def _by_bytes(
     offset = -zero_point * filters.sum(0)
     if bias.is_constant:
         whole = (bias.array + offset).astype(np.int32)
-        return k.add(total, k.constant(whole)) if whole.any() else total
-    return k.add(k.add(total, k.constant(offset)), bias)
+        return k.add(total, whole) if whole.any() else total
+    return k.add(k.add(total, offset), bias)
 
 
 def _fold(shape: Sequence[int | None] | None) -> int:
@@ -252,7 +252,7 @@ def _by_taps(k: Kernels, layer: Layer) -> Value:
     padded = _repeated(k, pad_spatial(k, x, geometry.pad, zero_points[0]), (weights.type.shape or (1,))[-1] or 1)
     wide = k.cast(padded, element)
     if zero_points[0]:
-        wide = k.sub(wide, k.constant(np.asarray(zero_points[0]), element))
+        wide = k.sub(wide, np.asarray(zero_points[0]))
     rows = _weight_rows(k, weights, zero_points[1], element)
 
     def product(x: Value, tap: int) -> Value:
@@ -260,7 +260,7 @@ def _by_taps(k: Kernels, layer: Layer) -> Value:
 
     total = tap_sum(k, wide, geometry, product, fold=1, element=element)
     if bias.is_constant:
-        return k.add(total, k.constant(bias.array, element)) if bias.array.any() else total
+        return k.add(total, bias.array) if bias.array.any() else total
     return k.add(total, k.cast(bias, element))
 
 
@@ -274,14 +274,14 @@ def _repeated(k: Kernels, x: Value, multiplier: int) -> Value:
 
 def _weight_rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType) -> list[Value]:
     """The filters less their zero point, per tap: [C * M]."""
-    kernel_h, kernel_w, depth, multiplier = (d or 0 for d in weights.type.shape or ())
+    kernel_h, kernel_w, depth, multiplier = weights.type.sizes
     positions, channels = kernel_h * kernel_w, depth * multiplier
     if weights.is_constant:
         values = weights.array.reshape(positions, -1).astype(element.dtype) - weight_zp
         return [k.constant(row, element) for row in values]
     wide = k.cast(k.reshape(weights, (positions, channels)), element)
     if weight_zp:
-        wide = k.sub(wide, k.constant(np.asarray(weight_zp), element))
+        wide = k.sub(wide, np.asarray(weight_zp))
     return [
         k.strided_slice(wide, (tap, 0), (tap + 1, channels), (1, 1), shrink_axis_mask=1) for tap in range(positions)
     ]
@@ -298,9 +298,9 @@ def _weight_rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType
 def transpose_conv2d(op: TransposeConv2D, k: Kernels) -> Value:
     """The convolution, interleaved and cropped."""
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
-    outputs, kernel_h, kernel_w, _ = (d or 0 for d in weights.type.shape or ())
+    outputs, kernel_h, kernel_w, _ = weights.type.sizes
     batch, height, width, _ = x.type.shape or (None,) * 4
-    _, out_h, out_w, _ = (d or 0 for d in op.output.type.shape or ())
+    _, out_h, out_w, _ = op.output.type.sizes
     stride_h, stride_w = op.stride
     top, _, left, _ = op.out_pad
     taps_h, above, below, skip_h = _placed(kernel_h, stride_h, top, height or 0, out_h)
@@ -357,7 +357,7 @@ def _cells(weights: np.ndarray, stride: tuple[int, int], taps: tuple[int, int], 
 
 def _gathered_cells(k: Kernels, weights: Value, stride: tuple[int, int], taps: tuple[int, int], fill: int) -> Value:
     """`_cells` of filters that are computed."""
-    outputs, kernel_h, kernel_w, inputs = (d or 0 for d in weights.type.shape or ())
+    outputs, kernel_h, kernel_w, inputs = weights.type.sizes
     count, places = kernel_h * kernel_w, stride[0] * stride[1]
     rows = k.reshape(weights, (outputs, count, inputs))
     if taps[0] * taps[1] * places > count:

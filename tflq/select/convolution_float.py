@@ -48,7 +48,7 @@ def conv2d_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry
 def depthwise_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
     """DEPTHWISE_CONV_2D with weights [KH, KW, C, M]."""
     padded, padding = padded_for(k, x, geometry)
-    *window, depth, multiplier = (d or 0 for d in weights.type.shape or ())
+    *window, depth, multiplier = weights.type.sizes
     shape = (1, *window, depth * multiplier)
     if weights.is_constant:
         filters = Value(TensorType(shape, weights.type.element), buffer=weights.buffer)

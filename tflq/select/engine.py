@@ -95,8 +95,7 @@ def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, ta
             continue
         if op.name.startswith("tfl."):
             operands = [None if v is None else k.value(v) for v in op.operands]
-            info, inner = dict(op.info), op.intermediates
-            k.ops.append(Op(op.name, operands, op.results, op.attributes, op.location, info=info, intermediates=inner))
+            k.ops.append(op.again(operands, info=dict(op.info)))
             continue
         function_of = lowering.get(type(op))
         assert function_of is not None

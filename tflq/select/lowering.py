@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from tflq.analysis.known import Ranges
-from tflq.builder import Emitter
+from tflq.builder import Emitter, Operand
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.arithmetic import (
     Add,
@@ -57,11 +57,11 @@ BROADCAST_DIMS: Final = 4
 
 def _short(
     kind: type[Operator], element: ScalarType | None = None, **options: Any
-) -> Callable[[Emitter, Value, Value], Value]:
+) -> Callable[[Emitter, Operand, Operand], Value]:
     """The short name of an elementwise kernel of two operands; its result is of a's element type, or of `element`."""
 
-    def emit(k: Emitter, a: Value, b: Value) -> Value:
-        return k.emit(kind, [a, b], element, **options)
+    def emit(k: Emitter, a: Operand, b: Operand) -> Value:
+        return k.emit(kind, k.alike(a, b), element, **options)
 
     return emit
 
@@ -71,11 +71,11 @@ class KernelBuilder(Emitter):
 
     # Arithmetic. Types that each kernel gets right: rules/integer.toml.
 
-    def add(self, a: Value, b: Value, activation: str = "NONE") -> Value:
-        return self.emit(Add, [a, b], fused_activation_function=activation, pot_scale_int16=False)
+    def add(self, a: Operand, b: Operand, activation: str = "NONE") -> Value:
+        return self.emit(Add, self.alike(a, b), fused_activation_function=activation, pot_scale_int16=False)
 
-    def sub(self, a: Value, b: Value, activation: str = "NONE") -> Value:
-        return self.emit(Sub, [a, b], fused_activation_function=activation, pot_scale_int16=False)
+    def sub(self, a: Operand, b: Operand, activation: str = "NONE") -> Value:
+        return self.emit(Sub, self.alike(a, b), fused_activation_function=activation, pot_scale_int16=False)
 
     mul = _short(Mul, fused_activation_function="NONE")
     div = _short(Div, fused_activation_function="NONE")  # of integers, truncated
@@ -257,7 +257,7 @@ def _plus(k: Kernels, x: Value, number: int) -> Value:
         return x
     if x.is_constant:
         return constant(x.array + np.float32(number))
-    return k.add(x, k.constant(np.asarray(number), f32))
+    return k.add(x, np.asarray(number))
 
 
 Mac = Literal["integer", "float32"]

@@ -123,7 +123,7 @@ def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
         bytes_of = [(256, values >> 8), (1, values & 255)] if x.type.storage == i16 else [(1, values)]
         return [_Part(weight, constant(array.astype(np.float32))) for weight, array in bytes_of]
     if x.type.storage == i16:
-        scaled = k.mul(k.cast(x, f32), k.constant(np.asarray(2.0**-8), f32))
+        scaled = k.mul(k.cast(x, f32), np.asarray(2.0**-8))
         high = k.emit(Floor, [scaled])
         low = k.cast(k.cast(x, ui8), f32)
         return [_Part(256, high), _Part(1, low)]
@@ -131,7 +131,7 @@ def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
         return [_Part(1, centred(k, x, zero_point))]
     value = k.cast(x, f32)
     if zero_point:
-        value = k.sub(value, k.constant(np.asarray(zero_point), f32))
+        value = k.sub(value, np.asarray(zero_point))
     return [_Part(1, value)]
 
 
@@ -144,7 +144,7 @@ def _float_bias(bias: Value, bounds: ProductBounds) -> tuple[np.ndarray | None, 
 
 def _integers(k: Kernels, bias: Value | None, element: ScalarType) -> Value:
     if bias is None:
-        return k.constant(np.asarray(0), element)
+        return k.constant(0, element)
     return k.constant(bias.array, element) if bias.is_constant else k.cast(bias, element)
 
 
@@ -235,7 +235,7 @@ def _byte_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], 
         sums.add(_sum(k, x, left, -1, left.offset, row_factor, depth, element), 1)
     if column_factor:
         return sums.plus(_sum(k, y, right, -2, zero_points[1], column_factor, depth, element))
-    return sums.plus(k.constant(np.asarray(0), element))
+    return sums.plus()
 
 
 def _sum(
@@ -244,20 +244,20 @@ def _sum(
     """factor * sum(x - less) over one of the last two dims, which stays with size 1."""
     if x.is_constant:
         total = factor * (x.array.astype(np.int64) - less).sum(axis, keepdims=True)
-        return k.constant(total.astype(element.dtype), element)
+        return k.constant(total, element)
     sums = WeightedSum(k, element)
     if depth is None:
         wide = k.cast(x, element)
         if less:
-            wide = k.sub(wide, k.constant(np.asarray(less), element))
+            wide = k.sub(wide, np.asarray(less))
         sums.add(k.reduce(Sum, wide, [(x.type.rank or 0) + axis]), factor)
-        return sums.plus(k.constant(np.asarray(0), element))
+        return sums.plus()
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in parts.parts:
         operands = (part.value, ones) if axis == -1 else (ones, part.value)
         sums.add(k.batch_matmul(*operands, adj_y=axis == -1), part.coefficient * factor)
     known = np.asarray(depth * factor * (parts.offset - less))
-    return sums.plus(k.constant(known.astype(element.dtype), element))
+    return sums.plus(known)
 
 
 def _float_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], element: ScalarType) -> Value | None:
@@ -278,7 +278,7 @@ def _float_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int],
             for run in runs or ():
                 pieces = _run(k, a.value, -1, run), _run(k, b.value, -2, run)
                 sums.add(k.cast(k.batch_matmul(*pieces, to=f32), i32), a.coefficient * b.coefficient)
-    return sums.plus(k.constant(np.asarray(0), element))
+    return sums.plus()
 
 
 def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> list[ProductBounds]:

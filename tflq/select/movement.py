@@ -112,7 +112,7 @@ def pad(op: Pad, k: Kernels) -> Value:
 
 @lowering(Tile)
 def tile(op: Tile, k: Kernels) -> Value:
-    multiples = k.constant(np.asarray(op.multiples, np.int32))
+    multiples = k.constant(op.multiples)
 
     def tiled(v: Value) -> Value:
         return k.emit(tfl.Tile, [v, multiples])
@@ -141,15 +141,15 @@ def gather(op: Gather, k: Kernels) -> Value:
 @lowering(Scatter)
 def scatter(op: Scatter, k: Kernels) -> Value:
     values, indices, rows = k.value(op.values_in), k.value(op.indices), k.value(op.input)
-    batch, places, channels = (d or 0 for d in op.values_out.type.shape or ())
+    batch, places, channels = op.values_out.type.sizes
     count = (indices.type.shape or (0, 0))[1] or 0
     all_places, all_rows = batch * places, batch * count
-    flat = k.add(indices, k.constant(np.arange(batch)[:, None] * places)) if batch > 1 else indices
+    flat = k.add(indices, np.arange(batch)[:, None] * places) if batch > 1 else indices
     numbers = k.constant(np.arange(1, all_rows + 1))
     table = [k.reshape(flat, (all_rows, 1)), numbers, k.constant([all_places])]
     taken = k.emit(ScatterND, table, i32)
     own = k.constant(np.arange(all_places))
-    index = k.emit(SelectV2, [k.greater(taken, k.constant(0)), k.add(taken, k.constant(all_places - 1)), own])
+    index = k.emit(SelectV2, [k.greater(taken, 0), k.add(taken, all_places - 1), own])
     both = [k.reshape(values, (all_places, channels)), k.reshape(rows, (all_rows, channels))]
     return k.reshape(k.gather(k.concatenation(both, 0), index), (batch, places, channels))
 

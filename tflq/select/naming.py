@@ -161,8 +161,7 @@ class KeepApart(Pass):
     looks_at: ClassVar[tuple[type, ...]] = (View,)
 
     def run(self, module: Module) -> PassResult:
-        copied = [_Plan(function).run() for function in module.functions]
-        return PassResult(module, any(copied))
+        return PassResult.of(module, lambda function: _Plan(function).run())
 
 
 class _Plan:
@@ -286,8 +285,7 @@ class TrimEdges(Pass):
     takes: ClassVar[Form] = "kernels"
 
     def run(self, module: Module) -> PassResult:
-        trimmed = [_trim(function) for function in module.functions]
-        return PassResult(module, any(trimmed))
+        return PassResult.of(module, _trim)
 
 
 def _is_copy(op: Op) -> TypeGuard[Cast]:

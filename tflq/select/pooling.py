@@ -66,7 +66,7 @@ def average_pool(op: AvgPool2D, k: Kernels) -> Value:
     if padding is None:
         mean = _divided(op, k, x, zero_in)
     else:
-        centred = k.add(k.cast(x, i16), k.constant(-zero_in, i16))
+        centred = k.add(k.cast(x, i16), -zero_in)
         mean = _builtin(op, k, tfl.AveragePool2D, centred, padding)
     if storage.is_float:
         return mean
@@ -93,17 +93,17 @@ def _divided(op: AvgPool2D, k: Kernels, x: Value, zero_point: int) -> Value:
     """The sum of each window over the number of its elements that are not padding: half away from zero in i32, or
     the quotient of floats."""
     element = f32 if x.type.storage.is_float else i32
-    sizes = [d or 0 for d in (x.type.shape or ())[1:3]]
+    sizes = x.type.sizes[1:3]
     geometry = Geometry(op.kernel, op.pad, op.stride, (1, 1))
     padded = pad_spatial(k, x, op.pad, zero_point)
     wide = k.cast(padded, element)
     if zero_point:
-        wide = k.sub(wide, k.constant(zero_point, element))
+        wide = k.sub(wide, zero_point)
     total = tap_sum(k, wide, geometry, lambda v, _: v, fold=1, element=element)
     count = window_counts(sizes, op.kernel, op.stride, op.pad)[..., None]
     if element == i32:
-        total = k.add(total, k.mul(k.emit(Sign, [total]), k.constant(count // 2)))
-    return k.div(total, k.constant(count, element))
+        total = k.add(total, k.mul(k.emit(Sign, [total]), count // 2))
+    return k.div(total, count)
 
 
 def _padding(op: Pool) -> str | None:
@@ -165,7 +165,7 @@ def _sum_of_floats(op: _Numeric, k: Kernels, count: int, axes: list[int], keep_d
     if count * max(abs(v - twin.offset) for v in (source.minimum, source.maximum)) >= EXACT:
         return None
     total = k.cast(k.reduce(tfl.Sum, twin.value, axes, keep_dims=keep_dims), i32)
-    return k.add(total, k.constant(twin.offset * count)) if twin.offset else total
+    return k.add(total, twin.offset * count) if twin.offset else total
 
 
 @lowering(ReduceAll, ReduceAny)

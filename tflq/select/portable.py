@@ -102,7 +102,7 @@ def _read(op: Scast, k: Kernels, scale: np.float32, zero: int) -> Value | None:
     if not all((np.abs(v - 0.5 - numbers) < 1 / 16).all() for v in found):
         return None
     real = k.emit(Dequantize, [k.value(op.input)], f32)
-    whole = k.add(k.mul(real, k.constant(inverse, f32)), k.constant(0.5, f32))
+    whole = k.add(k.mul(real, inverse), 0.5)
     return integers_of(k, Twin(k.emit(Floor, [whole]), zero), storage)
 
 
@@ -115,7 +115,7 @@ def _written(op: Scast, k: Kernels, element: UniformQuantizedType, scale: np.flo
     edges = quantize_thresholds(scale, np.append(numbers, numbers[-1] + 1))
     if not ((edges[:-1] < reals) & (reals < edges[1:])).all():
         return None
-    real = k.mul(centred(k, k.value(op.input), zero), k.constant(scale, f32))
+    real = k.mul(centred(k, k.value(op.input), zero), scale)
     type = op.result.type
     if storage is ui8:
         signed = UniformQuantizedType.of(i8, float(scale), zero - 128)
@@ -181,7 +181,7 @@ def _multiplied(op: Rescale, k: Kernels) -> Value | None:
         x = k.minimum(k.maximum(x, next(ends)), next(ends))
     if to in BYTES:
         return integers_of(k, Twin(k.cast(x, f32), op.output_zp), to)
-    return k.cast(k.add(x, k.constant(op.output_zp)) if op.output_zp else x, to)
+    return k.cast(k.add(x, op.output_zp) if op.output_zp else x, to)
 
 
 def _word(k: Kernels, x: Value, zero: int) -> Value | None:
@@ -191,7 +191,7 @@ def _word(k: Kernels, x: Value, zero: int) -> Value | None:
         return k.cast(centred(k, x, zero), i32)
     if storage not in (i16, i32):
         return None
-    return k.sub(k.cast(x, i32), k.constant(zero)) if zero else k.cast(x, i32)
+    return k.sub(k.cast(x, i32), zero) if zero else k.cast(x, i32)
 
 
 def _rescaled_entries(op: Rescale | RescaleF64, k: Kernels) -> Value:
@@ -203,7 +203,7 @@ def _rescaled_entries(op: Rescale | RescaleF64, k: Kernels) -> Value:
     assert results is not None
     index, entries = _index(k, x), results[0].astype(np.int64)
     if channels > 1:
-        index = k.add(index, k.constant(np.arange(channels) * numbers.size))
+        index = k.add(index, np.arange(channels) * numbers.size)
     return _entries(k, entries.T.reshape(-1), index, op.output.type.storage)
 
 
@@ -215,7 +215,7 @@ def _whole(k: Kernels, op: Rescale | RescaleF64) -> Value | None:
     least, most = input_range(op, k)
     if x.type.storage is not i32 or max(-least, most) >= EXACT:
         return None
-    return k.cast(k.sub(x, k.constant(zero)) if zero else x, f32)
+    return k.cast(k.sub(x, zero) if zero else x, f32)
 
 
 def _average(op: AvgPool2D, k: Kernels) -> Value | None:
@@ -256,7 +256,7 @@ def _table_2d(op: Table2D, k: Kernels) -> Value | None:
         return found
     x, y = (_index(k, k.value(v)) for v in (op.input1, op.input2))
     entries = op.table.array.reshape(-1).astype(np.int64)
-    return _entries(k, entries, k.add(k.mul(x, k.constant(256)), y), op.result.type.storage)
+    return _entries(k, entries, k.add(k.mul(x, 256), y), op.result.type.storage)
 
 
 def _index(k: Kernels, x: Value) -> Value:
@@ -268,11 +268,11 @@ def _table_of_16_bits(op: Table16Bit, k: Kernels) -> Value | None:
     """The bytes of the entries are tables of int8: as floats they would take twice the memory."""
     if op.result.type.storage is not i16 or not op.table.is_constant:
         return None
-    index = k.add(k.cast(k.value(op.input), i32), k.constant(-i16.minimum))
+    index = k.add(k.cast(k.value(op.input), i32), -i16.minimum)
     entries = op.table.array.astype(np.int64)
     parts = entries >> 8, (entries & 255) + i8.minimum
     high, low = (k.cast(k.gather(k.constant(v, i8), index), i32) for v in parts)
-    return k.cast(k.add(k.add(k.mul(high, k.constant(256)), low), k.constant(-i8.minimum)), i16)
+    return k.cast(k.add(k.add(k.mul(high, 256), low), -i8.minimum), i16)
 
 
 def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Value:
@@ -282,7 +282,7 @@ def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Val
     if np.abs(entries).max() < EXACT:
         return k.cast(k.cast(k.gather(k.constant(entries, f32), index), i32), storage)
     high, low = (k.cast(k.gather(k.constant(v, f32), index), i32) for v in (entries >> 16, entries & 0xFFFF))
-    return k.cast(k.add(k.mul(high, k.constant(1 << 16)), low), storage)
+    return k.cast(k.add(k.mul(high, 1 << 16), low), storage)
 
 
 # Elements moved.
@@ -419,7 +419,7 @@ def _right_shift(op: ArithmeticRightShift, k: Kernels) -> Value | None:
         return None
     if not op.round:
         return _by_amount(k, x, amount)
-    some = k.minimum(amount, k.constant(1))
+    some = k.minimum(amount, 1)
     twice = _by_amount(k, x, k.sub(amount, some))
     return k.sub(twice, elementwise(k, k.mul, _by_number(k, twice, 1), some))
 
@@ -437,10 +437,7 @@ def _select(op: Select, k: Kernels) -> Value | None:
     condition, x, y = (k.value(v) for v in (op.condition, op.on_true, op.on_false))
     if x.type.storage is not i32:
         return None
-    if x.is_constant and y.is_constant:
-        apart = k.constant(x.array.astype(np.int32) - y.array.astype(np.int32))
-    else:
-        apart = elementwise(k, k.sub, x, y)
+    apart = k.constant(x.array - y.array) if x.is_constant and y.is_constant else elementwise(k, k.sub, x, y)
     return elementwise(k, k.add, elementwise(k, k.mul, k.cast(condition, i32), apart), y)
 
 
@@ -449,10 +446,10 @@ def _clz(op: Clz, k: Kernels) -> Value | None:
     x = k.value(op.input)
     if (x.type.shape or ())[-1:] != (1,):
         return None
-    above = k.cast(k.greater(k.constant(1 << np.arange(31)), x), f32)
+    above = k.cast(k.greater(1 << np.arange(31), x), f32)
     count = k.cast(k.reduce(tfl_reduction.Sum, above, [len(x.type.shape or ()) - 1]), i32)
-    positive = k.cast(k.greater_equal(x, k.constant(0)), i32)
-    return k.mul(k.add(count, k.constant(1)), positive)
+    positive = k.cast(k.greater_equal(x, 0), i32)
+    return k.mul(k.add(count, 1), positive)
 
 
 _MOST: Final = 1 << 13
@@ -470,7 +467,7 @@ def _sum(op: ReduceSum, k: Kernels) -> Value | None:
     sums = [k.cast(k.reduce(tfl_reduction.Sum, part, [axis]), i32) for part in parts]
     total = sums[0]
     for i, part in enumerate(sums[1:], 1):
-        total = k.add(total, k.mul(part, k.constant(1 << i * _LIMB)))
+        total = k.add(total, k.mul(part, 1 << i * _LIMB))
     return total
 
 
@@ -494,8 +491,8 @@ def _cast(op: Cast, k: Kernels) -> Value | None:
     if x.type.storage is i32 and to in BYTES:
         least, most = k.ranges.of(op.input)
         if not (to.minimum <= least and most <= to.maximum):  # it wraps
-            x = k.sub(x, k.constant(to.minimum)) if to.minimum else x
-            x = k.sub(x, k.mul(_by_number(k, x, 8), k.constant(1 << 8)))
+            x = k.sub(x, to.minimum) if to.minimum else x
+            x = k.sub(x, k.mul(_by_number(k, x, 8), 1 << 8))
             return integers_of(k, Twin(k.cast(x, f32), to.minimum), to)
         return integers_of(k, Twin(k.cast(x, f32), 0), to)
     return None
@@ -513,19 +510,19 @@ _HALF: Final = 16
 
 def _quotient(k: KernelBuilder, x: Value, n: int) -> Value:
     """floor(x 2^-n) of float32."""
-    return k.emit(Floor, [k.mul(x, k.constant(2.0**-n, f32))])
+    return k.emit(Floor, [k.mul(x, 2.0**-n)])
 
 
 def _high_and_low(k: KernelBuilder, x: Value, n: int) -> tuple[Value, Value]:
     """x = high 2^n + low of int32, in float32, n up to 22. The quotient may be one too many where float32 rounds x: low
     is from -64 to 2^n."""
     high = _quotient(k, k.cast(x, f32), n)
-    return high, k.cast(k.sub(x, k.mul(k.cast(high, i32), k.constant(1 << n))), f32)
+    return high, k.cast(k.sub(x, k.mul(k.cast(high, i32), 1 << n)), f32)
 
 
 def _rest(k: KernelBuilder, x: Value, high: Value, n: int) -> Value:
     """x - high 2^n, in float32."""
-    return k.sub(x, k.mul(high, k.constant(float(1 << n), f32)))
+    return k.sub(x, k.mul(high, float(1 << n)))
 
 
 def _shifted(k: KernelBuilder, x: Value, down: Value, up: Value) -> Value:
@@ -569,7 +566,7 @@ def _limbs(k: KernelBuilder, x: Value) -> tuple[Value, Value, Value]:
 def _halved(k: KernelBuilder, x: Value, n: np.ndarray) -> Value:
     """x 2^-n, halves away from zero, for a constant n [1 or C], 0 to 31."""
     some = np.minimum(n, 1)
-    below = k.cast(k.greater(k.constant(0), x), i32)
+    below = k.cast(k.greater(0, x), i32)
     twice = _shifted_by(k, k.sub(x, k.mul(below, k.row(some))), n - some)
     return k.sub(twice, k.mul(_by_number(k, twice, 1), k.row(some)))
 
@@ -588,8 +585,8 @@ def _high_product(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
     total = k.add(k.add(times(a1, b1), _quotient(k, total, _LIMB)), half)
     total = k.cast(_quotient(k, k.add(k.add(times(a0, b2), times(a2, b0)), total), rest), i32)
     fourth = k.cast(k.add(times(a1, b2), times(a2, b1)), i32)
-    above = k.add(fourth, k.mul(k.cast(times(a2, b2), i32), k.constant(1 << _LIMB)))
-    return k.add(total, k.mul(above, k.constant(1 << (_LIMB - rest))))
+    above = k.add(fourth, k.mul(k.cast(times(a2, b2), i32), 1 << _LIMB))
+    return k.add(total, k.mul(above, 1 << (_LIMB - rest)))
 
 
 FORMS: Final[dict[type[Op], Portable]] = {

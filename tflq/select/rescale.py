@@ -90,7 +90,7 @@ def rescale(op: Rescale, k: Kernels) -> Value:
     if storage.bits < 32:
         x = k.cast(x, i32)
     if op.input_zp:
-        x = k.sub(x, k.constant(op.input_zp, x.type.storage))
+        x = k.sub(x, op.input_zp)
     y = filled(k, x, s.low) if s.low == s.high else None
     y = y or _unscaled(k, x, s) or _by_division(k, x, s, climb) or _wide(k, x, s)
     y = k.cast(y, op.output.type.storage)
@@ -174,7 +174,7 @@ def result_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int, Clamp 
 def filled(k: Kernels, x: Value, value: int) -> Value:
     """A tensor of x's shape, whatever that is when the model runs, with one value, as a clamp to one number leaves
     it."""
-    return k.add(k.mul(x, k.constant(0, x.type.storage)), k.constant(value, x.type.storage))
+    return k.add(k.mul(x, 0), value)
 
 
 def _unscaled(k: Kernels, x: Value, s: _Scaling) -> Value | None:
@@ -219,7 +219,7 @@ def divide(
         reach = int(np.ceil(max(-least, most) / float(stairs.step.min()))) + 1
         y_least = 0 if bottom > 0 else -reach
         return clamped(k, y, np.asarray(bottom - 1), np.asarray(top), y_least, reach, output_zp)
-    return k.add(y, k.constant(output_zp)) if output_zp else y
+    return k.add(y, output_zp) if output_zp else y
 
 
 def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int, most: int, offset: int = 0) -> Value:
@@ -281,7 +281,7 @@ def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
     if down.any():
         word = right_shift(k, word, k.row(down))
     if base.any():
-        word = k.add(word, k.constant(base))
+        word = k.add(word, base)
     return restore(k, word, x.type.shape) if uniform else word
 
 
@@ -335,9 +335,9 @@ def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
 def rounding_divide(op: RoundingDivideByPot, k: Kernels) -> Value:
     """(x + 2^(e-1) - [x < 0]) >> e, for int64: times 2^(32-e), of which the upper word is the quotient."""
     x, exponent, shape = k.value(op.input), op.exponent, op.output.type.shape
-    negative = k.cast(k.greater(k.constant(0, i64), x), i64)
-    scaled = k.mul(k.sub(x, negative), k.constant(1 << (32 - exponent), i64))
-    word = high_part(k, k.add(scaled, k.constant(1 << 31, i64)), i32)
+    negative = k.cast(k.greater(0, x), i64)
+    scaled = k.mul(k.sub(x, negative), 1 << (32 - exponent))
+    word = high_part(k, k.add(scaled, 1 << 31), i32)
     return restore(k, k.cast(word, op.output.type.storage), shape)
 
 
@@ -372,11 +372,11 @@ def rescale_mean(op: RescaleMean, k: Kernels) -> Value:
     if op.shift > 0:
         x = k.mul(x, k.gather(k.constant(np.left_shift(1, np.maximum(-down, 0))), f))
     down = np.maximum(down, 0)
-    y = k.add(k.mul(k.cast(x, i64), k.add(multiplier, multiplier)), k.constant(1 << 31, i64))
+    y = k.add(k.mul(k.cast(x, i64), k.add(multiplier, multiplier)), 1 << 31)
     y = k.cast(restore(k, high_part(k, y, i32), x.type.shape), i64)
-    negative = k.mul(k.cast(k.greater(k.constant(0, i64), y), i64), _entry(k, down > 0, f))
+    negative = k.mul(k.cast(k.greater(0, y), i64), _entry(k, down > 0, f))
     y = k.mul(k.sub(y, negative), _entry(k, np.left_shift(np.int64(1), 32 - down), f))
-    y = restore(k, high_part(k, k.add(y, k.constant(1 << 31, i64)), i32), x.type.shape)
+    y = restore(k, high_part(k, k.add(y, 1 << 31), i32), x.type.shape)
     low, high = (np.asarray(v - op.output_zp) for v in (to.minimum, to.maximum))
     return k.cast(clamped(k, y, low, high, -1 << 30, 1 << 30, op.output_zp), to)
 
@@ -388,18 +388,18 @@ def _count(k: Kernels, values: Value, axes: tuple[int, ...]) -> Value:
     count = None
     for axis in axes:
         if dims[axis] is None or axis == 0:
-            size = k.gather(shape, k.constant(np.asarray(axis)))
+            size = k.gather(shape, k.constant(axis))
             count = size if count is None else k.mul(count, size)
     rest = int(np.prod([dims[axis] or 1 for axis in axes if axis], dtype=np.int64))
     if count is None:
-        return k.constant(np.asarray(rest))
-    return count if rest == 1 else k.mul(count, k.constant(np.asarray(rest)))
+        return k.constant(rest)
+    return count if rest == 1 else k.mul(count, np.asarray(rest))
 
 
 def _logarithm(k: Kernels, count: Value, entries: int) -> Value:
     """floor(log2(count)), at most entries - 1."""
     if entries == 1:
-        return k.constant(np.asarray(0))
+        return k.constant(0)
     return _reached(k, k.cast(count, i64), k.constant(np.left_shift(np.int64(1), np.arange(1, entries)), i64))
 
 
@@ -407,8 +407,8 @@ def _quotient(k: Kernels, dividend: Value, divisor: Value) -> Value:
     """floor(dividend / divisor), of at most 31 bits: int64."""
     divisor, quotient = k.cast(divisor, i64), None
     for place in _BYTES:
-        steps = k.mul(divisor, k.constant(np.arange(1, 128 if place == 24 else 256, dtype=np.int64) << place, i64))
-        digit = k.mul(k.cast(_reached(k, dividend, steps), i64), k.constant(1 << place, i64))
+        steps = k.mul(divisor, np.arange(1, 128 if place == 24 else 256, dtype=np.int64) << place)
+        digit = k.mul(k.cast(_reached(k, dividend, steps), i64), 1 << place)
         quotient = digit if quotient is None else k.add(quotient, digit)
         if place:
             dividend = k.sub(dividend, k.mul(digit, divisor))
@@ -422,7 +422,7 @@ def _reached(k: Kernels, x: Value, steps: Value) -> Value:
 
 
 def _entry(k: Kernels, table: np.ndarray, index: Value) -> Value:
-    return k.gather(k.constant(np.asarray(table, np.int64), i64), index)
+    return k.gather(k.constant(table, i64), index)
 
 
 # ext.rescale_f64 is the requantization of FULLY_CONNECTED's reference kernels, in float64:
@@ -481,9 +481,9 @@ def _long_product(k: Kernels, x: Value, fit: LongProduct, least: int, most: int)
     below = k.mul(x, k.row(fit.low, i64))
     if fit.correction:
         sign = k.cast(k.emit(Sign, [k.cast(x, i32)], x.type.with_element(i32)), i64)  # SIGN has int32 only
-        below = k.add(below, k.mul(sign, k.constant(fit.correction, i64)))
+        below = k.add(below, k.mul(sign, fit.correction))
     below = k.cast(restore(k, high_part(k, below, i32), x.type.shape), i64)
-    total = k.add(k.add(k.mul(x, k.row(fit.high, i64)), below), k.constant(1 << (fit.shift - 1), i64))
+    total = k.add(k.add(k.mul(x, k.row(fit.high, i64)), below), 1 << (fit.shift - 1))
     return _right_shifted(k, total, fit.shift)
 
 
@@ -492,7 +492,7 @@ def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int)
     from tflq.numerics.division_fit import LIMB, PART
 
     x = clamped(k, x, fit.first, fit.last, least, most)
-    sign = k.minimum(k.maximum(x, k.constant(-1, i64)), k.constant(1, i64))
+    sign = k.minimum(k.maximum(x, -1), 1)
     x = k.mul(x, sign)
     if fit.left.any():
         x = k.mul(x, k.row(np.int64(1) << fit.left, i64))
@@ -500,7 +500,7 @@ def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int)
 
     def shifted(x: Value) -> Value:
         """floor(x / 2^LIMB) of an int64 of 60 bits at most."""
-        word = high_part(k, k.mul(x, k.constant(1 << (32 - LIMB), i64)), i32)
+        word = high_part(k, k.mul(x, 1 << (32 - LIMB)), i32)
         return k.cast(restore(k, word, x.type.shape), i64)
 
     upper = shifted(k.sub(x, lower))
@@ -513,7 +513,7 @@ def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int)
         k.gather(entries[0], k.minimum(whole, last)), k.gather(entries[1], right_shift(k, whole, k.constant(PART)))
     )
     between = k.add(between, shifted(k.add(k.mul(lower, low), half)))
-    total = k.add(k.add(above, shifted(between)), k.constant(1 << (fit.shift - 1), i64))
+    total = k.add(k.add(above, shifted(between)), 1 << (fit.shift - 1))
     return k.mul(_right_shifted(k, total, fit.shift), k.cast(sign, i32))
 
 
@@ -521,8 +521,8 @@ def _right_shifted(k: Kernels, total: Value, shift: int) -> Value:
     """floor(total / 2^shift), in int32."""
     shape = total.type.shape
     if shift < 32:
-        total = k.mul(total, k.constant(1 << (32 - shift), i64))
+        total = k.mul(total, 1 << (32 - shift))
     word = high_part(k, total, i32)
     if shift > 32:
-        word = k.right_shift(word, k.constant(shift - 32))
+        word = k.right_shift(word, shift - 32)
     return restore(k, word, shape)

@@ -285,8 +285,8 @@ def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
     if fit is None:
         return None
     total = k.add(_times(k, twins[0].value, fit.m), _times(k, twins[1].value, fit.n))
-    total = k.add(total, k.constant(fit.c, f32), RELU6.activation)
-    total = k.mul(total, k.constant(fit.gain, f32))
+    total = k.add(total, fit.c, RELU6.activation)
+    total = k.mul(total, fit.gain)
     return k.emit(Floor, [total])
 
 
@@ -296,11 +296,11 @@ def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value 
     assert not isinstance(fit.g, ClippedRequantization)  # made for another rounding
     a, b = (centred(k, v, v.type.storage.minimum + place) for v, place in ((x, fit.a), (y, fit.b)))
     made = on_whole(k, k.mul(a, b), fit.g)
-    return k.add(made, k.constant(fit.offset, f32)) if fit.offset else made
+    return k.add(made, fit.offset) if fit.offset else made
 
 
 def _times(k: Kernels, x: Value, factor: np.float32) -> Value:
-    return constant(x.array * factor) if x.is_constant else k.mul(x, k.constant(factor, f32))
+    return constant(x.array * factor) if x.is_constant else k.mul(x, factor)
 
 
 def float_table(op: Table, k: Kernels) -> Value:

@@ -92,10 +92,10 @@ def interpolated(k: Kernels, x: Value, dim: Dim, to: ScalarType | None = None) -
     lower, upper, fraction = taps(steps, dim.size, dim.out)
     first = k.cast(_taken(k, x, lower, axis), storage)
     if is_copy(steps, dim.size, dim.out):
-        return first if steps.n == 1 else k.mul(first, k.constant(steps.n, storage))
+        return first if steps.n == 1 else k.mul(first, steps.n)
     second = k.cast(_taken(k, x, upper, axis), storage)
     weight = fraction.reshape(-1, *(1,) * (3 - axis))
-    return k.add(k.mul(first, k.constant(steps.n - weight, storage)), k.mul(second, k.constant(weight, storage)))
+    return k.add(k.mul(first, steps.n - weight), k.mul(second, weight))
 
 
 def _mixed(k: Kernels, x: Value, dim: Dim) -> Value:
@@ -105,8 +105,8 @@ def _mixed(k: Kernels, x: Value, dim: Dim) -> Value:
     if is_copy(dim.steps, dim.size, dim.out) and not fraction.any():
         return first
     weight = (fraction / dim.steps.n).reshape(-1, *(1,) * (3 - dim.axis))
-    second, storage = _taken(k, x, upper, dim.axis), x.type.storage
-    return k.add(k.mul(first, k.constant(1 - weight, storage)), k.mul(second, k.constant(weight, storage)))
+    second = _taken(k, x, upper, dim.axis)
+    return k.add(k.mul(first, 1 - weight), k.mul(second, weight))
 
 
 def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
@@ -142,12 +142,12 @@ def float_resize(op: Resize, k: Kernels) -> Value | None:
     line = _line(op, rounding, kernel.parts, twin.offset)
     if line is None:
         return None
-    size = k.constant([d or 0 for d in (result.shape or ())[1:3]])
+    size = k.constant(result.sizes[1:3])
     options = {"align_corners": kernel.align_corners, "half_pixel_centers": kernel.half_pixel_centers}
-    taken = twin.value if line.m else k.add(twin.value, k.constant(line.c, f32))
+    taken = twin.value if line.m else k.add(twin.value, line.c)
     mean = k.emit(ResizeBilinear, [taken, size], result.with_element(f32), **options)
     if line.m:
-        mean = k.add(k.mul(mean, k.constant(line.m, f32)), k.constant(line.c, f32))
+        mean = k.add(k.mul(mean, line.m), line.c)
     level = k.emit(Floor, [mean])
     k.fused.update(rounding)
     last = rounding[-1].result

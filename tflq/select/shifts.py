@@ -19,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.builder import Operand
 from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tosa.convolution import Convolution, MatMul
 from tflq.dialects.tosa.movement import Rescale
@@ -65,7 +66,7 @@ def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
     if shape is None or len(shape) <= BROADCAST_DIMS or shape == by:
         return k.right_shift(x, amount)
     if 0 in shape and None not in shape:
-        return k.reshape(k.right_shift(k.reshape(x, (0,)), k.constant(0, amount.type.storage)), shape)
+        return k.reshape(k.right_shift(k.reshape(x, (0,)), 0), shape)
     if amount.is_constant and amount.array.size == 1:
         rows: tuple[int | None, ...] = (None,)
         amount = k.constant(amount.array.reshape(()), amount.type.storage)
@@ -93,12 +94,12 @@ def product_shifted(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
         factors = [k.cast(v, i64) for v in (a, b)]
         if up:
             smaller = int(b.type.size < a.type.size)
-            factors[smaller] = k.mul(factors[smaller], k.constant(1 << up, i64))
+            factors[smaller] = k.mul(factors[smaller], 1 << up)
         product = k.mul(*factors)
-    total = k.add(product, k.constant(1 << (shift + up - 1), i64))
+    total = k.add(product, 1 << (shift + up - 1))
     word = high_part(k, total, i32)
     if shift > 32:
-        word = k.right_shift(word, k.constant(shift - 32))
+        word = k.right_shift(word, shift - 32)
     return restore(k, word, total.type.shape)
 
 
@@ -132,14 +133,14 @@ def digits(k: Kernels, x: Value) -> Digits:
         return Digits((Digit(1, _moved(k, k.cast(x, i16), -128)),), 128)
     if x.type.storage != i16:
         raise TypeError(f"{x.type.storage} has no int8 digits")
-    high = k.cast(k.right_shift(x, k.constant(8, i16)), i8)
+    high = k.cast(k.right_shift(x, 8), i8)
     low = _moved(k, k.cast(k.cast(x, i8), i16), 128)
     return Digits((Digit(256, high), Digit(1, low)), 128)
 
 
 def _moved(k: Kernels, x: Value, by: int) -> Value:
     """x + by as int8, wrapping; ADD and CAST take a tenth of BITWISE_XOR's time."""
-    return k.cast(k.add(x, k.constant(by, i16)), i8)
+    return k.cast(k.add(x, by), i8)
 
 
 def array_digits(array: np.ndarray) -> tuple[list[tuple[int, np.ndarray]], int]:
@@ -169,16 +170,15 @@ class WeightedSum:
         """Adds coefficient * x."""
         wide = self._k.cast(x, self.element)
         if coefficient != 1:
-            wide = self._k.mul(wide, self._k.constant(coefficient, self.element))
+            wide = self._k.mul(wide, coefficient)
         self._total = wide if self._total is None else self._k.add(self._total, wide)
 
-    def plus(self, offset: Value) -> Value:
-        """The sum and a tensor of `element`; a constant of zeros costs nothing."""
+    def plus(self, offset: Operand = 0) -> Value:
+        """The sum and numbers or a tensor of `element`; a constant of zeros costs nothing."""
+        more = offset if isinstance(offset, Value) else self._k.constant(offset, self.element)
         if self._total is None:
-            return offset
-        if offset.is_constant and not offset.array.any():
-            return self._total
-        return self._k.add(self._total, offset)
+            return more
+        return self._total if more.is_constant and not more.array.any() else self._k.add(self._total, more)
 
 
 def fits_int32(k: Kernels, op: Convolution | MatMul) -> bool:

@@ -76,8 +76,7 @@ class SplitRows(Pass):
     whole: bool = False
 
     def run(self, module: Module) -> PassResult:
-        changed = [_Strips(function, self).run() for function in module.functions]
-        return PassResult(module, any(changed))
+        return PassResult.of(module, lambda function: _Strips(function, self).run())
 
 
 class _Strips:

@@ -62,15 +62,15 @@ def _before_narrowing(x: Value, k: Kernels) -> Value | None:
         return None
     total, offset = cast.input.producer, -storage.minimum
     if isinstance(total, Add) and total.input2.is_constant and total.input2.array.size == 1 and k.is_inner(cast.input):
-        return k.add(k.value(total.input1), k.constant(total.input2.array.reshape(()) + offset))
-    return k.add(k.value(cast.input), k.constant(offset))
+        return k.add(k.value(total.input1), total.input2.array.reshape(()) + offset)
+    return k.add(k.value(cast.input), offset)
 
 
 def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
     wide = k.cast(x, i32)
     above = right_shift(k, wide, k.constant(7))
-    low = k.sub(wide, k.mul(above, k.constant(128)))
-    index = k.add(above, k.constant(256))
+    low = k.sub(wide, k.mul(above, 128))
+    index = k.add(above, 256)
     values = entries.astype(np.int32)
     base, slope = constant(values[:-1] << 7), constant(np.diff(values))
     return k.add(k.gather(base, index), k.mul(k.gather(slope, index), low))
@@ -88,14 +88,14 @@ def table_2d(op: Table2D, k: Kernels) -> Value:
     for axis, value in enumerate((x, y)):
         if value.type.storage is i8:
             entries = np.roll(entries, 128, axis)
-    rows = k.constant(_index(k, x).array * 256) if x.is_constant else k.mul(_index(k, x), k.constant(256))
+    rows = k.constant(_index(k, x).array * 256) if x.is_constant else k.mul(_index(k, x), 256)
     index = k.add(rows, _index(k, y))
     return k.gather(constant(np.ascontiguousarray(entries.reshape(-1))), index)
 
 
 @lowering(Table16Bit)
 def table_16bit(op: Table16Bit, k: Kernels) -> Value:
-    index = k.add(k.cast(k.value(op.input), i32), k.constant(1 << 15))
+    index = k.add(k.cast(k.value(op.input), i32), 1 << 15)
     return k.gather(op.table, index)
 
 

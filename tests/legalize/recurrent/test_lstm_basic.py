@@ -15,6 +15,7 @@ from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import i16, i32, ui8
+from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 
 BATCH, DEPTH, CELLS = 16, 5, 8
@@ -53,7 +54,7 @@ def test_results_over_runs(weights: float) -> None:
     model = _model(rng, weights)
     batches = [[rng.integers(0, 256, (BATCH, DEPTH)).astype(np.uint8)] for _ in range(5)]
     wanted = interpret(model, batches)
-    module = legalize(read(model), state="lowered")[0]
+    module = legalize(read(model), Policy(state="lowered"))[0]
     main, run = module.main, Run(module)
     for (x,), want in zip(batches, wanted, strict=True):
         env = evaluate_function(main, {main.inputs[0]: x}, run)

@@ -11,6 +11,7 @@ from support.reference import assert_equals_kernel, evaluated, every_value, inte
 
 from tflq.ir.core import op_class
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
+from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.legalize.rule import rules_of
 
@@ -105,7 +106,7 @@ def test_the_report_says_that_no_kernel_computes_it() -> None:
     from tflq.flatbuffer.reader import read
 
     element = Quantized.of(i8, 0.1)
-    (decision,) = legalize(read(model("sin", every_value("int8"), element, element, 1, {})))[1]
+    (decision,) = legalize(read(model("sin", every_value("int8"), element, element, 1, {})), Policy())[1]
     assert decision.reason == "no kernel computes it; the real function, rounded"
 
 

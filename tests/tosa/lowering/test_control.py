@@ -12,6 +12,7 @@ from tflq.errors import UnsupportedError
 from tflq.evaluate.registry import Run, evaluate_function
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, resource, ui8
+from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.tosa.lowering.engine import lower
 from tflq.tosa.rules import Target
@@ -43,7 +44,7 @@ def test_if_takes_one_branch_with_signed_edges(element: Any) -> None:
         _reversal(element, [0]),
         _reversal(element, [1]),
     ]
-    module, _ = lower(legalize(Module(functions))[0], Target())
+    module, _ = lower(legalize(Module(functions), Policy())[0], Target())
     storage = x.type.storage
     array = np.arange(6).reshape(2, 3).astype(storage.dtype) + (250 if storage == ui8 else 0)
     array = array.astype(storage.dtype)

@@ -272,9 +272,7 @@ def _copied(op: Op, operands: list[Value | None], *, is_last: bool) -> list[Op]:
     elif is_quantizing(op) or is_dequantizing(op):
         _cast(ops, Qcast if is_quantizing(op) else Dcast, operands[0], op.result.type)
     else:
-        results = [Value(expressed(value.type)) for value in op.results]
-        attributes, inner = op.attributes, op.intermediates
-        ops.append(Op(op.name, operands, results, attributes, op.location, info=op.info, intermediates=inner))
+        ops.append(op.again(operands, [Value(expressed(value.type)) for value in op.results]))
     for result, value in zip(ops[-1].results, op.results, strict=True):
         result.name = "" if is_last else value.name
     return ops

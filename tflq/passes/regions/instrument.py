@@ -54,8 +54,7 @@ class QuantInstrument(Pass):
     def run(self, module: Module) -> PassResult:
         target = self.target or _DEFAULT
         lacking = _lacking(module, target, self.annotations)
-        ops = (op for function in module.functions for op in walk(function.ops))
-        taken = {op.stats_key for op in ops if isinstance(op, StatsRef)}
+        taken = {op.stats_key for op in walk(module.ops()) if isinstance(op, StatsRef)}
         for function, values in lacking.items():
             put_behind(module, function, {v: _point(v, key) for v, key in keys_of(function, values, taken).items()})
         return PassResult(module, bool(lacking))
@@ -138,7 +137,7 @@ class QuantApplyStats(Pass):
 def apply_statistics(module: Module, statistics: Statistics, source: str = "") -> bool:
     """Replaces the points of a module by statistics, as `QuantApplyStats` says. source: the file, for errors. Returns
     whether any changed."""
-    points = [op for function in module.functions for op in walk(function.ops) if isinstance(op, StatsRef)]
+    points = [op for op in walk(module.ops()) if isinstance(op, StatsRef)]
     missing = [op.stats_key for op in points if op.stats_key not in statistics.points]
     if missing:
         shown = ", ".join(f"'{key}'" for key in missing[:_SHOWN]) + (", ..." if len(missing) > _SHOWN else "")

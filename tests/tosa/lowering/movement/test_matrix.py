@@ -13,6 +13,7 @@ from support.lowered_tosa import assert_gives
 from tflq.contract import Pipeline
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function
+from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination, Fold
 from tflq.tosa.lowering.engine import lower
@@ -46,6 +47,6 @@ def _lowered(case: Case) -> Function | None:
     module = read(case.model)
     if any(0 in (v.type.shape or ()) for v in module.main.outputs):
         return None
-    module, _ = legalize(module)
+    module, _ = legalize(module, Policy())
     module = Pipeline((Canonicalize(), Fold(), DeadCodeElimination()), "integer").run(module).module
     return lower(module, Target())[0].main
