@@ -30,8 +30,8 @@ from tflq.dialects.tosa.movement import Cast, Rescale
 from tflq.evaluate.registry import evaluator, floats, held_floats, of_arrays
 from tflq.ir.core import Op
 from tflq.ir.types import ScalarType, TensorType, bf16, f16, f32, f64, parameters
+from tflq.numerics.activation import BOUNDS
 from tflq.numerics.convolution import divided_multiplier
-from tflq.numerics.elementwise import BOUNDS
 from tflq.numerics.fixed_point import (
     Multiplier,
     half_away,

@@ -93,20 +93,12 @@ from tflq.legalize.grid import (
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, no_parameters, rule
+from tflq.numerics.activation import BOUNDS
 from tflq.numerics.division_fit import Term, fit_terms
-from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.elementwise import floor_quotient, floor_remainder
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
 from tflq.numerics.ranges import fake_quant
-from tflq.numerics.unary import (
-    REAL_FUNCTIONS,
-    REAL_FUNCTIONS_OF_TWO,
-    FloatFunction,
-    Stored,
-    floor_quotient,
-    floor_remainder,
-    gelu,
-    real_table_of_two,
-)
+from tflq.numerics.unary import REAL_FUNCTIONS, REAL_FUNCTIONS_OF_TWO, FloatFunction, Stored, gelu, real_table_of_two
 
 NOTE = "no kernel computes it; the real function, rounded"
 MOST_OFF = 0.75

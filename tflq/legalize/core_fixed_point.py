@@ -63,7 +63,7 @@ from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i32
 from tflq.legalize.core import CoreEmitter, Translation, constant, form, of_tensors
-from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fixed_point import Multiplier
 
 _LEAST, _MOST = i32.minimum, i32.maximum

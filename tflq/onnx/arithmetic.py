@@ -25,7 +25,7 @@ from tflq.dialects.tosa import elementwise as tosa
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, i1, i32, i64, ui8, ui32
-from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.activation import BOUNDS
 from tflq.onnx.context import EXACT, Form, Held, Onnx, lowering
 from tflq.onnx.rescale import limbs_of, plus, product, shift_left, shift_right, shifted, split
 

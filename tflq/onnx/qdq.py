@@ -33,7 +33,7 @@ from tflq.dialects.tfl.pooling import AveragePool2D, Mean, ResizeBilinear, Resiz
 from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
-from tflq.numerics.elementwise import BOUNDS, activation_range
+from tflq.numerics.activation import BOUNDS, activation_range
 from tflq.numerics.float_product import Byte, fitted_scales, mean_scale
 from tflq.onnx.arithmetic import CLAMPS
 from tflq.onnx.context import Form, Held, Lowering, Made, Onnx, lowering, static

@@ -92,7 +92,7 @@ from tflq.ir.attributes import TypedInt
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i32
-from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.activation import BOUNDS
 from tflq.numerics.real_math import (
     DIVIDEND_SHIFT,
     RECIPROCAL,

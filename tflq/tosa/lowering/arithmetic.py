@@ -27,7 +27,7 @@ from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32, i64, ui8
-from tflq.numerics.elementwise import integer_activation_range
+from tflq.numerics.activation import integer_activation_range
 from tflq.tosa.lowering.context import Tosa, fits_int32, in_int32, lowering, narrow, widened_product
 from tflq.tosa.lowering.floats import (
     float_activation,
