@@ -14,12 +14,13 @@ ANY: Final = "*"
 
 DIALECTS: Final[dict[str, dict[str, str]]] = {
     "tfl": {
+        "activation": """relu relu6 relu_n1_to_1 relu_0_to_1 leaky_relu prelu elu gelu hard_swish logistic tanh softmax
+            log_softmax l2_normalization local_response_normalization""",
         "arithmetic": """add sub mul div floor_div floor_mod pow squared_difference maximum minimum atan2 add_n abs
-            ceil cos exp floor log neg round rsqrt sign sin sqrt square zeros_like relu relu6 relu_n1_to_1 relu_0_to_1
-            leaky_relu prelu elu gelu hard_swish logistic tanh softmax log_softmax l2_normalization
-            local_response_normalization equal not_equal greater greater_equal less less_equal logical_and logical_or
-            logical_not select select_v2 where bitwise_xor right_shift bitcast cast quantize dequantize fake_quant real
-            imag complex_abs rfft2d""",
+            ceil cos exp floor log neg round rsqrt sign sin sqrt square zeros_like real imag complex_abs rfft2d""",
+        "casts": "bitcast cast quantize dequantize fake_quant",
+        "comparison": """equal not_equal greater greater_equal less less_equal logical_and logical_or logical_not
+            select select_v2 where bitwise_xor right_shift""",
         "convolution": """conv_2d depthwise_conv_2d transpose_conv conv_3d conv_3d_transpose fully_connected
             batch_matmul""",
         "indexing": """gather gather_nd embedding_lookup scatter_nd sparse_to_dense dynamic_update_slice one_hot

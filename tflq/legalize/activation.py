@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.dialects.tfl.arithmetic import (
+from tflq.dialects.tfl.activation import (
     HardSwish,
     L2Normalization,
     LeakyRelu,

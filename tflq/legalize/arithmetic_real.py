@@ -30,37 +30,38 @@ from typing import TypeAlias
 import numpy as np
 
 from tflq.dialects.inference import broadcast
+from tflq.dialects.tfl.activation import (
+    Activation,
+    Elu,
+    Gelu,
+    HardSwish,
+    LeakyRelu,
+    Logistic,
+    Prelu,
+    Relu,
+    Relu0To1,
+    Relu6,
+    ReluN1To1,
+    Tanh,
+)
 from tflq.dialects.tfl.arithmetic import (
     Abs,
-    Activation,
     Add,
     AddN,
     Atan2,
     Ceil,
     Cos,
     Div,
-    Elu,
     Exp,
-    FakeQuant,
     Floor,
     FloorDiv,
     FloorMod,
-    Gelu,
-    HardSwish,
-    LeakyRelu,
     Log,
-    Logistic,
     Maximum,
     Minimum,
     Mul,
     Neg,
     Pow,
-    Prelu,
-    Quantize,
-    Relu,
-    Relu0To1,
-    Relu6,
-    ReluN1To1,
     Round,
     Rsqrt,
     Sign,
@@ -69,9 +70,9 @@ from tflq.dialects.tfl.arithmetic import (
     Square,
     SquaredDifference,
     Sub,
-    Tanh,
     Unary,
 )
+from tflq.dialects.tfl.casts import FakeQuant, Quantize
 from tflq.dialects.tfl.pooling import Cumsum
 from tflq.dialects.tosa.elementwise import IntDiv
 from tflq.ir.core import Value

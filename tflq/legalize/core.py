@@ -22,7 +22,7 @@ from tflq.dialects.core_tensors import Call, CallIndirect, Constant
 from tflq.dialects.effects import callees, renumber
 from tflq.dialects.forms import TRANSLATED
 from tflq.dialects.quant import Dcast, Qcast, Scast
-from tflq.dialects.tfl.arithmetic import Cast
+from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import BroadcastTo
 from tflq.dialects.tfl.state import state_version
 from tflq.dialects.tosa.elementwise import BitwiseAnd

@@ -34,27 +34,9 @@ from tflq.dialects.core_numbers import (
 )
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import product
-from tflq.dialects.tfl.arithmetic import (
-    Add,
-    Div,
-    Equal,
-    Exp,
-    Greater,
-    Less,
-    Log,
-    Logistic,
-    Maximum,
-    Minimum,
-    Mul,
-    Neg,
-    NotEqual,
-    Rsqrt,
-    Sin,
-    Sqrt,
-    Square,
-    Sub,
-    Tanh,
-)
+from tflq.dialects.tfl.activation import Logistic, Tanh
+from tflq.dialects.tfl.arithmetic import Add, Div, Exp, Log, Maximum, Minimum, Mul, Neg, Rsqrt, Sin, Sqrt, Square, Sub
+from tflq.dialects.tfl.comparison import Equal, Greater, Less, NotEqual
 from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.dialects.tosa.elementwise import LogicalLeftShift

@@ -31,21 +31,16 @@ import numpy as np
 
 from tflq.dialects import core_numbers as core
 from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.activation import Tanh
 from tflq.dialects.tfl.arithmetic import (
     Abs,
     Add,
-    Bitcast,
     Cos,
     Div,
-    Equal,
     Exp,
     Floor,
     FloorDiv,
     FloorMod,
-    Greater,
-    GreaterEqual,
-    Less,
-    LessEqual,
     Log,
     Maximum,
     Minimum,
@@ -53,12 +48,12 @@ from tflq.dialects.tfl.arithmetic import (
     Neg,
     Pow,
     Rsqrt,
-    SelectV2,
     Sin,
     Sqrt,
     Sub,
-    Tanh,
 )
+from tflq.dialects.tfl.casts import Bitcast
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, SelectV2
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value

@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.arithmetic import Abs, Elu, Exp, Gelu, Log, Neg, Rsqrt, Sqrt, ZerosLike
+from tflq.dialects.tfl.activation import Elu, Gelu
+from tflq.dialects.tfl.arithmetic import Abs, Exp, Log, Neg, Rsqrt, Sqrt, ZerosLike
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8

@@ -98,6 +98,12 @@ def half_away(x: np.ndarray) -> np.ndarray:
         return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
 
 
+def truncated_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The quotient of integers of one type, rounded toward zero; by 0 it is not defined."""
+    with np.errstate(all="ignore"):
+        return (a - np.fmod(a, b)) // b
+
+
 def saturated(x: npt.ArrayLike, low: int, high: int) -> np.ndarray:
     """Floats without their fractions, within bounds of up to 64 bits: int64, or uint64 if `high` is beyond that. NaN
     is 0."""

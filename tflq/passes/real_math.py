@@ -63,27 +63,8 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.effects import own_blocks
 from tflq.dialects.inference import constant_array
 from tflq.dialects.quant import Scast
-from tflq.dialects.tfl.arithmetic import (
-    Add,
-    Div,
-    Exp,
-    Log,
-    Logistic,
-    Maximum,
-    Minimum,
-    Mul,
-    Neg,
-    Relu,
-    Relu0To1,
-    Relu6,
-    ReluN1To1,
-    Rsqrt,
-    Sin,
-    Sqrt,
-    Square,
-    Sub,
-    Tanh,
-)
+from tflq.dialects.tfl.activation import Logistic, Relu, Relu0To1, Relu6, ReluN1To1, Tanh
+from tflq.dialects.tfl.arithmetic import Add, Div, Exp, Log, Maximum, Minimum, Mul, Neg, Rsqrt, Sin, Sqrt, Square, Sub
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.movement import Reshape, Transpose
 from tflq.dialects.tosa.movement import Table

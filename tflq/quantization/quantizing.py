@@ -18,7 +18,7 @@ from tflq.calibration.calibrating import calibrate, digests
 from tflq.calibration.data import Entry, Images, Span
 from tflq.contract import Pipeline
 from tflq.dialects.regions import Stats
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import ReadsShapes
 from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
 from tflq.files import check_outputs, replace_file

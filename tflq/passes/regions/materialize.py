@@ -16,7 +16,9 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.parameters import SameScale
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.regions import Region, Rescale, Stats
-from tflq.dialects.tfl.arithmetic import Add, Dequantize, Quantize, Relu, Relu6, ReluN1To1
+from tflq.dialects.tfl.activation import Relu, Relu6, ReluN1To1
+from tflq.dialects.tfl.arithmetic import Add
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import ReadsShapes
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
