@@ -18,7 +18,8 @@ from typing import Final
 import numpy as np
 
 from tflq.analysis.known import value_range
-from tflq.dialects.core_numbers import (
+from tflq.dialects.declare import Operator
+from tflq.dialects.fxpmath import (
     Matmul,
     RealAddEw,
     RealDivEw,
@@ -32,7 +33,6 @@ from tflq.dialects.core_numbers import (
     SaturatingAdd,
     SaturatingRoundingDoublingHighMul,
 )
-from tflq.dialects.declare import Operator
 from tflq.dialects.inference import product
 from tflq.dialects.tfl.activation import Logistic, Tanh
 from tflq.dialects.tfl.arithmetic import Add, Div, Exp, Log, Maximum, Minimum, Mul, Neg, Rsqrt, Sin, Sqrt, Square, Sub

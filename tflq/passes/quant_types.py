@@ -19,8 +19,8 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.core_tensors import Call, CallIndirect
 from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.linalg import Call, CallIndirect
 from tflq.dialects.parameters import SimulatesQuantization
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl.casts import Dequantize, Quantize

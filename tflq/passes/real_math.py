@@ -34,12 +34,10 @@ import numpy as np
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.core_numbers import (
-    COMPARE_INTEGER,
-    CmpI,
-    DivSI,
-    ExtSI,
-    ExtUI,
+from tflq.dialects.arith import COMPARE_INTEGER, CmpI, DivSI, ExtSI, ExtUI, Select, ShLI, SubI, TruncI, XOrI
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import own_blocks
+from tflq.dialects.fxpmath import (
     Matmul,
     RealAddEw,
     RealBinary,
@@ -53,14 +51,7 @@ from tflq.dialects.core_numbers import (
     RoundingDivideByPot,
     SaturatingAdd,
     SaturatingRoundingDoublingHighMul,
-    Select,
-    ShLI,
-    SubI,
-    TruncI,
-    XOrI,
 )
-from tflq.dialects.declare import Operator
-from tflq.dialects.effects import own_blocks
 from tflq.dialects.inference import constant_array
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.activation import Logistic, Relu, Relu0To1, Relu6, ReluN1To1, Tanh
