@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import tflq
-from tflq.dialects.tfl.arithmetic import Cast, Dequantize, Quantize
+from tflq.dialects.tfl.casts import Cast, Dequantize, Quantize
 from tflq.dialects.tfl.state import state_version
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32

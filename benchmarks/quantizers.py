@@ -35,7 +35,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import tflq
 from tflq.analysis.statistics import Statistics
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Module, Signature, Value
 from tflq.ir.types import CalibratedQuantizedType, is_quantized
 from tflq.quantization.fidelity import shown, signal_to_noise

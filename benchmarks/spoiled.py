@@ -22,7 +22,7 @@ import numpy as np
 import tflq
 from tflq.dialects.declare import trait_of
 from tflq.dialects.parameters import SameScale
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.errors import TflqError
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType

@@ -22,7 +22,7 @@ import numpy as np
 
 import tflq
 from tflq.dialects.regions import Region
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import type_text

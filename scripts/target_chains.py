@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from scripts.target_trials import PLAIN, SHAPE, Make, Trial, depthwise, made, plain, whole
-from tflq.dialects.tfl import arithmetic, convolution
+from tflq.dialects.tfl import activation, arithmetic, casts, convolution
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
@@ -24,13 +24,11 @@ def edges() -> Iterator[Trial]:
         for scale, zero in ((1.0, 0), (0.0078125, 0), (0.0235, (storage.minimum + storage.maximum + 1) // 2)):
             type = TensorType(SHAPE, UniformQuantizedType.of(storage, scale, zero))
             name = f"scale {scale:g}, zero point {zero}"
-            yield made("dequantize", name, lambda k, x: k.emit(arithmetic.Dequantize, [x], f32), type)
-            yield made(
-                "quantize", name, lambda k, x, t=type: k.emit(arithmetic.Quantize, [x], t), plain(f32), small=200
-            )
+            yield made("dequantize", name, lambda k, x: k.emit(casts.Dequantize, [x], f32), type)
+            yield made("quantize", name, lambda k, x, t=type: k.emit(casts.Quantize, [x], t), plain(f32), small=200)
             other = ui8 if storage is i8 else i8
             twin = TensorType(SHAPE, UniformQuantizedType.of(other, scale, zero + other.minimum - storage.minimum))
-            yield made("quantize", name, lambda k, x, t=twin: k.emit(arithmetic.Quantize, [x], t), type)
+            yield made("quantize", name, lambda k, x, t=twin: k.emit(casts.Quantize, [x], t), type)
 
 
 def chains() -> Iterator[Trial]:
@@ -67,7 +65,7 @@ def _before(k: KernelBuilder, x: Value, name: str) -> Value:
     options = {"padding": "SAME"} | PLAIN
     for kind in name.split():
         if kind == "dequantize":
-            x = k.emit(arithmetic.Dequantize, [x], f32)
+            x = k.emit(casts.Dequantize, [x], f32)
         elif kind == "conv_2d":
             weights = k.constant(np.random.default_rng(1).integers(-9, 10, (12, 1, 1, 12)), f32)
             x = k.emit(convolution.Conv2D, [x, weights, whole(k, 12)], **options)
@@ -89,7 +87,7 @@ def _scaled(k: KernelBuilder, x: Value, fused: str = "NONE") -> Value:
 
 
 def _relu(k: KernelBuilder, x: Value) -> Value:
-    return k.emit(arithmetic.Relu, [x])
+    return k.emit(activation.Relu, [x])
 
 
 def _proven(k: KernelBuilder, x: Value, *, steps: bool) -> Value:

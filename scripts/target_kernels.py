@@ -20,7 +20,7 @@ from scripts.kernel_trials import trials as kernel_trials
 from scripts.target_trials import MOST, PLAIN, Trial, made
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_hybrid
-from tflq.dialects.tfl import arithmetic, convolution, movement, pooling
+from tflq.dialects.tfl import activation, arithmetic, convolution, movement, pooling
 from tflq.errors import InvalidModelError
 from tflq.files import content
 from tflq.flatbuffer.reader import read
@@ -239,7 +239,7 @@ def _pairs() -> Iterator[Trial]:
     fused: dict[str, Any] = {"fused_activation_function": "NONE"}
     numbers = {arithmetic.Add: fused, arithmetic.Sub: fused, arithmetic.Mul: fused}
     others: dict[type[Operator], dict[str, Any]] = {arithmetic.Maximum: {}, arithmetic.Minimum: {}}
-    others |= {arithmetic.SquaredDifference: {}, arithmetic.Prelu: {}}
+    others |= {arithmetic.SquaredDifference: {}, activation.Prelu: {}}
     x, y = (np.ascontiguousarray(v.reshape(_SQUARE)) for v in np.meshgrid(*[np.arange(-128, 128, dtype=np.int8)] * 2))
     for kind, options in (numbers | others).items():
         rng = np.random.default_rng(len(kind.op_name))
@@ -256,8 +256,8 @@ def _numbers() -> Iterator[Trial]:
     fixed = {"logistic": (2.0**-8, -128), "tanh": (2.0**-7, 0)}
     alphas: dict[str, dict[str, Any]] = {"leaky_relu": {"alpha": 0.3}}
     for kind in (
-        *(arithmetic.Relu, arithmetic.Relu6, arithmetic.ReluN1To1, arithmetic.Logistic, arithmetic.Tanh),
-        *(arithmetic.HardSwish, arithmetic.LeakyRelu),
+        *(activation.Relu, activation.Relu6, activation.ReluN1To1, activation.Logistic, activation.Tanh),
+        *(activation.HardSwish, activation.LeakyRelu),
     ):
         name = kind.op_name.removeprefix("tfl.")
         rng = np.random.default_rng(len(name))
@@ -271,9 +271,9 @@ def _numbers() -> Iterator[Trial]:
     for draw in range(_ALL):
         source = _type(np.random.default_rng(draw), (64, 40), far=draw >= _DRAWS)
         rows: Sequence[tuple[type[Operator], float, int, dict[str, Any]]] = (
-            (arithmetic.Softmax, 2.0**-8, -128, {"beta": 1.0}),
-            (arithmetic.LogSoftmax, 2.0**-4, 127, {}),
-            (arithmetic.L2Normalization, 2.0**-7, 0, {"fused_activation_function": "NONE"}),
+            (activation.Softmax, 2.0**-8, -128, {"beta": 1.0}),
+            (activation.LogSoftmax, 2.0**-4, 127, {}),
+            (activation.L2Normalization, 2.0**-7, 0, {"fused_activation_function": "NONE"}),
         )
         for of_rows, scale, zero, options in rows:
             result = TensorType((64, 40), UniformQuantizedType.of(i8, scale, zero))

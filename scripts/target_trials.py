@@ -17,7 +17,7 @@ import numpy as np
 
 import tflq
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl import arithmetic, convolution, movement, pooling
+from tflq.dialects.tfl import activation, arithmetic, casts, comparison, convolution, movement, pooling
 from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, If, ReadVariable, VarHandle, While, state_version
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8, ui32
@@ -120,14 +120,14 @@ def _elementwise() -> Iterator[Trial]:
     """Two operands: both computed, of one shape or broadcast, or one of them a constant."""
     numbers = {"add": arithmetic.Add, "sub": arithmetic.Sub, "mul": arithmetic.Mul}
     others = {"maximum": arithmetic.Maximum, "minimum": arithmetic.Minimum, "floor_div": arithmetic.FloorDiv}
-    bits = {"bitwise_xor": arithmetic.BitwiseXor, "right_shift": arithmetic.RightShift}
+    bits = {"bitwise_xor": comparison.BitwiseXor, "right_shift": comparison.RightShift}
     compared = {
-        "equal": arithmetic.Equal,
-        "not_equal": arithmetic.NotEqual,
-        "greater": arithmetic.Greater,
-        "greater_equal": arithmetic.GreaterEqual,
-        "less": arithmetic.Less,
-        "less_equal": arithmetic.LessEqual,
+        "equal": comparison.Equal,
+        "not_equal": comparison.NotEqual,
+        "greater": comparison.Greater,
+        "greater_equal": comparison.GreaterEqual,
+        "less": comparison.Less,
+        "less_equal": comparison.LessEqual,
     }
     for name, kind in (numbers | others | bits | compared).items():
         elements = (i8, ui8, i16, i32) if name in bits else (f32, i32) if name in compared else (f32, i32, i16, i64)
@@ -168,9 +168,9 @@ def _unary() -> Iterator[Trial]:
         "neg": (arithmetic.Neg, (f32, i32, i64, i8, i16)),
         "sign": (arithmetic.Sign, (f32, i32)),
         "floor": (arithmetic.Floor, (f32,)),
-        "relu": (arithmetic.Relu, (f32,)),
-        "relu6": (arithmetic.Relu6, (f32,)),
-        "relu_n1_to_1": (arithmetic.ReluN1To1, (f32,)),
+        "relu": (activation.Relu, (f32,)),
+        "relu6": (activation.Relu6, (f32,)),
+        "relu_n1_to_1": (activation.ReluN1To1, (f32,)),
     }
     for name, (kind, elements) in kinds.items():
         for element in elements:
@@ -187,7 +187,7 @@ def _casts() -> Iterator[Trial]:
                 yield made(
                     "cast",
                     "",
-                    lambda k, x, to=to: k.emit(arithmetic.Cast, [x], x.type.with_element(to)),
+                    lambda k, x, to=to: k.emit(casts.Cast, [x], x.type.with_element(to)),
                     plain(source),
                     small=small,
                 )
@@ -211,7 +211,7 @@ def _moved() -> Iterator[Trial]:
             "slice", "", lambda k, a: k.emit(movement.Slice, [a, k.constant([0, 1, 2, 3]), k.constant([1, 4, 2, 5])]), x
         )
         yield made("strided_slice", "", lambda k, a: k.strided_slice(a, [0, 1, 0, 2], [1, 6, 5, 12], [1, 2, 2, 3]), x)
-        yield made("select_v2", "", lambda k, c, a, b: k.emit(arithmetic.SelectV2, [c, a, b]), plain(i1), x, x)
+        yield made("select_v2", "", lambda k, c, a, b: k.emit(comparison.SelectV2, [c, a, b]), plain(i1), x, x)
         yield made("split", "", _split, x)
         yield made(
             "gather",
@@ -361,7 +361,7 @@ def _calling() -> Iterator[Trial]:
     """What calls functions: it copies tensors of any types, so that one stands for all."""
     x, flag, count = plain(f32), plain(i1, (1,)), plain(i32, (1,))
     twice, squared = _function([x], lambda k, v: [k.add(v, v)]), _function([x], lambda k, v: [k.mul(v, v)])
-    inside = _function([count, x], lambda k, n, _: [k.emit(arithmetic.Less, [n, k.constant([3])], i1)])
+    inside = _function([count, x], lambda k, n, _: [k.emit(comparison.Less, [n, k.constant([3])], i1)])
     step = _function([count, x], lambda k, n, v: [k.add(n, k.constant([1])), k.add(v, v)])
     branches = {"then_subgraph_index": 1, "else_subgraph_index": 2}
     loop = {"cond_subgraph_index": 1, "body_subgraph_index": 2}

@@ -8,7 +8,7 @@ from support.one_op import arg
 
 from tflq.builder import Builder, Emitter
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl.arithmetic import SelectV2
+from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tosa.elementwise import Add, BitwiseXor, Equal, IntDiv, LogicalNot, Select
 from tflq.dialects.tosa.movement import ArgMax
 from tflq.ir.types import ScalarType, f32, i1, i8, i32, i64

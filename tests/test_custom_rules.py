@@ -12,7 +12,7 @@ from support.harness import argument, interpret, one_op
 import tflq
 from tflq import Extension
 from tflq.cli import main
-from tflq.dialects.tfl.arithmetic import Relu
+from tflq.dialects.tfl.activation import Relu
 from tflq.errors import Refused
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tflq.dialects.tfl.arithmetic import Add, Prelu, Relu, Softmax, Sub
+from tflq.dialects.tfl.activation import Prelu, Relu, Softmax
+from tflq.dialects.tfl.arithmetic import Add, Sub
 from tflq.dialects.traits import Broadcasts, Elementwise, SameShape
 from tflq.registering import Registry
 

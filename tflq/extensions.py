@@ -40,7 +40,7 @@ class Extension:
         passes: Classes of passes. Each has a `name` that no other pass has.
         rules: How operators become the integer form, in the order in which rules are tried, before those of tflq. The
             key of a custom operator is its code; the key of one of TFLite's own is its class
-            (`tflq.dialects.tfl.arithmetic.Gelu`).
+            (`tflq.dialects.tfl.activation.Gelu`).
 
     Example:
         ```python

@@ -14,12 +14,13 @@ ANY: Final = "*"
 
 DIALECTS: Final[dict[str, dict[str, str]]] = {
     "tfl": {
+        "activation": """relu relu6 relu_n1_to_1 relu_0_to_1 leaky_relu prelu elu gelu hard_swish logistic tanh softmax
+            log_softmax l2_normalization local_response_normalization""",
         "arithmetic": """add sub mul div floor_div floor_mod pow squared_difference maximum minimum atan2 add_n abs
-            ceil cos exp floor log neg round rsqrt sign sin sqrt square zeros_like relu relu6 relu_n1_to_1 relu_0_to_1
-            leaky_relu prelu elu gelu hard_swish logistic tanh softmax log_softmax l2_normalization
-            local_response_normalization equal not_equal greater greater_equal less less_equal logical_and logical_or
-            logical_not select select_v2 where bitwise_xor right_shift bitcast cast quantize dequantize fake_quant real
-            imag complex_abs rfft2d""",
+            ceil cos exp floor log neg round rsqrt sign sin sqrt square zeros_like real imag complex_abs rfft2d""",
+        "casts": "bitcast cast quantize dequantize fake_quant",
+        "comparison": """equal not_equal greater greater_equal less less_equal logical_and logical_or logical_not
+            select select_v2 where bitwise_xor right_shift""",
         "convolution": """conv_2d depthwise_conv_2d transpose_conv conv_3d conv_3d_transpose fully_connected
             batch_matmul""",
         "indexing": """gather gather_nd embedding_lookup scatter_nd sparse_to_dense dynamic_update_slice one_hot
@@ -62,7 +63,7 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
     },
     "ext": {"quant": "truncate rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot table_16bit table_2d"},
     "fxpmath": {
-        "core_numbers": """real_add_ew real_sub_ew real_mul_ew real_div_ew real_unary real_matmul real_matmul_bias
+        "fxpmath": """real_add_ew real_sub_ew real_mul_ew real_div_ew real_unary real_matmul real_matmul_bias
             rounding_divide_by_pot saturating_add saturating_rounding_doubling_high_mul matmul"""
     },
     "onnx": {
@@ -81,23 +82,23 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             reshape transpose broadcast_in_dim slice concatenate reverse reduce reduce_window select_and_scatter""",
     },
     "arith": {
-        "core_numbers": """extsi extui trunci extf truncf sitofp uitofp fptosi fptoui index_cast index_castui bitcast
-            cmpi cmpf select addui_extended mulsi_extended mului_extended addf subf mulf divf remf maximumf minimumf
-            maxnumf minnumf negf addi subi muli divsi divui ceildivsi ceildivui floordivsi remsi remui andi ori xori
-            shli shrsi shrui maxsi maxui minsi minui"""
+        "arith": """extsi extui trunci extf truncf sitofp uitofp fptosi fptoui index_cast index_castui bitcast cmpi
+            cmpf select addui_extended mulsi_extended mului_extended addf subf mulf divf remf maximumf minimumf maxnumf
+            minnumf negf addi subi muli divsi divui ceildivsi ceildivui floordivsi remsi remui andi ori xori shli shrsi
+            shrui maxsi maxui minsi minui"""
     },
     "math": {
-        "core_numbers": """isfinite isinf isnan isnormal acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp
-            exp2 expm1 log log10 log1p log2 rsqrt sin sinh sqrt tan tanh absi ctlz ctpop cttz ipowi absf ceil floor
-            round roundeven trunc atan2 copysign powf fma clampf fpowi"""
+        "math": """isfinite isinf isnan isnormal acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1
+            log log10 log1p log2 rsqrt sin sinh sqrt tan tanh absi ctlz ctpop cttz ipowi absf ceil floor round
+            roundeven trunc atan2 copysign powf fma clampf fpowi"""
     },
     "tensor": {
-        "core_tensors": """empty splat from_elements generate yield dim rank extract insert concat extract_slice
-            insert_slice pad cast bitcast reshape collapse_shape expand_shape"""
+        "tensor": """empty splat from_elements generate yield dim rank extract insert concat extract_slice insert_slice
+            pad cast bitcast reshape collapse_shape expand_shape"""
     },
-    "linalg": {"core_tensors": "generic index yield"},
-    "shape": {"core_tensors": "const_shape shape_of num_elements split_at concat broadcast get_extent dim rank"},
-    "func": {"core_tensors": "call call_indirect constant"},
+    "linalg": {"linalg": "generic index yield"},
+    "shape": {"tensor": "const_shape shape_of num_elements split_at concat broadcast get_extent dim rank"},
+    "func": {"linalg": "call call_indirect constant"},
     "tf": {"regions": "FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel"},
 }
 """The ops of each dialect, by the module that declares them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.dialects.core_numbers import OPCODES
+from tflq.dialects.fxpmath import OPCODES
 from tflq.errors import VerificationError
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module

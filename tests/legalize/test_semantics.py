@@ -12,7 +12,7 @@ from support.harness import argument, const, interpret, one_op
 
 import tflq
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.numerics.unary import floor_quotients, floor_remainders
+from tflq.numerics.elementwise import floor_quotients, floor_remainders
 
 
 @pytest.mark.parametrize("text", CASES)

@@ -41,8 +41,7 @@ from tflq.numerics.convolution import (
     window_counts,
     within_tosa,
 )
-from tflq.numerics.elementwise import float_ratio
-from tflq.numerics.fixed_point import ratio_multiplier
+from tflq.numerics.fixed_point import float_ratio, ratio_multiplier
 
 # Windows, multipliers and accumulator bounds of the convolution family.
 

@@ -16,6 +16,7 @@ from tflq.numerics.fixed_point import (
     ROUNDINGS,
     Rounding,
     as_int32,
+    checked_log2,
     divide_by_pot,
     leaves_float,
     leaves_int32,
@@ -310,3 +311,10 @@ def test_multipliers_of_int64_sums() -> None:
     multiplier, shift = wide_multipliers(mantissa, left)
     assert multiplier.tolist() == [1 << 14, 1 << 14, 0, 3 << 13]
     assert shift.tolist() == [15, 45, 15, 13]
+
+
+@pytest.mark.parametrize(
+    ("scale", "exponent"), [(2.0**-12, -12), (1.0, 0), (2.0**-12 * 1.0005, -12), (0.3, None), (2.0**-12 * 1.01, None)]
+)
+def test_checked_log2(scale: float, exponent: int | None) -> None:
+    assert checked_log2(scale) == exponent

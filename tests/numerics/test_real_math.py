@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.core_ops import evaluated
 
-from tflq.dialects.core_numbers import OPCODES
+from tflq.dialects.fxpmath import OPCODES
 from tflq.ir.parser import parse_module
 from tflq.ir.types import UniformQuantizedType
 from tflq.ir.verifier import verify

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from math import erf
 
 import numpy as np
@@ -10,34 +9,16 @@ import pytest
 
 from tflq.numerics.unary import (
     LIMIT,
-    difference_table,
     distinct,
-    exponentials,
     inner,
-    logistic_table,
     outer,
     sigmoid_input_scaling,
     sigmoid_table,
     table_8bit,
     table_16bit,
-    tanh_table,
 )
 
-# Tables of exponentials and sigmoids.
-
-
-def test_exponentials_are_within_a_millionth() -> None:
-    x = -np.linspace(0, 31.9, 5000)
-    got = exponentials(np.round(x * 2.0**26).astype(np.int32)) / 2.0**31
-    np.testing.assert_allclose(got, np.exp(x), atol=1e-6)
-
-
-def test_difference_table_ends_at_one_and_leaves_out_what_vanishes() -> None:
-    table = difference_table(1.0, 0.5)
-    assert table[-1] == (1 << 31) - 1
-    assert not table[: 255 - 31].any()
-    assert table[255 - 31] > 0
-    np.testing.assert_array_equal(difference_table(1.0, 1e9)[:-1], 0)
+# Tables of sigmoids, and of any function.
 
 
 def test_sigmoid_table() -> None:
@@ -101,34 +82,3 @@ def test_erf_in_float32() -> None:
 
 def test_it_is_one_from_the_limit_on() -> None:
     assert np.float32(erf(LIMIT)) == 1
-
-
-# LOGISTIC and TANH in 16 bits: gemmlowp's own results for every int16, by their checksums.
-
-_TANH = (0xA348DAF8, 0xC979DD1D, 0x742F59B7, 0x70B28DFE, 0x215077B2, 0x3A695108, 0x32E074AE)
-"""CRC-32 of gemmlowp::tanh of every int16 with 0 to 6 integer bits, compiled from its header, little endian."""
-
-
-def _checksum(table: np.ndarray) -> int:
-    return zlib.crc32(table.astype("<i2").tobytes())
-
-
-def test_logistic_is_gemmlowps() -> None:
-    assert _checksum(logistic_table()) == 0x89B3F38E
-
-
-@pytest.mark.parametrize("bits", range(7))
-def test_tanh_is_gemmlowps(bits: int) -> None:
-    assert _checksum(tanh_table(bits)) == _TANH[bits]
-
-
-def test_near_the_real_functions() -> None:
-    x = np.arange(-32768, 32768)
-    assert np.abs(logistic_table() - 32768 / (1 + np.exp(-x / 4096))).max() < 7
-    for bits in range(7):
-        assert np.abs(tanh_table(bits) - 32768 * np.tanh(x / 2.0 ** (15 - bits))).max() < 13
-
-
-def test_other_widths_are_refused() -> None:
-    with pytest.raises(ValueError, match="0 to 6"):
-        tanh_table(7)

@@ -8,7 +8,7 @@ from support.mlir_oracle import needs_mlir
 from support.mlir_oracle import run as made_by_mlir
 
 from tflq.dialects.quant import Dcast, Qcast
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.errors import ParseError, UnsupportedError, VerificationError
 from tflq.ir.core import Module
 from tflq.ir.facts import walk

@@ -7,7 +7,9 @@ import pytest
 from support.harness import argument, interpret
 
 import tflq
-from tflq.dialects.tfl.arithmetic import Dequantize, HardSwish, Neg, Quantize, Tanh
+from tflq.dialects.tfl.activation import HardSwish, Tanh
+from tflq.dialects.tfl.arithmetic import Neg
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, ui8

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tflq.builder import Emitter
+from tflq.builder import Emitter, through_floats
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.named_passes import parse_pipeline
-from tflq.passes.floats import through_floats
+from tflq.passes.floats import QuantCasts
 
 Q = "tensor<2x3x!quant.uniform<i8:f32, 0.5>>"
 H = "tensor<2x3x!quant.uniform<i8:f16, 0.5>>"
@@ -54,7 +54,7 @@ def test_a_pattern_of_ones_own_and_a_rounding() -> None:
     module = parse_module(f'func.func @f(%q: {Q}) -> {Q} {{\n%0 = "ml.twice"(%q) : ({Q}) -> {Q}\nreturn %0 : {Q}\n}}')
     b = Emitter()
     (result,) = through_floats(
-        module.main.ops[0], b, lambda b, x, types: [b.emit("arith.addf", [x[0], x[0]], types[0])], rounding="half_even"
+        module.main.ops[0], QuantCasts(b, "half_even"), lambda x, types: [b.emit("arith.addf", [x[0], x[0]], types[0])]
     )
     assert [op.name for op in b.ops] == ["quant.dcast", "arith.addf", "quant.qcast"]
     assert result.type == module.main.outputs[0].type

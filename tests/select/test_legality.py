@@ -10,7 +10,8 @@ import pytest
 from support.harness import argument
 
 from tflq.contract import Decision
-from tflq.dialects.tfl.arithmetic import Add, Cast
+from tflq.dialects.tfl.arithmetic import Add
+from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.errors import TflqError, UnsupportedError

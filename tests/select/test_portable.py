@@ -15,8 +15,9 @@ from support.portable import PORTABLE, assert_portable, lowered, words
 import tflq
 from tflq.builder import Builder
 from tflq.dialects.quant import RescaleF64, Table2D, Table16Bit
-from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl.arithmetic import Add, Dequantize, Sub
+from tflq.dialects.tfl import arithmetic
+from tflq.dialects.tfl.arithmetic import Add, Sub
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.indexing import Gather as TflGather
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import Mul
@@ -272,7 +273,7 @@ def test_constants_do_not_meet(name: str) -> None:
     for op in read(bytes(made.data)).ops():
         if not isinstance(op, (Add, Sub)) or op.result.type.storage.bits != 32 or not op.result.type.storage.is_float:
             continue
-        products = [v.producer for v in op.operands if v is not None and isinstance(v.producer, tfl.Mul)]
+        products = [v.producer for v in op.operands if v is not None and isinstance(v.producer, arithmetic.Mul)]
         if any(v is not None and v.is_constant for v in op.operands):
             by_constants = [p for p in products if any(v is not None and v.is_constant for v in p.operands)]
             reads = [v.producer for p in by_constants for v in p.operands if v is not None and not v.is_constant]

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.stablehlo.elementwise import UniformDequantize, UniformQuantize
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import MovesElements
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.facts import walk

@@ -33,6 +33,7 @@ from tflq.dialects.traits import (
     Elementwise,
     KeptIfConstant,
     MovesElements,
+    ReadsShapes,
     SizedBy,
     WithinRange,
 )
@@ -43,8 +44,6 @@ from tflq.ir.types import SCALARS, Shape
 from tflq.light import dataclass
 from tflq.numerics.convolution import channel_sums
 
-OF_SHAPES: Final = (TflShape, Rank)
-"""Ops whose results follow from the shape of their operand, whatever its elements."""
 LIMIT: Final = 4096
 """Elements of a tensor that is still computed: shapes and indices are small."""
 
@@ -198,7 +197,9 @@ def _look(module: Module, function: Function, found: dict[int, Prepared], within
     for op in function.ops:
         kind: Any = type(op)
         early, once, sized, calls = _asked_of(kind)
-        if early is not None and (early.always or all(v is None or _is_known(v, computed) for v in op.operands)):
+        if early is not None and (
+            isinstance(early, ReadsShapes) or all(v is None or _is_known(v, computed) for v in op.operands)
+        ):
             computed.update(op.results)
         if once is not None and all(_is_constant(slot.value(op)) for slot in once.slots):
             kept.update(op.results)

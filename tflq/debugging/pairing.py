@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tflq.dialects.effects import callees, is_pure
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 

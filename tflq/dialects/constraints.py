@@ -110,6 +110,9 @@ FLOATS: Final = Types(FLOAT, widths=("float",), text="a float")
 BOOLEAN: Final = Types(i1)
 INDEX: Final = Types(index)
 WORD: Final = Types(SIGNLESS, FLOATS, text="a signless integer, index or a float")
+ONE_INTEGER: Final = OneOf(SIGNLESS)
+ONE_FLOAT: Final = OneOf(FLOATS)
+"""These, the same for all values that are declared with it."""
 
 FLAGS: Final = Kind("flags", lambda value: isinstance(value, Opaque))
 """`#arith.fastmath<nnan>`, `#arith.overflow<nsw>`: what the op may take for granted. No evaluator needs them."""
@@ -162,9 +165,6 @@ def all_tensors(*names: str) -> Check:
 # Elementwise ops of arith and math.
 
 
-_ONE = OneOf(FLOATS)
-
-
 class Elementwise(Operator):
     """Element by element."""
 
@@ -180,13 +180,13 @@ class Flagged(Elementwise):
 class OfFloat(Flagged):
     """Of one float."""
 
-    input: Value = operand(_ONE)
-    result: Value = result_(_ONE)
+    input: Value = operand(ONE_FLOAT)
+    result: Value = result_(ONE_FLOAT)
 
 
 class OfTwoFloats(Flagged):
     """Of two floats."""
 
-    lhs: Value = operand(_ONE)
-    rhs: Value = operand(_ONE)
-    result: Value = result_(_ONE)
+    lhs: Value = operand(ONE_FLOAT)
+    rhs: Value = operand(ONE_FLOAT)
+    result: Value = result_(ONE_FLOAT)

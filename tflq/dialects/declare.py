@@ -364,17 +364,15 @@ class Operator(Op):
     versions: ClassVar[tuple[Any, ...]] = ()
 
     _by_trait: ClassVar[dict[type, Trait]] = {}
-    _declared: ClassVar[Mapping[str, Slot | Attribute]]
-    """What the class itself declares."""
+    _declared: ClassVar[Mapping[str, Slot | Attribute]] = {}
+    """The slots and attributes of the class, those of its bases first."""
 
     def __init_subclass__(cls, name: str = "", newest: int = 1) -> None:
         said = vars(cls)
         joined = len(cls.__bases__) > 1
         own = {key: each for key, each in said.items() if type(each) in _DECLARED}
-        if own:
-            cls._declared = own
         if joined or own:
-            cls._number()
+            cls._number(own)
         if joined or "traits" in said:
             traits = cls.traits
             cls.checked_traits = tuple([t for t in traits if type(t).check is not Trait.check])
@@ -391,11 +389,15 @@ class Operator(Op):
         register(name, cls)
 
     @classmethod
-    def _number(cls) -> None:
-        """Gathers the slots and attributes of the class and of its bases, and says each slot which one it is."""
+    def _number(cls, own: Mapping[str, Any]) -> None:
+        """Gathers the slots and attributes of the class, behind those of its bases, and says each slot which one it
+        is."""
         declared: dict[str, Any] = {}
-        for base in cls.__mro__[-4::-1]:  # what is above are Operator, Op and object
-            declared |= base.__dict__.get("_declared", ())
+        for base in reversed(cls.__bases__):
+            if issubclass(base, Operator):
+                declared |= base._declared
+        declared |= own
+        cls._declared = declared
         operands: list[Slot] = []
         results: list[Slot] = []
         attributes: dict[str, Attribute] = {}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.tfl.arithmetic import Dequantize
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.indexing import EmbeddingLookup
 from tflq.dialects.traits import Atomic, Calls, Impure
 from tflq.ir.core import Block, Function, Module, Op, Value, op_class

@@ -327,12 +327,12 @@ class KeptIfConstant(OfSlots):
 
 
 class ComputedEarly(Trait):
-    """Its kernel computes the results before a run where all operands are known then; `always`: whatever they are."""
+    """Its kernel computes the results before a run where all operands are known then."""
 
-    __slots__ = ("always",)
 
-    def __init__(self, always: bool = False) -> None:
-        self.always = always
+class ReadsShapes(ComputedEarly):
+    """It reads the shapes of its operands alone: its kernel computes the results before a run, whatever the elements
+    are."""
 
 
 # An operator's tensors among each other: element types, broadcasting, shapes of operands that hold one item per dim.

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects import core_numbers as core
-from tflq.dialects.core_numbers import (
+from tflq.dialects import arith, math
+from tflq.dialects.fxpmath import (
     Matmul,
     RealAddEw,
     RealDivEw,
@@ -74,43 +74,43 @@ def rounded_to_odd(numbers: np.ndarray) -> np.ndarray:
 # `lower-quant-ops` asks of a cast with a rounding.
 
 
-@evaluator(core.ExtSI, core.TruncI, core.IndexCast)
-def _by_sign(op: core.ExtSI | core.TruncI | core.IndexCast, x: np.ndarray) -> np.ndarray:
+@evaluator(arith.ExtSI, arith.TruncI, arith.IndexCast)
+def _by_sign(op: arith.ExtSI | arith.TruncI | arith.IndexCast, x: np.ndarray) -> np.ndarray:
     return held_integers(op.output.type, integers(op.input.type, x))
 
 
-@evaluator(core.ExtUI, core.IndexCastUI)
-def _by_zeros(op: core.ExtUI | core.IndexCastUI, x: np.ndarray) -> np.ndarray:
+@evaluator(arith.ExtUI, arith.IndexCastUI)
+def _by_zeros(op: arith.ExtUI | arith.IndexCastUI, x: np.ndarray) -> np.ndarray:
     source = op.input.type
     return held_integers(op.output.type, unsigned(integers(source, x), width(source)))
 
 
-@evaluator(core.ExtF, core.TruncF)
-def _between_floats(op: core.ExtF | core.TruncF, x: np.ndarray) -> np.ndarray:
-    if isinstance(op, core.TruncF) and op.rounding not in (None, 0):
+@evaluator(arith.ExtF, arith.TruncF)
+def _between_floats(op: arith.ExtF | arith.TruncF, x: np.ndarray) -> np.ndarray:
+    if isinstance(op, arith.TruncF) and op.rounding not in (None, 0):
         raise NotImplementedError("arith.truncf is evaluated to nearest, ties to even")
     return held_floats(op.output.type, floats(op.input.type, x))
 
 
-@evaluator(core.SIToFP, core.UIToFP)
-def _to_float(op: core.SIToFP | core.UIToFP, x: np.ndarray) -> np.ndarray:
+@evaluator(arith.SIToFP, arith.UIToFP)
+def _to_float(op: arith.SIToFP | arith.UIToFP, x: np.ndarray) -> np.ndarray:
     numbers = integers(op.input.type, x)
-    if isinstance(op, core.UIToFP):
+    if isinstance(op, arith.UIToFP):
         numbers = unsigned(numbers, width(op.input.type))
     if op.output.type.element in (f32, f64):  # numpy converts to these at once
         return numbers.astype(op.output.type.storage.dtype)
     return held_floats(op.output.type, rounded_to_odd(numbers))
 
 
-@evaluator(core.FPToSI, core.FPToUI)
-def _to_integer(op: core.FPToSI | core.FPToUI, x: np.ndarray) -> np.ndarray:
+@evaluator(arith.FPToSI, arith.FPToUI)
+def _to_integer(op: arith.FPToSI | arith.FPToUI, x: np.ndarray) -> np.ndarray:
     kind, bits = op.output.type, width(op.output.type)
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if isinstance(op, core.FPToSI) else (0, (1 << bits) - 1)
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if isinstance(op, arith.FPToSI) else (0, (1 << bits) - 1)
     return held_integers(kind, saturated(floats(op.input.type, x), low, high))
 
 
-@evaluator(core.Bitcast)
-def _bits(op: core.Bitcast, x: np.ndarray) -> np.ndarray:
+@evaluator(arith.Bitcast)
+def _bits(op: arith.Bitcast, x: np.ndarray) -> np.ndarray:
     source, target = held_dtype(op.input.type), held_dtype(op.output.type)
     return np.ascontiguousarray(np.asarray(x, source)).view(target).reshape(np.shape(x))
 
@@ -118,21 +118,21 @@ def _bits(op: core.Bitcast, x: np.ndarray) -> np.ndarray:
 # Comparison and choice.
 
 
-evaluator(core.Select)(of_arrays(np.where))
+evaluator(arith.Select)(of_arrays(np.where))
 
 
-@evaluator(core.CmpI)
-def _compare_integers(op: core.CmpI, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    kind, word = op.lhs.type, core.COMPARE_INTEGER[op.predicate]
+@evaluator(arith.CmpI)
+def _compare_integers(op: arith.CmpI, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    kind, word = op.lhs.type, arith.COMPARE_INTEGER[op.predicate]
     x, y = integers(kind, a), integers(kind, b)
     if word[0] == "u":
         x, y = unsigned(x, width(kind)), unsigned(y, width(kind))
     return np.asarray(COMPARISONS[word[-2:].upper()](x, y))
 
 
-@evaluator(core.CmpF)
-def _compare_floats(op: core.CmpF, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    kind, word = op.lhs.type, core.COMPARE_FLOAT[op.predicate]
+@evaluator(arith.CmpF)
+def _compare_floats(op: arith.CmpF, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    kind, word = op.lhs.type, arith.COMPARE_FLOAT[op.predicate]
     x, y = floats(kind, a), floats(kind, b)
     if word in ("true", "false"):
         return np.full(np.broadcast_shapes(np.shape(x), np.shape(y)), word == "true")
@@ -158,24 +158,24 @@ def _minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 _EXACT: Final[dict[type[Op], Callable[..., Any]]] = {
-    core.AddF: np.add,
-    core.SubF: np.subtract,
-    core.MulF: np.multiply,
-    core.DivF: np.divide,
-    core.RemF: np.fmod,
-    core.MaximumF: _maximum,
-    core.MinimumF: _minimum,
-    core.MaxNumF: np.fmax,
-    core.MinNumF: np.fmin,
-    core.NegF: np.negative,
-    core.AbsF: np.abs,
-    core.Ceil: np.ceil,
-    core.Floor: np.floor,
-    core.Round: half_away,
-    core.RoundEven: np.rint,
-    core.Trunc: np.trunc,
-    core.CopySign: np.copysign,
-    core.ClampF: lambda x, low, high: _minimum(_maximum(x, low), high),
+    arith.AddF: np.add,
+    arith.SubF: np.subtract,
+    arith.MulF: np.multiply,
+    arith.DivF: np.divide,
+    arith.RemF: np.fmod,
+    arith.MaximumF: _maximum,
+    arith.MinimumF: _minimum,
+    arith.MaxNumF: np.fmax,
+    arith.MinNumF: np.fmin,
+    arith.NegF: np.negative,
+    math.AbsF: np.abs,
+    math.Ceil: np.ceil,
+    math.Floor: np.floor,
+    math.Round: half_away,
+    math.RoundEven: np.rint,
+    math.Trunc: np.trunc,
+    math.CopySign: np.copysign,
+    math.ClampF: lambda x, low, high: _minimum(_maximum(x, low), high),
 }
 
 
@@ -186,8 +186,8 @@ def _exact(op: Op, *arrays: np.ndarray) -> np.ndarray:
         return held_floats(kind, _EXACT[type(op)](*(floats(kind, array) for array in arrays)))
 
 
-@evaluator(core.Fma)
-def _fma(op: core.Fma, *arrays: np.ndarray) -> np.ndarray:
+@evaluator(math.Fma)
+def _fma(op: math.Fma, *arrays: np.ndarray) -> np.ndarray:
     """The product is exact in float64, and so is the error of its sum, by which the sum is rounded to odd. Rounded to
     the type, it is what the exact sum gives."""
     kind = op.result.type
@@ -212,15 +212,15 @@ def _is_normal(x: np.ndarray) -> np.ndarray:
 
 
 _QUESTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
-    core.IsFinite: np.isfinite,
-    core.IsInf: np.isinf,
-    core.IsNaN: np.isnan,
-    core.IsNormal: _is_normal,
+    math.IsFinite: np.isfinite,
+    math.IsInf: np.isinf,
+    math.IsNaN: np.isnan,
+    math.IsNormal: _is_normal,
 }
 
 
 @evaluator(*_QUESTIONS)
-def _asked(op: core.Question, x: np.ndarray) -> np.ndarray:
+def _asked(op: math.Question, x: np.ndarray) -> np.ndarray:
     return np.asarray(_QUESTIONS[type(op)](floats(op.input.type, x)))
 
 
@@ -229,32 +229,32 @@ def _asked(op: core.Question, x: np.ndarray) -> np.ndarray:
 
 
 _IN_DOUBLE: Final[dict[type[Op], Callable[..., Any]]] = {
-    core.Acos: np.arccos,
-    core.Acosh: np.arccosh,
-    core.Asin: np.arcsin,
-    core.Asinh: np.arcsinh,
-    core.Atan: np.arctan,
-    core.Atanh: np.arctanh,
-    core.Cbrt: np.cbrt,
-    core.Cos: np.cos,
-    core.Cosh: np.cosh,
-    core.Erf: erf,
-    core.Erfc: erfc,
-    core.Exp: np.exp,
-    core.Exp2: np.exp2,
-    core.ExpM1: np.expm1,
-    core.Log: np.log,
-    core.Log10: np.log10,
-    core.Log1p: np.log1p,
-    core.Log2: np.log2,
-    core.Rsqrt: lambda x: 1 / np.sqrt(x),
-    core.Sin: np.sin,
-    core.Sinh: np.sinh,
-    core.Sqrt: np.sqrt,
-    core.Tan: np.tan,
-    core.Tanh: np.tanh,
-    core.Atan2: np.arctan2,
-    core.PowF: np.power,
+    math.Acos: np.arccos,
+    math.Acosh: np.arccosh,
+    math.Asin: np.arcsin,
+    math.Asinh: np.arcsinh,
+    math.Atan: np.arctan,
+    math.Atanh: np.arctanh,
+    math.Cbrt: np.cbrt,
+    math.Cos: np.cos,
+    math.Cosh: np.cosh,
+    math.Erf: erf,
+    math.Erfc: erfc,
+    math.Exp: np.exp,
+    math.Exp2: np.exp2,
+    math.ExpM1: np.expm1,
+    math.Log: np.log,
+    math.Log10: np.log10,
+    math.Log1p: np.log1p,
+    math.Log2: np.log2,
+    math.Rsqrt: lambda x: 1 / np.sqrt(x),
+    math.Sin: np.sin,
+    math.Sinh: np.sinh,
+    math.Sqrt: np.sqrt,
+    math.Tan: np.tan,
+    math.Tanh: np.tanh,
+    math.Atan2: np.arctan2,
+    math.PowF: np.power,
 }
 
 
@@ -265,8 +265,8 @@ def _in_double(op: Op, *arrays: np.ndarray) -> np.ndarray:
         return held_floats(kind, _IN_DOUBLE[type(op)](*(floats(kind, a).astype(np.float64) for a in arrays)))
 
 
-@evaluator(core.FPowI)
-def _power(op: core.FPowI, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(math.FPowI)
+def _power(op: math.FPowI, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         whole = np.power(floats(op.lhs.type, a).astype(np.float64), integers(op.rhs.type, b).astype(np.float64))
     return held_floats(op.result.type, whole)
@@ -301,35 +301,35 @@ def _of_unsigned(a: np.ndarray, b: np.ndarray, bits: int, *, greater: bool) -> n
 
 
 _OF_LOW_BITS: Final[dict[type[Op], Callable[..., Any]]] = {
-    core.AddI: np.add,
-    core.SubI: np.subtract,
-    core.MulI: np.multiply,
-    core.AndI: np.bitwise_and,
-    core.OrI: np.bitwise_or,
-    core.XOrI: np.bitwise_xor,
-    core.MaxSI: np.maximum,
-    core.MinSI: np.minimum,
+    arith.AddI: np.add,
+    arith.SubI: np.subtract,
+    arith.MulI: np.multiply,
+    arith.AndI: np.bitwise_and,
+    arith.OrI: np.bitwise_or,
+    arith.XOrI: np.bitwise_xor,
+    arith.MaxSI: np.maximum,
+    arith.MinSI: np.minimum,
 }
 """Functions whose low bits do not depend on the width."""
 
 _OF_WIDTH: Final[dict[type[Op], Callable[..., Any]]] = {
-    core.DivSI: lambda a, b, bits: signless.divided_signed(a, b, bits)[0],
-    core.DivUI: lambda a, b, bits: signless.divided_unsigned(a, b, bits)[0],
-    core.CeilDivSI: _ceil_signed,
-    core.CeilDivUI: _ceil_unsigned,
-    core.FloorDivSI: _floor_signed,
-    core.RemSI: _remainder_signed,
-    core.RemUI: lambda a, b, bits: signless.divided_unsigned(a, b, bits)[1],
-    core.ShLI: signless.shifted_left,
-    core.ShRSI: partial(signless.shifted_right, signed=True),
-    core.ShRUI: partial(signless.shifted_right, signed=False),
-    core.MaxUI: partial(_of_unsigned, greater=True),
-    core.MinUI: partial(_of_unsigned, greater=False),
-    core.AbsI: signless.absolute,
-    core.CtLz: signless.leading_zeros,
-    core.CtPop: lambda a, bits: signless.count_ones(unsigned(a, bits)),
-    core.CtTz: signless.trailing_zeros,
-    core.IPowI: signless.powers,
+    arith.DivSI: lambda a, b, bits: signless.divided_signed(a, b, bits)[0],
+    arith.DivUI: lambda a, b, bits: signless.divided_unsigned(a, b, bits)[0],
+    arith.CeilDivSI: _ceil_signed,
+    arith.CeilDivUI: _ceil_unsigned,
+    arith.FloorDivSI: _floor_signed,
+    arith.RemSI: _remainder_signed,
+    arith.RemUI: lambda a, b, bits: signless.divided_unsigned(a, b, bits)[1],
+    arith.ShLI: signless.shifted_left,
+    arith.ShRSI: partial(signless.shifted_right, signed=True),
+    arith.ShRUI: partial(signless.shifted_right, signed=False),
+    arith.MaxUI: partial(_of_unsigned, greater=True),
+    arith.MinUI: partial(_of_unsigned, greater=False),
+    math.AbsI: signless.absolute,
+    math.CtLz: signless.leading_zeros,
+    math.CtPop: lambda a, bits: signless.count_ones(unsigned(a, bits)),
+    math.CtTz: signless.trailing_zeros,
+    math.IPowI: signless.powers,
 }
 
 
@@ -347,18 +347,18 @@ def _of_width(op: Op, *arrays: np.ndarray) -> np.ndarray:
         return held_integers(kind, _OF_WIDTH[type(op)](*(integers(kind, array) for array in arrays), width(kind)))
 
 
-@evaluator(core.AddUIExtended)
-def _with_carry(op: core.AddUIExtended, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+@evaluator(arith.AddUIExtended)
+def _with_carry(op: arith.AddUIExtended, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
     kind = op.sum.type
     with np.errstate(over="ignore"):
         total, overflow = signless.added_unsigned(integers(kind, a), integers(kind, b), width(kind))
     return [held_integers(kind, total), overflow]
 
 
-@evaluator(core.MulSIExtended, core.MulUIExtended)
-def _in_two_parts(op: core.MulSIExtended | core.MulUIExtended, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+@evaluator(arith.MulSIExtended, arith.MulUIExtended)
+def _in_two_parts(op: arith.MulSIExtended | arith.MulUIExtended, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
     kind = op.low.type
-    product = signless.product_signed if isinstance(op, core.MulSIExtended) else signless.product_unsigned
+    product = signless.product_signed if isinstance(op, arith.MulSIExtended) else signless.product_unsigned
     with np.errstate(over="ignore"):
         parts = product(integers(kind, a), integers(kind, b), width(kind))
     return [held_integers(kind, part) for part in parts]

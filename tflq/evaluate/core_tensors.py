@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.dialects import core_tensors as core
+from tflq.dialects import linalg, tensor
 from tflq.dialects.declare import Operator
 from tflq.evaluate.registry import (
     Run,
@@ -36,7 +36,7 @@ def _body(
     outer = run.scope
 
     def compute(step: Op, operands: list[np.ndarray | None]) -> list[np.ndarray]:
-        if isinstance(step, core.Index):
+        if isinstance(step, linalg.Index):
             return [np.broadcast_to(points[step.dim], shape)]
         if not _of_scalars(step):
             raise NotImplementedError(f"{step.name} inside of a body is not evaluated")
@@ -49,66 +49,66 @@ def _of_scalars(op: Op) -> bool:
     """Whether an op computes on scalars, or takes one from a tensor."""
     if op.regions:
         return False
-    values = op.results if isinstance(op, (core.Dim, core.Extract, core.Rank)) else list(op.tensors)
+    values = op.results if isinstance(op, (tensor.Dim, tensor.Extract, tensor.Rank)) else list(op.tensors)
     return all(isinstance(v.type, BareType) for v in values)
 
 
 # Calls of functions of the module; a function as a value is its name.
 
 
-@running(core.Call)
-def _call(op: core.Call, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+@running(linalg.Call)
+def _call(op: linalg.Call, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
     return run.call_named(str(op.callee), arrays)
 
 
-@running(core.CallIndirect)
-def _call_indirect(op: core.CallIndirect, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+@running(linalg.CallIndirect)
+def _call_indirect(op: linalg.CallIndirect, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
     return run.call_named(str(arrays[0].item()), arrays[1:])
 
 
-@evaluator(core.Constant)
-def _constant(op: core.Constant) -> np.ndarray:
+@evaluator(linalg.Constant)
+def _constant(op: linalg.Constant) -> np.ndarray:
     return np.array(str(op.value), object)
 
 
 # Shapes as arrays of sizes.
 
 
-evaluator(core.ShapeOf)(of_arrays(np.shape))
-evaluator(core.NumElements)(of_arrays(np.prod))
-evaluator(core.ShapeRank)(of_arrays(np.size))
-evaluator(core.Rank)(of_arrays(np.ndim))
+evaluator(tensor.ShapeOf)(of_arrays(np.shape))
+evaluator(tensor.NumElements)(of_arrays(np.prod))
+evaluator(tensor.ShapeRank)(of_arrays(np.size))
+evaluator(tensor.Rank)(of_arrays(np.ndim))
 
 
-@evaluator(core.ConstShape)
-def _const_shape(op: core.ConstShape) -> np.ndarray:
+@evaluator(tensor.ConstShape)
+def _const_shape(op: tensor.ConstShape) -> np.ndarray:
     return np.asarray(op.shape, np.int64)
 
 
-@evaluator(core.SplitAt)
-def _split_at(op: core.SplitAt, sizes: np.ndarray, index: np.ndarray) -> list[np.ndarray]:
+@evaluator(tensor.SplitAt)
+def _split_at(op: tensor.SplitAt, sizes: np.ndarray, index: np.ndarray) -> list[np.ndarray]:
     if not -sizes.size <= int(index) <= sizes.size:
         raise IndexError(f"a shape of {sizes.size} dims cannot be split at {int(index)}")
     return [sizes[: int(index)], sizes[int(index) :]]
 
 
-@evaluator(core.ShapeConcat)
-def _concat(op: core.ShapeConcat, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(tensor.ShapeConcat)
+def _concat(op: tensor.ShapeConcat, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.concatenate([a, b])
 
 
-@evaluator(core.Broadcast)
-def _broadcast(op: core.Broadcast, *shapes: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Broadcast)
+def _broadcast(op: tensor.Broadcast, *shapes: np.ndarray) -> np.ndarray:
     return np.array(np.broadcast_shapes(*(tuple(map(int, shape)) for shape in shapes)), np.int64)
 
 
-@evaluator(core.GetExtent)
-def _get_extent(op: core.GetExtent, sizes: np.ndarray, dim: np.ndarray) -> np.ndarray:
+@evaluator(tensor.GetExtent)
+def _get_extent(op: tensor.GetExtent, sizes: np.ndarray, dim: np.ndarray) -> np.ndarray:
     return _size(tuple(sizes), int(dim))
 
 
-@evaluator(core.ShapeDim)
-def _dim(op: core.ShapeDim, x: np.ndarray, index: np.ndarray) -> np.ndarray:
+@evaluator(tensor.ShapeDim)
+def _dim(op: tensor.ShapeDim, x: np.ndarray, index: np.ndarray) -> np.ndarray:
     return _size(x.shape, int(index))
 
 
@@ -121,8 +121,8 @@ def _size(sizes: tuple[int, ...], index: int) -> np.ndarray:
 # linalg.generic: its body on whole arrays along the parallel iterators, in order along those of reductions.
 
 
-@running(core.Generic)
-def _generic(op: core.Generic, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+@running(linalg.Generic)
+def _generic(op: linalg.Generic, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
     sizes, kinds = _sizes(op, arrays), op.iterators or ()
     reduced = [axis for axis, kind in enumerate(kinds) if kind != "parallel"]
     shape = tuple(1 if axis in reduced else size for axis, size in enumerate(sizes))
@@ -136,7 +136,7 @@ def _generic(op: core.Generic, arrays: list[np.ndarray], run: Run) -> list[np.nd
     return outs
 
 
-def _sizes(op: core.Generic, arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
+def _sizes(op: linalg.Generic, arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
     """The sizes of the iteration space, from operands that have one of its dims as their own. NotImplementedError if a
     dim has no such operand."""
     known: dict[int, int] = {}
@@ -162,7 +162,7 @@ def _places(shape: tuple[int, ...], fixed: dict[int, int]) -> list[np.ndarray]:
     ]
 
 
-# Tensors of elements, their parts, and the same elements in other core.
+# Tensors of elements, their parts, and the same elements in other types and shapes.
 
 
 # Tensors of elements, their parts, and the same elements in other shapes.
@@ -177,24 +177,24 @@ def _shape(type: TensorType, sizes: Sequence[Any]) -> tuple[int, ...]:
     return shape
 
 
-@evaluator(core.Empty)
-def _empty(op: core.Empty, *sizes: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Empty)
+def _empty(op: tensor.Empty, *sizes: np.ndarray) -> np.ndarray:
     return np.zeros(_shape(op.result.type, sizes), held_dtype(op.result.type))
 
 
-@evaluator(core.Splat)
-def _splat(op: core.Splat, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Splat)
+def _splat(op: tensor.Splat, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
     return np.full(_shape(op.result.type, sizes), x, held_dtype(op.result.type))
 
 
-@evaluator(core.FromElements)
-def _from_elements(op: core.FromElements, *elements: np.ndarray) -> np.ndarray:
+@evaluator(tensor.FromElements)
+def _from_elements(op: tensor.FromElements, *elements: np.ndarray) -> np.ndarray:
     flat = np.array([np.asarray(e).item() for e in elements], held_dtype(op.result.type))
     return flat.reshape(_shape(op.result.type, ()))
 
 
-@running(core.Generate)
-def _generate(op: core.Generate, sizes: list[np.ndarray], run: Run) -> list[np.ndarray]:
+@running(tensor.Generate)
+def _generate(op: tensor.Generate, sizes: list[np.ndarray], run: Run) -> list[np.ndarray]:
     shape = _shape(op.result.type, sizes)
     return [_at_all_places(op, run, shape)]
 
@@ -204,8 +204,8 @@ def _at_all_places(op: Op, run: Run, shape: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(_body(op, run, grids, shape)[0], shape)
 
 
-@evaluator(core.Cast)
-def _cast(op: core.Cast, x: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Cast)
+def _cast(op: tensor.Cast, x: np.ndarray) -> np.ndarray:
     """ValueError if the tensor does not have the new shape."""
     shape = op.dest.type.shape
     if shape is not None and (
@@ -215,26 +215,26 @@ def _cast(op: core.Cast, x: np.ndarray) -> np.ndarray:
     return x
 
 
-@evaluator(core.Bitcast)
-def _bitcast(op: core.Bitcast, x: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Bitcast)
+def _bitcast(op: tensor.Bitcast, x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x).view(held_dtype(op.dest.type)).reshape(x.shape)
 
 
-@evaluator(core.Reshape)
-def _reshape(op: core.Reshape, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Reshape)
+def _reshape(op: tensor.Reshape, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
     return x.reshape([int(n) for n in shape])
 
 
-@evaluator(core.CollapseShape)
-def _collapse(op: core.CollapseShape, x: np.ndarray) -> np.ndarray:
-    return x.reshape([prod(x.shape[i] for i in group) for group in core.groups(op) or ()])
+@evaluator(tensor.CollapseShape)
+def _collapse(op: tensor.CollapseShape, x: np.ndarray) -> np.ndarray:
+    return x.reshape([prod(x.shape[i] for i in group) for group in tensor.groups(op) or ()])
 
 
-@evaluator(core.ExpandShape)
-def _expand(op: core.ExpandShape, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
+@evaluator(tensor.ExpandShape)
+def _expand(op: tensor.ExpandShape, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
     shape = list(op.result.type.shape or ())
     rest = iter(sizes)
-    for dim, group in zip(x.shape, core.groups(op) or (), strict=False):
+    for dim, group in zip(x.shape, tensor.groups(op) or (), strict=False):
         unknown = [i for i in group if shape[i] is None]
         known = prod(shape[i] or 1 for i in group)
         for i in unknown:
@@ -242,8 +242,8 @@ def _expand(op: core.ExpandShape, x: np.ndarray, *sizes: np.ndarray) -> np.ndarr
     return x.reshape([dim or 0 for dim in shape])
 
 
-@evaluator(core.Dim)
-def _tensors_dim(op: core.Dim, x: np.ndarray, index: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Dim)
+def _tensors_dim(op: tensor.Dim, x: np.ndarray, index: np.ndarray) -> np.ndarray:
     return np.asarray(x.shape[_within(int(index), x.ndim)])
 
 
@@ -259,29 +259,29 @@ def _check(indices: Sequence[np.ndarray], shape: tuple[int, ...]) -> None:
             raise IndexError(f"an index of a dim of {size} is outside of it")
 
 
-@evaluator(core.Extract)
-def _extract(op: core.Extract, x: np.ndarray, *indices: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Extract)
+def _extract(op: tensor.Extract, x: np.ndarray, *indices: np.ndarray) -> np.ndarray:
     _check(indices, x.shape)
     return np.asarray(x[tuple(indices)])
 
 
-@evaluator(core.Insert)
-def _insert(op: core.Insert, scalar: np.ndarray, dest: np.ndarray, *indices: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Insert)
+def _insert(op: tensor.Insert, scalar: np.ndarray, dest: np.ndarray, *indices: np.ndarray) -> np.ndarray:
     _check(indices, dest.shape)
     out = dest.copy()
     out[tuple(int(i) for i in indices)] = scalar
     return out
 
 
-@evaluator(core.Concat)
-def _tensors_concat(op: core.Concat, *arrays: np.ndarray) -> np.ndarray:
+@evaluator(tensor.Concat)
+def _tensors_concat(op: tensor.Concat, *arrays: np.ndarray) -> np.ndarray:
     return np.concatenate(arrays, op.dim)
 
 
 def _completed(op: Operator, numbers: Sequence[np.ndarray], *keys: str) -> list[list[int]]:
     """Lists of integers that an op has as attributes, with operands where these say so."""
     rest = iter(numbers)
-    return [[int(next(rest)) if n == core.GIVEN else n for n in core.places(op, key)] for key in keys]
+    return [[int(next(rest)) if n == tensor.GIVEN else n for n in tensor.places(op, key)] for key in keys]
 
 
 def _slices(op: Operator, numbers: Sequence[np.ndarray], shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -292,8 +292,8 @@ def _slices(op: Operator, numbers: Sequence[np.ndarray], shape: tuple[int, ...])
     return np.ix_(*along)
 
 
-@evaluator(core.ExtractSlice)
-def _extract_slice(op: core.ExtractSlice, x: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
+@evaluator(tensor.ExtractSlice)
+def _extract_slice(op: tensor.ExtractSlice, x: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
     part = x[_slices(op, numbers, x.shape)]
     return part.reshape(_without_ones(part.shape, op.result.type))
 
@@ -310,16 +310,16 @@ def _without_ones(shape: tuple[int, ...], type: TensorType) -> tuple[int, ...]:
     return tuple(kept)
 
 
-@evaluator(core.InsertSlice)
-def _insert_slice(op: core.InsertSlice, source: np.ndarray, dest: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
+@evaluator(tensor.InsertSlice)
+def _insert_slice(op: tensor.InsertSlice, source: np.ndarray, dest: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
     out = dest.copy()
     where = _slices(op, numbers, dest.shape)
     out[where] = source.reshape(out[where].shape)
     return out
 
 
-@running(core.Pad)
-def _pad(op: core.Pad, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+@running(tensor.Pad)
+def _pad(op: tensor.Pad, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
     x = arrays[0]
     low, high = _completed(op, arrays[1:], "static_low", "static_high")
     shape = tuple(a + n + b for a, n, b in zip(low, x.shape, high, strict=True))

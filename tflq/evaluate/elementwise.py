@@ -23,15 +23,15 @@ from tflq.dialects.quant import (
     Table16Bit,
     Truncate,
 )
-from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl.arithmetic import HardSwish
+from tflq.dialects.tfl import arithmetic, casts, comparison
+from tflq.dialects.tfl.activation import HardSwish
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import Cast, Rescale
 from tflq.evaluate.registry import evaluator, floats, held_floats, of_arrays
 from tflq.ir.core import Op
 from tflq.ir.types import ScalarType, TensorType, bf16, f16, f32, f64, parameters
+from tflq.numerics.activation import BOUNDS
 from tflq.numerics.convolution import divided_multiplier
-from tflq.numerics.elementwise import BOUNDS
 from tflq.numerics.fixed_point import (
     Multiplier,
     half_away,
@@ -42,14 +42,14 @@ from tflq.numerics.fixed_point import (
     round_float,
     rounding_divide_by_pot,
     saturated,
+    truncated_quotient,
 )
-from tflq.numerics.signless import truncated_quotient
 from tflq.numerics.unary import erf
 
 evaluator(tosa.Add)(of_arrays(np.add))
 evaluator(tosa.Sub)(of_arrays(np.subtract))
-evaluator(tosa.Maximum, tfl.Maximum)(of_arrays(np.maximum))
-evaluator(tosa.Minimum, tfl.Minimum)(of_arrays(np.minimum))
+evaluator(tosa.Maximum, arithmetic.Maximum)(of_arrays(np.maximum))
+evaluator(tosa.Minimum, arithmetic.Minimum)(of_arrays(np.minimum))
 evaluator(tosa.Abs)(of_arrays(np.abs))
 evaluator(tosa.IntDiv)(of_arrays(truncated_quotient))
 
@@ -86,15 +86,17 @@ def _divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 _ARITHMETIC: Final[dict[type[Op], Callable[..., np.ndarray]]] = {
-    tfl.Add: np.add,
-    tfl.Sub: np.subtract,
-    tfl.Mul: np.multiply,
-    tfl.Div: _divided,
+    arithmetic.Add: np.add,
+    arithmetic.Sub: np.subtract,
+    arithmetic.Mul: np.multiply,
+    arithmetic.Div: _divided,
 }
 
 
 @evaluator(*_ARITHMETIC)
-def _arithmetic(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _arithmetic(
+    op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic.Div, a: np.ndarray, b: np.ndarray
+) -> np.ndarray:
     """Clamped by the fused activation. NotImplementedError for one that does not clamp."""
     x, name = _ARITHMETIC[type(op)](a, b), op.fused_activation_function
     if name == "NONE":
@@ -104,13 +106,13 @@ def _arithmetic(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, a: np.ndarray, b: np.
     return np.clip(x, *(None if bound is None else x.dtype.type(bound) for bound in BOUNDS[name]))
 
 
-@evaluator(tfl.FloorDiv)
-def _floor_div(op: tfl.FloorDiv, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(arithmetic.FloorDiv)
+def _floor_div(op: arithmetic.FloorDiv, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.floor_divide(a, _divisor(b))
 
 
-@evaluator(tfl.FloorMod)
-def _floor_mod(op: tfl.FloorMod, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(arithmetic.FloorMod)
+def _floor_mod(op: arithmetic.FloorMod, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.mod(a, _divisor(b))
 
 
@@ -187,8 +189,8 @@ def _arithmetic_right_shift(op: tosa.ArithmeticRightShift, a: np.ndarray, b: np.
     return (wide >> b) + np.where(b > 0, (wide >> np.maximum(b.astype(np.int64) - 1, 0)) & 1, 0)
 
 
-@evaluator(tfl.Bitcast)
-def _bitcast(op: tfl.Bitcast, x: np.ndarray) -> np.ndarray:
+@evaluator(casts.Bitcast)
+def _bitcast(op: casts.Bitcast, x: np.ndarray) -> np.ndarray:
     """Between widths the last dim appears or goes, low part first."""
     dtype = op.result.type.storage.dtype
     x = np.ascontiguousarray(x).reshape(x.shape)
@@ -200,20 +202,20 @@ def _bitcast(op: tfl.Bitcast, x: np.ndarray) -> np.ndarray:
 # Comparisons, and choice by them.
 
 
-evaluator(tosa.Equal, tfl.Equal)(of_arrays(np.equal))
-evaluator(tfl.NotEqual)(of_arrays(np.not_equal))
-evaluator(tosa.Greater, tfl.Greater)(of_arrays(np.greater))
-evaluator(tosa.GreaterEqual, tfl.GreaterEqual)(of_arrays(np.greater_equal))
-evaluator(tfl.Less)(of_arrays(np.less))
-evaluator(tfl.LessEqual)(of_arrays(np.less_equal))
-evaluator(tfl.LogicalAnd)(of_arrays(np.logical_and))
-evaluator(tfl.LogicalOr)(of_arrays(np.logical_or))
-evaluator(tfl.LogicalNot)(of_arrays(np.logical_not))
-evaluator(tosa.Select, tfl.SelectV2)(of_arrays(np.where))
+evaluator(tosa.Equal, comparison.Equal)(of_arrays(np.equal))
+evaluator(comparison.NotEqual)(of_arrays(np.not_equal))
+evaluator(tosa.Greater, comparison.Greater)(of_arrays(np.greater))
+evaluator(tosa.GreaterEqual, comparison.GreaterEqual)(of_arrays(np.greater_equal))
+evaluator(comparison.Less)(of_arrays(np.less))
+evaluator(comparison.LessEqual)(of_arrays(np.less_equal))
+evaluator(comparison.LogicalAnd)(of_arrays(np.logical_and))
+evaluator(comparison.LogicalOr)(of_arrays(np.logical_or))
+evaluator(comparison.LogicalNot)(of_arrays(np.logical_not))
+evaluator(tosa.Select, comparison.SelectV2)(of_arrays(np.where))
 
 
-@evaluator(tfl.Select)
-def _select_rows(op: tfl.Select, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(comparison.Select)
+def _select_rows(op: comparison.Select, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A condition of rank 1 chooses whole rows."""
     return np.where(condition.reshape((*condition.shape, *(1,) * (a.ndim - condition.ndim))), a, b)
 
@@ -228,12 +230,12 @@ def _hard_swish(op: HardSwish, x: np.ndarray) -> np.ndarray:
     return np.asarray(x * gate / x.dtype.type(6))
 
 
-evaluator(tfl.Abs)(of_arrays(np.abs))
-evaluator(tfl.Ceil)(of_arrays(np.ceil))
-evaluator(tfl.Floor)(of_arrays(np.floor))
-evaluator(tfl.Neg)(of_arrays(np.negative))
-evaluator(tfl.Square)(of_arrays(np.square))
-evaluator(tfl.ZerosLike)(of_arrays(np.zeros_like))
+evaluator(arithmetic.Abs)(of_arrays(np.abs))
+evaluator(arithmetic.Ceil)(of_arrays(np.ceil))
+evaluator(arithmetic.Floor)(of_arrays(np.floor))
+evaluator(arithmetic.Neg)(of_arrays(np.negative))
+evaluator(arithmetic.Square)(of_arrays(np.square))
+evaluator(arithmetic.ZerosLike)(of_arrays(np.zeros_like))
 
 
 # Tables of `ext`: an entry for every int16, or for every pair of two 8-bit integers.
@@ -295,8 +297,8 @@ def saturate(x: np.ndarray, storage: ScalarType) -> np.ndarray:
     return saturated(x, storage.minimum, storage.maximum).astype(storage.dtype)
 
 
-@evaluator(tfl.Cast)
-def _tfl_cast(op: tfl.Cast, x: np.ndarray) -> np.ndarray:
+@evaluator(casts.Cast)
+def _tfl_cast(op: casts.Cast, x: np.ndarray) -> np.ndarray:
     """Floats saturate in int32, and NaN is the largest."""
     dtype = op.result.type.storage.dtype
     if x.dtype.kind != "f" or dtype != np.int32:

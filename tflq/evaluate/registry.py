@@ -20,7 +20,6 @@ from tflq.dialects.traits import MovesElements
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.types import FunctionType, ScalarType, TensorType, bf16
 from tflq.light import dataclass, field
-from tflq.numerics.signless import bfloat16_bits, bfloat16_values
 from tflq.registering import Registry
 
 
@@ -42,6 +41,8 @@ def held_array(value: Value) -> np.ndarray:
 def floats(type: TensorType, array: np.ndarray) -> np.ndarray:
     """The numbers of an array of a type. NotImplementedError for floats of 8 bits and the like."""
     if type.storage is bf16:
+        from tflq.numerics.signless import bfloat16_values
+
         return bfloat16_values(np.asarray(array, np.uint16))
     _check(type.storage)
     return np.asarray(array)
@@ -50,6 +51,8 @@ def floats(type: TensorType, array: np.ndarray) -> np.ndarray:
 def held_floats(type: TensorType, numbers: np.ndarray) -> np.ndarray:
     """The array of a type for floats, rounded to it: to nearest, ties to even."""
     if type.storage is bf16:
+        from tflq.numerics.signless import bfloat16_bits
+
         return bfloat16_bits(numbers)
     _check(type.storage)
     with np.errstate(over="ignore"):

@@ -22,9 +22,9 @@ from tflq.evaluate.registry import evaluator, of_arrays
 from tflq.ir.core import Op
 from tflq.ir.types import TensorType, bf16, f32, i1, is_quantized, parameters
 from tflq.numerics.elementwise import COMPARISONS
-from tflq.numerics.fixed_point import half_away, saturated
+from tflq.numerics.fixed_point import half_away, saturated, truncated_quotient
 from tflq.numerics.ranges import simulated
-from tflq.numerics.signless import bfloat16_bits, bfloat16_values, truncated_quotient
+from tflq.numerics.signless import bfloat16_bits, bfloat16_values
 
 # Quantized values as the specification computes them, every step in the expressed type.
 #

@@ -22,7 +22,6 @@ from tflq.index import DIALECTS, FOLDERS
 from tflq.ir.facts import Fact, Facts, walk
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 from tflq.light import dataclass, field, replace
-from tflq.numerics.signless import densified, packed, unpacked
 
 _GROUP: Final = "tflq.dialects"
 
@@ -142,6 +141,8 @@ class Buffer:
         """A buffer of an array's bytes, C order; not copied if the array is contiguous. Elements are packed if their
         type, `storage`, has fewer than 8 bits."""
         if storage is not None and storage.bits < 8:
+            from tflq.numerics.signless import packed
+
             return cls(packed(array, storage.bits))
         return cls(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
@@ -225,10 +226,16 @@ class Value:
             data, sparsity = self.buffer.data, self.info.get("sparsity")
             stored = shape if sparsity is None else (data.size * 8 // storage.bits,)
             if storage.bits < 8:
+                from tflq.numerics.signless import unpacked
+
                 array = unpacked(data, storage.bits, stored, signed=storage.signed)
             else:
                 array = data.view(dtype).reshape(stored)
-            self._array = array if sparsity is None else densified(array, shape, sparsity)
+            if sparsity is not None:
+                from tflq.numerics.signless import densified
+
+                array = densified(array, shape, sparsity)
+            self._array = array
         return self._array
 
     @property

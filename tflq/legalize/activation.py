@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from tflq.builder import Operand
-from tflq.dialects.tfl.arithmetic import (
+from tflq.dialects.tfl.activation import (
     HardSwish,
     L2Normalization,
     LeakyRelu,
@@ -36,35 +36,33 @@ from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import seen_by_kernel
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
-from tflq.numerics.elementwise import (
-    bounds_undefined,
-    checked_log2,
-    float_ratio,
-    hard_swish_shift,
-    hard_swish_table,
-    leaky_multipliers,
-    prelu_multipliers,
-    relu_range,
-)
-from tflq.numerics.fixed_point import LANES, Multiplier, quantize_multiplier, rounding_divide_by_pot
-from tflq.numerics.unary import (
+from tflq.numerics.activation import (
     ACCUMULATOR_BITS,
     NEWTON_OFFSET,
     NEWTON_ONE,
     NEWTON_SLOPE,
     NEWTON_STEPS,
+    bounds_undefined,
     difference_table,
     exp_table_16bit,
-    logistic,
+    hard_swish_shift,
+    hard_swish_table,
+    leaky_multipliers,
     multiplier_16bit,
+    prelu_multipliers,
     reciprocal_table_16bit,
+    relu_range,
     scaled_differences,
-    sigmoid_16bit_table,
-    sigmoid_input_scaling,
-    sigmoid_table,
-    table_8bit,
-    tanh,
 )
+from tflq.numerics.fixed_point import (
+    LANES,
+    Multiplier,
+    checked_log2,
+    float_ratio,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+)
+from tflq.numerics.unary import logistic, sigmoid_16bit_table, sigmoid_input_scaling, sigmoid_table, table_8bit, tanh
 
 _SHIFTED_OUT = "the kernel shifts by more bits than an int32 has"
 _MOST_LANES = 8
@@ -230,7 +228,7 @@ def _sigmoid_16bit(b: RuleBuilder, x: Value, multiplier: int, shift: int, *, hyp
 # 2^-(27 - clz) for int16), plus the least value of the type. int16: table, sum, table of the reciprocal, product. The
 # kernels ignore the result's scale, and the operand's zero point, which cancels. The kernel aborts when a row of
 # 8-bit results sums to 512 maxima or more, since it would shift by more than 31: by so much, 0 is left.
-# Source: kernels/internal/reference/softmax.h (Softmax, SoftmaxInt16); arithmetic in `tflq.numerics.unary`.
+# Source: kernels/internal/reference/softmax.h (Softmax, SoftmaxInt16); arithmetic in `tflq.numerics.activation`.
 
 
 _MAXIMA = 512

@@ -12,7 +12,7 @@ range. Where SUB's m is above 1, its kernel divides by a negative power of two (
 more forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits ignores all scales.
 Sources: kernels/add.cc, sub.cc, mul.cc, squared_difference.cc, maximum_minimum.cc, div.cc, floor_div.cc, floor_mod.cc;
 kernels/internal/reference/add.h, sub.h, integer_ops/add.h, integer_ops/mul.h; DIV's arithmetic in
-`tflq.numerics.unary`.
+`tflq.numerics.elementwise`.
 """
 
 from __future__ import annotations
@@ -31,24 +31,20 @@ from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, i32,
 from tflq.legalize.movement import COPIED, kept, parameters_differ
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
+from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
 from tflq.numerics.elementwise import (
-    BOUNDS,
-    activation_range,
     addition,
-    integer_activation_range,
-    multiplication,
-    power_of_two_shifts,
-)
-from tflq.numerics.elementwise import squared_difference as squared_parameters
-from tflq.numerics.fixed_point import LANES, Multiplier
-from tflq.numerics.unary import (
     division_multiplier,
     division_table,
     floor_quotients,
     floor_remainders,
+    multiplication,
+    power_of_two_shifts,
     reciprocals,
     shifts_undefined,
 )
+from tflq.numerics.elementwise import squared_difference as squared_parameters
+from tflq.numerics.fixed_point import LANES, Multiplier
 
 _HALF = Multiplier(1 << 30, 0)
 

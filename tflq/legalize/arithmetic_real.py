@@ -30,37 +30,38 @@ from typing import TypeAlias
 import numpy as np
 
 from tflq.dialects.inference import broadcast
+from tflq.dialects.tfl.activation import (
+    Activation,
+    Elu,
+    Gelu,
+    HardSwish,
+    LeakyRelu,
+    Logistic,
+    Prelu,
+    Relu,
+    Relu0To1,
+    Relu6,
+    ReluN1To1,
+    Tanh,
+)
 from tflq.dialects.tfl.arithmetic import (
     Abs,
-    Activation,
     Add,
     AddN,
     Atan2,
     Ceil,
     Cos,
     Div,
-    Elu,
     Exp,
-    FakeQuant,
     Floor,
     FloorDiv,
     FloorMod,
-    Gelu,
-    HardSwish,
-    LeakyRelu,
     Log,
-    Logistic,
     Maximum,
     Minimum,
     Mul,
     Neg,
     Pow,
-    Prelu,
-    Quantize,
-    Relu,
-    Relu0To1,
-    Relu6,
-    ReluN1To1,
     Round,
     Rsqrt,
     Sign,
@@ -69,9 +70,9 @@ from tflq.dialects.tfl.arithmetic import (
     Square,
     SquaredDifference,
     Sub,
-    Tanh,
     Unary,
 )
+from tflq.dialects.tfl.casts import FakeQuant, Quantize
 from tflq.dialects.tfl.pooling import Cumsum
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, parameters, ui8
@@ -91,20 +92,12 @@ from tflq.legalize.grid import (
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, stored
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, no_parameters, rule
+from tflq.numerics.activation import BOUNDS
 from tflq.numerics.division_fit import Term, fit_terms
-from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.elementwise import floor_quotient, floor_remainder
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
 from tflq.numerics.ranges import fake_quant
-from tflq.numerics.unary import (
-    REAL_FUNCTIONS,
-    REAL_FUNCTIONS_OF_TWO,
-    FloatFunction,
-    Stored,
-    floor_quotient,
-    floor_remainder,
-    gelu,
-    real_table_of_two,
-)
+from tflq.numerics.unary import REAL_FUNCTIONS, REAL_FUNCTIONS_OF_TWO, FloatFunction, Stored, gelu, real_table_of_two
 
 NOTE = "no kernel computes it; the real function, rounded"
 MOST_OFF = 0.75

@@ -18,7 +18,8 @@ from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import callees, entry_functions, is_variable, renumber
 from tflq.dialects.forms import is_recurrent
 from tflq.dialects.parameters import Misreads
-from tflq.dialects.tfl.arithmetic import Dequantize, FakeQuant, Quantize, Softmax
+from tflq.dialects.tfl.activation import Softmax
+from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.movement import Densify
 from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D

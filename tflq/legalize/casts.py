@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.quant import Dcast, Qcast, Scast
-from tflq.dialects.tfl.arithmetic import Bitcast, Cast, Dequantize, Quantize
+from tflq.dialects.tfl.casts import Bitcast, Cast, Dequantize, Quantize
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
 from tflq.errors import Refused
 from tflq.ir.core import Value

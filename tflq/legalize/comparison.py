@@ -17,8 +17,8 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.tfl.arithmetic import (
-    Bitcast,
+from tflq.dialects.tfl.casts import Bitcast
+from tflq.dialects.tfl.comparison import (
     BitwiseXor,
     Comparison,
     Equal,

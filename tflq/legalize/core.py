@@ -17,13 +17,16 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tflq.builder import Builder, Operand, refined
-from tflq.dialects import core_numbers, core_tensors
-from tflq.dialects.core_tensors import Call, CallIndirect, Constant
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees, renumber
 from tflq.dialects.forms import TRANSLATED
+from tflq.dialects.linalg import Call, CallIndirect, Constant
+from tflq.dialects.math import CopySign, Fma
 from tflq.dialects.quant import Dcast, Qcast, Scast
-from tflq.dialects.tfl.arithmetic import Cast, Maximum, Minimum, SelectV2
+from tflq.dialects.tensor import Generate, Insert
+from tflq.dialects.tfl.arithmetic import Maximum, Minimum
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tfl.movement import BroadcastTo
 from tflq.dialects.tfl.state import state_version
 from tflq.errors import Reason, Refused, UnsupportedError
@@ -66,10 +69,10 @@ _STORED = frozenset(scalar for scalar in SCALARS.values() if scalar.is_integer)
 """The integers of quantized tensors in files."""
 _REMEDY = "write it in ops that TFLite has, or compute it outside of the model"
 _MISSING: Final[dict[type[Op], str]] = {
-    core_numbers.Fma: "TFLite rounds the product and the sum, and math.fma only the sum",
-    core_numbers.CopySign: "TFLite has no builtin that reads the sign of 0",
-    core_tensors.Generate: "TFLite runs no body for each element",
-    core_tensors.Insert: "TFLite writes no single elements",
+    Fma: "TFLite rounds the product and the sum, and math.fma only the sum",
+    CopySign: "TFLite has no builtin that reads the sign of 0",
+    Generate: "TFLite runs no body for each element",
+    Insert: "TFLite writes no single elements",
 }
 
 

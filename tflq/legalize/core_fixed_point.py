@@ -18,7 +18,8 @@ from typing import Final
 import numpy as np
 
 from tflq.analysis.known import value_range
-from tflq.dialects.core_numbers import (
+from tflq.dialects.declare import Operator
+from tflq.dialects.fxpmath import (
     Matmul,
     RealAddEw,
     RealDivEw,
@@ -32,27 +33,10 @@ from tflq.dialects.core_numbers import (
     SaturatingAdd,
     SaturatingRoundingDoublingHighMul,
 )
-from tflq.dialects.declare import Operator
 from tflq.dialects.inference import product
-from tflq.dialects.tfl.arithmetic import (
-    Add,
-    Div,
-    Equal,
-    Exp,
-    Greater,
-    Less,
-    Log,
-    Logistic,
-    Mul,
-    Neg,
-    NotEqual,
-    Rsqrt,
-    Sin,
-    Sqrt,
-    Square,
-    Sub,
-    Tanh,
-)
+from tflq.dialects.tfl.activation import Logistic, Tanh
+from tflq.dialects.tfl.arithmetic import Add, Div, Exp, Log, Mul, Neg, Rsqrt, Sin, Sqrt, Square, Sub
+from tflq.dialects.tfl.comparison import Equal, Greater, Less, NotEqual
 from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.dialects.tosa.elementwise import LogicalLeftShift
@@ -61,7 +45,7 @@ from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i32
 from tflq.legalize.core import CoreEmitter, Translation, constant, form, of_tensors
-from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fixed_point import Multiplier
 
 _LEAST, _MOST = i32.minimum, i32.maximum

@@ -30,23 +30,18 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.builder import Operand
-from tflq.dialects import core_numbers as core
+from tflq.dialects import arith, math
 from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.activation import Tanh
 from tflq.dialects.tfl.arithmetic import (
     Abs,
     Add,
-    Bitcast,
     Cos,
     Div,
-    Equal,
     Exp,
     Floor,
     FloorDiv,
     FloorMod,
-    Greater,
-    GreaterEqual,
-    Less,
-    LessEqual,
     Log,
     Maximum,
     Minimum,
@@ -57,8 +52,9 @@ from tflq.dialects.tfl.arithmetic import (
     Sin,
     Sqrt,
     Sub,
-    Tanh,
 )
+from tflq.dialects.tfl.casts import Bitcast
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
@@ -76,7 +72,7 @@ def _target(op: Op) -> ScalarType:
 # Conversions.
 
 
-@form(core.ExtSI, core.TruncI, core.IndexCast)
+@form(arith.ExtSI, arith.TruncI, arith.IndexCast)
 def _by_sign(op: Op, b: CoreEmitter, x: Value) -> Value:
     source, to = x.type.storage, _target(op)
     if source == to:
@@ -88,7 +84,7 @@ def _by_sign(op: Op, b: CoreEmitter, x: Value) -> Value:
     return b.narrowed(b.converted(x, i32), to)
 
 
-@form(core.ExtUI, core.IndexCastUI)
+@form(arith.ExtUI, arith.IndexCastUI)
 def _by_zeros(op: Op, b: CoreEmitter, x: Value) -> Value:
     source, to = x.type.storage, _target(op)
     if source == to:
@@ -101,14 +97,14 @@ def _by_zeros(op: Op, b: CoreEmitter, x: Value) -> Value:
     return b.converted(wide, i64) if to == i64 else b.narrowed(wide, to)
 
 
-@form(core.SIToFP)
-def _from_signed(op: core.SIToFP, b: CoreEmitter, x: Value) -> Value:
+@form(arith.SIToFP)
+def _from_signed(op: arith.SIToFP, b: CoreEmitter, x: Value) -> Value:
     real = b.converted(b.signed(x) if x.type.storage == i1 else x, f32)
     return b.within(real, 2.0 ** (x.type.storage.bits - 1))
 
 
-@form(core.UIToFP)
-def _from_unsigned(op: core.UIToFP, b: CoreEmitter, x: Value) -> Value:
+@form(arith.UIToFP)
+def _from_unsigned(op: arith.UIToFP, b: CoreEmitter, x: Value) -> Value:
     storage = x.type.storage
     if storage == i64:
         raise Refused("TFLite converts no unsigned integers of 64 bits", "use arith.sitofp, or 32 bits")
@@ -121,9 +117,9 @@ def _from_unsigned(op: core.UIToFP, b: CoreEmitter, x: Value) -> Value:
     return b.within(real, 2.0**storage.bits)
 
 
-@form(core.FPToSI, core.FPToUI)
+@form(arith.FPToSI, arith.FPToUI)
 def _to_integer(op: Op, b: CoreEmitter, x: Value) -> Value:
-    to, signed = _target(op), isinstance(op, core.FPToSI)
+    to, signed = _target(op), isinstance(op, arith.FPToSI)
     bits = 1 if to == i1 else to.bits
     if to == i64 and not signed:
         raise Refused("TFLite converts to no unsigned integers of 64 bits", "use arith.fptosi, or 32 bits")
@@ -139,15 +135,15 @@ def _to_integer(op: Op, b: CoreEmitter, x: Value) -> Value:
     return b.narrowed(b.converted(b.limited(y, low, high), i32), to)
 
 
-@form(core.Bitcast)
-def _bits(op: core.Bitcast, b: CoreEmitter, x: Value) -> Value:
+@form(arith.Bitcast)
+def _bits(op: arith.Bitcast, b: CoreEmitter, x: Value) -> Value:
     if x.type.storage == _target(op):
         return x
     raise Refused("TFLite has no BITCAST between floats and integers on all its runtimes", "compute on the integers")
 
 
-@form(core.ExtF, core.TruncF)
-def _between_widths(op: core.ExtF | core.TruncF, b: CoreEmitter, x: Value) -> Value:
+@form(arith.ExtF, arith.TruncF)
+def _between_widths(op: arith.ExtF | arith.TruncF, b: CoreEmitter, x: Value) -> Value:
     what = f"TFLite computes in f32 only, not in {op.input.type.element} and {op.result.type.element}"
     raise Refused(what, "write the model in f32")
 
@@ -170,9 +166,9 @@ def _not(b: CoreEmitter, x: Value) -> Value:
     return b.emit(tosa.LogicalNot, [x])
 
 
-@form(core.CmpI)
-def _integers(op: core.CmpI, b: CoreEmitter, x: Value, y: Value) -> Value:
-    storage, word = x.type.storage, core.COMPARE_INTEGER[op.predicate]
+@form(arith.CmpI)
+def _integers(op: arith.CmpI, b: CoreEmitter, x: Value, y: Value) -> Value:
+    storage, word = x.type.storage, arith.COMPARE_INTEGER[op.predicate]
     if storage == i64:
         if word[0] == "u":
             x, y = (_add(b, v, np.int64(-(1 << 63))) for v in (x, y))
@@ -192,9 +188,9 @@ def _integers(op: core.CmpI, b: CoreEmitter, x: Value, y: Value) -> Value:
     return b.greater(x, y) if word[-1] == "t" else b.greater_equal(x, y)
 
 
-@form(core.CmpF)
-def _floats(op: core.CmpF, b: CoreEmitter, x: Value, y: Value) -> Value:
-    word = core.COMPARE_FLOAT[op.predicate]
+@form(arith.CmpF)
+def _floats(op: arith.CmpF, b: CoreEmitter, x: Value, y: Value) -> Value:
+    word = arith.COMPARE_FLOAT[op.predicate]
     if word in ("true", "false"):
         same = b.compare(Equal, x, y)
         always = b.emit(tosa.LogicalOr, [same, _not(b, same)])
@@ -214,8 +210,8 @@ def _floats(op: core.CmpF, b: CoreEmitter, x: Value, y: Value) -> Value:
     return _not(b, b.compare(_ORDERED[_OPPOSITE[test]], x, y))
 
 
-@form(core.Select)
-def _select(op: core.Select, b: CoreEmitter, condition: Value, x: Value, y: Value) -> Value:
+@form(arith.Select)
+def _select(op: arith.Select, b: CoreEmitter, condition: Value, x: Value, y: Value) -> Value:
     storage = x.type.storage
     if storage == f32:
         reaches = [b.reach(v) for v in (x, y)]
@@ -226,17 +222,17 @@ def _select(op: core.Select, b: CoreEmitter, condition: Value, x: Value, y: Valu
     return b.narrowed(b.select(condition, b.cast(x, i32), b.cast(y, i32)), storage)
 
 
-@form(core.IsNaN)
-def _is_nan(op: core.IsNaN, b: CoreEmitter, x: Value) -> Value:
+@form(math.IsNaN)
+def _is_nan(op: math.IsNaN, b: CoreEmitter, x: Value) -> Value:
     return _not(b, b.compare(Equal, x, x))
 
 
-@form(core.IsInf)
-def _is_infinite(op: core.IsInf, b: CoreEmitter, x: Value) -> Value:
+@form(math.IsInf)
+def _is_infinite(op: math.IsInf, b: CoreEmitter, x: Value) -> Value:
     return b.compare(Equal, b.emit(Abs, [x]), np.inf)
 
 
-@form(core.IsFinite)
+@form(math.IsFinite)
 def _is_finite(op: Op, b: CoreEmitter, x: Value) -> Value:
     return b.compare(Less, b.emit(Abs, [x]), np.inf)
 
@@ -245,24 +241,24 @@ def _is_finite(op: Op, b: CoreEmitter, x: Value) -> Value:
 
 
 _BUILTINS: Final[dict[type[Op], type[Operator]]] = {
-    core.AbsF: Abs,
-    core.Floor: Floor,
-    core.Cos: Cos,
-    core.Exp: Exp,
-    core.Log: Log,
-    core.Rsqrt: Rsqrt,
-    core.Sin: Sin,
-    core.Sqrt: Sqrt,
-    core.Tanh: Tanh,
-    core.PowF: Pow,
+    math.AbsF: Abs,
+    math.Floor: Floor,
+    math.Cos: Cos,
+    math.Exp: Exp,
+    math.Log: Log,
+    math.Rsqrt: Rsqrt,
+    math.Sin: Sin,
+    math.Sqrt: Sqrt,
+    math.Tanh: Tanh,
+    math.PowF: Pow,
 }
-_ADDS: Final[dict[type[Op], type[Operator]]] = {core.AddF: Add, core.SubF: Sub}
+_ADDS: Final[dict[type[Op], type[Operator]]] = {arith.AddF: Add, arith.SubF: Sub}
 
 
 @form(*_BUILTINS)
 def _builtin(op: Op, b: CoreEmitter, *operands: Value) -> Value:
     result = b.emit(_BUILTINS[type(op)], operands)
-    if isinstance(op, (core.AbsF, core.Floor)) and (reach := b.reach(operands[0])) is not None:
+    if isinstance(op, (math.AbsF, math.Floor)) and (reach := b.reach(operands[0])) is not None:
         return b.within(result, reach + 1)
     return result
 
@@ -279,7 +275,7 @@ def _mul(b: CoreEmitter, x: Operand, y: Operand) -> Value:
     return b.emit(Mul, b.alike(x, y), **_NONE)
 
 
-@form(core.AddF, core.SubF)
+@form(arith.AddF, arith.SubF)
 def _sum(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     kind, (p, q) = _ADDS[type(op)], (b.reach(x), b.reach(y))
     limited = b.within(b.emit(kind, [x, y], **_NONE), None if p is None or q is None else p + q)
@@ -289,8 +285,8 @@ def _sum(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     return _unlimited(b, limited, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**127)])
 
 
-@form(core.MulF)
-def _product(op: core.MulF, b: CoreEmitter, x: Value, y: Value) -> Value:
+@form(arith.MulF)
+def _product(op: arith.MulF, b: CoreEmitter, x: Value, y: Value) -> Value:
     p, q = b.reach(x), b.reach(y)
     limited = b.within(_mul(b, x, y), None if p is None or q is None else p * q)
     if b.reach(limited) is not None:
@@ -299,8 +295,8 @@ def _product(op: core.MulF, b: CoreEmitter, x: Value, y: Value) -> Value:
     return _unlimited(b, limited, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**64)])
 
 
-@form(core.DivF)
-def _quotient(op: core.DivF, b: CoreEmitter, x: Value, y: Value) -> Value:
+@form(arith.DivF)
+def _quotient(op: arith.DivF, b: CoreEmitter, x: Value, y: Value) -> Value:
     p = b.reach(x)
     least = float(np.abs(y.array).min(initial=np.inf)) if y.is_constant else 0.0
     limited = b.within(b.emit(Div, [x, y], **_NONE), p / least if p is not None and least > 0 else None)
@@ -337,13 +333,13 @@ def _negative(b: CoreEmitter, x: Value) -> Value:
     return b.choose(b.compare(Equal, x, 0), product, b.emit(Neg, [x]))
 
 
-@form(core.NegF)
-def _negated(op: core.NegF, b: CoreEmitter, x: Value) -> Value:
+@form(arith.NegF)
+def _negated(op: arith.NegF, b: CoreEmitter, x: Value) -> Value:
     return _negative(b, x)
 
 
-@form(core.RemF)
-def _remainder(op: core.RemF, b: CoreEmitter, x: Value, y: Value) -> Value:
+@form(arith.RemF)
+def _remainder(op: arith.RemF, b: CoreEmitter, x: Value, y: Value) -> Value:
     size, by = b.emit(Abs, [x]), b.emit(Abs, [y])
     if y.is_constant and y.array.all() and not np.isnan(y.array).any():
         return b.within(_with_sign(b, x, b.emit(FloorMod, [size, by])), b.reach(x))
@@ -352,9 +348,9 @@ def _remainder(op: core.RemF, b: CoreEmitter, x: Value, y: Value) -> Value:
     return b.choose(divides, _with_sign(b, x, rest), np.nan)
 
 
-@form(core.MaximumF, core.MinimumF)
-def _extreme(op: core.MaximumF | core.MinimumF, b: CoreEmitter, x: Value, y: Value) -> Value:
-    return extreme(b, x, y, greater=isinstance(op, core.MaximumF))
+@form(arith.MaximumF, arith.MinimumF)
+def _extreme(op: arith.MaximumF | arith.MinimumF, b: CoreEmitter, x: Value, y: Value) -> Value:
+    return extreme(b, x, y, greater=isinstance(op, arith.MaximumF))
 
 
 def extreme(b: CoreEmitter, x: Value, y: Value, *, greater: bool) -> Value:
@@ -375,8 +371,8 @@ def _of_least_zero(b: CoreEmitter, x: Value, y: Value) -> Value:
     return _mul(b, _add(b, _mul(b, x, -1), _mul(b, y, -1)), -1)
 
 
-@form(core.ClampF)
-def _clamped(op: core.ClampF, b: CoreEmitter, x: Value, low: Value, high: Value) -> Value:
+@form(math.ClampF)
+def _clamped(op: math.ClampF, b: CoreEmitter, x: Value, low: Value, high: Value) -> Value:
     return extreme(b, extreme(b, x, low, greater=True), high, greater=False)
 
 
@@ -386,26 +382,26 @@ def _with_sign(b: CoreEmitter, x: Value, size: Value) -> Value:
     return b.choose(b.compare(Equal, x, 0), x, signed)
 
 
-@form(core.Trunc)
-def _truncated(op: core.Trunc, b: CoreEmitter, x: Value) -> Value:
+@form(math.Trunc)
+def _truncated(op: math.Trunc, b: CoreEmitter, x: Value) -> Value:
     size = b.within(b.emit(Floor, [b.emit(Abs, [x])]), b.reach(x))
     return b.within(_with_sign(b, x, size), b.reach(x))
 
 
-@form(core.Ceil)
-def _ceiling(op: core.Ceil, b: CoreEmitter, x: Value) -> Value:
+@form(math.Ceil)
+def _ceiling(op: math.Ceil, b: CoreEmitter, x: Value) -> Value:
     reach = b.reach(x)
     whole = b.within(b.emit(Floor, [_negative(b, x)]), None if reach is None else reach + 1)
     return _negative(b, whole)
 
 
-@form(core.Round, core.RoundEven)
-def _nearest(op: core.Round | core.RoundEven, b: CoreEmitter, x: Value) -> Value:
+@form(math.Round, math.RoundEven)
+def _nearest(op: math.Round | math.RoundEven, b: CoreEmitter, x: Value) -> Value:
     size = b.emit(Abs, [x])
     whole = b.emit(Floor, [size])
     rest = _sub(b, size, whole)
     up = b.compare(GreaterEqual, rest, 0.5)
-    if isinstance(op, core.RoundEven):
+    if isinstance(op, math.RoundEven):
         halved = _mul(b, whole, 0.5)
         odd = b.compare(Greater, _sub(b, halved, b.emit(Floor, [halved])), 0)
         more = b.compare(Greater, rest, 0.5)
@@ -420,36 +416,36 @@ def _nearest(op: core.Round | core.RoundEven, b: CoreEmitter, x: Value) -> Value
 
 
 _IN_I32: Final[dict[type[Op], type[Operator]]] = {
-    core.AddI: tosa.Add,
-    core.SubI: tosa.Sub,
-    core.AndI: tosa.BitwiseAnd,
-    core.OrI: tosa.BitwiseOr,
-    core.XOrI: tosa.BitwiseXor,
-    core.MaxSI: tosa.Maximum,
-    core.MinSI: tosa.Minimum,
+    arith.AddI: tosa.Add,
+    arith.SubI: tosa.Sub,
+    arith.AndI: tosa.BitwiseAnd,
+    arith.OrI: tosa.BitwiseOr,
+    arith.XOrI: tosa.BitwiseXor,
+    arith.MaxSI: tosa.Maximum,
+    arith.MinSI: tosa.Minimum,
 }
 _OF_BOOLEANS: Final[dict[type[Op], type[Operator]]] = {
-    core.AddI: tosa.LogicalXor,
-    core.SubI: tosa.LogicalXor,
-    core.XOrI: tosa.LogicalXor,
-    core.MulI: tosa.LogicalAnd,
-    core.AndI: tosa.LogicalAnd,
-    core.OrI: tosa.LogicalOr,
-    core.MaxUI: tosa.LogicalOr,
-    core.MinUI: tosa.LogicalAnd,
-    core.MaxSI: tosa.LogicalAnd,  # the 1 of i1 is -1
-    core.MinSI: tosa.LogicalOr,
+    arith.AddI: tosa.LogicalXor,
+    arith.SubI: tosa.LogicalXor,
+    arith.XOrI: tosa.LogicalXor,
+    arith.MulI: tosa.LogicalAnd,
+    arith.AndI: tosa.LogicalAnd,
+    arith.OrI: tosa.LogicalOr,
+    arith.MaxUI: tosa.LogicalOr,
+    arith.MinUI: tosa.LogicalAnd,
+    arith.MaxSI: tosa.LogicalAnd,  # the 1 of i1 is -1
+    arith.MinSI: tosa.LogicalOr,
 }
 _OF_64: Final[dict[type[Op], tuple[type[Operator], dict[str, Any]]]] = {
-    core.AddI: (Add, _NONE),
-    core.SubI: (Sub, _NONE),
-    core.MulI: (Mul, _NONE),
-    core.MaxSI: (Maximum, {}),
-    core.MinSI: (Minimum, {}),
+    arith.AddI: (Add, _NONE),
+    arith.SubI: (Sub, _NONE),
+    arith.MulI: (Mul, _NONE),
+    arith.MaxSI: (Maximum, {}),
+    arith.MinSI: (Minimum, {}),
 }
 
 
-@form(*_IN_I32, core.MulI)
+@form(*_IN_I32, arith.MulI)
 def _wrapping(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     storage = x.type.storage
     if storage == i64:
@@ -460,7 +456,7 @@ def _wrapping(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     if storage == i1:
         return b.emit(_OF_BOOLEANS[type(op)], [x, y])
     wide = b.signed(x), b.signed(y)
-    result = b.mul(*wide) if isinstance(op, core.MulI) else b.emit(_IN_I32[type(op)], wide)
+    result = b.mul(*wide) if isinstance(op, arith.MulI) else b.emit(_IN_I32[type(op)], wide)
     return b.narrowed(result, storage)
 
 
@@ -468,7 +464,7 @@ def _no_64(op: Op) -> Refused:
     return Refused(f"TFLite has no {op.short_name} of integers of 64 bits", "compute it in 32 bits")
 
 
-@form(core.MaxUI, core.MinUI)
+@form(arith.MaxUI, arith.MinUI)
 def _by_unsigned(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     """Integers of 32 bits are compared with their sign bits turned over."""
     storage = x.type.storage
@@ -476,7 +472,7 @@ def _by_unsigned(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
         raise _no_64(op)
     if storage == i1:
         return b.emit(_OF_BOOLEANS[type(op)], [x, y])
-    kind = tosa.Maximum if isinstance(op, core.MaxUI) else tosa.Minimum
+    kind = tosa.Maximum if isinstance(op, arith.MaxUI) else tosa.Minimum
     if storage != i32:
         return b.narrowed(b.emit(kind, [b.unsigned(x), b.unsigned(y)]), storage)
     return b.add(b.emit(kind, [b.add(x, _LEAST), b.add(y, _LEAST)]), _LEAST)
@@ -497,12 +493,12 @@ def _rounded_up(b: CoreEmitter, x: Value, y: Value) -> Value:
 
 
 _QUOTIENTS: Final[dict[type[Op], Callable[[CoreEmitter, Value, Value], Value]]] = {
-    **dict.fromkeys((core.DivSI, core.DivUI), lambda b, x, y: b.int_div(x, y)),
-    **dict.fromkeys((core.RemSI, core.RemUI), _rest),
-    **dict.fromkeys((core.CeilDivSI, core.CeilDivUI), _rounded_up),
-    core.FloorDivSI: lambda b, x, y: b.emit(FloorDiv, [x, y]),
+    **dict.fromkeys((arith.DivSI, arith.DivUI), lambda b, x, y: b.int_div(x, y)),
+    **dict.fromkeys((arith.RemSI, arith.RemUI), _rest),
+    **dict.fromkeys((arith.CeilDivSI, arith.CeilDivUI), _rounded_up),
+    arith.FloorDivSI: lambda b, x, y: b.emit(FloorDiv, [x, y]),
 }
-_UNSIGNED: Final = (core.DivUI, core.RemUI, core.CeilDivUI)
+_UNSIGNED: Final = (arith.DivUI, arith.RemUI, arith.CeilDivUI)
 
 
 @form(*_QUOTIENTS)
@@ -517,7 +513,7 @@ def _divided(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     return b.narrowed(_QUOTIENTS[type(op)](b, *wide), storage)
 
 
-@form(core.ShLI, core.ShRSI, core.ShRUI)
+@form(arith.ShLI, arith.ShRSI, arith.ShRUI)
 def _shifted(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     storage = x.type.storage
     if storage == i64:
@@ -525,15 +521,15 @@ def _shifted(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     if storage == i1:  # by less than a bit
         return x
     by = b.unsigned(y)
-    if isinstance(op, core.ShLI):
+    if isinstance(op, arith.ShLI):
         return b.narrowed(b.emit(tosa.LogicalLeftShift, [b.signed(x), by]), storage)
-    if isinstance(op, core.ShRUI):
+    if isinstance(op, arith.ShRUI):
         return b.narrowed(b.emit(tosa.LogicalRightShift, [b.unsigned(x), by]), storage)
     return b.narrowed(b.emit(tosa.ArithmeticRightShift, [b.signed(x), by], round=False), storage)
 
 
-@form(core.AbsI)
-def _absolute(op: core.AbsI, b: CoreEmitter, x: Value) -> Value:
+@form(math.AbsI)
+def _absolute(op: math.AbsI, b: CoreEmitter, x: Value) -> Value:
     storage = x.type.storage
     if storage == i64:
         return b.emit(Maximum, [x, _sub(b, 0, x)])
@@ -543,8 +539,8 @@ def _absolute(op: core.AbsI, b: CoreEmitter, x: Value) -> Value:
     return b.narrowed(b.maximum(wide, b.sub(0, wide)), storage)
 
 
-@form(core.CtLz)
-def _leading_zeros(op: core.CtLz, b: CoreEmitter, x: Value) -> Value:
+@form(math.CtLz)
+def _leading_zeros(op: math.CtLz, b: CoreEmitter, x: Value) -> Value:
     storage = x.type.storage
     if storage in (i1, i64):
         raise Refused(f"TFLite has no ctlz of {storage}", "compute it in 32 bits")

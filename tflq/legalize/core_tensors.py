@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.dialects.core_tensors import (
+from tflq.dialects.linalg import Generic, Index
+from tflq.dialects.tensor import (
     GIVEN,
     Cast,
     CollapseShape,
@@ -22,9 +23,7 @@ from tflq.dialects.core_tensors import (
     Extract,
     ExtractSlice,
     FromElements,
-    Generic,
     GetExtent,
-    Index,
     Rank,
     Reshape,
     ShapeDim,

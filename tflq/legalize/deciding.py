@@ -22,22 +22,14 @@ from tflq.dialects.effects import is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
 from tflq.dialects.inference import Misfit
 from tflq.dialects.quant import Dcast, Qcast
-from tflq.dialects.tfl.arithmetic import Dequantize
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.state import Custom
 from tflq.errors import Refused, TflqError, VerificationError, fault_of_rule, name_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread
-from tflq.legalize.caveats import (
-    BY_PARAMETERS,
-    disregarded,
-    inexact,
-    remedies,
-    settled,
-    unlike_kernel,
-    without_kernel,
-)
+from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.light import dataclass, field
 from tflq.targets.target import INTEGER, Target

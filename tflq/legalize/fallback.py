@@ -18,21 +18,10 @@ from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.forms import is_recurrent
 from tflq.dialects.parameters import FloatKernel, Unbounded
-from tflq.dialects.tfl.arithmetic import (
-    Bitcast,
-    BitwiseXor,
-    Cast,
-    Equal,
-    FloorDiv,
-    FloorMod,
-    Less,
-    Maximum,
-    Minimum,
-    Quantize,
-    RightShift,
-    SelectV2,
-    Tanh,
-)
+from tflq.dialects.tfl.activation import Tanh
+from tflq.dialects.tfl.arithmetic import FloorDiv, FloorMod, Maximum, Minimum
+from tflq.dialects.tfl.casts import Bitcast, Cast, Quantize
+from tflq.dialects.tfl.comparison import BitwiseXor, Equal, Less, RightShift, SelectV2
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.pooling import ReduceProd
 from tflq.dialects.tfl.state import version_info

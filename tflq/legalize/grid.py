@@ -29,7 +29,7 @@ from tflq.ir.types import (
 from tflq.legalize.probing import taken
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.light import NamedTuple
-from tflq.numerics.elementwise import BOUNDS, real_range
+from tflq.numerics.activation import BOUNDS, real_range
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.numerics.unary import FloatFunction, real_table
 

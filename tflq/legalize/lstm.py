@@ -37,10 +37,9 @@ from tflq.legalize.rescaled import (
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, no_parameters, rule
 from tflq.light import dataclass, replace
+from tflq.numerics.activation import LOGISTIC_BITS, logistic_table, tanh_table
 from tflq.numerics.convolution import GATE_SCALE, clip_bound, hidden_scale, peephole_scale, power_of_two
-from tflq.numerics.elementwise import float_ratio
-from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quantize_multipliers
-from tflq.numerics.unary import LOGISTIC_BITS, logistic_table, tanh_table
+from tflq.numerics.fixed_point import Multiplier, float_ratio, quantize_multiplier, quantize_multipliers
 
 # The basic kernel of LSTM on uint8: one step, its state in Q4.11, activations in 1/128 about 128.
 #

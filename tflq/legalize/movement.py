@@ -18,7 +18,7 @@ import numpy as np
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.parameters import AsksSameScale, LacksKernel
 from tflq.dialects.tfl import without_activation
-from tflq.dialects.tfl.arithmetic import Select, SelectV2
+from tflq.dialects.tfl.comparison import Select, SelectV2
 from tflq.dialects.tfl.indexing import GatherND
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,

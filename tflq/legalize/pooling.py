@@ -18,8 +18,8 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import COPIED, seen_by_kernel
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.numerics.activation import bounds_undefined, real_range
 from tflq.numerics.convolution import window
-from tflq.numerics.elementwise import bounds_undefined, real_range
 
 Combine = Callable[[RuleBuilder, Value, Value], Value]
 

@@ -27,7 +27,7 @@ from tflq.ir.types import (
 )
 from tflq.legalize.rule import NotApplicable, Rule, RuleBuilder, rewritten
 from tflq.light import dataclass
-from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fixed_point import Multiplier, left_shift, rescaled_table
 from tflq.numerics.unary import REAL_FUNCTIONS, REAL_FUNCTIONS_OF_TWO
 

@@ -42,7 +42,7 @@ from tflq.legalize.rescaled import IGNORED_ZERO_POINT, Bounds, bias_of, bounds_o
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.light import replace
 from tflq.numerics.convolution import power_of_two
-from tflq.numerics.elementwise import float_ratio
+from tflq.numerics.fixed_point import float_ratio
 
 _STATES: Final = frozenset("hc")
 _DIRECTION = "w" * 8 + "p" * 3 + "b" * 4 + "wb"

@@ -34,8 +34,8 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, i64
 from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder, no_parameters
 from tflq.light import NamedTuple, dataclass
+from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import exact_channel_bounds
-from tflq.numerics.elementwise import activation_range
 from tflq.numerics.fixed_point import (
     leaves_float,
     leaves_int32,

@@ -24,34 +24,26 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.quant import Table2D
 from tflq.dialects.stablehlo import elementwise as text
 from tflq.dialects.tfl import stablehlo as hlo
+from tflq.dialects.tfl.activation import Logistic, Tanh
 from tflq.dialects.tfl.arithmetic import (
     Abs,
     Add,
     Cos,
-    Dequantize,
     Div,
-    Equal,
     Exp,
     Floor,
-    Greater,
-    GreaterEqual,
-    Less,
-    LessEqual,
     Log,
-    Logistic,
     Maximum,
     Minimum,
     Mul,
     Neg,
-    NotEqual,
     Pow,
-    Quantize,
     Rsqrt,
-    SelectV2,
     Sqrt,
     Sub,
-    Tanh,
 )
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, SelectV2
 from tflq.dialects.tfl.convolution import BatchMatMul
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Dilate, PadV2, Reshape, Slice, StridedSlice, Transpose

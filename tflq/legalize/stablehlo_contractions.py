@@ -18,7 +18,7 @@ from tflq.builder import Emitter
 from tflq.dialects.constraints import integers
 from tflq.dialects.stablehlo.convolution import ConvNumbers, Convolution, DotGeneral, DotNumbers, Window
 from tflq.dialects.stablehlo.elementwise import UniformDequantize
-from tflq.dialects.tfl.arithmetic import Dequantize
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, Conv3D, DepthwiseConv2D
 from tflq.dialects.tfl.movement import Dilate, Pad, Reshape, ReverseV2, Slice, Transpose
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral

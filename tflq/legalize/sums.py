@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.arithmetic import L2Normalization, LocalResponseNormalization
+from tflq.dialects.tfl.activation import L2Normalization, LocalResponseNormalization
 from tflq.dialects.tfl.convolution import (
     Conv2D,
     Conv3D,

@@ -13,15 +13,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.arithmetic import Abs, Elu, Exp, Gelu, Log, Neg, Rsqrt, Sqrt, ZerosLike
+from tflq.dialects.tfl.activation import Elu, Gelu
+from tflq.dialects.tfl.arithmetic import Abs, Exp, Log, Neg, Rsqrt, Sqrt, ZerosLike
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.probing import centred, kernel_name, per_layer, scaled, symmetric, zero_point_of
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics import unary
-from tflq.numerics.elementwise import float_ratio
-from tflq.numerics.fixed_point import quantize_multiplier
+from tflq.numerics.fixed_point import float_ratio, quantize_multiplier
 from tflq.numerics.unary import FloatFunction, table_8bit, table_16bit
 
 _ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"

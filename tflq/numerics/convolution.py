@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tflq.light import NamedTuple, dataclass
-from tflq.numerics.elementwise import checked_log2
-from tflq.numerics.fixed_point import Multiplier, quotient, ratio_multiplier
+from tflq.numerics.fixed_point import Multiplier, checked_log2, quotient, ratio_multiplier
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -269,7 +268,7 @@ def product_bounds(reach: int, scale: float, count: int) -> list[int]:
 #     projection   w * h / s            s the output state's scale
 #     SVDF         x * f / s, s * t / y
 #
-# Gate, projection and SVDF are `elementwise.float_ratio`. Sources: kernels/unidirectional_sequence_lstm.cc and lstm.cc
+# Gate, projection and SVDF are `fixed_point.float_ratio`. Sources: kernels/unidirectional_sequence_lstm.cc and lstm.cc
 # (PopulateQuantizedLstmParams8x8_16), kernels/svdf.cc (Prepare).
 
 GATE_SCALE = 2.0**-12

@@ -1,4 +1,4 @@
-"""Parameters of activations, of ADD, SUB and MUL, and of comparisons.
+"""Parameters of ADD, SUB and MUL, of divisions, and of comparisons.
 
 Every real multiplier here is a quotient in float32 or of doubles, as the kernels have it. Where a kernel aborts or
 refuses a model, a ValueError says why.
@@ -12,190 +12,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.light import NamedTuple, dataclass
+from tflq.light import dataclass
+from tflq.numerics.activation import NEWTON_OFFSET, NEWTON_ONE, NEWTON_SLOPE, NEWTON_STEPS
 from tflq.numerics.fixed_point import (
     Multiplier,
+    checked_log2,
     divide_by_pot,
+    float_ratio,
     multiply,
     quantize_multiplier,
     quotient,
-    round_half_away,
-    rounding_divide_by_pot,
-    wrapped,
+    saturating_rounding_doubling_high_mul,
 )
-
-# Activation functions: clamp ranges, multipliers, HARD_SWISH.
-#
-# A bounded activation is a clamp of stored values: each real bound f becomes `zero_point + round_half_away(f /
-# scale)`, the quotient in float32, within the storage type. Sources: kernels/kernel_util.cc
-# (CalculateActivationRangeQuantized), kernels/activations.cc (QuantizedReluX, LeakyReluPrepare, PreluPrepare,
-# HardSwishPrepare), kernels/internal/reference/hard_swish.h.
-
-BOUNDS: dict[str, tuple[float | None, float | None]] = {
-    "RELU": (0.0, None),
-    "RELU6": (0.0, 6.0),
-    "RELU_N1_TO_1": (-1.0, 1.0),
-    "RELU_0_TO_1": (0.0, 1.0),
-}
-"""Real bounds of the clamping activations. The quantized kernels ignore every other fused activation."""
-
-
-def activation_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
-    """The stored values a fused activation clamps to, for a storage type of [low, high].
-
-    ValueError if a bound is outside int32 at this scale, where the kernels refuse the model.
-    """
-    least, greatest = (_steps(bound, scale) for bound in BOUNDS.get(activation, (None, None)))
-    for steps in (least, greatest):
-        if steps is not None and not abs(steps) <= 2.0**31:
-            raise ValueError(f"a bound of {activation} is {steps:.3g} steps of scale {scale:g}, more than int32 holds")
-    return _clamping(least, greatest, low, high, zero_point)
-
-
-def relu_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
-    """The same for RELU and its kin as operators of their own, which take any bound: `as_int32` of it."""
-    least, greatest = (_steps(bound, scale) for bound in BOUNDS[activation])
-    return _clamping(least, greatest, low, high, zero_point)
-
-
-def real_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
-    """The same for the real bounds: one beyond the type does not clamp."""
-    ends = [low, high]
-    for place, bound in enumerate(BOUNDS.get(activation, (None, None))):
-        if bound is not None:
-            steps = _steps(bound, scale) or 0.0
-            counts = 0.0 if steps != steps else min(max(steps, -(2.0**32)), 2.0**32)
-            ends[place] = min(max(zero_point + int(counts), low), high)
-    return ends[0], ends[1]
-
-
-def bounds_undefined(activation: str, scale: float) -> bool:
-    """Whether int32 does not hold a bound at this scale: its conversion is undefined in C++."""
-    counts = [_steps(bound, scale) for bound in BOUNDS.get(activation, (None, None))]
-    return any(steps is not None and not -(2.0**31) <= steps < 2.0**31 for steps in counts)
-
-
-def _steps(bound: float | None, scale: float) -> float | None:
-    """A bound in steps of the scale: the quotient in float32, rounded half away from zero."""
-    if bound is None:
-        return None
-    with np.errstate(all="ignore"):
-        steps = float(np.float32(bound) / np.float32(scale))
-    return float(round_half_away(steps)) if abs(steps) < 2.0**52 else steps
-
-
-def _clamping(least: float | None, greatest: float | None, low: int, high: int, zero_point: int) -> tuple[int, int]:
-    """The type's range within the bounds. Where the greatest bound is below the least, it is that bound alone, as the
-    type stores it."""
-    start = low if least is None else max(low, _offset(least, zero_point))
-    end = high if greatest is None else min(high, _offset(greatest, zero_point))
-    if start <= end:
-        return start, end
-    stored = low + (end - low) % (high - low + 1)
-    return stored, stored
-
-
-def _offset(steps: float, zero_point: int) -> int:
-    held = abs(steps) < 2.0**31  # else the conversion gives the least integer
-    moved = (int(steps) if held else -(1 << 31)) + zero_point
-    return moved if -(1 << 31) <= moved < 1 << 31 else int(wrapped(moved))
-
-
-def integer_activation_range(activation: str, low: int, high: int) -> tuple[int, int]:
-    """The same for the int32 and int64 kernels, which have no scale: the bounds themselves."""
-    least, greatest = BOUNDS.get(activation, (None, None))
-    return low if least is None else int(least), high if greatest is None else int(greatest)
-
-
-def float_ratio(numerator: float, denominator: float, *factors: float) -> float:
-    """numerator * factors / denominator, each step in float32: a kernel's real multiplier."""
-    with np.errstate(all="ignore"):
-        product = np.float32(numerator)
-        for factor in factors:
-            product = np.float32(product * np.float32(factor))
-        return float(product / np.float32(denominator))
-
-
-class Leaky(NamedTuple):
-    """LEAKY_RELU's multipliers: from the zero point up, below it, and whether the result below is negated."""
-
-    identity: Multiplier
-    alpha: Multiplier
-    negated: bool
-
-
-def leaky_multipliers(input_scale: float, output_scale: float, alpha: float) -> Leaky:
-    """Multipliers input / output and |input * alpha / output|."""
-    identity = quantize_multiplier(float_ratio(input_scale, output_scale))
-    mantissa, shift = quantize_multiplier(float_ratio(input_scale, output_scale, alpha))
-    return Leaky(identity, Multiplier(abs(mantissa), shift), mantissa < 0)
-
-
-def prelu_multipliers(input_scale: float, alpha_scale: float, output_scale: float) -> tuple[Multiplier, Multiplier]:
-    """Multipliers input / output, and input * alpha / output."""
-    identity = quantize_multiplier(float_ratio(input_scale, output_scale))
-    return identity, quantize_multiplier(float_ratio(input_scale, output_scale, alpha_scale))
-
-
-def hard_swish_shift(input_scale: float) -> int:
-    """The left shift of the multiplier that makes x the "reluish" factor. From 33 on the result depends on whether the
-    kernel's loop is vectorized: then everything is shifted out."""
-    return _to_reluish(np.float32(input_scale) * np.float32(1 / 128)).shift
-
-
-def _to_reluish(hires: np.float32) -> Multiplier:
-    return quantize_multiplier(float_ratio(float(hires), float(np.float32(3.0) / np.float32(32768.0))))
-
-
-def hard_swish_table(
-    dtype: np.dtype, input_scale: float, input_zp: int, output_scale: float, output_zp: int, *, vectorized: bool = False
-) -> np.ndarray:
-    """HARD_SWISH of each value of an 8-bit `dtype`, smallest first. ValueError if the kernel refuses the scales.
-
-    The kernel multiplies x on the output scale by a "reluish" factor, relu6(x + 3) / 6, in 16-bit fixed point
-    (reference/hard_swish.h).
-    """
-    hires = np.float32(input_scale) * np.float32(1 / 128)
-    ratio = float_ratio(float(hires), output_scale)
-    to_output, to_reluish = quantize_multiplier(ratio), _to_reluish(hires)
-    if to_output.shift > 0:
-        raise ValueError(f"input scale / (128 * output scale) is {ratio:.3g}, at least one")
-    info = np.iinfo(dtype)
-    x = (np.arange(info.min, info.max + 1) - input_zp) * 128
-    preshift = _high_mul16(x, _to_16_bits(to_output))
-    reluish = x
-    if to_reluish.shift > 0:
-        left = to_reluish.shift - 1
-        reluish = _saturate16(reluish * (0 if vectorized and left > 31 else wrapped(1 << (left & 31))))
-    reluish = _high_mul16(reluish, _to_16_bits(to_reluish))
-    if to_reluish.shift > 0:
-        reluish = _saturate16(reluish << 1)
-    if to_reluish.shift < 0:
-        reluish = _divide_by_pot16(reluish, -to_reluish.shift)
-    factor = (reluish + (1 << 15)) >> 1
-    product = factor * preshift
-    truncated = np.sign(product) * (np.abs(product) >> 15)
-    return np.clip(_divide_by_pot16(truncated, -to_output.shift) + output_zp, info.min, info.max).astype(dtype)
-
-
-def _to_16_bits(multiplier: Multiplier) -> int:
-    """DownScaleInt32ToInt16Multiplier: rounded to the upper 16 bits, saturated."""
-    return min((multiplier.mantissa + (1 << 15)) >> 16, (1 << 15) - 1)
-
-
-def _high_mul16(a: np.ndarray, b: int) -> np.ndarray:
-    """round(a * b / 2^15), half up, of 16-bit values."""
-    return (a * b + (1 << 14)) >> 15
-
-
-def _divide_by_pot16(x: np.ndarray, exponent: int) -> np.ndarray:
-    """gemmlowp's RoundingDivideByPOT on int16: from an exponent of 16 on its mask is -1 and all results are ±1."""
-    return rounding_divide_by_pot(x, exponent) if exponent < 16 else np.where(x < 0, -1, 1)
-
-
-def _saturate16(x: np.ndarray) -> np.ndarray:
-    return np.clip(x, -(1 << 15), (1 << 15) - 1)
-
+from tflq.numerics.unary import RealFunction, store, values_of
 
 # ADD, SUB, MUL and SQUARED_DIFFERENCE.
 #
@@ -268,16 +97,6 @@ def multiplication(scale1: float, scale2: float, output_scale: float) -> Multipl
     return quantize_multiplier(float_ratio(scale1, output_scale, scale2))
 
 
-def checked_log2(scale: float) -> int | None:
-    """The exponent of a scale whose log2, in float32, is within a thousandth of an integer; else None."""
-    if not 0 < scale < np.inf:
-        return None
-    f = np.float32
-    log2 = float(f(math.log(f(scale))) * (f(1) / f(math.log(2))))
-    exponent = round_half_away(log2)
-    return exponent if abs(log2 - exponent) < 1e-3 else None
-
-
 def power_of_two_shifts(scale1: float, scale2: float, output_scale: float) -> tuple[int, int] | None:
     """Right shifts of the two operands of an int16 ADD or SUB, None if some scale is not a power of two.
 
@@ -290,6 +109,116 @@ def power_of_two_shifts(scale1: float, scale2: float, output_scale: float) -> tu
     if min(shifts) < 0 or 0 not in shifts:
         raise ValueError("of power-of-two scales, one operand's must be the result's and the other's no larger")
     return shifts
+
+
+# DIV: the kernel's fixed-point quotient.
+#
+# x / y is x shifted left to 31 bits, times the reciprocal of y shifted the same way (Newton steps as in SOFTMAX), times
+# input1 / (input2 * output) with the shifts taken back. A small dividend and a large divisor need a right shift of
+# more than 31, and a large multiplier one of less than 0, which C++ leaves undefined (`divide_by_pot`): those
+# quotients are far off. The kernel stops at a divisor of 0. Sources: kernels/div.cc (Prepare),
+# kernels/internal/reference/div.h, kernels/internal/common.h (GetReciprocal).
+
+
+def division_table(
+    dtype: np.dtype,
+    scales: tuple[float, float, float],
+    zero_points: tuple[int, int, int],
+    bounds: tuple[int, int],
+) -> np.ndarray:
+    """[256, 256] of an 8-bit `dtype`: the stored quotient of each dividend and divisor, smallest first.
+
+    `scales` and `zero_points` are those of dividend, divisor and result, `bounds` what the result is clamped to.
+    """
+    info = np.iinfo(dtype)
+    values = np.arange(info.min, info.max + 1, dtype=np.int64)
+    multiplier = division_multiplier(*scales)
+    y = (values - zero_points[1])[None]
+    x = (values - zero_points[0])[:, None] * np.where(y < 0, -1, 1)
+    reciprocal, shift = reciprocals(y)
+    headroom = _leading_sign_bits(x)
+    quotient = multiply(x, np.broadcast_to(reciprocal, x.shape), headroom)
+    total = multiplier.shift - shift - headroom
+    scaled = saturating_rounding_doubling_high_mul(quotient, multiplier.mantissa).astype(np.int64)
+    return np.clip(divide_by_pot(scaled, -total) + zero_points[2], *bounds).astype(dtype)
+
+
+def shifts_undefined(multiplier: Multiplier, bits: int) -> bool:
+    """Whether a quotient of values of so many bits can need a shift of less than 0 or more than 31."""
+    least, most = 30 - bits - multiplier.shift, 31 + bits - multiplier.shift
+    return least < 0 or most > 31
+
+
+def _bits(x: np.ndarray) -> np.ndarray:
+    """Bits of integers from 0 up, to the highest that is set."""
+    return np.frexp(x.astype(np.float64))[1]
+
+
+def _leading_sign_bits(x: np.ndarray) -> np.ndarray:
+    """Bits below the sign that equal it."""
+    return 31 - _bits(np.where(x < 0, -1 - x, x))
+
+
+def reciprocals(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """1 / |y| in Q0.31, for |y| shifted left to 31 bits, and the exponent that this leaves; 0 counts as 1."""
+    y = np.maximum(np.abs(y), 1)
+    bits = _bits(y)
+    half = y << (31 - bits)
+    mul = saturating_rounding_doubling_high_mul
+    r = mul(half, NEWTON_SLOPE).astype(np.int64) + NEWTON_OFFSET
+    for _ in range(NEWTON_STEPS):
+        r = r + (mul(r, NEWTON_ONE - mul(half, r).astype(np.int64)).astype(np.int64) << 2)
+    return np.minimum(r << 1, (1 << 31) - 1).astype(np.int32), bits - 1
+
+
+def division_multiplier(dividend_scale: float, divisor_scale: float, output_scale: float) -> Multiplier:
+    """What scales the quotient."""
+    with np.errstate(over="ignore"):
+        product = float(np.float32(divisor_scale) * np.float32(output_scale))
+    return quantize_multiplier(float_ratio(dividend_scale, product))
+
+
+# FLOOR_DIV and FLOOR_MOD in the float kernels' arithmetic, also of what 8-bit integers stand for.
+#
+# Sources: floor_div.h, floor_mod.h and quantize.h in kernels/internal/reference. The kernels stop at y = 0.
+
+
+def floor_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """floor(x / y) of floats, in their precision; infinite by 0, and 0 for 0 / 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient = np.floor(x / y)
+    return np.nan_to_num(quotient, nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+
+def floor_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """What floor(x / y) leaves; 0 by 0."""
+    with np.errstate(invalid="ignore"):
+        left = np.fmod(x, y)
+    return np.nan_to_num(np.where((left != 0) & ((left < 0) != (y < 0)), left + y, left), nan=0.0)
+
+
+def floor_quotients(dtype: np.dtype, *parameters: tuple[float, int]) -> np.ndarray:
+    """[256, 256] of an 8-bit `dtype`, smallest first: the stored floor(x / y). `parameters`: scale and zero point of
+    dividend, divisor and result."""
+    return _table_in_float32(floor_quotient, dtype, *parameters)
+
+
+def floor_remainders(dtype: np.dtype, *parameters: tuple[float, int]) -> np.ndarray:
+    """The same of the remainder of floor(x / y)."""
+    return _table_in_float32(floor_remainder, dtype, *parameters)
+
+
+def _table_in_float32(
+    function: RealFunction,
+    dtype: np.dtype,
+    first: tuple[float, int],
+    second: tuple[float, int],
+    result: tuple[float, int],
+) -> np.ndarray:
+    x, y = (values_of(dtype, *p).astype(np.float32) for p in (first, second))
+    with np.errstate(all="ignore"):
+        counts = function(x[:, None], y[None]) / np.float32(result[0])
+    return store(counts.astype(np.float64), result[1], dtype)
 
 
 # Comparisons: the kernels compare (x - zero_point) << 8, times the scale, as int32.

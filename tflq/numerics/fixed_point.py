@@ -98,6 +98,12 @@ def half_away(x: np.ndarray) -> np.ndarray:
         return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
 
 
+def truncated_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The quotient of integers of one type, rounded toward zero; by 0 it is not defined."""
+    with np.errstate(all="ignore"):
+        return (a - np.fmod(a, b)) // b
+
+
 def saturated(x: npt.ArrayLike, low: int, high: int) -> np.ndarray:
     """Floats without their fractions, within bounds of up to 64 bits: int64, or uint64 if `high` is beyond that. NaN
     is 0."""
@@ -189,6 +195,25 @@ def quotient(numerator: float, denominator: float) -> float:
         return float(numerator) / float(denominator)
     with np.errstate(all="ignore"):
         return float(np.float64(numerator) / np.float64(denominator))
+
+
+def float_ratio(numerator: float, denominator: float, *factors: float) -> float:
+    """numerator * factors / denominator, each step in float32: a kernel's real multiplier."""
+    with np.errstate(all="ignore"):
+        product = np.float32(numerator)
+        for factor in factors:
+            product = np.float32(product * np.float32(factor))
+        return float(product / np.float32(denominator))
+
+
+def checked_log2(scale: float) -> int | None:
+    """The exponent of a scale whose log2, in float32, is within a thousandth of an integer; else None."""
+    if not 0 < scale < np.inf:
+        return None
+    f = np.float32
+    log2 = float(f(math.log(f(scale))) * (f(1) / f(math.log(2))))
+    exponent = round_half_away(log2)
+    return exponent if abs(log2 - exponent) < 1e-3 else None
 
 
 def ratio_multiplier(input_scale: float, output_scale: float) -> Multiplier:

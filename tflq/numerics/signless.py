@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tflq.numerics.fixed_point import truncated_quotient
+
 if TYPE_CHECKING:
     from fractions import Fraction
 
@@ -32,12 +34,6 @@ def wrapped(x: np.ndarray, bits: int) -> np.ndarray:
 def unsigned(x: np.ndarray, bits: int) -> np.ndarray:
     """The same bits without a sign: uint64."""
     return np.asarray(x, np.int64).astype(np.uint64) & np.uint64((1 << bits) - 1)
-
-
-def truncated_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The quotient of integers of one type, rounded toward zero; by 0 it is not defined."""
-    with np.errstate(all="ignore"):
-        return (a - np.fmod(a, b)) // b
 
 
 def divided_signed(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:

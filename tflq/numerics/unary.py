@@ -1,5 +1,5 @@
-"""Functions of one number and of two, SOFTMAX and DIV: as tables, in float32 or in fixed point, as the kernels compute
-them; and the real functions, for operators that no kernel computes.
+"""Functions of one number, as tables, in float32 or in fixed point, as the kernels compute them; and the real functions
+of one number and of two, for operators that no kernel computes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tflq.light import NamedTuple
-from tflq.numerics.elementwise import checked_log2, float_ratio
 from tflq.numerics.fixed_point import (
-    Multiplier,
     as_int32,
-    divide_by_pot,
+    checked_log2,
     half_away,
     multiply,
     quantize_multiplier,
@@ -185,9 +183,9 @@ class Stored(NamedTuple):
 
 def real_table_of_two(function: RealFunction, first: Stored, second: Stored, result: Stored) -> np.ndarray:
     """[256, 256]: the stored result of every pair of stored values, smallest first."""
-    x, y = _values(*first)[:, None], _values(*second)[None]
+    x, y = values_of(*first)[:, None], values_of(*second)[None]
     with np.errstate(all="ignore"):
-        return _stored(function(x, y) / result.scale, result.zero_point, result.dtype)
+        return store(function(x, y) / result.scale, result.zero_point, result.dtype)
 
 
 def real_table(
@@ -202,66 +200,23 @@ def real_table(
     """The stored result, of the operand's dtype or another, of every value of an integer type, smallest first. Arrays
     of parameters, their last dim 1, give a table for each set."""
     with np.errstate(all="ignore"):
-        y = function(_values(dtype, input_scale, input_zp)) / np.asarray(output_scale, np.float64)
-    return _stored(y, output_zp, dtype if result is None else result)
+        y = function(values_of(dtype, input_scale, input_zp)) / np.asarray(output_scale, np.float64)
+    return store(y, output_zp, dtype if result is None else result)
 
 
-def _values(dtype: np.dtype, scale: npt.ArrayLike, zero_point: npt.ArrayLike) -> np.ndarray:
+def values_of(dtype: np.dtype, scale: npt.ArrayLike, zero_point: npt.ArrayLike) -> np.ndarray:
     """What every value of an integer type stands for, in double."""
     info = np.iinfo(dtype)
     whole = (np.arange(info.min, info.max + 1) - np.asarray(zero_point)).astype(np.float32)
     return (np.asarray(scale, np.float32) * whole).astype(np.float64)
 
 
-def _stored(counts: np.ndarray, zero_point: npt.ArrayLike, dtype: np.dtype) -> np.ndarray:
+def store(counts: np.ndarray, zero_point: npt.ArrayLike, dtype: np.dtype) -> np.ndarray:
     """Real numbers in steps of the scale, rounded half away from zero, plus the zero point, clamped."""
     bounded = np.clip(np.nan_to_num(counts, nan=0.0, posinf=np.inf, neginf=-np.inf), -(2.0**32), 2.0**32)
     rounded = np.sign(bounded) * np.floor(np.abs(bounded) + 0.5)
     info = np.iinfo(dtype)
     return np.clip(rounded + np.asarray(zero_point), info.min, info.max).astype(dtype)
-
-
-# FLOOR_DIV and FLOOR_MOD in the float kernels' arithmetic, also of what 8-bit integers stand for.
-#
-# Sources: floor_div.h, floor_mod.h and quantize.h in kernels/internal/reference. The kernels stop at y = 0.
-
-
-def floor_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """floor(x / y) of floats, in their precision; infinite by 0, and 0 for 0 / 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = np.floor(x / y)
-    return np.nan_to_num(quotient, nan=0.0, posinf=np.inf, neginf=-np.inf)
-
-
-def floor_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """What floor(x / y) leaves; 0 by 0."""
-    with np.errstate(invalid="ignore"):
-        left = np.fmod(x, y)
-    return np.nan_to_num(np.where((left != 0) & ((left < 0) != (y < 0)), left + y, left), nan=0.0)
-
-
-def floor_quotients(dtype: np.dtype, *parameters: tuple[float, int]) -> np.ndarray:
-    """[256, 256] of an 8-bit `dtype`, smallest first: the stored floor(x / y). `parameters`: scale and zero point of
-    dividend, divisor and result."""
-    return _table_in_float32(floor_quotient, dtype, *parameters)
-
-
-def floor_remainders(dtype: np.dtype, *parameters: tuple[float, int]) -> np.ndarray:
-    """The same of the remainder of floor(x / y)."""
-    return _table_in_float32(floor_remainder, dtype, *parameters)
-
-
-def _table_in_float32(
-    function: RealFunction,
-    dtype: np.dtype,
-    first: tuple[float, int],
-    second: tuple[float, int],
-    result: tuple[float, int],
-) -> np.ndarray:
-    x, y = (_values(dtype, *p).astype(np.float32) for p in (first, second))
-    with np.errstate(all="ignore"):
-        counts = function(x[:, None], y[None]) / np.float32(result[0])
-    return _stored(counts.astype(np.float64), result[1], dtype)
 
 
 # Functions of one number, in float32 or fixed point.
@@ -386,7 +341,7 @@ REAL_FUNCTIONS: dict[str, FloatFunction] = {
     "SQUARE": np.square,
     "TANH": np.tanh,
 }
-"""The real functions of operators, by TFLite's name, in double; clamps are in `elementwise.BOUNDS`."""
+"""The real functions of operators, by TFLite's name, in double; clamps are in `activation.BOUNDS`."""
 
 
 # The error function in float32 by polynomials, for targets that have an exponential but no erf.
@@ -417,246 +372,3 @@ def _fit(function: Callable[[float], float], low: float, high: float, degree: in
     values = np.asarray([function(float(v)) for v in nodes])
     fitted = np.polynomial.Chebyshev.fit(nodes, values, degree, domain=[low, high])
     return fitted.convert(kind=np.polynomial.Polynomial).coef.astype(np.float32)
-
-
-# SOFTMAX in fixed point: the tables and constants of the reference kernels.
-#
-# 8 bits: for each difference d = x - max in -255..0, exp is computed once, in Q0.31, by the kernels' polynomial
-# (`exponentials`), so it is a table of 256 entries; so is its contribution to the sum, in Q12.19. The reciprocal of the
-# sum is three Newton steps from 48/17 - 32/17 * s, where s in [1/2, 1) is the sum shifted left to 31 bits: with r the
-# reciprocal, in Q2.29,
-#
-#     r += 4 * (r * (1 - s * r))        every product round(a * b / 2^31)
-#
-# int16: two tables of 513 entries, interpolated: exp on [-10, 0] and 1 / (1 + x) on [0, 1].
-#
-# Sources: kernels/internal/reference/softmax.h, kernels/activations.cc (SoftmaxPrepare),
-# kernels/internal/quantization_util.cc (PreprocessSoftmaxScaling, CalculateInputRadius), kernels/internal/common.h
-# (GetReciprocal), gemmlowp fixedpoint/fixedpoint.h (exp_on_negative_values, one_over_one_plus_x_for_x_in_0_1).
-
-ACCUMULATOR_BITS = 12
-"""Integer bits of the sum of exponentials."""
-NEWTON_OFFSET = 1515870810  # 48 / 17 in Q2.29
-NEWTON_SLOPE = -1010580540  # -32 / 17 in Q2.29
-NEWTON_ONE = 1 << 29
-NEWTON_STEPS = 3
-
-_INPUT_BITS = 5
-_FRACTION_BITS = 31 - _INPUT_BITS
-_EXP_OF_EIGHTH = 1895147668  # exp(-1/8) in Q0.31
-_THIRD = 715827883
-_EXP_OF_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)  # exp(-2^k), k = -2..4, in Q0.31
-
-
-def exponentials(x: np.ndarray) -> np.ndarray:
-    """exp of Q5.26 values up to 0 (int32), in Q0.31: a polynomial on [-1/4, 0), and one factor per bit above."""
-    mul = saturating_rounding_doubling_high_mul
-    quarter = np.int32(1 << (_FRACTION_BITS - 2))
-    within = (x & (quarter - 1)) - quarter
-    a = (within << _INPUT_BITS) + np.int32(1 << 28)
-    square = mul(a, a)
-    fourth = rounding_divide_by_pot(mul(square, square), 2)
-    tail = rounding_divide_by_pot(mul(fourth + mul(square, a), _THIRD) + square, 1)
-    eighth = np.asarray(_EXP_OF_EIGHTH, np.int32)
-    result = eighth + mul(a + tail, eighth)
-    remainder = within - x
-    for k, factor in enumerate(_EXP_OF_POWERS, _FRACTION_BITS - 2):
-        result = np.where(remainder & (1 << k), mul(result, factor), result)
-    return np.where(x == 0, np.int32((1 << 31) - 1), result)
-
-
-def difference_table(beta: float, input_scale: float) -> np.ndarray:
-    """exp(beta * scale * d) in Q0.31 for d in -255..0; zero where the kernel leaves a difference out.
-
-    ValueError if beta * scale is too small for the kernel.
-    """
-    rescaled, counted = _rescaled(beta, input_scale)
-    return np.where(counted, exponentials(rescaled), 0).astype(np.int32)
-
-
-def scaled_differences(beta: float, input_scale: float) -> np.ndarray:
-    """beta * scale * d in Q5.26 for d in -255..0, at least -16, which also stands where the kernel leaves one out.
-
-    ValueError as `difference_table`.
-    """
-    rescaled, counted = _rescaled(beta, input_scale)
-    least = -(16 << _FRACTION_BITS)
-    return np.where(counted, np.maximum(rescaled, least), least).astype(np.int32)
-
-
-def _rescaled(beta: float, input_scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """beta * scale * d in Q5.26, int32, for d in -255..0, and whether the kernel counts that difference."""
-    real = min(float(np.float32(beta)) * float(np.float32(input_scale)) * (1 << _FRACTION_BITS), 2.0**31 - 1.0)
-    if real <= 1.0:
-        raise ValueError(f"beta * input scale is {real / (1 << _FRACTION_BITS):.3g}, at most 2^-{_FRACTION_BITS}")
-    fraction, left = math.frexp(real)
-    mantissa = math.floor(fraction * 2.0**31 + 0.5)
-    if mantissa == 1 << 31:
-        mantissa, left = mantissa // 2, left + 1
-    radius = math.floor(((1 << _INPUT_BITS) - 1) * 2.0 ** (31 - _INPUT_BITS) / 2.0**left)
-    d = np.arange(-255, 1, dtype=np.int64)
-    counted = d >= -radius
-    return saturating_rounding_doubling_high_mul(np.where(counted, d, 0) << left, mantissa), counted
-
-
-def multiplier_16bit(beta: float, input_scale: float) -> Multiplier:
-    """What scales int16 differences so that -65535 is -10. ValueError if it is too large for a left shift."""
-    return quantize_multiplier(float(np.float32(input_scale) * np.float32(beta)) / (10.0 / 65535.0))
-
-
-def exp_table_16bit() -> np.ndarray:
-    """exp on [-10, 0], 513 entries in Q0.15."""
-    return table_16bit(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0)
-
-
-def reciprocal_table_16bit() -> np.ndarray:
-    """1 / (1 + x) on [0, 1], 513 entries in Q0.15."""
-    return table_16bit(lambda x: 1.0 / (1.0 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0)
-
-
-# LOGISTIC and TANH of the recurrent kernels: gemmlowp's fixed point in 16 bits, as tables of every int16.
-#
-# The argument has a number of integer bits (Qk.(15-k)), the result has none (Q0.15). exp of a value x <= 0 is a
-# polynomial on [-1/4, 0), times exp(-2^k) for each bit that x has above; 1 / (1 + e) and (1 - e) / (1 + e) are three
-# Newton steps from 48/17 - 32/17 * (1 + e) / 2, in Q2.13. Sums wrap in 16 bits; products are round(a * b / 2^15). The
-# constants are those of SOFTMAX, rounded to 16 bits.
-#
-# Sources: kernels/internal/reference/portable_tensor_utils.cc (PortableApplySigmoid, PortableApplyTanh), gemmlowp
-# fixedpoint/fixedpoint.h (logistic, tanh and what they call, for int16).
-
-LOGISTIC_BITS = 3
-"""Integer bits of a gate before its activation."""
-_ONE = 32767  # in Q0.15
-
-
-def _in_16_bits(q31: int) -> int:
-    return int(rounding_divide_by_pot(np.asarray(q31, np.int32), 16))
-
-
-def _wrapped16(x: np.ndarray) -> np.ndarray:
-    """int32 values modulo 2^16, signed."""
-    return x.astype(np.int16).astype(np.int32)
-
-
-def _product(a: np.ndarray, b: np.ndarray | int) -> np.ndarray:
-    return np.minimum((a * b + (1 << 14)) >> 15, 32767)
-
-
-def _saturated16(x: np.ndarray) -> np.ndarray:
-    return np.clip(x, -32768, 32767)
-
-
-def _exponential(x: np.ndarray, bits: int) -> np.ndarray:
-    """exp of x <= 0 with that many integer bits, in Q0.15."""
-    fraction = 15 - bits
-    quarter = 1 << (fraction - 2)
-    within = (x & (quarter - 1)) - quarter
-    a = (within << bits) + (1 << 12)
-    square = _product(a, a)
-    fourth = rounding_divide_by_pot(_product(square, square), 2)
-    tail = rounding_divide_by_pot(_product(fourth + _product(square, a), _in_16_bits(_THIRD)) + square, 1)
-    eighth = _in_16_bits(_EXP_OF_EIGHTH)
-    result = _saturated16(eighth + _product(_wrapped16(a + tail), eighth))
-    remainder = _wrapped16(within - x)
-    for k, factor in zip(range(-2, bits), _EXP_OF_POWERS, strict=False):
-        result = np.where(remainder & (1 << (fraction + k)), _product(result, _in_16_bits(factor)), result)
-    if bits > 5:
-        result = np.where(x < -(1 << (20 - bits)), 0, result)
-    return np.where(x == 0, _ONE, result)
-
-
-def _newton(e: np.ndarray) -> np.ndarray:
-    """2 / (1 + e) for e in Q0.15, in Q2.13."""
-    half = (e + _ONE + 1) >> 1
-    x = _wrapped16(_in_16_bits(NEWTON_OFFSET) + _product(half, _in_16_bits(NEWTON_SLOPE)))
-    for _ in range(NEWTON_STEPS):
-        rest = _wrapped16((NEWTON_ONE >> 16) - _product(half, x))
-        x = _wrapped16(x + _saturated16(_product(x, rest) << 2))
-    return x
-
-
-@cache
-def logistic_table() -> np.ndarray:
-    """1 / (1 + exp(-x)) in Q0.15 of every x in Q3.12, the least first."""
-    x = np.arange(-32768, 32768, dtype=np.int32)
-    positive = _saturated16(_newton(_exponential(-np.abs(x), LOGISTIC_BITS)) << 1)
-    negative = _ONE - positive
-    return np.where(x == 0, 1 << 14, np.where(x > 0, positive, negative)).astype(np.int16)
-
-
-@cache
-def tanh_table(bits: int) -> np.ndarray:
-    """tanh(x) in Q0.15 of every x with that many integer bits, 0 to 6, the least first."""
-    if not 0 <= bits <= 6:
-        raise ValueError(f"TANH of {bits} integer bits: the kernels have 0 to 6")
-    x = np.arange(-32768, 32768, dtype=np.int32)
-    e = _exponential(-np.abs(x), bits + 1)
-    magnitude = _saturated16(_wrapped16(_newton(e) - (NEWTON_ONE >> 16)) << 2)
-    return np.where(x == 0, 0, np.where(x < 0, _wrapped16(-magnitude), magnitude)).astype(np.int16)
-
-
-# DIV: the kernel's fixed-point quotient.
-#
-# x / y is x shifted left to 31 bits, times the reciprocal of y shifted the same way (Newton steps as in SOFTMAX), times
-# input1 / (input2 * output) with the shifts taken back. A small dividend and a large divisor need a right shift of
-# more than 31, and a large multiplier one of less than 0, which C++ leaves undefined (`divide_by_pot`): those
-# quotients are far off. The kernel stops at a divisor of 0. Sources: kernels/div.cc (Prepare),
-# kernels/internal/reference/div.h, kernels/internal/common.h (GetReciprocal).
-
-
-def division_table(
-    dtype: np.dtype,
-    scales: tuple[float, float, float],
-    zero_points: tuple[int, int, int],
-    bounds: tuple[int, int],
-) -> np.ndarray:
-    """[256, 256] of an 8-bit `dtype`: the stored quotient of each dividend and divisor, smallest first.
-
-    `scales` and `zero_points` are those of dividend, divisor and result, `bounds` what the result is clamped to.
-    """
-    info = np.iinfo(dtype)
-    values = np.arange(info.min, info.max + 1, dtype=np.int64)
-    multiplier = division_multiplier(*scales)
-    y = (values - zero_points[1])[None]
-    x = (values - zero_points[0])[:, None] * np.where(y < 0, -1, 1)
-    reciprocal, shift = reciprocals(y)
-    headroom = _leading_sign_bits(x)
-    quotient = multiply(x, np.broadcast_to(reciprocal, x.shape), headroom)
-    total = multiplier.shift - shift - headroom
-    scaled = saturating_rounding_doubling_high_mul(quotient, multiplier.mantissa).astype(np.int64)
-    return np.clip(divide_by_pot(scaled, -total) + zero_points[2], *bounds).astype(dtype)
-
-
-def shifts_undefined(multiplier: Multiplier, bits: int) -> bool:
-    """Whether a quotient of values of so many bits can need a shift of less than 0 or more than 31."""
-    least, most = 30 - bits - multiplier.shift, 31 + bits - multiplier.shift
-    return least < 0 or most > 31
-
-
-def _bits(x: np.ndarray) -> np.ndarray:
-    """Bits of integers from 0 up, to the highest that is set."""
-    return np.frexp(x.astype(np.float64))[1]
-
-
-def _leading_sign_bits(x: np.ndarray) -> np.ndarray:
-    """Bits below the sign that equal it."""
-    return 31 - _bits(np.where(x < 0, -1 - x, x))
-
-
-def reciprocals(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """1 / |y| in Q0.31, for |y| shifted left to 31 bits, and the exponent that this leaves; 0 counts as 1."""
-    y = np.maximum(np.abs(y), 1)
-    bits = _bits(y)
-    half = y << (31 - bits)
-    mul = saturating_rounding_doubling_high_mul
-    r = mul(half, NEWTON_SLOPE).astype(np.int64) + NEWTON_OFFSET
-    for _ in range(NEWTON_STEPS):
-        r = r + (mul(r, NEWTON_ONE - mul(half, r).astype(np.int64)).astype(np.int64) << 2)
-    return np.minimum(r << 1, (1 << 31) - 1).astype(np.int32), bits - 1
-
-
-def division_multiplier(dividend_scale: float, divisor_scale: float, output_scale: float) -> Multiplier:
-    """What scales the quotient."""
-    with np.errstate(over="ignore"):
-        product = float(np.float32(divisor_scale) * np.float32(output_scale))
-    return quantize_multiplier(float_ratio(dividend_scale, product))

@@ -20,12 +20,12 @@ import numpy as np
 from tflq.dialects import onnx
 from tflq.dialects.declare import Operator
 from tflq.dialects.onnx import ReduceMax, ReduceSum
-from tflq.dialects.tfl import arithmetic as tfl
+from tflq.dialects.tfl import activation, arithmetic, comparison
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, i1, i32, i64, ui8, ui32
-from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.activation import BOUNDS
 from tflq.onnx.context import EXACT, Form, Held, Onnx, lowering
 from tflq.onnx.rescale import limbs_of, plus, product, shift_left, shift_right, shifted, split
 
@@ -37,17 +37,17 @@ _NAMES: Final[dict[type[Operator], str]] = {
     tosa.Sub: "sub",
     tosa.Maximum: "maximum",
     tosa.Minimum: "minimum",
-    tfl.Add: "add",
-    tfl.Sub: "sub",
-    tfl.Mul: "mul",
-    tfl.Div: "div",
-    tfl.Maximum: "maximum",
-    tfl.Minimum: "minimum",
+    arithmetic.Add: "add",
+    arithmetic.Sub: "sub",
+    arithmetic.Mul: "mul",
+    arithmetic.Div: "div",
+    arithmetic.Maximum: "maximum",
+    arithmetic.Minimum: "minimum",
 }
 """What the builder calls them."""
 
 
-@lowering(tosa.Add, tosa.Sub, tosa.Maximum, tosa.Minimum, tfl.Maximum, tfl.Minimum)
+@lowering(tosa.Add, tosa.Sub, tosa.Maximum, tosa.Minimum, arithmetic.Maximum, arithmetic.Minimum)
 def linear(op: Operator, t: Onnx) -> Held:
     return t.elementwise(getattr(t, _NAMES[type(op)]), op.reads, op.result)
 
@@ -118,19 +118,19 @@ def clamp(op: tosa.Clamp, t: Onnx) -> Held:
 # TFLite's arithmetic on plain tensors.
 
 
-def activated(t: Onnx, y: Value, activation: str) -> Value:
+def activated(t: Onnx, y: Value, name: str) -> Value:
     """With a fused activation, which clamps. Refused for another one."""
-    if activation == "NONE":
+    if name == "NONE":
         return y
-    if activation not in BOUNDS:
-        raise Refused(f"the activation {activation}")
-    low, high = BOUNDS[activation]
+    if name not in BOUNDS:
+        raise Refused(f"the activation {name}")
+    low, high = BOUNDS[name]
     y = y if low is None else t.maximum(y, t.like(low, y))
     return y if high is None else t.minimum(y, t.like(high, y))
 
 
-@lowering(tfl.Add, tfl.Sub, tfl.Mul, tfl.Div)
-def kernel_arithmetic(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, t: Onnx) -> Held:
+@lowering(arithmetic.Add, arithmetic.Sub, arithmetic.Mul, arithmetic.Div)
+def kernel_arithmetic(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic.Div, t: Onnx) -> Held:
     emit: Emit = getattr(t, _NAMES[type(op)])
 
     def compute(x: Value, y: Value) -> Value:
@@ -139,15 +139,15 @@ def kernel_arithmetic(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, t: Onnx) -> Hel
     return t.elementwise(compute, [op.lhs, op.rhs], op.result, _wrapping(op.result))
 
 
-@lowering(tfl.AddN)
-def add_n(op: tfl.AddN, t: Onnx) -> Held:
+@lowering(arithmetic.AddN)
+def add_n(op: arithmetic.AddN, t: Onnx) -> Held:
     """In the kernel's order: one after another. Source: kernels/add_n.cc."""
     operands = op.reads
     return t.elementwise(lambda *xs: reduce(t.add, xs), operands, op.result, _wrapping(op.result))
 
 
-@lowering(tfl.SquaredDifference)
-def squared_difference(op: tfl.SquaredDifference, t: Onnx) -> Held:
+@lowering(arithmetic.SquaredDifference)
+def squared_difference(op: arithmetic.SquaredDifference, t: Onnx) -> Held:
     def emit(x: Value, y: Value) -> Value:
         difference = t.sub(x, y)
         return t.mul(difference, difference)
@@ -163,18 +163,18 @@ def _wrapping(result: Value) -> ScalarType:
     return storage
 
 
-@lowering(tfl.FloorDiv, tfl.FloorMod)
-def floor_division(op: tfl.FloorDiv | tfl.FloorMod, t: Onnx) -> Held:
+@lowering(arithmetic.FloorDiv, arithmetic.FloorMod)
+def floor_division(op: arithmetic.FloorDiv | arithmetic.FloorMod, t: Onnx) -> Held:
     """Of integers: MOD has the divisor's sign, as the kernel's; DIV goes toward zero, which is one more where what it
     leaves has not the divisor's sign."""
     storage = op.result.type.storage
-    if storage.is_float and isinstance(op, tfl.FloorMod):
+    if storage.is_float and isinstance(op, arithmetic.FloorMod):
         raise Refused("FLOOR_MOD of floats")
 
     def emit(x: Value, y: Value) -> Value:
         if storage.is_float:
             return t.floor(t.div(x, y))
-        if isinstance(op, tfl.FloorMod):
+        if isinstance(op, arithmetic.FloorMod):
             return t.mod(x, y)
         quotient = t.div(x, y)
         rest = t.sub(x, t.mul(quotient, y))
@@ -186,8 +186,8 @@ def floor_division(op: tfl.FloorDiv | tfl.FloorMod, t: Onnx) -> Held:
     return t.elementwise(emit, [op.lhs, op.rhs], op.result, element)
 
 
-@lowering(tosa.Pow, tfl.Pow)
-def power(op: tosa.Pow | tfl.Pow, t: Onnx) -> Held:
+@lowering(tosa.Pow, arithmetic.Pow)
+def power(op: tosa.Pow | arithmetic.Pow, t: Onnx) -> Held:
     if not op.result.type.storage.is_float:
         raise Refused("POW of integers")
     return t.elementwise(lambda x, y: t.emit(onnx.Pow, [x, y]), op.reads, op.result)
@@ -200,18 +200,18 @@ _COMPARED: Final[dict[type[Operator], tuple[type[Operator], bool]]] = {
     tosa.Equal: (onnx.Equal, False),
     tosa.Greater: (onnx.Greater, False),
     tosa.GreaterEqual: (onnx.GreaterOrEqual, False),
-    tfl.Equal: (onnx.Equal, False),
-    tfl.NotEqual: (onnx.Equal, True),
-    tfl.Greater: (onnx.Greater, False),
-    tfl.GreaterEqual: (onnx.GreaterOrEqual, False),
-    tfl.Less: (onnx.Less, False),
-    tfl.LessEqual: (onnx.LessOrEqual, False),
+    comparison.Equal: (onnx.Equal, False),
+    comparison.NotEqual: (onnx.Equal, True),
+    comparison.Greater: (onnx.Greater, False),
+    comparison.GreaterEqual: (onnx.GreaterOrEqual, False),
+    comparison.Less: (onnx.Less, False),
+    comparison.LessEqual: (onnx.LessOrEqual, False),
 }
 """The operator for each comparison, and whether it is the contrary."""
 
 
-@lowering(tosa.Comparison | tfl.Comparison)
-def compare(op: tosa.Comparison | tfl.Comparison, t: Onnx) -> Held:
+@lowering(tosa.Comparison | comparison.Comparison)
+def compare(op: tosa.Comparison | comparison.Comparison, t: Onnx) -> Held:
     kind, contrary = _COMPARED[type(op)]
     operands = op.reads
 
@@ -226,14 +226,14 @@ def compare(op: tosa.Comparison | tfl.Comparison, t: Onnx) -> Held:
     return t.elementwise(emit, operands, op.result, element)
 
 
-@lowering(tosa.Select, tfl.SelectV2)
-def select(op: tosa.Select | tfl.SelectV2, t: Onnx) -> Held:
+@lowering(tosa.Select, comparison.SelectV2)
+def select(op: tosa.Select | comparison.SelectV2, t: Onnx) -> Held:
     condition, x, y = op.reads
     return _chosen(t, condition, None, x, y, op.result)
 
 
-@lowering(tfl.Select)
-def select_rows(op: tfl.Select, t: Onnx) -> Held:
+@lowering(comparison.Select)
+def select_rows(op: comparison.Select, t: Onnx) -> Held:
     """A condition of rank 1 chooses whole rows."""
     condition, x, y = op.reads
     missing = len(x.type.dims) - len(condition.type.dims)
@@ -259,12 +259,12 @@ _LOGIC: Final[dict[type[Operator], type[Operator]]] = {
     tosa.LogicalAnd: onnx.And,
     tosa.LogicalOr: onnx.Or,
     tosa.LogicalXor: onnx.Xor,
-    tfl.LogicalAnd: onnx.And,
-    tfl.LogicalOr: onnx.Or,
+    comparison.LogicalAnd: onnx.And,
+    comparison.LogicalOr: onnx.Or,
     tosa.BitwiseAnd: onnx.BitwiseAnd,
     tosa.BitwiseOr: onnx.BitwiseOr,
     tosa.BitwiseXor: onnx.BitwiseXor,
-    tfl.BitwiseXor: onnx.BitwiseXor,
+    comparison.BitwiseXor: onnx.BitwiseXor,
 }
 
 
@@ -273,8 +273,8 @@ def logic(op: Operator, t: Onnx) -> Held:
     return t.elementwise(lambda x, y: t.emit(_LOGIC[type(op)], [x, y]), op.reads, op.result, op.result.type.storage)
 
 
-@lowering(tosa.LogicalNot, tfl.LogicalNot)
-def invert(op: tosa.LogicalNot | tfl.LogicalNot, t: Onnx) -> Held:
+@lowering(tosa.LogicalNot, comparison.LogicalNot)
+def invert(op: tosa.LogicalNot | comparison.LogicalNot, t: Onnx) -> Held:
     return t.elementwise(t.invert, op.reads, op.result, i1)
 
 
@@ -305,21 +305,21 @@ def logical_right_shift(op: tosa.LogicalRightShift, t: Onnx) -> Held:
     return t.elementwise(emit, [op.input1, op.input2], op.result, i32)
 
 
-@lowering(tosa.ArithmeticRightShift, tfl.RightShift)
-def right_shift(op: tosa.ArithmeticRightShift | tfl.RightShift, t: Onnx) -> Held:
+@lowering(tosa.ArithmeticRightShift, comparison.RightShift)
+def right_shift(op: tosa.ArithmeticRightShift | comparison.RightShift, t: Onnx) -> Held:
     """Rounded down, or half up. In float32 by constants, where it holds the numbers; else in int32, where what is lost
     last is the difference of two shifts."""
     x, places = op.reads
     rounds = isinstance(op, tosa.ArithmeticRightShift) and op.round
     if places.is_constant:
         amounts = places.array.astype(np.int64)
-        if isinstance(op, tfl.RightShift):
+        if isinstance(op, comparison.RightShift):
             amounts = np.clip(amounts, 0, x.type.storage.bits - 1)
         low, high = t.bounds(x)
         half = (np.int64(1) << amounts) >> 1 if rounds else np.zeros_like(amounts)
         if low >= -EXACT and high + int(half.max(initial=0)) <= EXACT:
             return t.elementwise(lambda v: _float_shift(t, v, amounts, half), [x], op.result, f32)
-    elif isinstance(op, tfl.RightShift):
+    elif isinstance(op, comparison.RightShift):
         raise Refused("a shift by a computed amount")
 
     def emit(v: Value, n: Value) -> Value:
@@ -367,18 +367,18 @@ _FUNCTIONS: Final[dict[type[Operator], type[Operator]]] = {
     tosa.Sigmoid: onnx.Sigmoid,
     tosa.Sin: onnx.Sin,
     tosa.Tanh: onnx.Tanh,
-    tfl.Ceil: onnx.Ceil,
-    tfl.Cos: onnx.Cos,
-    tfl.Elu: onnx.Elu,
-    tfl.Exp: onnx.Exp,
-    tfl.Floor: onnx.Floor,
-    tfl.Log: onnx.Log,
-    tfl.Logistic: onnx.Sigmoid,
-    tfl.Round: onnx.Round,
-    tfl.Sign: onnx.Sign,
-    tfl.Sin: onnx.Sin,
-    tfl.Sqrt: onnx.Sqrt,
-    tfl.Tanh: onnx.Tanh,
+    arithmetic.Ceil: onnx.Ceil,
+    arithmetic.Cos: onnx.Cos,
+    activation.Elu: onnx.Elu,
+    arithmetic.Exp: onnx.Exp,
+    arithmetic.Floor: onnx.Floor,
+    arithmetic.Log: onnx.Log,
+    activation.Logistic: onnx.Sigmoid,
+    arithmetic.Round: onnx.Round,
+    arithmetic.Sign: onnx.Sign,
+    arithmetic.Sin: onnx.Sin,
+    arithmetic.Sqrt: onnx.Sqrt,
+    activation.Tanh: onnx.Tanh,
 }
 
 
@@ -387,25 +387,27 @@ def function(op: Operator, t: Onnx) -> Held:
     return _of_floats(t, op, lambda x: t.emit(_FUNCTIONS[type(op)], [x]))
 
 
-@lowering(tosa.Rsqrt, tfl.Rsqrt)
-def reciprocal_root(op: tosa.Rsqrt | tfl.Rsqrt, t: Onnx) -> Held:
+@lowering(tosa.Rsqrt, arithmetic.Rsqrt)
+def reciprocal_root(op: tosa.Rsqrt | arithmetic.Rsqrt, t: Onnx) -> Held:
     return _of_floats(t, op, lambda x: t.emit(onnx.Reciprocal, [t.emit(onnx.Sqrt, [x])]))
 
 
-@lowering(tfl.Abs, tfl.Neg, tfl.Square)
-def arithmetic(op: tfl.Abs | tfl.Neg | tfl.Square, t: Onnx) -> Held:
+@lowering(arithmetic.Abs, arithmetic.Neg, arithmetic.Square)
+def of_numbers(op: arithmetic.Abs | arithmetic.Neg | arithmetic.Square, t: Onnx) -> Held:
     """Also of int32, which wraps."""
     if op.result.type.storage not in (f32, i32):
         raise Refused(f"{op.short_name.upper()} of {op.result.type.storage}")
 
     def emit(x: Value) -> Value:
-        return t.mul(x, x) if isinstance(op, tfl.Square) else t.abs(x) if isinstance(op, tfl.Abs) else t.negative(x)
+        if isinstance(op, arithmetic.Square):
+            return t.mul(x, x)
+        return t.abs(x) if isinstance(op, arithmetic.Abs) else t.negative(x)
 
     return t.elementwise(emit, [op.input], op.result, op.result.type.storage)
 
 
-@lowering(tfl.ZerosLike)
-def zeros_like(op: tfl.ZerosLike, t: Onnx) -> Held:
+@lowering(arithmetic.ZerosLike)
+def zeros_like(op: arithmetic.ZerosLike, t: Onnx) -> Held:
     """x times 0, whatever x is, is an x of zeros where it is whole."""
     if op.result.type.storage.is_float:
         raise Refused("ZEROS_LIKE of floats, which may be infinite")
@@ -418,39 +420,39 @@ def zeros_like(op: tfl.ZerosLike, t: Onnx) -> Held:
 
 
 CLAMPS: Final[dict[type[Operator], str]] = {
-    tfl.Relu: "RELU",
-    tfl.Relu6: "RELU6",
-    tfl.ReluN1To1: "RELU_N1_TO_1",
-    tfl.Relu0To1: "RELU_0_TO_1",
+    activation.Relu: "RELU",
+    activation.Relu6: "RELU6",
+    activation.ReluN1To1: "RELU_N1_TO_1",
+    activation.Relu0To1: "RELU_0_TO_1",
 }
 
 
 @lowering(*CLAMPS)
-def rectify(op: tfl.ScaledActivation, t: Onnx) -> Held:
+def rectify(op: activation.ScaledActivation, t: Onnx) -> Held:
     return _of_floats(t, op, lambda x: activated(t, x, CLAMPS[type(op)]))
 
 
-@lowering(tfl.LeakyRelu)
-def leaky_relu(op: tfl.LeakyRelu, t: Onnx) -> Held:
+@lowering(activation.LeakyRelu)
+def leaky_relu(op: activation.LeakyRelu, t: Onnx) -> Held:
     return _of_floats(t, op, lambda x: t.where(t.below_zero(x), t.mul(x, t.like(op.alpha, x)), x))
 
 
-@lowering(tfl.Prelu)
-def prelu(op: tfl.Prelu, t: Onnx) -> Held:
+@lowering(activation.Prelu)
+def prelu(op: activation.Prelu, t: Onnx) -> Held:
     _need_float(op)
     return t.elementwise(lambda x, alpha: t.where(t.below_zero(x), t.mul(x, alpha), x), [op.input, op.alpha], op.result)
 
 
-@lowering(tfl.HardSwish)
-def hard_swish(op: tfl.HardSwish, t: Onnx) -> Held:
+@lowering(activation.HardSwish)
+def hard_swish(op: activation.HardSwish, t: Onnx) -> Held:
     def emit(x: Value) -> Value:
         return t.mul(t.mul(x, t.clip(t.add(x, t.like(3, x)), 0, 6)), t.like(1 / 6, x))
 
     return _of_floats(t, op, emit)
 
 
-@lowering(tfl.Gelu)
-def gelu(op: tfl.Gelu, t: Onnx) -> Held:
+@lowering(activation.Gelu)
+def gelu(op: activation.Gelu, t: Onnx) -> Held:
     def emit(x: Value) -> Value:
         if op.approximate:
             cube = t.mul(t.mul(x, x), x)
@@ -463,21 +465,21 @@ def gelu(op: tfl.Gelu, t: Onnx) -> Held:
     return _of_floats(t, op, emit)
 
 
-@lowering(tfl.Softmax, tfl.LogSoftmax)
-def softmax(op: tfl.Softmax | tfl.LogSoftmax, t: Onnx) -> Held:
+@lowering(activation.Softmax, activation.LogSoftmax)
+def softmax(op: activation.Softmax | activation.LogSoftmax, t: Onnx) -> Held:
     """Of the last dim, less its greatest element."""
     _need_float(op)
     x, last = t.value(op.input), [len(op.input.type.dims) - 1]
     centred = t.sub(x, t.reduce(ReduceMax, x, last))
-    if isinstance(op, tfl.LogSoftmax):
+    if isinstance(op, activation.LogSoftmax):
         total = t.reduce(ReduceSum, t.emit(onnx.Exp, [centred]), last)
         return t.made(t.sub(centred, t.emit(onnx.Log, [total])), op.result)
     powers = t.emit(onnx.Exp, [t.mul(centred, t.like(op.beta, x))])
     return t.made(t.div(powers, t.reduce(ReduceSum, powers, last)), op.result)
 
 
-@lowering(tfl.L2Normalization)
-def l2_normalization(op: tfl.L2Normalization, t: Onnx) -> Held:
+@lowering(activation.L2Normalization)
+def l2_normalization(op: activation.L2Normalization, t: Onnx) -> Held:
     """Of the last dim, whose norm is at least 1e-6."""
     _need_float(op)
     x = t.value(op.input)

@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.dialects import onnx
 from tflq.dialects.quant import Dcast, Qcast, Truncate
-from tflq.dialects.tfl.arithmetic import Cast as TflCast
-from tflq.dialects.tfl.arithmetic import Dequantize
+from tflq.dialects.tfl.casts import Cast as TflCast
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused
 from tflq.ir.core import Value

@@ -24,16 +24,16 @@ from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import OF_TARGET
 from tflq.dialects.onnx import DequantizeLinear, Gemm, QuantizeLinear, ReduceMean, Resize
 from tflq.dialects.parameters import MultiplyAccumulate
-from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl import fused_activation, without_activation
-from tflq.dialects.tfl.arithmetic import Add, Dequantize, Quantize, Sub
+from tflq.dialects.tfl import activation, fused_activation, without_activation
+from tflq.dialects.tfl.arithmetic import Add, Sub
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.pooling import AveragePool2D, Mean, ResizeBilinear, ResizeNearestNeighbor
 from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
-from tflq.numerics.elementwise import BOUNDS, activation_range
+from tflq.numerics.activation import BOUNDS, activation_range
 from tflq.numerics.float_product import Byte, fitted_scales, mean_scale
 from tflq.onnx.arithmetic import CLAMPS
 from tflq.onnx.context import Form, Held, Lowering, Made, Onnx, lowering, static
@@ -191,8 +191,8 @@ def _stored(t: Onnx, made: Made, result: Value, op: Op) -> Made:
     kept = _unsigned(element, first=form.first)
     stored = scale, zero_point - kept.offset
     y = quantize(t, x, *stored, kept.element)
-    activation = fused_activation(op)
-    low, high = activation_range(activation, storage.minimum, storage.maximum, scale, zero_point)
+    fused = fused_activation(op)
+    low, high = activation_range(fused, storage.minimum, storage.maximum, scale, zero_point)
     if (low, high) != (storage.minimum, storage.maximum):
         ends = ((np.float32(n - zero_point) * np.float32(scale)) for n in (low, high))
         clipped = t.clip(dequantize(t, y, *stored), *map(float, ends))
@@ -315,15 +315,15 @@ def concatenate(op: Concatenation, t: Onnx) -> Held:
     return t.made(t.concat(xs, axis), op.output, first=first)
 
 
-@pattern(tfl.Softmax)
-def softmax(op: tfl.Softmax, t: Onnx) -> Held:
+@pattern(activation.Softmax)
+def softmax(op: activation.Softmax, t: Onnx) -> Held:
     x = t.value(op.input)
     x = x if op.beta == 1 else t.mul(x, t.like(op.beta, x))
     return t.made(t.emit(onnx.Softmax, [x], axis=-1), op.result)
 
 
 @pattern(*CLAMPS)
-def clamp(op: tfl.ScaledActivation, t: Onnx) -> Held:
+def clamp(op: activation.ScaledActivation, t: Onnx) -> Held:
     """RELU or CLIP."""
     low, high = BOUNDS[CLAMPS[type(op)]]
     if low is None or high is None:
@@ -331,18 +331,18 @@ def clamp(op: tfl.ScaledActivation, t: Onnx) -> Held:
     return t.elementwise(lambda x: t.clip(x, low, high), [op.input], op.output)
 
 
-@pattern(tfl.LeakyRelu)
-def leaky_relu(op: tfl.LeakyRelu, t: Onnx) -> Held:
+@pattern(activation.LeakyRelu)
+def leaky_relu(op: activation.LeakyRelu, t: Onnx) -> Held:
     return t.elementwise(lambda x: t.emit(onnx.LeakyRelu, [x], alpha=op.alpha), [op.input], op.result)
 
 
-@pattern(tfl.Prelu)
-def prelu(op: tfl.Prelu, t: Onnx) -> Held:
+@pattern(activation.Prelu)
+def prelu(op: activation.Prelu, t: Onnx) -> Held:
     return t.elementwise(lambda x, alpha: t.emit(onnx.PRelu, [x, alpha]), [op.input, op.alpha], op.result)
 
 
-@pattern(tfl.HardSwish)
-def hard_swish(op: tfl.HardSwish, t: Onnx) -> Held:
+@pattern(activation.HardSwish)
+def hard_swish(op: activation.HardSwish, t: Onnx) -> Held:
     return t.elementwise(lambda x: t.emit(onnx.HardSwish, [x]), [op.input], op.result)
 
 

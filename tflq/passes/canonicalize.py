@@ -13,8 +13,8 @@ from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import called_functions, inner_blocks, is_pure, is_variable, own_blocks, reachable
 from tflq.dialects.quant import Dcast, Qcast, Scast
-from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl.arithmetic import Bitcast, Cast
+from tflq.dialects.tfl import casts
+from tflq.dialects.tfl.casts import Bitcast, Cast
 from tflq.dialects.tfl.shape import Range, Rank, Shape
 from tflq.dialects.tosa import movement as tosa
 from tflq.dialects.tosa.movement import Identity
@@ -24,7 +24,7 @@ from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replac
 from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.light import dataclass, field
 
-_Cast: TypeAlias = Qcast | Dcast | Scast | tfl.Cast | tosa.Cast | Identity
+_Cast: TypeAlias = Qcast | Dcast | Scast | casts.Cast | tosa.Cast | Identity
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Canonicalize(Pass):
     """
 
     name: ClassVar[str] = "canonicalize"
-    looks_at: ClassVar[tuple[type, ...]] = (Qcast, Dcast, Scast, tfl.Cast, tosa.Cast, Identity)
+    looks_at: ClassVar[tuple[type, ...]] = (Qcast, Dcast, Scast, casts.Cast, tosa.Cast, Identity)
     semantics: Literal["real", "interpreter"] = "real"
 
     def run(self, module: Module) -> PassResult:

@@ -10,22 +10,21 @@ parts of spectra become products with the Fourier matrix.
 The table has what the evaluators of these ops, which round as the kernels do, give for each stored number. Functions
 that libraries round each in their own way (EXP, TANH) have no evaluator: an operator with one of them stays as it is.
 
-`through_floats` is the reusable fallback (`tflq.builder`) with the casts of `quant`: `quant.dcast` of the operands, the
-float pattern, `quant.qcast` of the results. `canonicalize` and `cse` remove the casts between neighbours. The pass
-`dequantize-fallback` does so with every op; the float pattern is the op itself.
+`QuantCasts` are the casts of `quant` for the reusable fallback (`tflq.builder.through_floats`): `quant.dcast` of the
+operands, the float pattern, `quant.qcast` of the results. `canonicalize` and `cse` remove the casts between neighbours.
+The pass `dequantize-fallback` does so with every op; the float pattern is the op itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from tflq import builder as structure
 from tflq.analysis.cast_cost import RealCast
-from tflq.builder import Builder, Emitter, expressed
+from tflq.builder import Builder, Emitter, Pattern, expressed, through_floats
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.quant import Dcast, Qcast, Scast
@@ -275,24 +274,12 @@ def _entries(chain: list[Op]) -> np.ndarray:
     return numbers
 
 
-FloatPattern: TypeAlias = Callable[[Emitter, Sequence[Value | None], Sequence[TensorType]], Sequence[Value]]
-"""Emits what computes an op in floats: takes the operands and the types of the results, gives the results."""
-
-
-def through_floats(op: Op, b: Emitter, pattern: FloatPattern, *, rounding: str | None = None) -> list[Value]:
-    """What an op results in, computed by a pattern for floats. Values without quantization go in and out as they are.
-
-    `rounding` is stated on each `quant.qcast`; by default none is.
-    """
-    return structure.through_floats(op, _Casts(b, rounding), lambda operands, types: pattern(b, operands, types))
-
-
 @dataclass(frozen=True)
-class _Casts:
-    """The casts of `quant`."""
+class QuantCasts:
+    """The casts of `quant`. `rounding` is stated on each `quant.qcast`; by default none is."""
 
     b: Emitter
-    rounding: str | None
+    rounding: str | None = None
 
     def real(self, value: Value) -> Value:
         return self.b.emit(Dcast, [value], expressed(value.type)) if value.type.quantized else value
@@ -330,15 +317,15 @@ def _in_floats(op: Op) -> list[Op] | None:
         return None
     b = Emitter()
     b.location = op.location
-    for new, old in zip(through_floats(op, b, _itself(op)), op.results, strict=True):
+    for new, old in zip(through_floats(op, QuantCasts(b), _itself(op, b)), op.results, strict=True):
         _become(new, old)
     return b.ops
 
 
-def _itself(op: Op) -> FloatPattern:
+def _itself(op: Op, b: Emitter) -> Pattern:
     """The op on floats; of a cast between reals and quantized values, its operand."""
 
-    def pattern(b: Emitter, operands: Sequence[Value | None], types: Sequence[TensorType]) -> Sequence[Value]:
+    def pattern(operands: Sequence[Value | None], types: Sequence[TensorType]) -> Sequence[Value]:
         if isinstance(op, RealCast) and operands[0] is not None and operands[0].type == types[0]:
             return [operands[0]]
         return b.op(op.name, operands, types, op.attributes, op.info).results

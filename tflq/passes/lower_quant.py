@@ -39,12 +39,11 @@ import numpy as np
 
 from tflq.builder import Builder, Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.core_numbers import (
+from tflq.dialects.arith import (
     COMPARE_FLOAT,
     AddF,
     CmpF,
     DivF,
-    Floor,
     FPToSI,
     FPToUI,
     MaximumF,
@@ -54,30 +53,27 @@ from tflq.dialects.core_numbers import (
     MinSI,
     MinUI,
     MulF,
-    Round,
-    RoundEven,
     SIToFP,
     SubF,
-    Trunc,
     UIToFP,
 )
-from tflq.dialects.core_tensors import (
+from tflq.dialects.declare import Operator
+from tflq.dialects.linalg import Generic, LinalgYield
+from tflq.dialects.math import Floor, Round, RoundEven, Trunc
+from tflq.dialects.quant import Dcast, Qcast, Scast
+from tflq.dialects.tensor import (
     CollapseShape,
     Dim,
     Empty,
     ExpandShape,
     Extract,
     FromElements,
-    Generic,
-    LinalgYield,
     NumElements,
     Reshape,
     ShapeOf,
     Splat,
     SplitAt,
 )
-from tflq.dialects.declare import Operator
-from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tosa.elementwise import Add, GreaterEqual, Maximum, Minimum, Mul, Sub
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.attributes import AffineMap, TypedArray

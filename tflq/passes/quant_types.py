@@ -19,11 +19,11 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.core_tensors import Call, CallIndirect
 from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.linalg import Call, CallIndirect
 from tflq.dialects.parameters import SimulatesQuantization
 from tflq.dialects.quant import Dcast, Qcast, Scast
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk

@@ -34,12 +34,10 @@ import numpy as np
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
-from tflq.dialects.core_numbers import (
-    COMPARE_INTEGER,
-    CmpI,
-    DivSI,
-    ExtSI,
-    ExtUI,
+from tflq.dialects.arith import COMPARE_INTEGER, CmpI, DivSI, ExtSI, ExtUI, Select, ShLI, SubI, TruncI, XOrI
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import own_blocks
+from tflq.dialects.fxpmath import (
     Matmul,
     RealAddEw,
     RealBinary,
@@ -53,37 +51,11 @@ from tflq.dialects.core_numbers import (
     RoundingDivideByPot,
     SaturatingAdd,
     SaturatingRoundingDoublingHighMul,
-    Select,
-    ShLI,
-    SubI,
-    TruncI,
-    XOrI,
 )
-from tflq.dialects.declare import Operator
-from tflq.dialects.effects import own_blocks
 from tflq.dialects.inference import constant_array
 from tflq.dialects.quant import Scast
-from tflq.dialects.tfl.arithmetic import (
-    Add,
-    Div,
-    Exp,
-    Log,
-    Logistic,
-    Maximum,
-    Minimum,
-    Mul,
-    Neg,
-    Relu,
-    Relu0To1,
-    Relu6,
-    ReluN1To1,
-    Rsqrt,
-    Sin,
-    Sqrt,
-    Square,
-    Sub,
-    Tanh,
-)
+from tflq.dialects.tfl.activation import Logistic, Relu, Relu0To1, Relu6, ReluN1To1, Tanh
+from tflq.dialects.tfl.arithmetic import Add, Div, Exp, Log, Maximum, Minimum, Mul, Neg, Rsqrt, Sin, Sqrt, Square, Sub
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.movement import Reshape, Transpose
 from tflq.dialects.tosa.movement import Table
@@ -92,7 +64,7 @@ from tflq.ir.attributes import TypedInt
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i32
-from tflq.numerics.elementwise import BOUNDS
+from tflq.numerics.activation import BOUNDS
 from tflq.numerics.real_math import (
     DIVIDEND_SHIFT,
     RECIPROCAL,

@@ -12,14 +12,14 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from tflq.analysis.known import OF_SHAPES
 from tflq.analysis.statistics import Method, Statistics, keys_of, observed_range, read_statistics
 from tflq.backends import DEFAULT, named_by
 from tflq.calibration.calibrating import calibrate, digests
 from tflq.calibration.data import Entry, Images, Span
 from tflq.contract import Pipeline
 from tflq.dialects.regions import Stats
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.traits import ReadsShapes
 from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
 from tflq.files import check_outputs, replace_file
 from tflq.formats import read, write
@@ -426,7 +426,7 @@ def _store_input(module: Module, function: Function, value: Value, storage: Scal
     if len(kinds) != 1:
         raise _stays("input", value, "it has several parameters" if kinds else "only float operators read it")
     kind = _on(kinds.pop(), storage, "input", value)
-    if not all(isinstance(op, (Quantize, *OF_SHAPES)) for op in users):
+    if not all(_reads_no_floats(op) for op in users):
         _dequantize(function, value)
     value.type = value.type.with_element(kind)
     made = {op.result: value for op in users if op.result.type.element == kind}
@@ -434,11 +434,15 @@ def _store_input(module: Module, function: Function, value: Value, storage: Scal
     replace_values(module, function, made)
 
 
+def _reads_no_floats(op: Op) -> bool:
+    return isinstance(op, Quantize) or op.shows(ReadsShapes)
+
+
 def _dequantize(function: Function, value: Value) -> None:
     """Puts a DEQUANTIZE behind an input for the operators that read floats."""
     real = Value(value.type)
     for op in function.ops:
-        if not isinstance(op, (Quantize, *OF_SHAPES)):
+        if not _reads_no_floats(op):
             op.operands = [real if operand is value else operand for operand in op.operands]
     function.ops.insert(0, Op(Dequantize.op_name, [value], [real]))
 

@@ -17,7 +17,7 @@ import numpy as np
 from tflq.calibration.collecting import Factor, second_moments
 from tflq.calibration.data import Entry, Span
 from tflq.dialects.tfl import fused_activation, op_name, without_activation
-from tflq.dialects.tfl.arithmetic import Dequantize
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.formats import read
 from tflq.ir.core import Module, Op, Value, constant

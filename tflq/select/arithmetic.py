@@ -31,8 +31,8 @@ import numpy as np
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import broadcast
-from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl.arithmetic import Logistic, Tanh
+from tflq.dialects.tfl import arithmetic, comparison
+from tflq.dialects.tfl.activation import Logistic, Tanh
 from tflq.dialects.tfl.movement import BroadcastTo, ExpandDims, Squeeze
 from tflq.dialects.tfl.pooling import ArgMin, Sum
 from tflq.dialects.tosa import elementwise as tosa
@@ -113,8 +113,8 @@ def absolute(op: tosa.Abs, k: Kernels) -> Value:
     """x * sign(x) of integers, an eighth of the time of ABS; the least one stays."""
     x = k.value(op.input1)
     if x.type.storage.is_float:
-        return k.emit(tfl.Abs, [x])
-    return k.mul(x, k.emit(tfl.Sign, [x]))
+        return k.emit(arithmetic.Abs, [x])
+    return k.mul(x, k.emit(arithmetic.Sign, [x]))
 
 
 @lowering(tosa.Negate)
@@ -122,7 +122,7 @@ def negate(op: tosa.Negate, k: Kernels) -> Value:
     """output_zp - (x - input1_zp), clamped; i32, which has no zero points, only at its least value."""
     x, storage = k.value(op.input1), op.result.type.storage
     if storage.is_float:
-        return k.emit(tfl.Neg, [x])
+        return k.emit(arithmetic.Neg, [x])
     if storage.bits == 32:
         return k.sub(0, k.maximum(x, -storage.maximum))
     total = op.output_zp + op.input1_zp
@@ -163,7 +163,7 @@ def compare(op: tosa.Equal | tosa.Greater | tosa.GreaterEqual, k: Kernels) -> Va
 @lowering(tosa.Select)
 def select(op: tosa.Select, k: Kernels) -> Value:
     operands = (k.value(v) for v in (op.condition, op.on_true, op.on_false))
-    return elementwise(k, lambda *xs: k.emit(tfl.SelectV2, xs), *operands)
+    return elementwise(k, lambda *xs: k.emit(comparison.SelectV2, xs), *operands)
 
 
 # Bits of integers.
@@ -227,9 +227,9 @@ def bitwise(op: tosa.BitwiseAnd | tosa.BitwiseOr, k: Kernels) -> Value:
 
 
 _LOGICAL: Final[Mapping[type[Op], type[Operator]]] = {
-    tosa.LogicalAnd: tfl.LogicalAnd,
-    tosa.LogicalOr: tfl.LogicalOr,
-    tosa.LogicalXor: tfl.NotEqual,
+    tosa.LogicalAnd: comparison.LogicalAnd,
+    tosa.LogicalOr: comparison.LogicalOr,
+    tosa.LogicalXor: comparison.NotEqual,
 }
 
 
@@ -241,7 +241,7 @@ def logical(op: tosa.LogicalAnd | tosa.LogicalOr | tosa.LogicalXor, k: Kernels) 
 
 @lowering(tosa.LogicalNot)
 def logical_not(op: tosa.LogicalNot, k: Kernels) -> Value:
-    return k.emit(tfl.LogicalNot, [k.value(op.input)])
+    return k.emit(comparison.LogicalNot, [k.value(op.input)])
 
 
 @lowering(tosa.ArithmeticRightShift)
@@ -282,13 +282,13 @@ def bitwise_not(op: tosa.BitwiseNot, k: Kernels) -> Value:
 
 
 _UNARY: Final[Mapping[type[Op], type[Operator]]] = {
-    tosa.Cos: tfl.Cos,
-    tosa.Exp: tfl.Exp,
-    tosa.Floor: tfl.Floor,
-    tosa.Log: tfl.Log,
-    tosa.Rsqrt: tfl.Rsqrt,
+    tosa.Cos: arithmetic.Cos,
+    tosa.Exp: arithmetic.Exp,
+    tosa.Floor: arithmetic.Floor,
+    tosa.Log: arithmetic.Log,
+    tosa.Rsqrt: arithmetic.Rsqrt,
     tosa.Sigmoid: Logistic,
-    tosa.Sin: tfl.Sin,
+    tosa.Sin: arithmetic.Sin,
     tosa.Tanh: Tanh,
 }
 
@@ -301,7 +301,7 @@ def unary(op: tosa.FloatFunction, k: Kernels) -> Value:
 @lowering(tosa.Ceil)
 def ceil(op: tosa.Ceil, k: Kernels) -> Value:
     x = k.value(op.input)
-    return k.emit(tfl.Neg, [k.emit(tfl.Floor, [k.emit(tfl.Neg, [x])])])
+    return k.emit(arithmetic.Neg, [k.emit(arithmetic.Floor, [k.emit(arithmetic.Neg, [x])])])
 
 
 @lowering(tosa.Reciprocal)
@@ -314,12 +314,12 @@ def reciprocal(op: tosa.Reciprocal, k: Kernels) -> Value:
 def erf(op: tosa.Erf, k: Kernels) -> Value:
     """Both formulas everywhere, each on the values it is meant for."""
     x = k.value(op.input)
-    magnitude = k.emit(tfl.Abs, [x])
+    magnitude = k.emit(arithmetic.Abs, [x])
     near, far = k.minimum(magnitude, 1), k.minimum(k.maximum(magnitude, 1), LIMIT)
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
-    tail = k.emit(tfl.Exp, [_polynomial(k, far, outer())])
-    value = k.emit(tfl.SelectV2, [k.greater(1, magnitude), below, k.sub(1, tail)])
-    return k.mul(value, k.emit(tfl.Sign, [x]))
+    tail = k.emit(arithmetic.Exp, [_polynomial(k, far, outer())])
+    value = k.emit(comparison.SelectV2, [k.greater(1, magnitude), below, k.sub(1, tail)])
+    return k.mul(value, k.emit(arithmetic.Sign, [x]))
 
 
 def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:

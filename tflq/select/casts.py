@@ -17,7 +17,10 @@ import numpy as np
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant import Dcast, Qcast, Scast, Truncate
-from tflq.dialects.tfl.arithmetic import Abs, Cast, Greater, Less, Relu, Relu6, SelectV2, Sign
+from tflq.dialects.tfl.activation import Relu, Relu6
+from tflq.dialects.tfl.arithmetic import Abs, Sign
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.comparison import Greater, Less, SelectV2
 from tflq.dialects.tosa import movement as tosa
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, f32, i1, i32, parameters

@@ -15,7 +15,7 @@ from tflq.contract import Decisions, Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import entry_functions, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, kept_reason
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import Calls, ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value

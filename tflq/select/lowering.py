@@ -18,22 +18,9 @@ import numpy as np
 from tflq.analysis.known import Ranges
 from tflq.builder import Emitter, Operand
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl.arithmetic import (
-    Add,
-    Bitcast,
-    BitwiseXor,
-    Cast,
-    Div,
-    Equal,
-    Greater,
-    GreaterEqual,
-    Maximum,
-    Minimum,
-    Mul,
-    Pow,
-    RightShift,
-    Sub,
-)
+from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
+from tflq.dialects.tfl.casts import Bitcast, Cast
+from tflq.dialects.tfl.comparison import BitwiseXor, Equal, Greater, GreaterEqual, RightShift
 from tflq.dialects.tfl.convolution import BatchMatMul
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, Split, StridedSlice, Transpose

@@ -11,7 +11,7 @@ import numpy as np
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl import movement as tfl
-from tflq.dialects.tfl.arithmetic import SelectV2
+from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tfl.indexing import Gather as TflGather
 from tflq.dialects.tfl.indexing import ScatterND
 from tflq.dialects.tfl.state import AssignVariable, CallOnce, If, ReadVariable, VarHandle, While

@@ -26,7 +26,7 @@ from tflq.contract import Pass, PassResult, SourceNames
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.forms import Form
 from tflq.dialects.parameters import ParametersUnread
-from tflq.dialects.tfl.arithmetic import Cast
+from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tfl.state import state_version
 from tflq.dialects.traits import InPlace, Role, View

@@ -36,7 +36,6 @@ from tflq.dialects.tosa.movement import (
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32, i64
 from tflq.numerics.convolution import window, window_counts
-from tflq.numerics.float_basics import EXACT
 from tflq.select.im2col import Geometry, pad_spatial, tap_sum
 from tflq.select.lowering import Kernels, lowering, moved
 from tflq.select.rescale import clamped
@@ -162,6 +161,8 @@ def _sum_of_floats(op: _Numeric, k: Kernels, count: int, axes: list[int], keep_d
     source, twin = cast.input.type.storage, k.twins.get(k.value(cast.input))
     if twin is None or 0 in axes:
         return None
+    from tflq.numerics.float_basics import EXACT
+
     if count * max(abs(v - twin.offset) for v in (source.minimum, source.maximum)) >= EXACT:
         return None
     total = k.cast(k.reduce(tfl.Sum, twin.value, axes, keep_dims=keep_dims), i32)

@@ -19,9 +19,10 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects.quant import RescaleF64, Scast, Table2D, Table16Bit
-from tflq.dialects.tfl import arithmetic as tfl
+from tflq.dialects.tfl import arithmetic
 from tflq.dialects.tfl import pooling as tfl_reduction
-from tflq.dialects.tfl.arithmetic import Dequantize, Floor, Quantize
+from tflq.dialects.tfl.arithmetic import Floor
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import Concatenation, Moved, Pack, Padding, PadV2, Reshape, Split, Unpack
@@ -126,12 +127,12 @@ def _written(op: Scast, k: Kernels, element: UniformQuantizedType, scale: np.flo
     return k.emit(Quantize, [real], type)
 
 
-def _extreme(op: Maximum | Minimum | tfl.Extreme, k: Kernels) -> Value | None:
+def _extreme(op: Maximum | Minimum | arithmetic.Extreme, k: Kernels) -> Value | None:
     operands = [k.value(v) for v in op.reads]
     storage = operands[0].type.storage
     if storage not in BYTES:
         return None
-    emit = k.maximum if isinstance(op, (Maximum, tfl.Maximum)) else k.minimum
+    emit = k.maximum if isinstance(op, (Maximum, arithmetic.Maximum)) else k.minimum
     return integers_of(k, Twin(elementwise(k, emit, *(centred(k, v, 0) for v in operands)), 0), storage)
 
 
@@ -613,7 +614,7 @@ FORMS: Final[dict[type[Op], Portable]] = {
     Table16Bit: _table_of_16_bits,
     Table2D: _table_2d,
     Unpack: _unpack,
-    tfl.Maximum: _extreme,
-    tfl.Minimum: _extreme,
+    arithmetic.Maximum: _extreme,
+    arithmetic.Minimum: _extreme,
 }
 """By op: its form on float32 and int32; None where it has none."""

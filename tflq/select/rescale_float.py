@@ -32,7 +32,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tflq.dialects.quant import RescaleF64, Table2D
-from tflq.dialects.tfl.arithmetic import Floor, Relu, ReluN1To1
+from tflq.dialects.tfl.activation import Relu, ReluN1To1
+from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.elementwise import Clamp

@@ -19,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from tflq.analysis.known import LIMIT, OF_SHAPES, Access, Accesses, Known, constant_elements, elements_of
+from tflq.analysis.known import LIMIT, Access, Accesses, Known, constant_elements, elements_of
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
 from tflq.dialects.forms import Form
 from tflq.dialects.inference import Misfit, NotInferred, Stated, text
 from tflq.dialects.tfl.state import Custom
+from tflq.dialects.traits import ReadsShapes
 from tflq.errors import Reason
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops, remove_unneeded
@@ -266,7 +267,7 @@ class Inference:
     def _computed(self, op: Op, site: Site) -> Sequence[Known | None]:
         """What is known of the elements of an op's results: nothing if one of its operands is not known, but for what
         follows from shapes."""
-        if not isinstance(op, OF_SHAPES):
+        if not op.shows(ReadsShapes):
             for value in op.operands:
                 if value is None or self._elements(value) is None:
                     return ()

@@ -54,8 +54,8 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.light import dataclass
+from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import double_scales, exact_channel_bounds, legacy_scale
-from tflq.numerics.elementwise import activation_range
 from tflq.numerics.staircase import roundings_agree
 
 _Function: TypeAlias = Callable[..., str | None]

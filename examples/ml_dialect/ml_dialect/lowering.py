@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import tflq
-from tflq.builder import Emitter
+from tflq.builder import Emitter, Pattern, through_floats
 from tflq.contract import Pass, PassResult
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import TensorType
-from tflq.passes.floats import FloatPattern, through_floats
+from tflq.passes.floats import QuantCasts
 
 __all__ = ["EXTENSION", "ConvertMlToArith"]
 
@@ -39,16 +39,17 @@ class ConvertMlToArith(Pass):
                     continue
                 b = Emitter(ops)
                 b.location = op.location
-                stand_for(through_floats(op, b, _pattern(_ARITH[op.name]))[0], op.result)
+                (result,) = through_floats(op, QuantCasts(b), _pattern(_ARITH[op.name], b))
+                stand_for(result, op.result)
                 modified = True
             function.ops = ops
         return PassResult(module, modified)
 
 
-def _pattern(name: str) -> FloatPattern:
+def _pattern(name: str, b: Emitter) -> Pattern:
     """The case of floats."""
 
-    def emit(b: Emitter, operands: Sequence[Value | None], types: Sequence[TensorType]) -> Sequence[Value]:
+    def emit(operands: Sequence[Value | None], types: Sequence[TensorType]) -> Sequence[Value]:
         return [b.emit(name, operands, types[0])]
 
     return emit

@@ -10,7 +10,7 @@ import pytest
 from support.region_graphs import shown, specs
 
 from tflq.dialects.regions import CoupledRef, Region, StatsRef
-from tflq.dialects.tfl.arithmetic import Dequantize, FakeQuant, Quantize
+from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module

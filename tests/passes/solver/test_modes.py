@@ -236,7 +236,7 @@ def test_operators_of_tflite_take_types_that_the_target_has_a_kernel_for(tmp_pat
 
 
 def test_ops_that_are_declared_for_quantized_types_take_them() -> None:
-    pytest.importorskip("tflq.dialects.core_numbers", reason="needs the dialect fxpmath")
+    pytest.importorskip("tflq.dialects.fxpmath", reason="needs the dialect fxpmath")
     add = '%s = "fxpmath.real_add_ew"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>'
     result = run("quant-transform", SUM.replace(ADD, add))
     assert noted(result.module) == Solved(12, 0, to_integers=1, typed=1)

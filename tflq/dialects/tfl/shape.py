@@ -14,6 +14,7 @@ from tflq.dialects.traits import (
     Impure,
     MovesElements,
     NonNegative,
+    ReadsShapes,
     SameElementType,
     SizedBy,
     Unquantized,
@@ -30,7 +31,7 @@ class Shape(Operator, name="tfl.shape"):
     input: Value = operand()
     output: Value = result()
     out_type: str = attribute(default="FLOAT32")
-    traits = (ComputedEarly(always=True),)
+    traits = (ReadsShapes(),)
 
     def infer(self, site: Stated) -> Dims:
         return (len(site.dims(self.input)),)
@@ -41,7 +42,7 @@ class Rank(Operator, name="tfl.rank"):
 
     input: Value = operand()
     output: Value = result()
-    traits = (ComputedEarly(always=True),)
+    traits = (ReadsShapes(),)
 
     def infer(self, _: Stated) -> Dims:
         return ()

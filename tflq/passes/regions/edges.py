@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
-from tflq.dialects.core_tensors import Call
+from tflq.dialects.linalg import Call
 from tflq.dialects.regions import CoupledRef, Region, Rescale, Stats
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value

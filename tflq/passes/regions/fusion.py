@@ -23,7 +23,8 @@ from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.regions import Region, Return
-from tflq.dialects.tfl.arithmetic import Add, Dequantize, Mul, Quantize
+from tflq.dialects.tfl.arithmetic import Add, Mul
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.dialects.tfl.stablehlo import StablehloComposite
 from tflq.dialects.traits import Calls, Impure, Kept, Recurrent

@@ -20,7 +20,7 @@ from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.regions import Region, Rescale, Return, Stats, StatsRef
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import Annotates
 from tflq.errors import OptionError, Reason, nearest
 from tflq.ir.core import Function, Module, Op, Value

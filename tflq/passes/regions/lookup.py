@@ -14,9 +14,9 @@ from itertools import zip_longest
 
 import numpy as np
 
-from tflq.analysis.known import OF_SHAPES
 from tflq.dialects.regions import Region
 from tflq.dialects.tfl import fused_activation
+from tflq.dialects.traits import ReadsShapes
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.facts import walk
 from tflq.ir.print_types import type_text
@@ -194,7 +194,7 @@ def is_real(element: ElementType) -> bool:
 
 def computes_with_reals(op: Op) -> bool:
     """Whether an op reads or makes elements that are reals: SHAPE and RANK do not."""
-    return not isinstance(op, OF_SHAPES) and any(is_real(value.type.element) for value in op.tensors)
+    return not op.shows(ReadsShapes) and any(is_real(value.type.element) for value in op.tensors)
 
 
 def is_quantizable(spec: ElementType) -> bool:

@@ -10,14 +10,16 @@ from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from tflq.analysis.known import OF_SHAPES
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.parameters import SameScale
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.regions import Region, Rescale, Stats
-from tflq.dialects.tfl.arithmetic import Add, Dequantize, Quantize, Relu, Relu6, ReluN1To1
+from tflq.dialects.tfl.activation import Relu, Relu6, ReluN1To1
+from tflq.dialects.tfl.arithmetic import Add
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.traits import ReadsShapes
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
@@ -237,7 +239,7 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
 
 def _read_stored_shapes(function: Function) -> None:
     """Gives what reads a shape alone the quantized tensor, which then needs no floats for it."""
-    for op in function.ops_of(*OF_SHAPES):
+    for op in function.ops_with(ReadsShapes):
         op.operands = [value and _stored(value) for value in op.operands]
 
 

@@ -17,7 +17,7 @@ from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.parameters import SimulatesQuantization
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.regions import CoupledRef, Stats, StatsRef
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     LEAST_WIDTH,

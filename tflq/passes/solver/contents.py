@@ -23,7 +23,7 @@ from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl import fused_activation
-from tflq.dialects.tfl.arithmetic import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import MovesElements, Surrounded
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Function, Op, Value

@@ -21,13 +21,13 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl import arithmetic as tfl
+from tflq.dialects.tfl import arithmetic, comparison
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32, i64, ui8
-from tflq.numerics.elementwise import integer_activation_range
+from tflq.numerics.activation import integer_activation_range
 from tflq.tosa.lowering.context import Tosa, fits_int32, in_int32, lowering, narrow, widened_product
 from tflq.tosa.lowering.floats import (
     float_activation,
@@ -61,8 +61,8 @@ _ARC_TANGENT = (  # coefficients of 1, r^2, r^4, ...
 )
 
 
-@floating(tfl.Atan2)
-def atan2(op: tfl.Atan2, t: Tosa, y: Value, x: Value) -> Value:
+@floating(arithmetic.Atan2)
+def atan2(op: arithmetic.Atan2, t: Tosa, y: Value, x: Value) -> Value:
     zero, one = scalar(t, 0, x), scalar(t, 1, x)
     width, height = t.emit(tosa.Abs, [x]), t.emit(tosa.Abs, [y])
     large, small = t.maximum(width, height), t.minimum(width, height)
@@ -180,7 +180,7 @@ def absolute_or_negative(op: tosa.Abs | tosa.Negate, t: Tosa) -> Value:
 # TFLite's arithmetic on plain tensors.
 
 
-def _activated(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, t: Tosa, y: Value) -> Value:
+def _activated(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic.Div, t: Tosa, y: Value) -> Value:
     """With the fused activation, in the result's type."""
     activation = op.fused_activation_function
     if y.type.storage.is_float:
@@ -189,16 +189,16 @@ def _activated(op: tfl.Add | tfl.Sub | tfl.Mul | tfl.Div, t: Tosa, y: Value) -> 
     return stored(y, op.result, t)
 
 
-@lowering(tfl.Add, tfl.Sub, tfl.Mul)
-def kernel_arithmetic(op: tfl.Add | tfl.Sub | tfl.Mul, t: Tosa) -> Value:
+@lowering(arithmetic.Add, arithmetic.Sub, arithmetic.Mul)
+def kernel_arithmetic(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul, t: Tosa) -> Value:
     need_float(t, op, op.lhs)
     x, y = plain(op.lhs, t), plain(op.rhs, t)
-    compute = {tfl.Add: t.add, tfl.Sub: t.sub}.get(type(op), t.mul)
+    compute = {arithmetic.Add: t.add, arithmetic.Sub: t.sub}.get(type(op), t.mul)
     return _activated(op, t, compute(x, y))
 
 
-@lowering(tfl.AddN)
-def add_n(op: tfl.AddN, t: Tosa) -> Value:
+@lowering(arithmetic.AddN)
+def add_n(op: arithmetic.AddN, t: Tosa) -> Value:
     """In the kernel's order: one after another. Source: kernels/add_n.cc."""
     need_float(t, op, op.result)
     in_int32(op, t)
@@ -206,38 +206,40 @@ def add_n(op: tfl.AddN, t: Tosa) -> Value:
     return functools.reduce(t.add, rest, first)
 
 
-@lowering(tfl.Maximum, tfl.Minimum)
-def kernel_extreme(op: tfl.Maximum | tfl.Minimum, t: Tosa) -> Value:
+@lowering(arithmetic.Maximum, arithmetic.Minimum)
+def kernel_extreme(op: arithmetic.Maximum | arithmetic.Minimum, t: Tosa) -> Value:
     need_float(t, op, op.lhs)
-    y = t.emit(tosa.Maximum if isinstance(op, tfl.Maximum) else tosa.Minimum, [ordered(op.lhs, t), ordered(op.rhs, t)])
+    y = t.emit(
+        tosa.Maximum if isinstance(op, arithmetic.Maximum) else tosa.Minimum, [ordered(op.lhs, t), ordered(op.rhs, t)]
+    )
     return t.cast(y, i8) if op.result.type.storage == ui8 else stored(y, op.result, t)
 
 
-@lowering(tfl.SquaredDifference)
-def squared_difference(op: tfl.SquaredDifference, t: Tosa) -> Value:
+@lowering(arithmetic.SquaredDifference)
+def squared_difference(op: arithmetic.SquaredDifference, t: Tosa) -> Value:
     need_float(t, op, op.lhs)
     difference = t.sub(plain(op.lhs, t), plain(op.rhs, t))
     return stored(t.mul(difference, difference), op.result, t)
 
 
-@lowering(tfl.Div)
-def divide(op: tfl.Div, t: Tosa) -> Value:
+@lowering(arithmetic.Div)
+def divide(op: arithmetic.Div, t: Tosa) -> Value:
     x, y = plain(op.lhs, t), plain(op.rhs, t)
     return _activated(op, t, float_div(t, x, y) if x.type.storage.is_float else t.emit(tosa.IntDiv, [x, y]))
 
 
-@lowering(tfl.FloorDiv, tfl.FloorMod)
-def floor_division(op: tfl.FloorDiv | tfl.FloorMod, t: Tosa) -> Value:
+@lowering(arithmetic.FloorDiv, arithmetic.FloorMod)
+def floor_division(op: arithmetic.FloorDiv | arithmetic.FloorMod, t: Tosa) -> Value:
     x, y = plain(op.lhs, t), plain(op.rhs, t)
     if x.type.storage.is_float:
-        return (float_floor_div if isinstance(op, tfl.FloorDiv) else float_floor_mod)(t, x, y)
+        return (float_floor_div if isinstance(op, arithmetic.FloorDiv) else float_floor_mod)(t, x, y)
     quotient = t.emit(tosa.IntDiv, [x, y])
     rest = t.sub(x, t.mul(quotient, y))
     zero = t.constant(np.asarray(0))
     # the remainder is 0 or has the dividend's sign; with the divisor's, their exclusive or is not negative
     other = t.greater(zero, t.emit(tosa.BitwiseXor, [rest, y]))
     off = t.emit(tosa.LogicalAnd, [other, t.emit(tosa.LogicalNot, [t.equal(rest, zero)])])
-    if isinstance(op, tfl.FloorDiv):
+    if isinstance(op, arithmetic.FloorDiv):
         return stored(t.sub(quotient, t.cast(off, i32)), op.result, t)
     return stored(t.add(rest, t.select(off, y, zero)), op.result, t)
 
@@ -264,8 +266,8 @@ def positive_power(t: Tosa, base: Value, exponent: Value) -> Value:
     return t.emit(tosa.Pow, [base, exponent])
 
 
-@floating(tfl.Pow)
-def power(op: tfl.Pow, t: Tosa, base: Value, exponent: Value) -> Value:
+@floating(arithmetic.Pow)
+def power(op: arithmetic.Pow, t: Tosa, base: Value, exponent: Value) -> Value:
     y = float(exponent.array.flat[0]) if exponent.is_constant and exponent.array.size == 1 else None
     if y is not None and (simple := _simple(t, base, y)) is not None:
         return t.ranked(simple, len(op.result.type.dims))
@@ -318,8 +320,8 @@ def unary(op: tosa.BitwiseNot | tosa.Clz | tosa.LogicalNot, t: Tosa) -> Value:
     return t.emit(type(op), [t.value(op.input)], **op.attributes)
 
 
-@lowering(tfl.BitwiseXor)
-def exclusive_or(op: tfl.BitwiseXor, t: Tosa) -> Value:
+@lowering(comparison.BitwiseXor)
+def exclusive_or(op: comparison.BitwiseXor, t: Tosa) -> Value:
     """The sign bits of uint8s less 128 cancel, so that of the result is set again."""
     storage = op.result.type.storage
     if storage.bits > 32 or (not storage.signed and storage != ui8):
@@ -328,8 +330,8 @@ def exclusive_or(op: tfl.BitwiseXor, t: Tosa) -> Value:
     return sign_changed(result, t) if storage == ui8 else result
 
 
-@lowering(tfl.RightShift)
-def right_shift(op: tfl.RightShift, t: Tosa) -> Value:
+@lowering(comparison.RightShift)
+def right_shift(op: comparison.RightShift, t: Tosa) -> Value:
     amount = limited(plain(op.rhs, t), t, 0, op.result.type.storage.bits - 1)
     return stored(t.arithmetic_right_shift(plain(op.lhs, t), amount), op.result, t)
 
@@ -338,17 +340,17 @@ def right_shift(op: tfl.RightShift, t: Tosa) -> Value:
 # as they are.
 
 _KERNELS: Final[Mapping[type[Op], tuple[type[Operator], bool]]] = {
-    tfl.Equal: (tosa.Equal, False),
-    tfl.Greater: (tosa.Greater, False),
-    tfl.GreaterEqual: (tosa.GreaterEqual, False),
-    tfl.Less: (tosa.Greater, True),
-    tfl.LessEqual: (tosa.GreaterEqual, True),
+    comparison.Equal: (tosa.Equal, False),
+    comparison.Greater: (tosa.Greater, False),
+    comparison.GreaterEqual: (tosa.GreaterEqual, False),
+    comparison.Less: (tosa.Greater, True),
+    comparison.LessEqual: (tosa.GreaterEqual, True),
 }
 """TOSA's operator for each of TFLite's, and whether its operands change places."""
 
 
 @lowering(tosa.Equal, tosa.Greater, tosa.GreaterEqual, *_KERNELS)
-def compare(op: tosa.Comparison | tfl.Comparison, t: Tosa) -> Value:
+def compare(op: tosa.Comparison | comparison.Comparison, t: Tosa) -> Value:
     x, y = op.operands
     assert x is not None
     assert y is not None
@@ -361,23 +363,23 @@ def compare(op: tosa.Comparison | tfl.Comparison, t: Tosa) -> Value:
     return t.emit(kind, (right, left) if swapped else (left, right))
 
 
-@lowering(tfl.NotEqual)
-def not_equal(op: tfl.NotEqual, t: Tosa) -> Value:
+@lowering(comparison.NotEqual)
+def not_equal(op: comparison.NotEqual, t: Tosa) -> Value:
     x, y = op.lhs, op.rhs
     if x.type.storage == i1:
         return t.emit(tosa.LogicalXor, [t.value(x), t.value(y)])
     return t.emit(tosa.LogicalNot, [t.equal(ordered(x, t), ordered(y, t))])
 
 
-@lowering(tfl.LogicalAnd, tfl.LogicalOr)
-def logical(op: tfl.LogicalAnd | tfl.LogicalOr, t: Tosa) -> Value:
+@lowering(comparison.LogicalAnd, comparison.LogicalOr)
+def logical(op: comparison.LogicalAnd | comparison.LogicalOr, t: Tosa) -> Value:
     return t.emit(
-        tosa.LogicalAnd if isinstance(op, tfl.LogicalAnd) else tosa.LogicalOr, [t.value(op.lhs), t.value(op.rhs)]
+        tosa.LogicalAnd if isinstance(op, comparison.LogicalAnd) else tosa.LogicalOr, [t.value(op.lhs), t.value(op.rhs)]
     )
 
 
-@lowering(tfl.LogicalNot)
-def logical_not(op: tfl.LogicalNot, t: Tosa) -> Value:
+@lowering(comparison.LogicalNot)
+def logical_not(op: comparison.LogicalNot, t: Tosa) -> Value:
     return t.emit(tosa.LogicalNot, [t.value(op.input)])
 
 
@@ -389,13 +391,13 @@ def select(op: tosa.Select, t: Tosa) -> Value:
 _SELECTED = (i1, i8, i16, i32)
 
 
-@lowering(tfl.Select, tfl.SelectV2)
-def kernel_select(op: tfl.Select | tfl.SelectV2, t: Tosa) -> Value:
+@lowering(comparison.Select, comparison.SelectV2)
+def kernel_select(op: comparison.Select | comparison.SelectV2, t: Tosa) -> Value:
     """SELECT's condition may be one of the first dim's; SELECT_V2 broadcasts."""
     condition, x, y = (t.value(v) for v in (op.condition, op.on_true, op.on_false))
     if x.type.storage not in _SELECTED and not x.type.storage.is_float:
         raise Refused(f"'{op.result.name}' is {x.type.storage}, which TOSA does not have")
     rank = op.result.type.rank or 0
-    if isinstance(op, tfl.Select) and condition.type.rank == 1 and rank > 1:
+    if isinstance(op, comparison.Select) and condition.type.rank == 1 and rank > 1:
         condition = t.reshape(condition, (*condition.type.dims, *(1,) * (rank - 1)))
     return t.reshape(t.select(condition, x, y), op.result.type.dims)

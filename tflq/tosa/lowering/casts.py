@@ -29,8 +29,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.dialects.quant import Dcast, Qcast, Truncate
-from tflq.dialects.tfl.arithmetic import Bitcast, Dequantize
-from tflq.dialects.tfl.arithmetic import Cast as TflCast
+from tflq.dialects.tfl.casts import Bitcast, Dequantize
+from tflq.dialects.tfl.casts import Cast as TflCast
 from tflq.dialects.tosa.elementwise import Ceil, Clamp, Floor
 from tflq.dialects.tosa.movement import Cast
 from tflq.errors import Refused

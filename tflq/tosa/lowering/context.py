@@ -31,7 +31,6 @@ import numpy as np
 
 from tflq.analysis.known import (
     LIMIT,
-    OF_SHAPES,
     Accesses,
     Known,
     Range,
@@ -49,7 +48,7 @@ from tflq.dialects.tfl.shape import Range as TflRange
 from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.dialects.tosa.elementwise import Clamp, LogicalNot, Mul
 from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
-from tflq.dialects.traits import Broadcasts
+from tflq.dialects.traits import Broadcasts, ReadsShapes
 from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, element_storage, i4, i8, i16, i32, i64, ui4, ui8
@@ -360,7 +359,7 @@ def _computed(value: Value, seen: dict[Value, Known | None]) -> Known | None:
         return None
     if shape is None or (product(shape) or 0) > LIMIT:
         return None
-    computes = not isinstance(op, OF_SHAPES)
+    computes = not op.shows(ReadsShapes)
     known = [_elements(v, seen) if computes and v is not None else None for v in op.operands]
     elements = elements_of(op, [None if v is None else v.type.shape for v in op.operands], known)
     return None if elements is None else elements[op.results.index(value)]

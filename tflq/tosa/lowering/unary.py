@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl import arithmetic
+from tflq.dialects.tfl import activation, arithmetic
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.errors import Refused
@@ -58,7 +58,7 @@ def sign(op: arithmetic.Sign, t: Tosa) -> Value:
 
 
 _SAME: Final[dict[type[Operator], type[Operator]]] = {
-    arithmetic.Logistic: tosa.Sigmoid,
+    activation.Logistic: tosa.Sigmoid,
     arithmetic.Ceil: tosa.Ceil,
     arithmetic.Cos: tosa.Cos,
     arithmetic.Exp: tosa.Exp,
@@ -66,7 +66,7 @@ _SAME: Final[dict[type[Operator], type[Operator]]] = {
     arithmetic.Log: tosa.Log,
     arithmetic.Rsqrt: tosa.Rsqrt,
     arithmetic.Sin: tosa.Sin,
-    arithmetic.Tanh: tosa.Tanh,
+    activation.Tanh: tosa.Tanh,
 }
 """TOSA's operator for each of TFLite's that it has."""
 
@@ -125,41 +125,41 @@ def clamp(op: tosa.Clamp, t: Tosa) -> Value:
     return t.cast(limited(t.cast(x, i32), t, low, high), x.type.storage)
 
 
-@floating(arithmetic.Relu, arithmetic.Relu6, arithmetic.ReluN1To1)
-def relu(op: arithmetic.Relu | arithmetic.Relu6 | arithmetic.ReluN1To1, t: Tosa, x: Value) -> Value:
+@floating(activation.Relu, activation.Relu6, activation.ReluN1To1)
+def relu(op: activation.Relu | activation.Relu6 | activation.ReluN1To1, t: Tosa, x: Value) -> Value:
     return float_activation(t, x, op.short_name.upper())
 
 
-@floating(arithmetic.Relu0To1)
-def relu_0_to_1(op: arithmetic.Relu0To1, t: Tosa, x: Value) -> Value:
+@floating(activation.Relu0To1)
+def relu_0_to_1(op: activation.Relu0To1, t: Tosa, x: Value) -> Value:
     return t.clamp(x, 0, 1)
 
 
-@floating(arithmetic.LeakyRelu)
-def leaky_relu(op: arithmetic.LeakyRelu, t: Tosa, x: Value) -> Value:
+@floating(activation.LeakyRelu)
+def leaky_relu(op: activation.LeakyRelu, t: Tosa, x: Value) -> Value:
     scaled = t.mul(x, scalar(t, op.alpha, x))
     return t.select(t.greater(x, scalar(t, 0, x)), x, scaled)
 
 
-@floating(arithmetic.Prelu)
-def prelu(op: arithmetic.Prelu, t: Tosa, x: Value, alpha: Value) -> Value:
+@floating(activation.Prelu)
+def prelu(op: activation.Prelu, t: Tosa, x: Value, alpha: Value) -> Value:
     return t.select(t.greater_equal(x, scalar(t, 0, x)), x, t.mul(x, alpha))
 
 
-@floating(arithmetic.Elu)
-def elu(op: arithmetic.Elu, t: Tosa, x: Value) -> Value:
+@floating(activation.Elu)
+def elu(op: activation.Elu, t: Tosa, x: Value) -> Value:
     below = t.sub(t.emit(tosa.Exp, [x]), scalar(t, 1, x))
     return t.select(t.greater(scalar(t, 0, x), x), below, x)
 
 
-@floating(arithmetic.HardSwish)
-def hard_swish(op: arithmetic.HardSwish, t: Tosa, x: Value) -> Value:
+@floating(activation.HardSwish)
+def hard_swish(op: activation.HardSwish, t: Tosa, x: Value) -> Value:
     gate = t.clamp(t.add(x, scalar(t, 3, x)), 0, 6)
     return t.mul(t.mul(x, gate), scalar(t, 1 / 6, x))
 
 
-@floating(arithmetic.Gelu)
-def gelu(op: arithmetic.Gelu, t: Tosa, x: Value) -> Value:
+@floating(activation.Gelu)
+def gelu(op: activation.Gelu, t: Tosa, x: Value) -> Value:
     if op.approximate:
         cube = t.mul(t.mul(x, x), x)
         inner = t.add(x, t.mul(cube, scalar(t, 0.044715, x)))
@@ -169,8 +169,8 @@ def gelu(op: arithmetic.Gelu, t: Tosa, x: Value) -> Value:
     return t.mul(t.mul(x, scalar(t, 0.5, x)), t.add(gate, scalar(t, 1, x)))
 
 
-@floating(arithmetic.Softmax)
-def softmax(op: arithmetic.Softmax, t: Tosa, x: Value) -> Value:
+@floating(activation.Softmax)
+def softmax(op: activation.Softmax, t: Tosa, x: Value) -> Value:
     centred, beta = _centred(t, x), op.beta
     if beta != 1:
         centred = t.mul(centred, scalar(t, beta, x))
@@ -178,8 +178,8 @@ def softmax(op: arithmetic.Softmax, t: Tosa, x: Value) -> Value:
     return t.mul(powers, reciprocal(t, t.reduce("sum", powers, last_dim(x))))
 
 
-@floating(arithmetic.LogSoftmax)
-def log_softmax(op: arithmetic.LogSoftmax, t: Tosa, x: Value) -> Value:
+@floating(activation.LogSoftmax)
+def log_softmax(op: activation.LogSoftmax, t: Tosa, x: Value) -> Value:
     centred = _centred(t, x)
     return t.sub(centred, t.emit(tosa.Log, [t.reduce("sum", t.emit(tosa.Exp, [centred]), last_dim(x))]))
 
@@ -200,8 +200,8 @@ def _centred(t: Tosa, x: Value) -> Value:
 _LEAST_NORM = 1e-6
 
 
-@floating(arithmetic.L2Normalization)
-def l2_normalization(op: arithmetic.L2Normalization, t: Tosa, x: Value) -> Value:
+@floating(activation.L2Normalization)
+def l2_normalization(op: activation.L2Normalization, t: Tosa, x: Value) -> Value:
     if not x.type.shape:
         raise Refused(f"{x.type} has no last dim")
     inverse = t.emit(tosa.Rsqrt, [t.reduce("sum", t.mul(x, x), last_dim(x))])
@@ -209,8 +209,8 @@ def l2_normalization(op: arithmetic.L2Normalization, t: Tosa, x: Value) -> Value
     return float_activation(t, scaled, op.fused_activation_function)
 
 
-@floating(arithmetic.LocalResponseNormalization)
-def local_response_normalization(op: arithmetic.LocalResponseNormalization, t: Tosa, x: Value) -> Value:
+@floating(activation.LocalResponseNormalization)
+def local_response_normalization(op: activation.LocalResponseNormalization, t: Tosa, x: Value) -> Value:
     shape = x.type.shape
     if not shape or None in shape:
         raise Refused(f"LOCAL_RESPONSE_NORMALIZATION of a shape that is not known, {x.type}")

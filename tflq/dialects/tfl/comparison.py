@@ -1,0 +1,158 @@
+"""Comparisons, logic, choices of elements, and bits of integers."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tflq.dialects.declare import Operator, Trait, operand, result
+from tflq.dialects.inference import Dims, Stated, product
+from tflq.dialects.parameters import Misreads, QuantizedTogether, SameScale
+from tflq.dialects.tfl import Needs
+from tflq.dialects.traits import Broadcasts, Elementwise, MovesElements, SameElementType, SizedBy, Unquantized
+from tflq.ir.core import Value
+from tflq.ir.types import i8, i32, i64, ui8
+
+
+class Comparison(Operator):
+    """Two tensors, compared element by element."""
+
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(lhs, rhs),
+        SameElementType(lhs, rhs, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+
+
+class Equal(Comparison, name="tfl.equal", newest=5):
+    """lhs = rhs. Source: kernels/comparisons.cc."""
+
+
+class NotEqual(Comparison, name="tfl.not_equal", newest=4):
+    """lhs ≠ rhs. Source: kernels/comparisons.cc."""
+
+
+class Greater(Comparison, name="tfl.greater", newest=2):
+    """lhs > rhs. Source: kernels/comparisons.cc."""
+
+
+class GreaterEqual(Comparison, name="tfl.greater_equal", newest=3):
+    """lhs ≥ rhs. Source: kernels/comparisons.cc."""
+
+
+class Less(Comparison, name="tfl.less", newest=3):
+    """lhs < rhs. Source: kernels/comparisons.cc."""
+
+
+class LessEqual(Comparison, name="tfl.less_equal", newest=2):
+    """lhs ≤ rhs. Source: kernels/comparisons.cc."""
+
+
+class _Logical(Operator):
+    """Two truth values, combined."""
+
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (Broadcasts(lhs, rhs, output), Unquantized("its tensors are truth values"))
+
+
+class LogicalAnd(_Logical, name="tfl.logical_and"):
+    """Whether both are true. Source: kernels/logical.cc."""
+
+
+class LogicalOr(_Logical, name="tfl.logical_or"):
+    """Whether one is true. Source: kernels/logical.cc."""
+
+
+class LogicalNot(Operator, name="tfl.logical_not"):
+    """Whether it is false. Source: kernels/elementwise.cc."""
+
+    input: Value = operand()
+    output: Value = result()
+    traits = (Unquantized("its tensors are truth values"), Elementwise(input, output))
+
+
+class Choice(Operator):
+    """One of two elements by a condition. Of one element each, the result is left the rank that it states."""
+
+    condition: Value = operand()
+    on_true: Value = operand()
+    on_false: Value = operand()
+    output: Value = result()
+    traits: ClassVar[tuple[Trait, ...]] = (
+        SameScale(on_true, on_false, output),
+        SameElementType(on_true, on_false, output),
+        Misreads("copied"),
+        MovesElements(on_true, on_false),
+    )
+
+    def infer(self, site: Stated) -> Dims:
+        operands, stated = [self.condition, self.on_true, self.on_false], self.output.type.shape
+        if stated is not None and all(product(shape) == 1 for shape in (stated, *map(site.dims, operands))):
+            return (1,) * len(stated)
+        return self.chosen(site)
+
+    def chosen(self, site: Stated) -> Dims:
+        """The shape of more elements, or of a result that states none."""
+        raise NotImplementedError
+
+
+class Select(Choice, name="tfl.select", newest=4):
+    """on_true where the condition holds, else on_false; all of one shape, or a condition of rows. Source:
+    kernels/select.cc."""
+
+    versions = (Needs(3, rank=5),)
+
+    def chosen(self, site: Stated) -> Dims:
+        """A condition of rank 1 chooses rows."""
+        return site.common([self.on_true, self.on_false])
+
+
+class SelectV2(Choice, name="tfl.select_v2", newest=2):
+    """on_true where the condition holds, else on_false; operands broadcast. Source: kernels/select.cc."""
+
+    traits = (
+        *Choice.traits,
+        Broadcasts(Choice.condition, Choice.on_true, Choice.on_false, Choice.output, strict=False),
+    )
+
+    def chosen(self, site: Stated) -> Dims:
+        return site.broadcast([self.condition, self.on_true, self.on_false])
+
+
+class Where(Operator, name="tfl.where", newest=2):
+    """The indices of the elements that are true. Source: kernels/where.cc."""
+
+    condition: Value = operand()
+    output: Value = result()
+    traits = (SizedBy(condition),)
+    versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))
+
+    def infer(self, site: Stated) -> Dims:
+        """As many rows as there are true elements."""
+        found = site.array(self.condition)
+        return (None if found is None else int((found != 0).sum()), len(site.dims(self.condition)))
+
+
+# Bits of integers.
+
+
+class BitwiseXor(Operator, name="tfl.bitwise_xor"):
+    """Bits that differ. Source: kernels/bitwise_xor.cc."""
+
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (SameElementType(lhs, rhs, output), Broadcasts(lhs, rhs, output), Misreads("result type"))
+
+
+class RightShift(Operator, name="tfl.right_shift"):
+    """lhs shifted right by rhs bits; the sign stays. Source: kernels/right_shift.cc."""
+
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (Broadcasts(lhs, rhs, output), Misreads("result type"))
