@@ -97,8 +97,9 @@ class _Network:
 
 
 def _with_signature(module: Module, path: Path) -> Path:
-    """ai-edge-quantizer demands a signature."""
+    """ai-edge-quantizer demands a signature, and reads an operator's code where newer files have it."""
     main = module.main
+    module.operator_codes = []
     module.signatures = [
         Signature("serving_default", 0, *([(v.name, v) for v in side] for side in (main.inputs, main.outputs)))
     ]

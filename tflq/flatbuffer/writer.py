@@ -33,10 +33,11 @@ from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.light import dataclass
 
-_SHAPE, _TYPE, _BUFFER, _NAME, _QUANTIZATION, _SIGNATURE, _HAS_RANK = (
+_SLOTS: Final = tuple(
     table("Tensor").by_name[name].slot
     for name in ("shape", "type", "buffer", "name", "quantization", "shape_signature", "has_rank")
 )
+_SHAPE, _TYPE, _BUFFER, _NAME, _QUANTIZATION, _SIGNATURE, _HAS_RANK = _SLOTS
 _UNCOMMON: Final = frozenset(("is_variable", "sparsity", "variant_tensors", "external_buffer", "name"))
 """Entries of `Value.info` that are fields of the tensor's table."""
 _WITHOUT_FIELD: Final = frozenset(("version", "opcode", "options"))
@@ -117,10 +118,9 @@ class TensorPacker:
         name = encoder.string(value.name)
         dims = None if stored is None else self._dims(stored)
         signed = None if signature is None else self._dims(signature)
-        ends = {_SHAPE: dims, _NAME: name, _QUANTIZATION: quantization, _SIGNATURE: signed}
-        numbers = {_TYPE: _type_code(value.type.storage), _BUFFER: buffer, _HAS_RANK: has_rank}
+        items = (dims, _type_code(value.type.storage), buffer, name, quantization, signed, has_rank)
         # every end is more than 0, and 0 is the default of the numbers
-        return encoder.of_slots("Tensor", {slot: item for slot, item in (ends | numbers).items() if item})
+        return encoder.of_slots("Tensor", {slot: item for slot, item in zip(_SLOTS, items, strict=True) if item})
 
     def _plain_form(self, count: int, storage: ScalarType, has_buffer: bool) -> _Plain:
         code = _type_code(storage)
@@ -525,7 +525,9 @@ class _Writer:
 
     def _operator(self, op: Op, pack: OperatorPacker, index: Mapping[Value | None, int]) -> int:
         try:
-            return self._operator_table(op, pack, index)
+            if op.info or isinstance(op, Custom):
+                return self._operator_table(op, pack, index)
+            return pack(op, self.codes.index(op.name, None, 1), index)
         except (KeyError, TypeError, ValueError, struct.error) as error:
             place = op.location or next((f"'{v.name}'" for v in op.results), "an operator without results")
             raise VerificationError(f"{place}: {op.name} cannot be written: {error}") from error

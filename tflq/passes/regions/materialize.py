@@ -313,11 +313,9 @@ class _Quantizer(Emitter):
             if stored.type.element == kind:
                 return stored
             real = real_constant(stored)
-        constant = real and quantized_constant(real, kind)
-        if constant is not None:
-            return constant
         if (value, kind) not in self._cast:
-            self._cast[value, kind] = self.emit(Qcast, [value], value.type.with_element(kind))
+            constant = real and quantized_constant(real, kind)
+            self._cast[value, kind] = constant or self.emit(Qcast, [value], value.type.with_element(kind))
         return self._cast[value, kind]
 
 
