@@ -148,11 +148,23 @@ def test_what_does_not_fit_is_an_error_and_leaves_no_file(model: Path, tmp_path:
     assert not (tmp_path / "out.tflite").exists()
 
 
-def test_halves_are_rounded_to_even_and_shared_weights_stay_shared(tmp_path: Path) -> None:
+def _sharing() -> Module:
+    """Two products by the same weights."""
     module = net()
     first, _, second, _ = module.main.ops
     second.operands[1] = first.operands[1]
-    result = quantized(written(tmp_path, module), scheme="float16")
+    return module
+
+
+@pytest.mark.parametrize("scheme", [*STATIC, "dynamic", "weight-only"])
+def test_shared_weights_are_stored_once(scheme: str, tmp_path: Path) -> None:
+    module = quantized(written(tmp_path, _sharing()), scheme=scheme, calibration=list(samples(20))).module
+    stored = [v for v in module.main.values() if v.buffer is not None and v.type.shape == (SIZE, SIZE)]
+    assert [v.type.storage for v in stored] == [i8]
+
+
+def test_halves_are_rounded_to_even_and_shared_weights_stay_shared(tmp_path: Path) -> None:
+    result = quantized(written(tmp_path, _sharing()), scheme="float16")
     stored = [op.operand(0) for op in result.module.main.ops if op.short_name == "dequantize"]
     assert [value.name for value in stored] == ["first/weights/float16", "bias/float16", "bias/float16"]
     np.testing.assert_array_equal(stored[0].array, net().main.ops[0].operand(1).array.astype(np.float16))
