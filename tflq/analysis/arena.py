@@ -71,7 +71,7 @@ _NONE: Final = Scratch()
 
 def bytes_of(value: Value) -> int:
     """Bytes of a tensor as the file states its shape: an open dim is 1."""
-    return _sized(value.type.shape or (), value.type.storage)
+    return _sized(value.type.dims, value.type.storage)
 
 
 def scratch_of(op: Op) -> Scratch | None:
@@ -92,7 +92,7 @@ def _size_for(kind: type) -> Callable[[Any], Scratch | None] | Scratch | None:
 
 
 def _dims(value: Value) -> tuple[int, ...]:
-    return tuple(1 if dim is None else dim for dim in value.type.shape or ())
+    return tuple(1 if dim is None else dim for dim in value.type.dims)
 
 
 @lru_cache(maxsize=1024)

@@ -378,7 +378,7 @@ def _clz(op: Clz, of: Callable[[Value], Range]) -> Range:
 
 
 def _sum(op: ReduceSum, of: Callable[[Value], Range]) -> Range:
-    shape = op.input.type.shape or ()
+    shape = op.input.type.dims
     count = shape[op.axis] if shape else None
     if count is None:
         return _UNKNOWN

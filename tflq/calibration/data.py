@@ -109,7 +109,7 @@ def _inputs(module: Module, function: int, names: Iterable[tuple[str | None, Val
     """names: the signature's names for the inputs; empty: the tensors' own."""
     said = {value: name for name, value in names}
     return tuple(
-        Input(said.get(v) or v.name, v.name, v.type.shape or (), v.type.storage.dtype)
+        Input(said.get(v) or v.name, v.name, v.type.dims, v.type.storage.dtype)
         for v in module.functions[function].inputs
     )
 

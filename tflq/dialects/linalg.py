@@ -63,7 +63,7 @@ def _sized(op: Generic) -> bool:
     """what two operands say of the size of a dim must be the same"""
     known: dict[str, int] = {}
     for where, value in zip(op.indexing_maps, op.values, strict=True):
-        for name, size in zip(where.results, value.type.shape or (), strict=False):
+        for name, size in zip(where.results, value.type.dims, strict=False):
             if name in where.dims and size is not None:
                 place = f"d{where.dims.index(name)}"
                 if known.setdefault(place, size) != size:

@@ -484,7 +484,7 @@ class HasShape(Trait):
 
 
 def _has_shape(op: Op, notes: Notes, slot: Slot, items: Value, expected: tuple[int, ...]) -> None:
-    shape = items.type.shape or ()
+    shape = items.type.dims
     if len(shape) != len(expected) or any(map(_differ, shape, expected)):
         notes.fail_op(op, f"{slot.name} '{items.name}' is {_text(shape)}, where {_text(expected)} is expected")
 
@@ -520,7 +520,7 @@ class FilterChannels(Trait):
             notes.fail_op(op, f"filter {_text(shape)} does not fit the {channels} channels of '{data.name}'")
         bias = self.bias.value(op)
         if bias is not None and bias.type.is_static and made is not None:
-            count = product(bias.type.shape or ())
+            count = product(bias.type.dims)
             if count != made:
                 notes.fail_op(op, f"bias '{bias.name}' has {count} elements for {made} channels")
 
@@ -552,7 +552,7 @@ class Window(Trait):
             return
         given = op.attributes
         for axis, letter, word in ((1, "h", "height"), (2, "w", "width")):
-            size = given.get(f"filter_{word}", 0) if weights is None else (weights.type.shape or ())[axis]
+            size = given.get(f"filter_{word}", 0) if weights is None else weights.type.dims[axis]
             source, target = data.type.shape[axis], result.type.shape[axis]
             if size is None or source is None:
                 continue

@@ -191,7 +191,7 @@ def _argmax(op: tosa.ArgMax, x: np.ndarray) -> np.ndarray:
 def _resize(op: Resize, x: np.ndarray) -> np.ndarray:
     """Both dims in turn; sums of floats are divided by both n."""
     dtype = np.dtype(np.float64) if x.dtype.kind == "f" else np.dtype(np.int64)
-    shape = op.output.type.shape or ()
+    shape = op.output.type.dims
     for axis, steps in zip((1, 2), steps_of(op.scale, op.offset), strict=True):
         size, out = x.shape[axis], shape[axis] or 0
         if op.mode == "NEAREST_NEIGHBOR":

@@ -232,7 +232,7 @@ def _collapse(op: tensor.CollapseShape, x: np.ndarray) -> np.ndarray:
 
 @evaluator(tensor.ExpandShape)
 def _expand(op: tensor.ExpandShape, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
-    shape = list(op.result.type.shape or ())
+    shape = list(op.result.type.dims)
     rest = iter(sizes)
     for dim, group in zip(x.shape, tensor.groups(op) or (), strict=False):
         unknown = [i for i in group if shape[i] is None]

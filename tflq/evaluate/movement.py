@@ -19,7 +19,7 @@ evaluator(tosa.Identity)(of_arrays(np.asarray))
 
 @evaluator(tosa.Reshape)
 def _tosa_reshape(op: tosa.Reshape, x: np.ndarray) -> np.ndarray:
-    return x.reshape([-1 if d is None else d for d in op.result.type.shape or ()])
+    return x.reshape([-1 if d is None else d for d in op.result.type.dims])
 
 
 @evaluator(tosa.Transpose)

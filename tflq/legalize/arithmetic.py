@@ -336,7 +336,7 @@ def _divided_undefined(op: Add | Sub, b: RuleBuilder, x: Value, exponent: int, r
         return in_lanes
     pieces = ((in_lanes, 0, count), (one_by_one, count, total - count))
     parts = [b.slice(b.reshape(result, (total,)), (start,), (size,)) for result, start, size in pieces]
-    return b.reshape(b.concat(parts, 0), x.type.shape or ())
+    return b.reshape(b.concat(parts, 0), x.type.dims)
 
 
 def _in_lanes(b: RuleBuilder, x: Value, exponent: int) -> Value:

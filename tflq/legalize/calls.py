@@ -331,7 +331,7 @@ def _past_the_end(op: Op) -> str:
     if not op.results or op.result.type.quantized:
         return ""
     if isinstance(op, DepthwiseConv2D):
-        weights, shape = op.filter, op.filter.type.shape or ()
+        weights, shape = op.filter, op.filter.type.dims
         single = isinstance(weights.type.element, UniformQuantizedType) and shape[-1:] != (1,)
         single = single and weights.type.storage == i8 and not op.input.type.quantized
         return f"the kernel reads a scale per channel of '{weights.name}', which has only one" if single else ""

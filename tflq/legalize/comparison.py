@@ -185,17 +185,17 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
     x, result = b.value(op.input), op.result.type.stripped()
     note = "BITCAST takes the stored integers, whatever they stand for"
     widths = x.type.storage.bits, result.storage.bits
-    rank, open_dims = x.type.rank, (x.type.shape or ()).count(None)
+    rank, open_dims = x.type.rank, x.type.dims.count(None)
     if widths[0] == widths[1] and x.type.storage.is_integer and result.storage.is_integer:
         return Rewritten([b.cast(x, result.storage)], note=note)
     if rank is not None and not open_dims and widths == (16, 8):
         low = b.cast(x, i32)
         high = b.arithmetic_right_shift(low, 8)
-        shape = [*(x.type.shape or ()), 1]
+        shape = [*x.type.dims, 1]
         parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
         return Rewritten([b.concat(parts, len(shape) - 1)], note=note)
     if rank and not open_dims and widths == (8, 16):
-        wide, start, size = b.cast(x, i32), [0] * (rank - 1), list(x.type.shape or ())[:-1]
+        wide, start, size = b.cast(x, i32), [0] * (rank - 1), list(x.type.dims)[:-1]
         low, high = (b.slice(wide, (*start, place), (*size, 1)) for place in (0, 1))
         low = b.bitwise_and(low, 255)
         whole = b.add(b.mul(high, 256), low)

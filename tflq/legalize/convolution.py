@@ -150,7 +150,7 @@ def _convolved(
         x, pad = _pad_same(b, x, extents, stride, terms.input_zp), (0, 0, 0, 0)
     zeros = {"input_zp": terms.input_zp, "weight_zp": terms.weight_zp}
     kind = tosa.DepthwiseConv2D if depthwise else tosa.Conv2D
-    result = TensorType((shape[0], *(w.output if w else None for w in windows), (bias.type.shape or ())[0]), terms.acc)
+    result = TensorType((shape[0], *(w.output if w else None for w in windows), bias.type.dims[0]), terms.acc)
     return b.emit(kind, [x, weights, bias], result, pad=pad, stride=stride, dilation=dilation, **zeros)
 
 
@@ -178,7 +178,7 @@ def _rows(b: RuleBuilder, x: Value, first: int, count: int, storage: ScalarType)
     """So many of a tensor's rows."""
     if x.is_constant:
         return b.constant(x.array[first : first + count], storage)
-    shape = x.type.shape or ()
+    shape = x.type.dims
     start, size = (first, *[0] * (len(shape) - 1)), (count, *shape[1:])
     return b.slice(x, start, size)
 

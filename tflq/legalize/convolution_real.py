@@ -47,7 +47,7 @@ from tflq.numerics.fixed_point import quantize_multipliers
 def conv_3d_sums(op: Conv3D, b: RuleBuilder, terms: Terms) -> Sums:
     """tosa.conv3d."""
     x, weights = b.value(op.input), terms.weights
-    shape, filters = x.type.shape, weights.type.shape or ()
+    shape, filters = x.type.shape, weights.type.dims
     if shape is None or len(shape) != 5 or None in shape[1:] or len(filters) != 5:
         raise NotApplicable("the input's depth, height, width or channels are not known")
     if shape[4] != filters[3]:

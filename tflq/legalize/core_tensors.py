@@ -72,7 +72,7 @@ def _space(op: Generic) -> Shape:
     """The sizes of the iterators; None where the operands' types leave it open."""
     known: dict[int, int | None] = {}
     for where, value in zip(op.indexing_maps, op.values, strict=True):
-        for result, size in enumerate(value.type.shape or ()):
+        for result, size in enumerate(value.type.dims):
             dim = dim_of(where, result)
             if dim is not None:
                 known[dim] = known.get(dim) or size
@@ -194,7 +194,7 @@ def _reshape(op: Reshape, t: Translation) -> Value:
 
 @of_tensors(CollapseShape, ExpandShape)
 def _regrouped(op: CollapseShape | ExpandShape, t: Translation) -> Value:
-    shape = op.result.type.shape or ()
+    shape = op.result.type.dims
     if shape.count(None) > 1:
         raise Refused("more than one dim of its result is not known", "state the dims")
     return t.b.reshape(t.whole(op.source), shape)
@@ -266,5 +266,5 @@ def _extract_slice(op: ExtractSlice, t: Translation) -> Value:
     x = t.whole(op.source)
     operands = [x, *(t.b.constant(numbers, i32) for numbers in (offsets, ends, strides))]
     part = t.b.emit(tfl.StridedSlice, operands, TensorType(tuple(map(int, sizes)), x.type.element))
-    shape = op.result.type.shape or ()
+    shape = op.result.type.dims
     return part if part.type.shape == shape else t.b.reshape(part, shape)

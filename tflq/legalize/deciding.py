@@ -122,7 +122,7 @@ class Decider:
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
         decision = decision or self._in_float(case)
         decision.not_kernel = case.not_kernel
-        if decision.exception != "broken" and all(0 in (v.type.shape or ()) for v in op.results):
+        if decision.exception != "broken" and all(0 in v.type.dims for v in op.results):
             decision.warning = decision.exception = decision.remedy = ""  # no value shows it
         return decision
 

@@ -242,7 +242,7 @@ def over(b: RuleBuilder, x: Value, grid: np.ndarray, apply: Callable[[Value, np.
         return apply(x, grid.reshape(-1))
     perm = [a for a in range(rank) if a not in axes] + axes
     turned = b.transpose(x, perm)
-    shape = turned.type.shape or ()
+    shape = turned.type.dims
     if len(axes) > 1 and shape.count(None) > 1:
         raise NotApplicable("scales along several axes, and more than one dim is not known")
     flat = turned if len(axes) == 1 else b.reshape(turned, [*shape[: rank - len(axes)], grid.size])
@@ -284,7 +284,7 @@ def finished(
 def _spread(b: RuleBuilder, x: Value, grid: np.ndarray) -> Value:
     """x, repeated along the dims in which only the grid has indices."""
     fitted = _fitted(grid, x.type.rank or 0)
-    shape = (1,) * (fitted.ndim - (x.type.rank or 0)) + (x.type.shape or ())
+    shape = (1,) * (fitted.ndim - (x.type.rank or 0)) + x.type.dims
     if grid.size == 1 or all(d == 1 or have != 1 for d, have in zip(fitted.shape, shape, strict=True)):
         return x
     return b.add(x, np.zeros(fitted.shape))

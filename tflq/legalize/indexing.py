@@ -105,7 +105,7 @@ def _under(b: RuleBuilder, operands: Sequence[Value], result: Value) -> list[Val
 @rule(MatrixDiag)
 def matrix_diag(op: MatrixDiag, b: RuleBuilder) -> Answer:
     """result = the operand's last dim on a diagonal, and stored zeros."""
-    x, shape = op.input, list(op.input.type.shape or ())
+    x, shape = op.input, list(op.input.type.dims)
     if x.type.storage != op.result.type.storage:
         raise NotApplicable(_OTHER_STORAGE.format(x.type.storage, op.result.type.storage))
     if not shape or shape[-1] is None or shape.count(None) > 1:
@@ -128,7 +128,7 @@ def matrix_set_diag(op: MatrixSetDiag, b: RuleBuilder) -> Answer:
     x, diagonal = op.input, op.diagonal
     if not x.type.storage == diagonal.type.storage == op.result.type.storage:
         raise NotApplicable(_OTHER_STORAGE.format(diagonal.type.storage, op.result.type.storage))
-    shape, inner = list(x.type.shape or ()), list(diagonal.type.shape or ())
+    shape, inner = list(x.type.dims), list(diagonal.type.dims)
     if len(shape) < 2 or None in shape[-2:] or inner.count(None) > 1:
         differ = f"{COPIED}; {AS_STATED}" if parameters_differ(op) else ""
         raise NotApplicable(f"the shape of '{x.name}' is not known", differ)

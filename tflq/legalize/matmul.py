@@ -130,7 +130,7 @@ def fully_connected_sums(op: FullyConnected, b: RuleBuilder, terms: Terms) -> Su
         rows = x if keep or _has_whole_rows(op.input, depth) else _whole_rows(b, x, depth)
         matrix = b.reshape(rows, (rows_of(x.type.shape, depth), 1, 1, depth))
     filters = viewed(b, terms.weights, (outputs, 1, 1, depth))
-    result = (*(matrix.type.shape or ())[:3], outputs)
+    result = (*matrix.type.dims[:3], outputs)
     x_zp, w_zp = terms.input_zp, terms.weight_zp
     sums = b.conv2d(matrix, filters, terms.bias, result, input_zp=x_zp, weight_zp=w_zp, acc=terms.acc)
     return Sums(sums, finish=lambda b, y: _closed(b, y, shape) if opened else b.reshape(y, shape))
@@ -140,7 +140,7 @@ def _opened(b: RuleBuilder, x: Value) -> Value:
     """x with rank 4, without a RESHAPE, which could infer only one dim; a tensor of rank 3 gets a second dim of 1."""
     if x.type.rank == 4:
         return x
-    batch, rows, depth = x.type.shape or ()
+    batch, rows, depth = x.type.dims
     type = TensorType((batch, 1, rows, depth), x.type.element)
     return b.op(ExpandDims, [x, b.constant(1)], [type], {}).result
 
@@ -158,7 +158,7 @@ def _has_whole_rows(x: Value, depth: int) -> bool:
     tensor with the same elements."""
     source = x
     while True:
-        dims = source.type.shape or ()
+        dims = source.type.dims
         if not math.prod(dim or 1 for dim in dims[1:]) % depth:
             return True
         views = None if source.producer is None else trait_of(source.producer, View)
@@ -170,7 +170,7 @@ def _has_whole_rows(x: Value, depth: int) -> bool:
 
 def _whole_rows(b: RuleBuilder, x: Value, depth: int) -> Value:
     """x flat, without the elements behind its last whole row, which the kernel does not read."""
-    rows = rows_of(x.type.shape or (), depth)
+    rows = rows_of(x.type.dims, depth)
     flat = b.reshape(x, (None if rows is None else math.prod(x.type.sizes),))
     ends = TensorType((rows,), x.type.element)
     last = sliced(b, flat, [depth - 1], [0], ends, step=depth, end_mask=1)

@@ -160,7 +160,7 @@ def _followed(op: Op) -> bool:
 
 def _same(moved: np.ndarray, result: Value, known: dict[tuple[object, ...], int]) -> bool:
     """Whether moved numbers are those of a result, which may have open dims."""
-    dims = result.type.shape or ()
+    dims = result.type.dims
     if len(dims) != moved.ndim or any(d not in (None, n) for d, n in zip(dims, moved.shape, strict=True)):
         return False
     if any(n not in (1, m) for n, m in zip(_scales(result.type), moved.shape, strict=True)):
@@ -400,7 +400,7 @@ def _inside_follows(op: Pad | PadV2) -> bool:
     paddings = op.paddings
     if not (paddings.is_constant and x.type.is_static):
         return False
-    begin, shape = paddings.array.reshape(-1, 2)[:, 0], x.type.shape or ()
+    begin, shape = paddings.array.reshape(-1, 2)[:, 0], x.type.dims
     cut: list[Value | None] = [Value(result.type), constant(begin), constant(np.asarray(shape, np.int32))]
     return follow(Op(Slice.op_name, cut, [Value(x.type)], {}))
 

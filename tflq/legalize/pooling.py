@@ -92,7 +92,7 @@ def reduced(b: RuleBuilder, x: Value, start: Value, windows: Sequence[tuple[int,
     """A scalar combined with the elements of each window: size, stride and dilation along each axis. An empty window
     leaves the scalar."""
     if any(size == 0 for size, _, _ in windows):
-        shape = [_count(d or 0, *numbers) for d, numbers in zip(x.type.shape or (), windows, strict=True)]
+        shape = [_count(d or 0, *numbers) for d, numbers in zip(x.type.dims, windows, strict=True)]
         return b.cast(b.add(b.cast(start, i32), np.zeros(shape, np.int32)), x.type.storage)
     for axis, numbers in enumerate(windows):
         x = over_windows(b, x, axis, *numbers, combine)
@@ -106,7 +106,7 @@ def _count(length: int, size: int, stride: int, dilation: int) -> int:
 
 def over_windows(b: RuleBuilder, x: Value, axis: int, size: int, stride: int, dilation: int, combine: Combine) -> Value:
     """Windows of a size, at least 1, along one axis, reduced."""
-    count = _count((x.type.shape or ())[axis] or 0, size, stride, dilation)
+    count = _count(x.type.dims[axis] or 0, size, stride, dilation)
     if size == stride == 1:
         return x
     total = _strided(b, x, axis, 0, count, stride)

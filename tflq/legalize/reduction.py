@@ -62,11 +62,11 @@ _RAW = "the kernel compares the stored integers, though the operand has several 
 def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     """result = clamp(multiply(sum - zero_point_in * count) + zero_point_out)."""
     x, axes, source, target = _reduction(op)
-    sizes = {a: (x.type.shape or ())[a] for a in axes}
+    sizes = {a: x.type.dims[a] for a in axes}
     if 0 in sizes.values():
         raise _of_nothing(op, target)
     averaged, scales = isinstance(op, Mean), (source.scale, target.scale)
-    unread = averaged or source.storage == ui8 or b.real or 0 in (op.result.type.shape or ())
+    unread = averaged or source.storage == ui8 or b.real or 0 in op.result.type.dims
     misread = not (unread or _all_zero(sizes, source, target))
     if None in sizes.values() or (0 in axes and not x.is_constant):
         result = _over_any_number(op, b, x, axes, source, target)
@@ -148,7 +148,7 @@ def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
 def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     """result = clamp(the product, scaled after each factor, + zero_point_out)."""
     x, axes, source, target = _reduction(op)
-    shape = x.type.shape or ()
+    shape = x.type.dims
     kept = [a for a in range(len(shape)) if a not in axes]
     sizes = [shape[a] for a in axes]
     if source.storage == ui8 or None in sizes or [shape[a] for a in kept].count(None) > 1:
@@ -214,7 +214,7 @@ def without_axes(op: NumberReduction, b: RuleBuilder, x: Value, axes: Sequence[i
     """x without its reduced dims, unless `keep_dims` says otherwise."""
     if op.keep_dims or not axes:
         return x
-    return b.reshape(x, [d for a, d in enumerate(x.type.shape or ()) if a not in axes])
+    return b.reshape(x, [d for a, d in enumerate(x.type.dims) if a not in axes])
 
 
 def _reduced(

@@ -66,7 +66,7 @@ class _Reduction:
 def _reduction(op: NumberReduction) -> _Reduction:
     x = op.input
     source, target, axes = grid_of(x), grid_of(op.result), axes_of(op)
-    sizes = [(x.type.shape or ())[a] for a in axes]
+    sizes = [x.type.dims[a] for a in axes]
     if None in sizes or 0 in sizes:
         raise NotApplicable(f"sizes of '{x.name}' are not known, or no elements are reduced")
     if not op.keep_dims:
@@ -176,7 +176,7 @@ class _Segments:
     def __init__(self, op: _Operator) -> None:
         x, self.ids = op.input, op.segments
         shape = x.type.sizes
-        depth = len(self.ids.type.shape or ())
+        depth = len(self.ids.type.dims)
         self.rows, self.inner = math.prod(shape[:depth]), shape[depth:]
         self.known = self.ids.array.reshape(-1) if self.ids.is_constant else None
         self.count: int | None = None

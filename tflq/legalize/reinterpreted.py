@@ -76,7 +76,7 @@ def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
         raise NotApplicable("")
     products = FULLY_CONNECTED if isinstance(op, FullyConnected) else PRODUCTS[type(op)]
     axis = products.channels
-    scales, shape = scales_of(weights), weights.type.shape or ()
+    scales, shape = scales_of(weights), weights.type.dims
     if scales is None or not weights.type.is_static or not shape or scales.size not in (1, shape[axis]):
         raise NotApplicable("")
     if weights.type.storage.bits < 8 and weights.type.storage not in reading.unpacked:
@@ -154,7 +154,7 @@ def as_read(b: RuleBuilder, tensor: Value, to: ScalarType) -> Value | None:
         return None
     width = storage.bits // 8
     words = b.cast(_first(b, b.reshape(x, (count,)), -(-count // width)), i32)
-    rows = words.type.shape or ()
+    rows = words.type.dims
     parts = [b.reshape(b.cast(b.arithmetic_right_shift(words, [8 * k]), to), (*rows, 1)) for k in range(width)]
     joined = b.reshape(b.concat(parts, 1), ((rows[0] or 0) * width,))
     return b.reshape(_first(b, joined, count), shape)
@@ -189,7 +189,7 @@ def _summed(
     if max(len(fills), len(weight_fills)) > _MOST_FILLS:
         raise NotApplicable("", warning="a zero point is far outside of the type that the kernel reads")
     if fills or weight_fills:
-        rows = _rows_of(op, b, x, (weights.type.shape or ())[-1] or 0)
+        rows = _rows_of(op, b, x, weights.type.dims[-1] or 0)
         if rows is None:
             raise NotApplicable("", warning="a zero point is outside of the type that the kernel reads")
         parts = [(rows, weights), *((rows, _filled(b, weights, v)) for v in weight_fills)]
@@ -233,7 +233,7 @@ def _joined(b: RuleBuilder, parts: Sequence[Value]) -> Value:
     """Tensors of one shape, joined along the last dim."""
     if all(v.is_constant for v in parts):
         return b.constant(np.concatenate([v.array for v in parts], -1), parts[0].type.storage)
-    return b.concat(parts, len(parts[0].type.shape or ()) - 1)
+    return b.concat(parts, len(parts[0].type.dims) - 1)
 
 
 def _on(op: _Operator, x: Value) -> Op:

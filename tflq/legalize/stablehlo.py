@@ -155,7 +155,7 @@ def _convert(op: hlo.StablehloConvert) -> Op | None:
 
 
 def _reshape(op: hlo.StablehloReshape) -> Op | None:
-    shape = [-1 if d is None else d for d in op.output.type.shape or ()]
+    shape = [-1 if d is None else d for d in op.output.type.dims]
     if op.output.type.shape is None or shape.count(-1) > 1:
         return None
     return _made(op, Reshape, [op.input, _ints(shape)], {"new_shape": np.asarray(shape, np.int32)})
@@ -463,7 +463,7 @@ def broadcast_in_dim(op: hlo.StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     if sources is None or not x.type.is_static or not result.type.is_static:
         raise _rejected(op, _PER_LAYER)
     shape = result.type.sizes
-    places = dict(zip(option(op.broadcast_dimensions), x.type.shape or (), strict=True))
+    places = dict(zip(option(op.broadcast_dimensions), x.type.dims, strict=True))
     ranked = b.reshape(sources[0][0], [places.get(i, 1) for i in range(len(shape))])
     times = tuple(d // (places.get(i) or 1) for i, d in enumerate(shape))
     type = TensorType(shape, result.type.storage)

@@ -68,7 +68,7 @@ class Contractions:
         """The dims in another order; a constant is transposed now."""
         if list(perms) == list(range(len(perms))):
             return x
-        kind = TensorType(tuple((x.type.shape or ())[p] for p in perms), _moved(x.type.element, perms))
+        kind = TensorType(tuple(x.type.dims[p] for p in perms), _moved(x.type.element, perms))
         if x.is_constant and x.type.storage.bits >= 8:
             return Value(kind, x.name, buffer=Buffer.of(np.ascontiguousarray(x.array.transpose(perms))))
         return self.b.emit(Transpose, [x, constant(np.asarray(perms, np.int32))], kind)
@@ -342,7 +342,7 @@ def _convolved(op: StablehloConvolution) -> Convolved:
         (op.kernel_input_feature_dimension, op.kernel_output_feature_dimension, spatial[1]),
         (op.output_batch_dimension, op.output_feature_dimension, spatial[2]),
     )
-    rank, shape = len(spatial[1]), op.rhs.type.shape or ()
+    rank, shape = len(spatial[1]), op.rhs.type.dims
     padding = np.asarray(option(op.padding) or [0] * (2 * rank)).reshape(rank, 2)
     window = Window(
         tuple(shape[d] or 0 for d in spatial[1]),

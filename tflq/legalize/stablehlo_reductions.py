@@ -256,7 +256,7 @@ def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
     for axis, dilation in enumerate(spread.base_dilations):
         filled = _spread(b, filled, fill, axis, dilation)
     filled = padded(b, filled, fill, list(low), list(high), [0] * len(low))
-    result = tuple(spread.counts(tuple(x.type.shape or ())))
+    result = tuple(spread.counts(tuple(x.type.dims)))
 
     def over(y: Value | None, kind: str) -> Value | None:
         assert y is not None

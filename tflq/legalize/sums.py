@@ -328,7 +328,7 @@ def local_response(op: LocalResponseNormalization, b: RuleBuilder) -> Answer:
 def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     """Each element by the root of the sum over the last dim; with parameters that no kernel takes."""
     (source, output), x = _elements(op), op.input
-    shape = x.type.shape or ()
+    shape = x.type.dims
     if not shape or (shape[-1] or 0) > _TERMS or source.scale < _LEAST_SCALE:
         raise NotApplicable("rows are too long for int32, or the operand's scale is below 1e-6")
     if op.fused_activation_function != "NONE":
@@ -359,7 +359,7 @@ def _met(b: RuleBuilder, rows: Value, table: np.ndarray, never: int, test: Calla
     every[:, : table.shape[1]] = table
     entries = b.constant(every.reshape(-1))
     base = b.mul(rows, width)
-    met = b.constant(np.zeros((1,) * len(rows.type.shape or ()), np.int32))
+    met = b.constant(np.zeros((1,) * len(rows.type.dims), np.int32))
     for bit in reversed(range(bits)):
         candidate = b.add(met, 1 << bit)
         place = b.add(base, b.sub(candidate, 1))

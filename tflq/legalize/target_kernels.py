@@ -169,8 +169,8 @@ def _from_nothing(op: Op) -> str:
     """Why no kernel is asked for results of operands without elements: most kernels leave what memory held. Empty if
     there are elements to compute with, or none to compute."""
     operands = [v for v in op.reads if v.type.quantized]
-    empty = [0 in (v.type.shape or ()) for v in operands]
-    if empty and all(empty) and not all(0 in (v.type.shape or ()) for v in op.results):
+    empty = [0 in v.type.dims for v in operands]
+    if empty and all(empty) and not all(0 in v.type.dims for v in op.results):
         return "its operands have no elements"
     return ""
 

@@ -144,7 +144,7 @@ class Fold(Pass):
 
     def _function(self, function: Function) -> bool:
         folded: set[Op] = set()
-        empty = {v for v in function.outputs if 0 in (v.type.shape or ())}
+        empty = {v for v in function.outputs if 0 in v.type.dims}
         for op in function.ops:
             if (
                 not op.operands

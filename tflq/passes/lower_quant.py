@@ -138,7 +138,7 @@ def _constant(type: TensorType, array: np.ndarray) -> Value:
 
 def open_dims(b: Emitter, x: Value) -> list[Value]:
     """The sizes of a ranked tensor's unknown dims, in order."""
-    unknown = [axis for axis, dim in enumerate(x.type.shape or ()) if dim is None]
+    unknown = [axis for axis, dim in enumerate(x.type.dims) if dim is None]
     return [b.emit(Dim, [x, scalar(axis, index)], INDEX) for axis in unknown]
 
 
@@ -293,7 +293,7 @@ def _per_layer(b: Emitter, x: Value, element: QuantizedType, step: _Step) -> Val
 def _with_maps(b: Emitter, x: Value, element: QuantizedType, result: TensorType, step: _Step) -> Value:
     """A step with the scale and zero point of each element; x is ranked."""
     assert not isinstance(element, UniformQuantizedType)
-    rank = len(x.type.shape or ())
+    rank = len(x.type.dims)
     all_dims = AffineMap.projection(rank, tuple(range(rank)))
     if isinstance(element, UniformQuantizedPerAxisType):
         picked = AffineMap.projection(rank, (element.axis,))
@@ -419,7 +419,7 @@ def _divided(b: Builder, x: Value, scale: np.ndarray) -> Value:
     element = x.type.storage
     if scale.size == 1:
         return b.emit(DivF, [x, splat(b, scalar(scale.item(), element), x.type, open_dims(b, x))], x.type)
-    rank = len(x.type.shape or ())
+    rank = len(x.type.dims)
     full = _of_rank(scale, rank)
     names = [f"d{i}" for i in range(rank)]
     picked = ", ".join(name if size > 1 else "0" for name, size in zip(names, full.shape, strict=True))
@@ -441,7 +441,7 @@ def _dequantize(b: Builder, op: Dcast) -> Value:
         value = b.emit(SIToFP if element.storage.signed else UIToFP, [work.value], real)
     if zero_point.any():
         value = _elementwise(b, Sub, value, zero_point)
-    factor = b.constant(_of_rank(scale, len(value.type.shape or ())), real.storage)
+    factor = b.constant(_of_rank(scale, len(value.type.dims)), real.storage)
     product = b.emit(Mul, [value, factor, b.constant(np.zeros(1), i8)], value.type)
     return work.restore(product, op.result.type)
 
@@ -453,7 +453,7 @@ def _elementwise(
     element = x.type.element
     assert isinstance(element, ScalarType)
     with np.errstate(over="ignore"):  # a zero point that f16 does not hold
-        full = _of_rank(parameter, len(x.type.shape or ())).astype(element.dtype)
+        full = _of_rank(parameter, len(x.type.dims)).astype(element.dtype)
     return b.emit(kind, [x, b.constant(full, element)], x.type.with_element(to or element))
 
 
@@ -484,7 +484,7 @@ def _parameters(element: QuantizedType, work: _Work) -> tuple[np.ndarray, np.nda
         return np.asarray(element.scale), np.asarray(element.zero_point)
     view: tuple[int, ...]
     if isinstance(element, UniformQuantizedPerAxisType):
-        view = (-1, *([1] * (len(work.value.type.shape or ()) - 1 - work.channel)))
+        view = (-1, *([1] * (len(work.value.type.dims) - 1 - work.channel)))
     else:
         blocks = enumerate(element.scales.shape)
         view = tuple(n for axis, count in blocks for n in ((count, 1) if axis in element.axes else (count,)))
@@ -511,7 +511,7 @@ def _split_blocks(b: Builder, x: Value, element: UniformQuantizedSubChannelType)
     sizes = dict(zip(element.axes, element.block_sizes, strict=True))
     dims: list[int] = []
     groups: list[list[int]] = []
-    for axis, dim in enumerate(x.type.shape or ()):
+    for axis, dim in enumerate(x.type.dims):
         parts = [(dim or 0) // sizes[axis], sizes[axis]] if axis in sizes else [dim or 0]
         groups.append(list(range(len(dims), len(dims) + len(parts))))
         dims += parts

@@ -204,7 +204,7 @@ class _Raising:
             made = self.only_read_here(product)
             if not isinstance(made, RealMatmul) or _bounds(made) != _FREE or bias.type.rank != 1:
                 continue
-            if bias.type.shape == (product.type.shape or ())[-1:] and product.type == op.result.type:
+            if bias.type.shape == product.type.dims[-1:] and product.type == op.result.type:
                 self.ops.remove(made)
                 self.gone.add(product)
                 return self.b.emit(RealMatmulBias, [*made.operands, bias], op.result.type, **_attributes(bounds))

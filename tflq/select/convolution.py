@@ -77,7 +77,7 @@ def _byte_convolve(k: Kernels, layer: Layer) -> Value:
     inputs = digits(k, x)
     input_offset = inputs.offset - input_zp
     sums = WeightedSum(k, element)
-    depth = (matrix.type.shape or ())[1] or 0
+    depth = matrix.type.dims[1] or 0
     for part, fill in zip(inputs.parts, fills(x.type.storage.dtype, input_zp), strict=True):
         rows = patches(k, part.value, geometry, fill)
         for filter in filters.parts:
@@ -129,7 +129,7 @@ def _offset(
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in filters.parts:
         column = k.batch_matmul(ones, part.value, adj_y=True)
-        sums.add(k.reshape(column, (column.type.shape or ())[1:]), input_offset * part.coefficient)
+        sums.add(k.reshape(column, column.type.dims[1:]), input_offset * part.coefficient)
     known = np.asarray(input_offset * weight_offset * depth)
     return k.add(sums.plus(k.cast(bias, element)), known.astype(element.dtype))
 

@@ -129,7 +129,7 @@ class KernelBuilder(Emitter):
         """SPLIT into equal parts; x itself if it is one."""
         if count == 1:
             return [x]
-        shape = list(x.type.shape or ())
+        shape = list(x.type.dims)
         size = shape[axis]
         shape[axis] = None if size is None else size // count
         types = [TensorType(tuple(shape), x.type.element)] * count
@@ -296,8 +296,8 @@ class Kernels(KernelBuilder):
     def gather(self, x: Value, indices: Value, axis: int = 0) -> Value:
         """GATHER; where the target says which builtins it has, from a table by an index of one dim: OpenVINO, which
         lays images out otherwise, takes one of four dims in the wrong order."""
-        shape = indices.type.shape or ()
-        if not self.restricted or len(shape) < IMAGE or len(x.type.shape or ()) != 1 or None in shape[1:]:
+        shape = indices.type.dims
+        if not self.restricted or len(shape) < IMAGE or len(x.type.dims) != 1 or None in shape[1:]:
             return super().gather(x, indices, axis)
         return self.refold(super().gather(x, self.reshape(indices, (None,)), axis), shape)
 

@@ -295,7 +295,7 @@ def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> lis
 
 def _run(k: Kernels, x: Value, axis: int, run: slice) -> Value:
     """x between the bounds of `run` along one of the last two dims."""
-    shape = x.type.shape or ()
+    shape = x.type.dims
     if (run.start, run.stop) == (0, shape[axis]):
         return x
     if x.is_constant:

@@ -47,7 +47,7 @@ def identity(op: Identity, k: Kernels) -> Value:
 @lowering(Reshape)
 def reshape(op: Reshape, k: Kernels) -> Value:
     """The first dim is left to be inferred, where no other is: it is the one that a resized batch changes."""
-    shape = op.result.type.shape or ()
+    shape = op.result.type.dims
 
     def reshaped(x: Value, _: int) -> Value:
         return k.reshape(x, shape) if not shape or 0 in shape or None in shape[1:] else k.refold(x, shape)
@@ -66,7 +66,7 @@ def transpose(op: Transpose, k: Kernels) -> Value:
 def slice_(op: Slice, k: Kernels) -> Value:
     """A dim taken whole ends where it ends, so that the batch can be resized; SLICE keeps the result shape stated."""
     x, begin = k.value(op.input), op.start
-    sizes = list(zip(begin, op.size, x.type.shape or (), strict=True))
+    sizes = list(zip(begin, op.size, x.type.dims, strict=True))
     whole = sum(1 << i for i, (start, size, dim) in enumerate(sizes) if size is None or (start == 0 and size == dim))
     end = tuple(start + (size or 0) for start, size, _ in sizes)
 

@@ -263,7 +263,7 @@ def _alike(a: Value, b: Value) -> bool:
 
 def _size(value: Value) -> tuple[int, int]:
     """How many open dims a tensor has, and its bytes without them."""
-    shape, size = value.type.shape or (), max(1, value.type.storage.bits // 8)
+    shape, size = value.type.dims, max(1, value.type.storage.bits // 8)
     known = [d for d in shape if d is not None]
     return len(shape) - len(known), prod(known) * size
 

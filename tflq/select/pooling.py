@@ -131,7 +131,7 @@ _BUILTINS: Final[Mapping[type[_Numeric], type[Operator]]] = {
 
 @lowering(*_BUILTINS)
 def reduce(op: _Numeric, k: Kernels) -> Value:
-    x, shape = k.value(op.input), op.input.type.shape or ()
+    x, shape = k.value(op.input), op.input.type.dims
     chain = [op]
     while (following := k.only_user(chain[-1].output, type(op))) is not None:
         chain.append(following)

@@ -317,7 +317,7 @@ def _concatenation(op: Concatenation, k: Kernels) -> Value | None:
 def _pack(op: Pack, k: Kernels) -> Value | None:
     """Operands with a dim of 1 more, joined."""
     xs = [k.value(v) for v in op.reads]
-    rank = len(xs[0].type.shape or ())
+    rank = len(xs[0].type.dims)
     shapes = [_with_one(x, op.axis % (rank + 1)) for x in xs]
     if not all(map(_foldable, shapes)):
         return None
@@ -326,7 +326,7 @@ def _pack(op: Pack, k: Kernels) -> Value | None:
 
 
 def _with_one(x: Value, axis: int) -> Shape:
-    shape = x.type.shape or ()
+    shape = x.type.dims
     return (*shape[:axis], 1, *shape[axis:])
 
 
@@ -366,7 +366,7 @@ def _parts(k: Kernels, x: Value, count: int, axis: int) -> list[Value]:
 
 def _resize(op: Resize, k: Kernels) -> Value | None:
     x = k.value(op.input)
-    shape, sizes = op.input.type.shape or (), op.output.type.shape or ()
+    shape, sizes = op.input.type.dims, op.output.type.dims
     if x.type.storage not in BYTES or None in (*shape[1:3], *sizes[1:3]):
         return None
     return _nearest(op, k, x) if op.mode == "NEAREST_NEIGHBOR" else _bilinear(op, k, x)
@@ -445,10 +445,10 @@ def _select(op: Select, k: Kernels) -> Value | None:
 def _clz(op: Clz, k: Kernels) -> Value | None:
     """Of x with a last dim of 1: how many powers are greater, and none where x is negative."""
     x = k.value(op.input)
-    if (x.type.shape or ())[-1:] != (1,):
+    if x.type.dims[-1:] != (1,):
         return None
     above = k.cast(k.greater(1 << np.arange(31), x), f32)
-    count = k.cast(k.reduce(tfl_reduction.Sum, above, [len(x.type.shape or ()) - 1]), i32)
+    count = k.cast(k.reduce(tfl_reduction.Sum, above, [len(x.type.dims) - 1]), i32)
     positive = k.cast(k.greater_equal(x, 0), i32)
     return k.mul(k.add(count, 1), positive)
 
@@ -460,7 +460,7 @@ _MOST: Final = 1 << 13
 def _sum(op: ReduceSum, k: Kernels) -> Value | None:
     """The sum of int32, limb by limb where it may reach 2^24."""
     x, axis = k.value(op.input), op.axis
-    count = (op.input.type.shape or ())[axis]
+    count = op.input.type.dims[axis]
     if x.type.storage is not i32 or not count or count > _MOST:
         return None
     least, most = k.ranges.of(op.input)

@@ -383,7 +383,7 @@ def rescale_mean(op: RescaleMean, k: Kernels) -> Value:
 
 def _count(k: Kernels, values: Value, axes: tuple[int, ...]) -> Value:
     """The number of elements along the axes. The first dim counts as one that may change."""
-    dims = values.type.shape or ()
+    dims = values.type.dims
     shape = k.emit(Shape, [values], TensorType((len(dims),), i32), out_type="INT32")
     count = None
     for axis in axes:

@@ -67,7 +67,7 @@ class Dim(NamedTuple):
 
 def resized_dims(op: Resize) -> list[Dim]:
     """Rows and columns; their sizes are known."""
-    sizes, results = op.input.type.shape or (), op.output.type.shape or ()
+    sizes, results = op.input.type.dims, op.output.type.dims
     steps = zip((1, 2), steps_of(op.scale, op.offset), strict=True)
     return [Dim(axis, sizes[axis] or 0, results[axis] or 0, s) for axis, s in steps]
 
@@ -111,7 +111,7 @@ def _mixed(k: Kernels, x: Value, dim: Dim) -> Value:
 
 def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
     """Elements of an axis by index; x itself if that is all of them in order."""
-    if index.size == (x.type.shape or ())[axis] and (index == np.arange(index.size)).all():
+    if index.size == x.type.dims[axis] and (index == np.arange(index.size)).all():
         return x
     return k.gather(x, k.constant(index), axis)
 

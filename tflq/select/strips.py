@@ -55,7 +55,7 @@ class _Cone:
 
     @property
     def height(self) -> int:
-        return (self.root.type.shape or ())[_ROWS] or 0
+        return self.root.type.dims[_ROWS] or 0
 
     @property
     def around(self) -> int:
@@ -175,12 +175,12 @@ def _is_resized_in_integers(op: Op) -> bool:
         return False
     from tflq.numerics.convolution import float_kernel, steps_of
 
-    sizes = ((v.type.shape or ())[1:3] for v in (op.input, op.output))
+    sizes = (v.type.dims[1:3] for v in (op.input, op.output))
     return float_kernel(steps_of(op.scale, op.offset), *sizes) is None
 
 
 def _kernel_height(op: Conv2D | DepthwiseConv2D) -> int:
-    return (op.weight.type.shape or ())[1 if isinstance(op, Conv2D) else 0] or 1
+    return op.weight.type.dims[1 if isinstance(op, Conv2D) else 0] or 1
 
 
 def _has_known_rows(value: Value) -> bool:
@@ -211,7 +211,7 @@ def _intermediate(op: Op) -> int:
         return _DEPTHWISE * made
     if not isinstance(op, Conv2D):
         return _ELEMENTWISE * made
-    outputs, height, width, inputs = (d or 1 for d in op.weight.type.shape or ())
+    outputs, height, width, inputs = (d or 1 for d in op.weight.type.dims)
     windows = 0 if (height, width) == (1, 1) and set(op.stride) == {1} else 2 * height * width * inputs
     return made // outputs * windows + 4 * made
 
@@ -252,7 +252,7 @@ def _of_rows(op: Op, rows: _Rows, cone: _Cone, values: dict[Value, Value]) -> It
 
 def _has_rows(value: Value, height: int) -> bool:
     """Whether a tensor differs from row to row, rather than being broadcast to all of them."""
-    shape = value.type.shape or ()
+    shape = value.type.dims
     return len(shape) >= -_ROWS and shape[_ROWS] == height
 
 
@@ -264,7 +264,7 @@ def _with_rows(type: TensorType, rows: _Rows) -> TensorType:
 
 def _cut(value: Value, rows: _Rows, op: Op) -> tuple[Value, list[Op]]:
     """Rows of a tensor, by GATHER, which leaves the batch open."""
-    shape = value.type.shape or ()
+    shape = value.type.dims
     if (rows.begin, rows.end) == (0, shape[_ROWS]):
         return value, []
     axis = len(shape) + _ROWS
@@ -280,7 +280,7 @@ def _cut(value: Value, rows: _Rows, op: Op) -> tuple[Value, list[Op]]:
 
 def _window(op: _Windowed, rows: _Rows) -> tuple[_Rows, Mapping[str, object]]:
     """The rows of the image that some rows of the result need, and the op's attributes for these."""
-    height = (op.input.type.shape or ())[_ROWS] or 0
+    height = op.input.type.dims[_ROWS] or 0
     if isinstance(op, Resize):
         return _resized(op, rows, height)
     top, _, left, right = op.pad

@@ -216,7 +216,7 @@ def elements(value: Value) -> TypedArray:
         array = value.array
     else:
         held = storage.dtype if storage.numpy else np.dtype(f"u{storage.bits // 8}")
-        array = value.buffer.data.view(held).reshape(tuple(d or 0 for d in value.type.dims))
+        array = value.buffer.data.view(held).reshape(value.type.sizes)
     type = _type(value.type)
     return TypedArray.of(array, type.element, type)
 

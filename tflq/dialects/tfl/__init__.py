@@ -101,7 +101,7 @@ _NEEDED: Final = _Needed()
 def _of_rank(rank: int) -> Callable[[Op], bool]:
     def holds(op: Op) -> bool:
         first = op.operands[0]
-        return first is not None and len(first.type.shape or ()) >= rank
+        return first is not None and len(first.type.dims) >= rank
 
     return holds
 

@@ -418,7 +418,7 @@ def _join(last: Op, op: Op) -> bool:
         last.attributes = {**last.attributes, "fused_activation_function": _ACTIVATIONS[type(op)]}  # type: ignore[index]
     elif isinstance(op, Add) and fused == "NONE" and bias is not None and bias.value(last) is None:
         other = op.rhs if op.lhs is last.result else op.lhs
-        if other.type.rank != 1 or other.type.shape != (last.result.type.shape or ())[-1:]:
+        if other.type.rank != 1 or other.type.shape != last.result.type.dims[-1:]:
             return False
         last.operands = [*last.operands[: bias.index], other]
         last.attributes = {**last.attributes, "fused_activation_function": op.fused_activation_function}
