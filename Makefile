@@ -15,7 +15,7 @@ help:
 	@echo "make test     lint, types, import rules and tests, as CI runs them"
 	@echo "make check    the same without the tests"
 	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
-	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=unary (docs/new-operator.md)"
+	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=arithmetic (docs/new-operator.md)"
 	@echo "make index    write tflq/index.py again: the modules of ops, rules and functions"
 	@echo "make docs     make docs/tour.md and docs/proposals.md again"
 	@echo "make golden   write tests/golden again: what an operator of each family becomes"

@@ -1,6 +1,6 @@
 """Begins a new TFLite operator: its declaration, a test that fails until it has a rule, and the index.
 
-    python scripts/new_op.py tfl.foo unary [OPERAND...]        operands by name; without any: input
+    python scripts/new_op.py tfl.foo arithmetic [OPERAND...]        operands by name; without any: input
 
 The operator must be in schema/tflite.toml, which has its attributes. Prints the next steps; docs/new-operator.md has
 all of them.

@@ -64,6 +64,20 @@ def test_it_is_chosen_by_suffix_by_name_and_listed(tmp_path: Path, capsys: pytes
         tflq.convert(MODEL, format="ints", target="tosa")
 
 
+def test_each_signature_has_a_file_that_runs_it(tmp_path: Path) -> None:
+    model = MODEL.with_name("two_signatures.tflite")
+    tflq.convert(model, tmp_path / "out.ints")
+    first, second = (tmp_path / f"out.{key}.ints" for key in ("classify", "embed"))
+    assert first.read_bytes() != second.read_bytes()
+    assert all(tflq.verify(model, path).equal for path in (first, second))
+
+
+def test_what_has_no_evaluator_is_said_not_to_run(tmp_path: Path) -> None:
+    model = MODEL.with_name("lstm_float.tflite")
+    tflq.convert(model, tmp_path / "out.ints")
+    assert "no evaluator" in str(tflq.verify(model, tmp_path / "out.ints"))
+
+
 def test_it_has_other_suffixes(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert tflq.convert(MODEL, out).format == "ints"
