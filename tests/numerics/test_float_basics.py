@@ -222,3 +222,9 @@ def test_the_bias_is_in_the_first_run() -> None:
     assert len(runs) == 2
     assert bounds.runs(float(EXACT)) is None
     assert uniform(1, EXACT, 0, 1).runs() is None
+
+
+def test_one_row_of_bounds_is_that_of_each_output() -> None:
+    """Weights that are computed have the bounds of their type, whatever the output."""
+    one, bias = uniform(1040, 127, 0, 255), np.array([0.0, 1e6, -1e6])
+    assert one.runs(bias) == ProductBounds(*(np.repeat(v, 3, axis=0) for v in one)).runs(bias) is not None

@@ -41,7 +41,7 @@ class ProductBounds(NamedTuple):
 
     @classmethod
     def of(cls, positive: np.ndarray, negative: np.ndarray, low: int, high: int) -> ProductBounds:
-        """From sums of weights by sign [O, I], and for inputs in [low, high]."""
+        """From sums of weights by sign [O, I], or [1, I] for all outputs, and for inputs in [low, high]."""
         below, above = min(low, 0), max(high, 0)
         return cls(positive * below + negative * above, positive * above + negative * below)
 
@@ -51,8 +51,9 @@ class ProductBounds(NamedTuple):
         ends = self.least.sum(1) + np.minimum(bias, 0), self.most.sum(1) + np.maximum(bias, 0)
         if self.least.shape[1] and max(-ends[0].min(initial=0), ends[1].max(initial=0)) < EXACT:
             return [slice(0, self.least.shape[1])]
-        least, most = (np.concatenate([np.zeros((v.shape[0], 1)), np.cumsum(v, 1)], 1) for v in self)
-        first, inputs = np.asarray(bias, np.float64), self.least.shape[1]
+        first, (outputs, inputs) = np.asarray(bias, np.float64), self.least.shape
+        rows = np.zeros((max(outputs, first.size), 1))
+        least, most = (np.concatenate([rows, np.cumsum(v, 1) + rows], 1) for v in self)
         for count in range(1, min(inputs, _MOST_RUNS) + 1):
             edges = [inputs * i // count for i in range(count + 1)]
             below, above = np.diff(least[:, edges], axis=1), np.diff(most[:, edges], axis=1)
