@@ -39,7 +39,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from tflq.errors import FileError, OptionError, Reason, check_choice, choices
-from tflq.files import read_json, replace_file
+from tflq.files import FilePath, read_json, replace_file
 from tflq.ir.core import Function, Value
 from tflq.light import NamedTuple
 from tflq.numerics.ranges import FINITE, METHODS, least_squared_error, moving_average, percentile
@@ -215,7 +215,7 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
     return joining.result()
 
 
-def write_statistics(path: str | os.PathLike[str], statistics: Statistics, *, force: bool = False) -> None:
+def write_statistics(path: FilePath, statistics: Statistics, *, force: bool = False) -> None:
     """Writes a file of statistics, whole or not at all. FileError if it cannot be written, or is there without
     `force`."""
     replace_file(path, _pieces(statistics), force=force)
@@ -234,7 +234,7 @@ def _pieces(statistics: Statistics) -> Iterator[bytes]:
     yield b"\n}}\n"
 
 
-def read_statistics(path: str | os.PathLike[str]) -> Statistics:
+def read_statistics(path: FilePath) -> Statistics:
     """Reads a file of statistics, or ai-edge-quantizer's. FileError if it cannot be read, or is not of a known version;
     OptionError names the point whose statistics have faults."""
     name = os.fspath(path)
@@ -409,9 +409,7 @@ FORMS: Final = ("tflq", "ai-edge-quantizer")
 _POINTS: Final = "model_qsvs"
 
 
-def write_in_form(
-    path: str | os.PathLike[str], statistics: Statistics, form: Form, range: str, *, force: bool = False
-) -> None:
+def write_in_form(path: FilePath, statistics: Statistics, form: Form, range: str, *, force: bool = False) -> None:
     """Writes statistics in one of the forms. range: the method of the ranges in ai-edge-quantizer's; tflq's has what
     all methods need. OptionError if the statistics lack what the method needs; FileError if the file cannot be
     written, or is there without `force`."""

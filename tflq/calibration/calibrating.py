@@ -29,7 +29,7 @@ from tflq.calibration.collecting import Job, Seen, Watched, checked, observe
 from tflq.calibration.data import Batches, Entry, Images, Samples, drawn, samples_of
 from tflq.dialects.regions import StatsRef
 from tflq.errors import OptionError, Reason, check_flags, check_number
-from tflq.files import check_outputs
+from tflq.files import FilePath, check_outputs
 from tflq.formats import read, write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.print_types import type_text
@@ -71,9 +71,9 @@ class Calibration:
 
 
 def calibrate(
-    source: str | os.PathLike[str],
+    source: FilePath,
     data: Any,
-    destination: str | os.PathLike[str] | None = None,
+    destination: FilePath | None = None,
     *,
     signature: str | None = None,
     samples: int | None = None,
@@ -289,7 +289,7 @@ def statistics_of(seen: Seen, digests: Sequence[str]) -> Iterator[PointStatistic
 # Text as a model to run: a TFLite file made of it, in which the points of `quant.stats_ref` are tensors with names.
 
 
-def as_file(path: str | os.PathLike[str], folder: str) -> tuple[str, Mapping[str, str] | None]:
+def as_file(path: FilePath, folder: str) -> tuple[str, Mapping[str, str] | None]:
     """The TFLite file to run for a model, and the keys of its points by the names of tensors there; None without
     points. A file of TFLite is the file itself; one is made of text, in a folder. Errors as of `tflq.read`."""
     if Path(path).suffix != ".mlir":

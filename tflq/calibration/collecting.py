@@ -22,6 +22,7 @@ import numpy as np
 
 from tflq.calibration.data import Batch, Sample
 from tflq.errors import InvalidModelError, TflqError, to_install
+from tflq.files import FilePath
 from tflq.light import NamedTuple
 from tflq.numerics.ranges import add_histogram, finite_bins, histogram
 from tflq.processes import Died, in_processes
@@ -197,7 +198,7 @@ class _Job:
 
 
 def second_moments(
-    path: str | os.PathLike[str], entry: str, factors: Sequence[Factor], samples: Iterable[Sequence[np.ndarray]]
+    path: FilePath, entry: str, factors: Sequence[Factor], samples: Iterable[Sequence[np.ndarray]]
 ) -> list[np.ndarray]:
     """Σ x xᵀ over all that a factor holds in runs of a model: float64, [columns, columns] of each factor.
 

@@ -44,7 +44,7 @@ from tflq.debugging.pairing import Pair, Pairing, Side, alone, copied, paired
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.errors import OptionError, Reason, check_flags, check_number
-from tflq.files import check_outputs, replace_file
+from tflq.files import FilePath, check_outputs, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import shape_text
@@ -57,8 +57,8 @@ FIRST: Final = 4
 
 
 def debug(
-    floats: str | os.PathLike[str],
-    quantized: str | os.PathLike[str],
+    floats: FilePath,
+    quantized: FilePath,
     data: Any,
     *,
     signature: str | None = None,
@@ -66,8 +66,8 @@ def debug(
     seed: int | None = None,
     images: Images | None = None,
     workers: int = 1,
-    csv: str | os.PathLike[str] | None = None,
-    html: str | os.PathLike[str] | None = None,
+    csv: FilePath | None = None,
+    html: FilePath | None = None,
     force: bool = False,
     observer: Observer | None = None,
 ) -> Debugging:

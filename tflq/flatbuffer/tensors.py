@@ -245,20 +245,16 @@ def quantization_fields(value: Value) -> dict[str, Any] | None:
     return fields
 
 
-_WITHOUT_FIELDS: Final[Mapping[type, str]] = {
-    FunctionType: "it is a function, and a TFLite file has tensors of numbers; call the function where it is used",
-    NoQuantizedType: "its type is !quant.none, and a TFLite file has no place for that; state the type it expresses",
-    AnyQuantizedType: "its type is !quant.any, and a TFLite file has to say the parameters; "
-    "state them (!quant.uniform)",
-}
-
-
 def without_fields(element: ElementType) -> str:
     """What a file has no place for in a type, and the remedy; empty if it can hold the type."""
     if isinstance(element, ScalarType):
         return ""
-    if isinstance(element, (FunctionType, NoQuantizedType, AnyQuantizedType)):
-        return _WITHOUT_FIELDS[type(element)]
+    if isinstance(element, FunctionType):
+        return "it is a function, and a TFLite file has tensors of numbers; call the function where it is used"
+    if isinstance(element, NoQuantizedType):
+        return "its type is !quant.none, and a TFLite file has no place for that; state the type it expresses"
+    if isinstance(element, AnyQuantizedType):
+        return "its type is !quant.any, and a TFLite file has to say the parameters; state them (!quant.uniform)"
     if not isinstance(element, CalibratedQuantizedType) and is_narrowed(element):
         bounds = f"<{element.storage_min}:{element.storage_max}>"
         return f"a TFLite file has no place for the bounds {bounds} of its storage; clamp it in the graph instead"

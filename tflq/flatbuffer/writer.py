@@ -37,7 +37,7 @@ _SLOTS: Final = tuple(
     table("Tensor").by_name[name].slot
     for name in ("shape", "type", "buffer", "name", "quantization", "shape_signature", "has_rank")
 )
-_SHAPE, _TYPE, _BUFFER, _NAME, _QUANTIZATION, _SIGNATURE, _HAS_RANK = _SLOTS
+_SHAPE, _TYPE, _BUFFER, _NAME, _, _, _HAS_RANK = _SLOTS
 _UNCOMMON: Final = frozenset(("is_variable", "sparsity", "variant_tensors", "external_buffer", "name"))
 """Entries of `Value.info` that are fields of the tensor's table."""
 _WITHOUT_FIELD: Final = frozenset(("version", "opcode", "options"))

@@ -221,7 +221,7 @@ class Value:
         if self._array is None:
             if not self.is_constant or self.buffer is None or self.type.shape is None:
                 raise TypeError(f"'{self.name}' is not a constant")
-            storage, shape = self.type.storage, tuple(d or 0 for d in self.type.shape)
+            storage, shape = self.type.storage, self.type.sizes
             dtype = storage.dtype
             data, sparsity = self.buffer.data, self.info.get("sparsity")
             stored = shape if sparsity is None else (data.size * 8 // storage.bits,)
@@ -342,15 +342,15 @@ class Op:
         info: Mapping[str, Any] | None = None,
     ) -> Op:
         """The same op once more, with other operands, results or info where there are some."""
-        made = Op(
+        return Op(
             self.name,
             self.operands if operands is None else operands,
             self.results if results is None else results,
             self.attributes,
             self.location,
+            info=self.info if info is None else info,
+            intermediates=self.intermediates,
         )
-        made.info, made.intermediates = self.info if info is None else info, self.intermediates
-        return made
 
     def operand(self, index: int) -> Value:
         """An operand that must be there. IndexError or ValueError if it is not."""

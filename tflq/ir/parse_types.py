@@ -341,7 +341,7 @@ class ElementParser(TypeParser):
         return TypedArray.of(array, element, kind), kind
 
     def _array_of(self, kind: TensorType, data: str | None, raw: str, at: int) -> np.ndarray:
-        shape, storage = tuple(dim or 0 for dim in kind.shape or ()), kind.storage
+        shape, storage = kind.sizes, kind.storage
         dtype = np.dtype(np.uint16) if storage is bf16 else storage.dtype
         count = math.prod(shape)
         if data is not None:

@@ -521,7 +521,7 @@ def _values(value: Value) -> np.ndarray:
     if value.type.storage is not bf16:
         return value.array
     assert value.buffer is not None
-    return bfloat16_values(value.buffer.data.view(np.uint16)).reshape([d or 0 for d in value.type.dims])
+    return bfloat16_values(value.buffer.data.view(np.uint16)).reshape(value.type.sizes)
 
 
 def is_data(value: Value) -> bool:

@@ -68,6 +68,10 @@ class ScalarType:
             raise TypeError(f"{self.name} has no numpy element type")
         return self._dtype
 
+    def less(self, zero_point: int) -> tuple[int, int]:
+        """The least and the greatest number of an integer type, less a zero point."""
+        return self.minimum - zero_point, self.maximum - zero_point
+
     def __str__(self) -> str:
         return self.name
 
@@ -212,7 +216,7 @@ class UniformQuantizedType:
     @property
     def ends(self) -> tuple[int, int]:
         """The least and the greatest number of its storage type, less the zero point."""
-        return self.storage.minimum - self.zero_point, self.storage.maximum - self.zero_point
+        return self.storage.less(self.zero_point)
 
     @classmethod
     def of(

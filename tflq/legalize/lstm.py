@@ -462,7 +462,7 @@ def lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Answer:
     if x.type.shape is None or not x.type.is_static or len(x.type.shape) not in (2, 3):
         raise NotApplicable("the batch or the number of steps is not known; bind the shapes of the inputs")
     parts = _read_lstm(op)
-    *outer, depth = (d or 0 for d in x.type.shape)
+    *outer, depth = x.type.sizes
     time_major = len(outer) == 1 or isinstance(op, LSTM) or op.time_major
     steps, batch = ([1, *outer] if len(outer) == 1 else outer) if time_major else outer[::-1]
     if steps > _MOST_STEPS:

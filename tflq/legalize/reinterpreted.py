@@ -219,7 +219,7 @@ def _rows_of(op: _Operator, b: RuleBuilder, x: Value, depth: int) -> Value | Non
         return None if shape is None else x
     if not isinstance(op, FullyConnected) or op.keep_num_dims or None in shape or not depth:
         return None
-    return b.reshape(x, (math.prod(d or 0 for d in shape) // depth, depth))
+    return b.reshape(x, (math.prod(x.type.sizes) // depth, depth))
 
 
 def _filled(b: RuleBuilder, like: Value, number: int) -> Value:

@@ -216,10 +216,9 @@ class Contractions:
 
 
 def _dims(x: Value) -> Dims:
-    shape = x.type.shape
-    if shape is None or None in shape:
+    if not x.type.is_static:
         raise Refused(f"the shape of '{x.name}' is not known")
-    return tuple(d or 0 for d in shape)
+    return x.type.sizes
 
 
 def _zero(kind: TensorType) -> Value:

@@ -60,8 +60,7 @@ def average_pool(op: AvgPool2D, t: Onnx) -> Held:
     pads = _ends(op.pad)
     total = t.conv(x, ones, None, strides=op.stride, pads=pads, dilations=(1, 1), group=sizes[2])
     mean = _mean(t, total, counts, reach, signed=low < 0)
-    storage = op.result.type.storage
-    least, most = storage.minimum - op.output_zp, storage.maximum - op.output_zp
+    least, most = op.result.type.storage.less(op.output_zp)
     mean = t.clip(mean, least, most) if low < least or high > most else mean
     return t.made(mean, op.result, offset=op.output_zp, first=True)
 

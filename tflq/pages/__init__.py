@@ -6,7 +6,6 @@ original's parameters and the formulas of the integer form.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +23,7 @@ from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, Tran
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.errors import Reason, TflqError, to_install
+from tflq.files import FilePath
 from tflq.formats import is_tosa, read
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.print_types import attribute_text, quantization, shape_text
@@ -368,7 +368,7 @@ class Row:
         return f"{self.entry}: {self.operator}" if self.entry else str(self.operator)
 
 
-def layers_page(model: str | os.PathLike[str], result: Verification) -> str:
+def layers_page(model: FilePath, result: Verification) -> str:
     """The page, as HTML, of a verification with layers whose original is `model`."""
     formulas, problem = _formulas(read(model))
     rows = rows_of(read(model), result, formulas)

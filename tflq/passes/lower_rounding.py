@@ -83,8 +83,7 @@ def _rounded(b: Builder, op: Rescale) -> Value:
 
 def _reach(op: Rescale) -> int:
     """The largest magnitude of the operand less its zero point."""
-    zero, storage = op.input_zp, op.input.type.storage
-    ends = op.input_range or (storage.minimum - zero, storage.maximum - zero)
+    ends = op.input_range or op.input.type.storage.less(op.input_zp)
     return max(-int(ends[0]), int(ends[1]))
 
 

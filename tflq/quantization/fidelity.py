@@ -21,6 +21,7 @@ import numpy as np
 
 from tflq.calibration.data import Entry, Images, samples_of
 from tflq.errors import InvalidModelError, OptionError, Reason
+from tflq.files import FilePath
 from tflq.formats import read
 from tflq.quantization.recipe import FLOAT, Rule
 from tflq.quantization.report import QuantizedRow
@@ -39,8 +40,8 @@ Metric = Callable[[list[Outputs], list[Outputs]], float]
 
 
 def signal_to_noise(
-    original: str | os.PathLike[str],
-    result: str | os.PathLike[str],
+    original: FilePath,
+    result: FilePath,
     data: Any,
     *,
     signature: str | None = None,
@@ -67,7 +68,7 @@ class FloatNetwork:
 
     What it gives is kept in a temporary file, of the first `MOST` samples; memory holds the outputs of one sample."""
 
-    def __init__(self, path: str | os.PathLike[str], *, signature: str | None = None) -> None:
+    def __init__(self, path: FilePath, *, signature: str | None = None) -> None:
         self.entry = Entry.of(read(path), signature)
         self.path = os.fspath(path)
         with _running(self.path):
@@ -76,7 +77,7 @@ class FloatNetwork:
         self._places: list[int] = []
 
     def beside(
-        self, result: str | os.PathLike[str], data: Any, *, images: Images | None = None, called: str = ""
+        self, result: FilePath, data: Any, *, images: Images | None = None, called: str = ""
     ) -> Iterator[tuple[Outputs, Outputs]]:
         """The outputs of the network and of a result, as `signal_to_noise` compares them. called: what messages call
         the result, if not by its path."""

@@ -21,7 +21,7 @@ from tflq.dialects.regions import Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import ReadsShapes
 from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
-from tflq.files import check_outputs, replace_file
+from tflq.files import FilePath, check_outputs, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import forget_constants, put_behind, remove_unneeded, replace_values
@@ -54,7 +54,7 @@ from tflq.quantization.report import ASKED, Quantization, QuantizedRow, rows_of
 from tflq.quantization.weights import Moments, Placed, moments_of, quantize_weights
 from tflq.targets.load import load_kernels
 
-OneStatistics = str | os.PathLike[str] | Statistics
+OneStatistics = FilePath | Statistics
 """A file of statistics, or what it holds."""
 Edges = Literal["float", "int8", "uint8", "int16"]
 STORAGES: Final = {"int8": i8, "uint8": ui8, "int16": i16}
@@ -67,8 +67,8 @@ _NAMED: Final = 3
 
 
 def quantize(
-    source: str | os.PathLike[str],
-    destination: str | os.PathLike[str] | None = None,
+    source: FilePath,
+    destination: FilePath | None = None,
     *,
     scheme: Scheme = "int8",
     statistics: OneStatistics | Sequence[OneStatistics] | None = None,
@@ -76,7 +76,7 @@ def quantize(
     images: Images | None = None,
     range: str = "minmax",
     io: Edges = "float",
-    target: str | os.PathLike[str] | None = None,
+    target: FilePath | None = None,
     keep_float: Sequence[str] = (),
     recipe: Recipe | None = None,
     weights: Literal["int8", "int4"] = "int8",
@@ -186,9 +186,9 @@ class _Made(NamedTuple):
 class _Work:
     """What is the same for all networks made of a source. stated: whether the call gives statistics."""
 
-    source: str | os.PathLike[str]
+    source: FilePath
     default: Settings
-    target: str | os.PathLike[str] | None
+    target: FilePath | None
     io: Edges
     stated: bool
 
@@ -253,7 +253,7 @@ def _near(
     return made(rules_of(search)), search
 
 
-def _samples(source: str | os.PathLike[str], data: Any, images: Images | None, what: str) -> Span:
+def _samples(source: FilePath, data: Any, images: Images | None, what: str) -> Span:
     """All samples, to go through several times. OptionError, which says what they are for, if none are given."""
     if data is None:
         raise OptionError(Reason(what, remedy="give samples (calibration)"))
@@ -330,7 +330,7 @@ def _state_ranges(module: Module, seen: Sequence[Statistics], chosen: Choices) -
         raise OptionError(Reason("the statistics have none of the model's tensors", remedy=remedy))
 
 
-def _moments(source: str | os.PathLike[str], samples: Span) -> Placed:
+def _moments(source: FilePath, samples: Span) -> Placed:
     """What weights are multiplied with. OptionError if no samples could be held back."""
     if len(samples) < 2:
         what = f"{len(samples)} samples are too few to round weights by some and judge by others"
@@ -340,7 +340,7 @@ def _moments(source: str | os.PathLike[str], samples: Span) -> Placed:
 
 def _static(
     module: Module,
-    target: str | os.PathLike[str] | None,
+    target: FilePath | None,
     chosen: Choices,
     io: Edges,
     moments: Mapping[Value, Moments],
@@ -367,7 +367,7 @@ def _static(
     return rows
 
 
-def _check_floats(module: Module, source: str | os.PathLike[str]) -> None:
+def _check_floats(module: Module, source: FilePath) -> None:
     """OptionError if operators compute on quantized numbers, and none on floats."""
     computing = [op for op in module.ops() if not isinstance(op, (Quantize, Dequantize)) and not is_statement(op)]
     if any(v.type.quantized for op in computing for v in op.results) and not any(

@@ -31,6 +31,7 @@ from tflq.dialects.declare import trait_of
 from tflq.dialects.parameters import HybridKernel
 from tflq.dialects.regions import Region
 from tflq.errors import OptionError, Reason, check_choice, choices
+from tflq.files import FilePath
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, ScalarType, f32, i8, i16
@@ -113,7 +114,7 @@ class Rule:
         return OptionError(Reason(what, self.path, place=self.place, value=value, remedy=remedy))
 
 
-Recipe = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
+Recipe = FilePath | Sequence[Mapping[str, Any]]
 """A file, or its rules."""
 
 
@@ -271,7 +272,7 @@ SAME_SCALE: Final = "same_scale"
 _STORAGES = {"int8": i8, "int16x8": i16}
 
 
-def mixed_target(target: str | os.PathLike[str] | None, chosen: Choices) -> str:
+def mixed_target(target: FilePath | None, chosen: Choices) -> str:
     """The kernels that decide: of a device, or of the network's scheme, then of those that single operators have."""
     return str(target) if target else JOINED.join(_schemes(chosen))
 

@@ -7,7 +7,6 @@ back.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -19,6 +18,7 @@ from tflq.calibration.data import Entry, Span
 from tflq.dialects.tfl import fused_activation, op_name, without_activation
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
+from tflq.files import FilePath
 from tflq.formats import read
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f16, f32, i4, i8
@@ -218,7 +218,7 @@ Placed = dict[tuple[int, int], Moments]
 """The moments of weights, by the function and the place of the weights among its tensors."""
 
 
-def moments_of(source: str | os.PathLike[str], data: Any) -> Placed:
+def moments_of(source: FilePath, data: Any) -> Placed:
     """The moments of all constant weights of FULLY_CONNECTED and 1×1 CONV_2D in the function that the samples are of.
     Of weights that several operators have these are added. data: two samples at least; the first `CALIBRATED` of them
     are rounded by."""

@@ -116,7 +116,7 @@ def _requantized(
     if not bias.array.size or (isinstance(rescaling, Rescale) and rescaling.input_zp):
         return None
     sums = _Sums.of(filters, axes, bias.array)
-    fit = float_rescale(rescaling, k, *sums.bounds(storage.minimum - op.input_zp, storage.maximum - op.input_zp))
+    fit = float_rescale(rescaling, k, *sums.bounds(*storage.less(op.input_zp)))
     if fit is None:
         return None
     if fit.falls:
@@ -199,7 +199,7 @@ class _Operand:
 def _operand(k: Kernels, x: Value, zero_point: int, sums: _Sums, fit: FloatRescale, *, padded: bool) -> _Operand | None:
     """The operand in as few runs as make sums exact; None if none do."""
     storage, live = x.type.storage, np.broadcast_to(fit.live, sums.bias.shape)
-    ends = storage.minimum - zero_point, storage.maximum - zero_point
+    ends = storage.less(zero_point)
     runs = sums.runs(live, *ends, 0)
     twin = None if padded else twin_of(k, x)
     if twin is not None:

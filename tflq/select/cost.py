@@ -16,7 +16,6 @@ cost there, on an AMD EPYC (the reference kernels are within 20% of these; MAXIM
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
@@ -24,7 +23,7 @@ from typing import Any, Final
 from tflq.dialects.quant import Table2D
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Mul
 from tflq.dialects.tosa.movement import Rescale, Table
-from tflq.files import resource
+from tflq.files import FilePath, resource
 from tflq.ir.core import Op, op_class
 from tflq.light import dataclass
 from tflq.targets.target import RulesFile
@@ -49,7 +48,7 @@ def costs() -> Costs:
     return load_costs(resource("rules/costs.toml"))
 
 
-def load_costs(path: str | os.PathLike[str]) -> Costs:
+def load_costs(path: FilePath) -> Costs:
     """The figures of a file like `rules/costs.toml`. OptionError, with the line, for an op that is not known, a figure
     that is missing or not a positive number; FileError if there is no such file."""
     file = RulesFile(path)

@@ -107,7 +107,7 @@ def few_rows(k: Kernels, x: Value, geometry: Geometry) -> bool:
 
 def float_ranges(storage: ScalarType, zero_point: int) -> list[tuple[int, int]]:
     """The ends of each float part of an input."""
-    return [(-128, 127), (0, 255)] if storage == i16 else [(storage.minimum - zero_point, storage.maximum - zero_point)]
+    return [(-128, 127), (0, 255)] if storage == i16 else [storage.less(zero_point)]
 
 
 def signed_sums(filters: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

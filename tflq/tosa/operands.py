@@ -284,7 +284,7 @@ class StoredConstants:
             raise InvalidModelError(f"{where}.shape", "a constant's shape must be known")
         element = type.storage
         data = self._bytes(fields, where)
-        stored = self._sized(data, stored_size(math.prod(d or 0 for d in type.shape), element), where)
+        stored = self._sized(data, stored_size(math.prod(type.sizes), element), where)
         if element is i1 and (stored > 1).any():
             raise InvalidModelError(f"{where}.data", "a BOOL is neither 0 nor 1")
         wide = element == i64

@@ -152,6 +152,4 @@ def _sums(
     x: Value, zero_point: int, weights: np.ndarray, axis: int, weight_zp: int, bias: np.ndarray
 ) -> tuple[int, int]:
     """Bounds of the sums of (weights - weight_zp) times all values of x - zero_point."""
-    storage = x.type.storage
-    low, high = storage.minimum - zero_point, storage.maximum - zero_point
-    return exact_bounds(weights, (axis,), weight_zp, low, high, bias)
+    return exact_bounds(weights, (axis,), weight_zp, *x.type.storage.less(zero_point), bias)

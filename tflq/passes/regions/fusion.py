@@ -28,7 +28,7 @@ from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.dialects.tfl.stablehlo import StablehloComposite
 from tflq.dialects.traits import Calls, Impure, Kept, Recurrent
-from tflq.files import resource
+from tflq.files import FilePath, resource
 from tflq.ir.core import Block, Function, Module, Op, Value, constant
 from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import copied, remove_unneeded, replace_values
@@ -453,7 +453,7 @@ class Pattern:
         return self._match(op, chained, between, rest, following, free) if link.optional else None
 
 
-def patterns(path: str | os.PathLike[str] | None = None) -> Sequence[Pattern]:
+def patterns(path: FilePath | None = None) -> Sequence[Pattern]:
     """The patterns of a file, by default `rules/fusion.toml`. OptionError if it has faults."""
     return _patterns(os.fspath(path or resource("rules/fusion.toml")))
 

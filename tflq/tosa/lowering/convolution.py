@@ -238,9 +238,9 @@ def float_operands(op: Op, t: Tosa, x: Value, weights: Value, rank: int | None, 
 
 def static_shape(weights: Value) -> tuple[int, ...]:
     """The shape of weights; Refused unless all of it is known."""
-    if not weights.type.is_static or weights.type.shape is None:
+    if not weights.type.is_static:
         raise Refused("the weights' shape is not known")
-    return tuple(d or 0 for d in weights.type.shape)
+    return weights.type.sizes
 
 
 def float_bias(t: Tosa, bias: Value | None, outputs: int) -> Value:
@@ -269,7 +269,7 @@ def _planar(
 
 def _kernel(kind: type[Op], weights: Value) -> list[int]:
     """The spatial dims of a convolution's filters."""
-    dims = [d or 0 for d in weights.type.dims]
+    dims = list(weights.type.sizes)
     return dims[:2] if kind is TosaDepthwiseConv2D else dims[1:-1]
 
 
@@ -291,7 +291,7 @@ def depthwise_conv2d(op: TosaDepthwiseConv2D, t: Tosa) -> Value:
     if op.result.type.storage != i32:
         raise Refused("TOSA adds no sums of 48 bits, which a depthwise convolution by weights of nine bits takes")
     sums = _convolved(op, t, x, constant(near), zero_point)
-    none = constant(np.zeros([d or 0 for d in op.bias.type.dims], np.int32))
+    none = constant(np.zeros(op.bias.type.sizes, np.int32))
     return t.add(sums, _convolved(op, t, x, constant(rest), zero_point, none))
 
 
@@ -410,7 +410,7 @@ def _wide_product(op: TosaConv2D, t: Tosa, x: Value, weights: Value) -> Value:
 def transpose_conv2d(op: TransposeConv2D, t: Tosa) -> Value:
     x, (weights, zero_point) = t.value(op.input), filters_of(t, op)
     x, weights = side_by_side(t, x, weights, "transposed convolution")
-    _, kernel_h, kernel_w, _ = shape = [d or 0 for d in weights.type.dims]
+    _, kernel_h, kernel_w, _ = shape = list(weights.type.sizes)
     top, bottom, left, right = op.out_pad
     if min(top, bottom) <= -kernel_h or min(left, right) <= -kernel_w:
         raise Refused("TOSA takes off less than the filter's size at each edge")

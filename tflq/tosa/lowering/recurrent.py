@@ -55,7 +55,7 @@ def _sizes(x: Value) -> tuple[int, ...]:
         raise Refused(f"the shape of '{x.name}' is not known")
     if 0 in shape:
         raise Refused(f"'{x.name}' {x.type} has no elements")
-    return tuple(d or 0 for d in shape)
+    return x.type.sizes
 
 
 def _product(t: Tosa, x: Value, weights: Value, bias: Value | None = None) -> Value:

@@ -166,10 +166,9 @@ def hold(t: Tosa, name: str, value: Value) -> None:
 
 
 def _shape(value: Value) -> tuple[int, ...]:
-    shape = value.type.shape
-    if shape is None or None in shape:
+    if not value.type.is_static:
         raise Refused("a variable of an unknown shape has no form in TOSA")
-    return tuple(d or 0 for d in shape)
+    return value.type.sizes
 
 
 def _kept_type(t: Tosa, value: Value) -> TensorType:
