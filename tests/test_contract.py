@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from tflq import contract
@@ -16,7 +17,7 @@ from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.parser import parse_module
 from tflq.light import dataclass
-from tflq.pipelines import Options, form_of, narrowing
+from tflq.pipelines import asked, form_of, narrowing
 
 TEXT = """func.func @f(%a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xi32> {
   %0 = tosa.add %a, %b : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
@@ -137,15 +138,20 @@ def test_ops_by_class_and_by_trait_are_in_order() -> None:
 
 
 def facts(function: Function) -> tuple[Any, ...]:
-    classes = {type(op) for op in function.ops}
-    return function.users(), list(function.values()), {kind: function.ops_with(kind) for kind in classes}
+    classes = [*function.places()]
+    by_class = {kind: function.ops_with(kind) for kind in classes}
+    return function.users(), list(function.values()), by_class, function.ops_with(*classes), function.is_flat()
 
 
-@pytest.mark.parametrize("name", ["cnn_int8", "cnn_uint8", "lstm_float", "residual_float"])
-def test_what_is_kept_is_true_after_each_pass(models: Path, name: str) -> None:
-    """Passes that say that nothing changed, or labels alone, leave nothing else behind."""
+@pytest.mark.parametrize("format", ["tflite", "tosa"])
+@pytest.mark.parametrize(
+    "name", ["cnn_int8", "cnn_uint8", "lstm_float", "residual_float", "two_signatures", "mul_per_axis"]
+)
+def test_what_is_kept_is_true_after_each_pass(models: Path, name: str, format: str) -> None:
+    """Passes that say that nothing changed, or labels alone, leave nothing else behind; those that change ops in step
+    leave the truth behind."""
     module = read(str(models / f"{name}.tflite"))
-    options = Options()
+    options = asked(format, None, batch=1 if name == "two_signatures" else None)
     form = form_of(module)
     passes = [*narrowing(options, form), *options.backend.lowering(options, form)]
     for step in Pipeline(passes, form).steps(module):
@@ -153,6 +159,41 @@ def test_what_is_kept_is_true_after_each_pass(models: Path, name: str) -> None:
             kept = facts(function)
             function.changed()
             assert kept == facts(function), f"{step.item.name} changed {function}, and says that it did not"
+
+
+NESTED = """func.func @f(%a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = tosa.add %a, %b : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  %1 = tosa.sub %0, %0 : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  %2 = "test.wrap"(%1) ({
+  ^bb0(%x: tensor<4xi32>):
+    %4 = tosa.add %x, %0 : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+    %5 = tosa.sub %4, %1 : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+    "test.end"(%5) : (tensor<4xi32>) -> ()
+  }) : (tensor<4xi32>) -> tensor<4xi32>
+  %3 = tosa.add %2, %1 : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  return %3 : tensor<4xi32>
+}"""
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_kept_in_step_is_true_after_each_edit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    function = parse_module(NESTED).main
+    function.keep_facts(in_step=True)
+    assert not function.is_flat()
+    for _ in range(4):
+        ops = [op for op in function.ops_with(*function.places()) if op.results]
+        gone, kept = rng.choice(len(ops) + 1, 2, replace=False)
+        values = [function.inputs[0], *(op.result for op in ops)]
+        index = function.users()
+        if gone and rng.integers(2):
+            function.take_out({ops[gone - 1]})
+        else:
+            function.replace({values[gone]: values[kept]})
+        assert function.users() is index, "nothing is computed again"
+        known = facts(function)
+        function.changed()
+        assert known == facts(function)
 
 
 def test_undeclared_ops_have_no_trait() -> None:

@@ -101,6 +101,14 @@ class _Elements(dict[type[Operator], "ScalarType | int"]):
 _ELEMENTS: Final = _Elements()
 
 
+def squeezed(values: np.ndarray) -> np.ndarray:
+    """A scalar if all are the same."""
+    flat = values if values.ndim else values.reshape(1)
+    if flat.size > 1 and flat.item(0) != flat.item(-1):  # as most of them are
+        return flat
+    return flat[0] if (flat == flat[0]).all() else flat
+
+
 class Emitter:
     """Appends ops to `ops`, each with the current `location`."""
 
@@ -176,10 +184,12 @@ class Emitter:
 
     def alike(self, *operands: Operand) -> list[Value]:
         """Operands of one element type, numbers as constants of that of the others, else of i32."""
-        values = [v for v in operands if isinstance(v, Value)]
-        if len(values) == len(operands):
-            return values
-        element = values[0].type.storage if values else i32
+        for operand in operands:
+            if operand.__class__ is not Value:
+                break
+        else:
+            return [*operands]  # type: ignore[list-item]
+        element = next((v.type.storage for v in operands if isinstance(v, Value)), i32)
         return [v if isinstance(v, Value) else self.constant(v, element) for v in operands]
 
 

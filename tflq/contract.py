@@ -49,6 +49,8 @@ class Pass(ABC):
     relies: what it asks of ops holds only of valid IR in the form that it takes, so this is verified before it runs.
     title: what users call a step of every conversion. The log has a line for it, and its errors, which are about the
     model, do not name the pass. labels: it changes only names and metadata, so nothing needs to be verified.
+    in_step: of functions it changes ops and operands by `Function.replace` and `take_out` alone, and values by
+    `take_over`, so users and ops by class stay known.
     """
 
     name: ClassVar[str]
@@ -58,6 +60,7 @@ class Pass(ABC):
     looks_at: ClassVar[tuple[type, ...]] = ()
     relies: ClassVar[bool] = False
     labels: ClassVar[bool] = False
+    in_step: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, module: Module) -> PassResult:
@@ -118,6 +121,7 @@ class Pipeline:
                 _verify_after(unverified, module, form)
                 unverified = []
             start = time.perf_counter()
+            facts.before(item)
             try:
                 result = _result(item, module)
             except TflqError:
@@ -168,17 +172,25 @@ class _Facts:
         if failed or not self._stay:
             self._keep(False)
 
+    def before(self, item: Pass) -> None:
+        """Has functions keep users and ops by class true while a pass runs that changes them in step."""
+        if item.in_step and _is_own(item):
+            self._keep(True, in_step=True)
+
     def after(self, item: Pass, result: PassResult) -> None:
         """Drops those of what a pass changed. A user's pass is not taken at its word."""
         functions = result.module.functions
-        if (result.modified and not item.labels) or not _is_own(item) or functions != self._functions:
+        if not _is_own(item) or functions != self._functions:
             self._keep(False)
             self._functions = list(functions)
+        elif result.modified and not item.labels:
+            for function in functions:
+                function.changed(in_step=item.in_step)
         self._keep(True)
 
-    def _keep(self, keep: bool) -> None:
+    def _keep(self, keep: bool, *, in_step: bool = False) -> None:
         for function in self._functions:
-            function.keep_facts(keep)
+            function.keep_facts(keep, in_step=in_step)
 
 
 def _is_own(item: Pass) -> bool:

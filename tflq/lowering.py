@@ -15,7 +15,7 @@ from tflq.builder import Emitter
 from tflq.dialects.effects import is_handle, is_pure
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.rewriting import unneeded
+from tflq.ir.rewriting import parted
 from tflq.ir.types import TensorType
 from tflq.light import dataclass, replace
 
@@ -66,8 +66,7 @@ class FunctionWalk(ABC, Generic[Made]):
     def function(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Function:
         """The lowered function: the ops that its results or variables follow from."""
         emitted = self.emitter.ops
-        unused = unneeded(emitted, outputs, lambda op: op.info["pure"] if op.name == _STAND_IN else is_pure(op))
-        ops = [op for op in emitted if op not in unused]
+        ops, _ = parted(emitted, outputs, lambda op: op.info["pure"] if op.name == _STAND_IN else is_pure(op))
         self.refused.update((op.info["reason"], None) for op in ops if op.name == _STAND_IN)
         return Function(self.source.name, list(inputs), list(outputs), ops)
 

@@ -101,7 +101,7 @@ class Stated:
         first = shapes[0]
         if first is not None and shapes.count(first) == len(shapes):
             return first
-        return broadcast(*map(self.dims, values)) or ()
+        return broadcast(*(map(self.dims, values) if None in shapes else shapes)) or ()
 
     def array(self, value: Value) -> np.ndarray | None:
         """All elements of an operand; None if one is not known before the model runs."""

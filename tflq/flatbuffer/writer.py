@@ -37,7 +37,7 @@ _SLOTS: Final = tuple(
     table("Tensor").by_name[name].slot
     for name in ("shape", "type", "buffer", "name", "quantization", "shape_signature", "has_rank")
 )
-_SHAPE, _TYPE, _BUFFER, _NAME, _, _, _HAS_RANK = _SLOTS
+_SHAPE, _TYPE, _BUFFER, _NAME, _QUANTIZATION, _, _HAS_RANK = _SLOTS
 _UNCOMMON: Final = frozenset(("is_variable", "sparsity", "variant_tensors", "external_buffer", "name"))
 """Entries of `Value.info` that are fields of the tensor's table."""
 _WITHOUT_FIELD: Final = frozenset(("version", "opcode", "options"))
@@ -63,17 +63,24 @@ def _type_code(storage: ScalarType) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plain:
-    """The table of a tensor without quantization, followed by its dims. `pack` takes the distance of the vtable, the
-    offset of the shape, the buffer if there is one, the offset of the name, `flags`, the number of dims, and the
-    dims."""
+class _TensorForm:
+    """The table of a tensor of known dims, followed by these. `pack` takes the distance of the vtable, the offset of
+    the shape, the buffer if there is one, the offset of the name, that of the quantization if there is one, `flags`,
+    the number of dims, and the dims."""
 
     pack: Callable[..., bytes]
     vtable: int
     size: int
     shape: int
     name: int
-    flags: tuple[int | bool, ...]  # the type, if it is not 0, and has_rank
+    quantization: int  # the place of that offset in the table
+    flags: tuple[int | bool, ...]  # the type, if it is not 0, and has_rank, if it is true
+
+
+_FormKey: TypeAlias = tuple[int, ScalarType, bool, bool, bool]
+"""Dims, type, and whether there are a buffer, quantization, and has_rank."""
+_RANKLESS: Final[Mapping[str, Any]] = {"has_rank": False}
+"""`Value.info` of the tensors of older files."""
 
 
 class TensorPacker:
@@ -81,28 +88,34 @@ class TensorPacker:
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
-        self._plain: dict[tuple[int, object, bool], _Plain] = {}
+        self._forms: dict[_FormKey, _TensorForm] = {}
 
     def rows(
         self, values: Sequence[Value], buffers: Mapping[Buffer, int], index: Mapping[Value | None, int]
     ) -> Sequence[int]:
-        """The `end` of each tensor, the last one written first. A tensor of a plain type and known dims is its table,
-        the dims and the name in one piece."""
-        encoder, plain, ends = self.encoder, self._plain, list[int]()
+        """The `end` of each tensor, the last one written first. A tensor of known dims is its table, the dims and the
+        name in one piece, behind which its quantization is."""
+        encoder, forms, ends = self.encoder, self._forms, list[int]()
         append = encoder.chunks.append
         for value in reversed(values):
             type, buffer = value.type, 0 if value.buffer is None else buffers[value.buffer]
-            shape, element = type.shape, type.element
-            if value.info or shape is None or element.__class__ is not ScalarType or None in shape:
+            shape, quantized, ranked = type.shape, type.element.__class__ is not ScalarType, not value.info
+            if shape is None or None in shape or not (ranked or (shape and value.info == _RANKLESS)):
                 ends.append(self._table(value, buffer, index))
                 continue
             count = len(shape)
-            key = count, element, buffer > 0
-            known = plain.get(key) or self._plain_form(count, type.storage, buffer > 0)
+            key = count, type.storage, buffer > 0, quantized, ranked
+            form = forms.get(key) or self._form(*key)
+            quantization = self._quantization(value, index) if quantized and form is not None else None
+            if form is None or (quantized and quantization is None):
+                ends.append(self._table(value, buffer, index))
+                continue
             name = string_bytes(value.name)
-            row = (known.shape, buffer, known.name) if buffer else (known.shape, known.name)
-            end = encoder.end = encoder.end + known.size + len(name)
-            append(known.pack(known.vtable - end, *row, *known.flags, count, *shape) + name)
+            end = encoder.end = encoder.end + form.size + len(name)
+            row: tuple[int, ...] = (form.shape, buffer, form.name) if buffer else (form.shape, form.name)
+            if quantization is not None:
+                row = (*row, end - form.quantization - quantization)
+            append(form.pack(form.vtable - end, *row, *form.flags, count, *shape) + name)
             ends.append(end)
         return ends[::-1]
 
@@ -122,18 +135,26 @@ class TensorPacker:
         # every end is more than 0, and 0 is the default of the numbers
         return encoder.of_slots("Tensor", {slot: item for slot, item in zip(_SLOTS, items, strict=True) if item})
 
-    def _plain_form(self, count: int, storage: ScalarType, has_buffer: bool) -> _Plain:
-        code = _type_code(storage)
-        slots = (_SHAPE, _NAME, _HAS_RANK, *((_TYPE,) if code else ()), *((_BUFFER,) if has_buffer else ()))
-        form = template("Tensor", frozenset(slots))
-        pad, fields = -form.size % 4, "III" if has_buffer else "II"
-        flags = (code, True) if code else (True,)
-        pack = struct.Struct(f"<i{fields}{'b?' if code else '?'}{pad}xI{count}i").pack
+    def _form(
+        self, count: int, storage: ScalarType, has_buffer: bool, quantized: bool, ranked: bool
+    ) -> _TensorForm | None:
+        """None for the first of a form other than that of most tensors: its vtable comes behind what it refers to."""
+        flags = {_TYPE: _type_code(storage), _HAS_RANK: ranked}
+        given = [slot for slot, flag in flags.items() if flag]
+        given += [slot for slot, is_there in ((_BUFFER, has_buffer), (_QUANTIZATION, quantized)) if is_there]
+        form = template("Tensor", frozenset((_SHAPE, _NAME, *given)))
+        usual = ranked and not quantized
+        vtable = self.encoder.vtable(form.vtable) if usual else self.encoder.known_vtable(form.vtable)
+        if vtable is None:
+            return None
+        pad, at = -form.size % 4, form.offsets
+        codes = "".join("b" if slot == _TYPE else "?" if slot == _HAS_RANK else "I" for slot in form.slots)
+        pack = struct.Struct(f"<i{codes}{pad}xI{count}i").pack
         shape, name = 4 + form.size + pad, 8 + form.size + pad + 4 * count
-        at = form.offsets
-        plain = _Plain(pack, self.encoder.vtable(form.vtable), name, shape - at[_SHAPE], name - at[_NAME], flags)
-        self._plain[count, storage, has_buffer] = plain
-        return plain
+        places = shape - at[_SHAPE], name - at[_NAME], at.get(_QUANTIZATION, 0)
+        made = _TensorForm(pack, vtable, name, *places, tuple(filter(None, flags.values())))
+        self._forms[count, storage, has_buffer, quantized, ranked] = made
+        return made
 
     def _dims(self, dims: Sequence[int]) -> int:
         encoder, count = self.encoder, len(dims)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, TypeVar, cast
 import numpy as np
 
 from tflq.index import DIALECTS, FOLDERS
-from tflq.ir.facts import Fact, Facts, walk
+from tflq.ir.facts import Fact, Facts
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 from tflq.light import dataclass, field, replace
 
@@ -405,7 +405,7 @@ class Function(Facts):
 
     What `users`, `values` and `ops_of` answer is not to be changed: while passes run, it is kept from one to the next
     (`keep_facts`). Other ops, inputs or outputs drop it, and the pass manager does after a pass that changed something.
-    A pass that asks again after it has changed operands or results says `changed()` before.
+    A pass that asks again after it has changed operands or results by itself says `changed()` before.
     """
 
     name: str | None
@@ -417,22 +417,6 @@ class Function(Facts):
 
     def __repr__(self) -> str:
         return f"<Function '{self.name or ''}' of {len(self.ops)} ops>"
-
-    def replace(self, replacements: Mapping[Value, Value]) -> None:
-        """Put values in the place of others, in every operand and output; chains of replacements are followed."""
-        if not replacements:
-            return
-        replaced = replacements.keys()
-
-        def final(value: Value | None) -> Value | None:
-            while value is not None and value in replacements:
-                value = replacements[value]
-            return value
-
-        for op in walk(self.ops):
-            if not replaced.isdisjoint(op.operands):
-                op.operands = [final(v) for v in op.operands]
-        self.outputs = [final(v) or v for v in self.outputs]
 
 
 @dataclass

@@ -1,15 +1,15 @@
 """What passes ask of a function: users, values, ops by class, element types.
 
-A pass builds a new op list and replaces values in one sweep, so the answers are computed by a walk, never kept in step
-with single edits. While passes run, the pass manager keeps them until a pass has changed something; `convert`, until
-the result is written.
+The answers are computed by a walk. While passes run, the pass manager keeps them until a pass has changed something;
+`convert`, until the result is written. Two of them, users and ops by class, outlive a pass that changes ops by
+`Function.replace` and `take_out` alone (`Pass.in_step`): these keep them true, which costs as much as what they change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import wraps
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
     from tflq.ir.core import Op, Value
@@ -33,6 +33,9 @@ def unique(values: Iterable[Value | None]) -> list[Value]:
 
 
 _FACTS_DEPEND_ON: Final = frozenset({"ops", "inputs", "outputs"})
+_INDEX: Final = "_index"
+_Users: TypeAlias = dict["Value", list["Op"]]
+_Places: TypeAlias = dict[type["Op"], dict["Op", int]]
 Fact = TypeVar("Fact")
 _Op = TypeVar("_Op", bound="Op")
 
@@ -52,20 +55,23 @@ def _kept(compute: Callable[[Facts], Fact]) -> Callable[[Facts], Fact]:
 
 
 class Facts:
-    """The part of a function that answers for its ops.
+    """The part of a function that answers for its ops, and that changes them.
 
     What `users`, `values` and `ops_of` answer is not to be changed: while passes run, it is kept from one to the next
     (`keep_facts`). Other ops, inputs or outputs drop it, and the pass manager does after a pass that changed something.
-    A pass that asks again after it has changed operands or results says `changed()` before.
+    A pass that asks again after it has changed operands or results by itself says `changed()` before.
     """
 
     inputs: list[Value]
     outputs: list[Value]
     ops: list[Op]
     _facts: dict[str, object] | None = None
+    _in_step: bool = False
 
-    def keep_facts(self, keep: bool = True) -> None:
-        """Keeps what is asked of it from now on, or nothing any more."""
+    def keep_facts(self, keep: bool = True, *, in_step: bool = False) -> None:
+        """Keeps what is asked of it from now on, or nothing any more. in_step: until that is said again, operands and
+        ops are changed by `replace` and `take_out` alone."""
+        self._in_step = in_step
         if not keep:
             self._facts = None
         elif self._facts is None:
@@ -79,47 +85,64 @@ class Facts:
             self._facts[key] = compute()
         return cast("Fact", self._facts[key])
 
-    def changed(self) -> None:
-        """Drops what was kept: operands or results are others now."""
+    def changed(self, *, in_step: bool = False) -> None:
+        """Drops what was kept: operands or results are others now. in_step: but for what is true all the same."""
         if self._facts:
-            self._facts = {}
+            self._facts = {_INDEX: self._facts[_INDEX]} if in_step and _INDEX in self._facts else {}
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _FACTS_DEPEND_ON:
             self.changed()
         object.__setattr__(self, name, value)
 
+    def replace(self, replacements: Mapping[Value, Value]) -> None:
+        """Put values in the place of others, in every operand and output; chains of replacements are followed."""
+        if not replacements:
+            return
+        replaced = replacements.keys()
+
+        def final(value: Value | None) -> Value | None:
+            while value is not None and value in replacements:
+                value = replacements[value]
+            return value
+
+        index = self._index_in_step()
+        for op in walk(self.ops) if index is None else index.replace(replacements, final):
+            if not replaced.isdisjoint(op.operands):
+                op.operands = [final(v) for v in op.operands]
+        self.outputs = [final(v) or v for v in self.outputs]
+        self._keep(index)
+
+    def take_out(self, dead: Set[Op], stay: list[Op] | None = None) -> None:
+        """Take ops out, also those inside of others. stay: the other ops of the function, if they are known and hold
+        none of these."""
+        index = self._index_in_step()
+        if index is not None:
+            index.take_out(dead)
+        self.ops = _without(self.ops, dead) if stay is None else stay
+        self._keep(index)
+
+    def _index_in_step(self) -> _Index | None:
+        """What `replace` and `take_out` keep true, if it is known."""
+        return cast("_Index | None", self._facts.get(_INDEX)) if self._in_step and self._facts else None
+
+    def _keep(self, index: _Index | None) -> None:
+        if index is not None and self._facts is not None:
+            self._facts[_INDEX] = index
+
     @_kept
+    def _index(self) -> _Index:
+        return _Index(self.ops)
+
     def users(self) -> Mapping[Value, Sequence[Op]]:
         """The ops that read each value, also those inside of others, in order; one that reads it twice is there
         twice."""
-        users: dict[Value, list[Op]] = {}
-        for op in walk(self.ops):
-            for value in op.operands:
-                if value in users:
-                    users[value].append(op)
-                elif value is not None:
-                    users[value] = [op]
-        return users
+        return self._index().users
 
-    def readers(self, values: Set[Value]) -> Mapping[Value, Sequence[Op]]:
-        """`users` of some values alone, which costs little for few."""
-        if self._facts is not None and "users" in self._facts:
-            return self.users()
-        readers: dict[Value, list[Op]] = {}
-        for op in walk(self.ops):
-            if not values.isdisjoint(op.operands):
-                for value in filter(values.__contains__, op.operands):
-                    readers.setdefault(cast("Value", value), []).append(op)
-        return readers
-
-    @_kept
-    def _by_class(self) -> Mapping[type[Op], Sequence[Op]]:
-        """The ops of each class, also those inside of others, in order."""
-        found: dict[type[Op], list[Op]] = {}
-        for op in walk(self.ops):
-            found.setdefault(op.__class__, []).append(op)
-        return found
+    def places(self) -> Mapping[type[Op], Mapping[Op, int]]:
+        """The ops of each class, also those inside of others, in order, each with a number that is larger than those of
+        the ops before it."""
+        return self._index().places
 
     @_kept
     def by_signature(self) -> Mapping[tuple[object, ...], Sequence[Op]]:
@@ -133,7 +156,11 @@ class Facts:
 
     def has_ops(self, *kinds: type) -> bool:
         """Whether some op is of one of these classes, or has one of these traits."""
-        return any(of_class.shows(kind) for of_class in self._by_class() for kind in kinds)
+        return any(of_class.shows(kind) for of_class in self.places() for kind in kinds)
+
+    def is_flat(self) -> bool:
+        """Whether there are no ops inside of others."""
+        return sum(map(len, self.places().values())) == len(self.ops)
 
     def ops_of(self, *kinds: type[_Op]) -> Sequence[_Op]:
         """The ops of some classes, also those inside of others, in order."""
@@ -141,10 +168,12 @@ class Facts:
 
     def ops_with(self, *kinds: type) -> Sequence[Op]:
         """The ops of some classes or with some traits, also those inside of others, in order."""
-        found = [of_class for of_class in self._by_class() if any(map(of_class.shows, kinds))]
+        places = self.places()
+        found = [ops for of_class, ops in places.items() if any(map(of_class.shows, kinds))]
         if len(found) > 1:
-            return [op for op in walk(self.ops) if op.__class__ in found]
-        return self._by_class()[found[0]] if found else ()
+            together = {op: place for ops in found for op, place in ops.items()}
+            return sorted(together, key=together.__getitem__)
+        return [*found[0]] if found else ()
 
     @_kept
     def values(self) -> Sequence[Value]:
@@ -158,3 +187,65 @@ class Facts:
                 found += [value for region in op.regions for block in region.blocks for value in block.arguments]
         found += self.outputs
         return unique(found)
+
+
+class _Index:
+    """The users of values, and the ops of each class with their places."""
+
+    __slots__ = ("places", "users")
+
+    def __init__(self, ops: Iterable[Op]) -> None:
+        self.users: _Users = {}
+        self.places: _Places = {}
+        users, places = self.users, self.places
+        for place, op in enumerate(walk(ops)):
+            of_class = places.get(op.__class__)
+            if of_class is None:
+                of_class = places[op.__class__] = {}
+            of_class[op] = place
+            for value in op.operands:
+                if value in users:
+                    users[value].append(op)
+                elif value is not None:
+                    users[value] = [op]
+
+    def place(self, op: Op) -> int:
+        return self.places[op.__class__][op]
+
+    def replace(self, replacements: Mapping[Value, Value], final: Callable[[Value], Value | None]) -> Sequence[Op]:
+        """The ops that read replaced values; they are users of what replaces them from now on."""
+        users = self.users
+        found: dict[Op, None] = {}
+        for value in replacements:
+            readers = users.pop(value, None)
+            if readers is None:
+                continue
+            found.update(dict.fromkeys(readers))
+            taken = cast("Value", final(value))
+            users[taken] = sorted((*users[taken], *readers), key=self.place) if taken in users else readers
+        return list(found)
+
+    def take_out(self, dead: Set[Op]) -> None:
+        """Takes out ops, with those inside of them."""
+        users, places = self.users, self.places
+        gone = set(walk(dead))
+        for op in gone:
+            of_class = places[op.__class__]
+            del of_class[op]
+            if not of_class:
+                del places[op.__class__]
+        for value in {value for op in gone for value in op.operands if value is not None}:
+            left = [op for op in users.get(value, ()) if op not in gone]
+            if left:
+                users[value] = left
+            else:
+                users.pop(value, None)
+
+
+def _without(ops: Iterable[Op], dead: Set[Op]) -> list[Op]:
+    kept = [op for op in ops if op not in dead]
+    for op in kept:
+        for region in op.regions:
+            for block in region.blocks:
+                block.ops = _without(block.ops, dead)
+    return kept

@@ -57,17 +57,21 @@ def put_behind(module: Module, function: Function, made: Mapping[Value, Op]) -> 
     function.ops = ops
 
 
-def unneeded(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op], bool]) -> set[Op]:
-    """The removable ops whose results neither a `needed` value nor an op that stays depends on."""
+def parted(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op], bool]) -> tuple[list[Op], set[Op]]:
+    """The ops that stay, in order, and the removable ones whose results neither a `needed` value nor an op that stays
+    depends on."""
     live, dead = set[Value | None](needed), set[Op]()
+    stay: list[Op] = []
     for op in reversed(ops):
         if live.isdisjoint(op.results) and removable(op):
             dead.add(op)
-        else:
-            live.update(op.operands)
-            for inner in walk([op]) if op.regions else ():
-                live.update(inner.operands)
-    return dead
+            continue
+        stay.append(op)
+        live.update(op.operands)
+        for inner in walk([op]) if op.regions else ():
+            live.update(inner.operands)
+    stay.reverse()
+    return stay, dead
 
 
 def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
@@ -75,29 +79,21 @@ def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
     pinned = {value for signature in module.signatures or [] for value in signature.values}
     modified = False
     for function in module.functions:
-        dead = unneeded(function.ops, pinned.union(function.outputs), removable)
-        remove_ops(function, dead)
+        stay, dead = parted(function.ops, pinned.union(function.outputs), removable)
+        remove_ops(function, dead, stay)
         modified |= bool(dead)
     return modified
 
 
-def remove_ops(function: Function, dead: set[Op]) -> None:
+def remove_ops(function: Function, dead: Set[Op], stay: list[Op] | None = None) -> None:
     """Take ops out of a function, also those inside of others, and the results they leave without a producer out of its
-    tensor table."""
+    tensor table. stay: the others, if they are known, where none of the dead is inside of one."""
     if not dead:
         return
-    function.ops = _without(function.ops, dead)
+    function.take_out(dead, stay)
     gone = {result for op in dead for result in op.results if result.producer is op}
-    function.tensors = [value for value in function.tensors if value not in gone]
-
-
-def _without(ops: Iterable[Op], dead: set[Op]) -> list[Op]:
-    kept = [op for op in ops if op not in dead]
-    for op in kept:
-        for region in op.regions:
-            for block in region.blocks:
-                block.ops = _without(block.ops, dead)
-    return kept
+    if gone:
+        function.tensors = [value for value in function.tensors if value not in gone]
 
 
 def read_constants(module: Module) -> set[Value]:

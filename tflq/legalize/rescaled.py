@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tflq.analysis.known import Range, value_range, weight_sums
-from tflq.builder import Operand
+from tflq.builder import Operand, squeezed
 from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import StridedSlice
@@ -273,7 +273,7 @@ def _fixed_i32(
     seen: Bounds | None = bounds
     if lost.any() or left.max() > _MOST_LEFT:
         up = np.maximum(left, 0) & 31
-        acc = b.logical_left_shift(acc, _squeezed(up))
+        acc = b.logical_left_shift(acc, squeezed(up))
         ends = Bounds(np.where(lost, i32.minimum, bounds.low << up), np.where(lost, i32.maximum, bounds.high << up))
         left, seen = np.minimum(left, 0), None
     else:
@@ -396,13 +396,8 @@ def _alike(scales: np.ndarray, to: ScalarType, reach: int) -> np.ndarray:
 def _beyond(b: RuleBuilder, acc: Value, edge: np.ndarray, below: bool) -> Value:
     """Whether sums reach an edge per channel, on the side of negative ones if `below`."""
     storage = acc.type.storage
-    limit = b.constant(_squeezed(np.minimum(edge - 1, storage.maximum) * (-1 if below else 1)), storage)
+    limit = b.constant(squeezed(np.minimum(edge - 1, storage.maximum) * (-1 if below else 1)), storage)
     return b.greater(limit, acc) if below else b.greater(acc, limit)
-
-
-def _squeezed(values: np.ndarray) -> np.ndarray:
-    """A scalar if all are the same."""
-    return values[0] if (values == values[0]).all() else values
 
 
 def _range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import ClassVar, Final, Literal, TypeAlias
 
@@ -20,7 +20,7 @@ from tflq.dialects.tosa import movement as tosa
 from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.ir.rewriting import attribute_key, remove_ops, remove_unneeded, replace_values, take_over, unneeded
+from tflq.ir.rewriting import attribute_key, parted, remove_ops, remove_unneeded, replace_values, take_over
 from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.light import dataclass, field
 
@@ -43,6 +43,7 @@ class Canonicalize(Pass):
     """
 
     name: ClassVar[str] = "canonicalize"
+    in_step: ClassVar[bool] = True
     looks_at: ClassVar[tuple[type, ...]] = (Qcast, Dcast, Scast, casts.Cast, tosa.Cast, Identity)
     semantics: Literal["real", "interpreter"] = "real"
 
@@ -137,6 +138,7 @@ class Fold(Pass):
     does not take a tensor without bytes for a constant."""
 
     name: ClassVar[str] = "fold"
+    in_step: ClassVar[bool] = True
     limit: int = 1 << 16
 
     def run(self, module: Module) -> PassResult:
@@ -216,6 +218,7 @@ class DeadCodeElimination(Pass):
     a quant.region."""
 
     name: ClassVar[str] = "dce"
+    in_step: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:
         inside = [_inside(function) for function in module.functions]
@@ -224,11 +227,12 @@ class DeadCodeElimination(Pass):
 
 def _inside(function: Function) -> bool:
     """Removes them from blocks, the innermost first; the last op of a block ends it and stays."""
+    if function.is_flat():
+        return False
     removed = set[Op]()
     for block in reversed(list(inner_blocks(function.ops))):
         end = block.ops[-1:]
-        dead = unneeded(block.ops, (), lambda op, end=end: op not in end and is_pure(op))  # type: ignore[misc]
-        block.ops = [op for op in block.ops if op not in dead]
+        block.ops, dead = parted(block.ops, (), lambda op, end=end: op not in end and is_pure(op))  # type: ignore[misc]
         removed |= dead
     remove_ops(function, removed)
     return bool(removed)
@@ -249,6 +253,7 @@ class CommonSubexpressionElimination(Pass):
     """
 
     name: ClassVar[str] = "cse"
+    in_step: ClassVar[bool] = True
     keep_names: bool = True
 
     def run(self, module: Module) -> PassResult:
@@ -256,56 +261,80 @@ class CommonSubexpressionElimination(Pass):
         return PassResult.of(module, lambda function: self._function(module, function, function in called))
 
     def _function(self, module: Module, function: Function, called: bool) -> bool:
-        merging = _Merging(self._clash, set(function.outputs) if called else set(), self._constants(function))
+        merging = _Merging(self._clash, set(function.outputs) if called else set())
         merging.block(function.ops)
-        replace_values(module, function, merging.replacements)
+        for value in function.outputs:
+            merging.constants.enter(value)
+        replacements = merging.constants.replacements | merging.replacements
+        replace_values(module, function, replacements)
         remove_ops(function, merging.merged)
-        return bool(merging.replacements or merging.merged)
-
-    def _constants(self, function: Function) -> dict[Value, Value]:
-        """The constants that are equal to an earlier one, and that one."""
-        first: dict[Hashable, Value] = {}
-        replacements: dict[Value, Value] = {}
-        for value in _read_buffers(function):
-            if not value.is_constant or (value.info and is_variable(value)):
-                continue
-            key = _constant_key(value)
-            known = first.setdefault(key, value)
-            if known is value or self._clash(known, value):
-                continue
-            if value.name and not known.name:
-                first[key], known, value = value, value, known
-            replacements[value] = known
-        return replacements
+        return bool(replacements or merging.merged)
 
     def _clash(self, a: Value, b: Value) -> bool:
         return self.keep_names and bool(a.name) and bool(b.name) and a.name != b.name
 
 
+class _Constants:
+    """Which constants are equal to an earlier one. `first`: that one, to find ops by; `replacements`: what is read in
+    the place of others, which is the one with a name. `known`: values that are entered."""
+
+    def __init__(self, clash: Callable[[Value, Value], bool]) -> None:
+        self.first: dict[Value, Value] = {}
+        self.replacements: dict[Value, Value] = {}
+        self.known: set[Value] = set()
+        self._clash = clash
+        self._groups: dict[Hashable, tuple[Value, Value]] = {}  # the first of equal ones, and the one that stays
+
+    def enter(self, value: Value) -> None:
+        """Enters a value, in order, if it is a constant."""
+        if value in self.known or not value.is_constant or (value.info and is_variable(value)):
+            return
+        self.known.add(value)
+        key = _constant_key(value)
+        first, kept = self._groups.setdefault(key, (value, value))
+        if first is value or self._clash(kept, value):
+            return
+        self.first[value] = first
+        if value.name and not kept.name:
+            self._groups[key] = first, value
+            self.replacements[kept] = value
+        else:
+            self.replacements[value] = kept
+
+
 @dataclass
 class _Merging:
     """Which ops repeat an earlier one. `first`: ops by name and operands; `alike`: where several have the same, by all
-    else. `outputs`: values of which no two may become one. `replacements`: what is read in the place of others."""
+    else. `outputs`: values of which no two may become one. `replacements`: results that are read in the place of
+    others."""
 
     clash: Callable[[Value, Value], bool]
     outputs: set[Value]
-    replacements: dict[Value, Value]
+    replacements: dict[Value, Value] = field(default_factory=dict)
     merged: set[Op] = field(default_factory=set)
     first: dict[Hashable, Op] = field(default_factory=dict)
     alike: dict[Hashable, dict[Hashable, Op]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.constants = _Constants(self.clash)
+
     def block(self, ops: Sequence[Op]) -> None:
         """Every op is entered. Whether one may be merged is asked only of those that repeat an earlier one's name and
         operands, and are as pure as that."""
-        first, replacements = self.first, self.replacements
-        replaced = replacements.keys()
+        first, constants, replacements = self.first, self.constants, self.replacements
+        known, repeated, replaced = constants.known, constants.first.keys(), replacements.keys()
         for op in ops:
+            read = op.operands
+            for value in read + op.intermediates if op.intermediates else read:
+                if value is not None and value.buffer is not None and value not in known:
+                    constants.enter(value)
             if op.regions:
                 self._inside(op)
                 continue
-            read = op.operands
             if not replaced.isdisjoint(read):
                 read = [_final(v, replacements) if v in replaced else v for v in read]
+            if not repeated.isdisjoint(read):
+                read = [constants.first.get(v, v) if v is not None else v for v in read]
             operands = (op.name, *read)
             earlier = first.setdefault(operands, op)
             if earlier is not op and op.results and is_pure(op):
@@ -345,13 +374,6 @@ class _Merging:
         if not alike:
             alike[_op_key(first)] = first
         return alike.setdefault(_op_key(op), op)
-
-
-def _read_buffers(function: Function) -> Iterable[Value]:
-    """The values with a buffer that a function's ops read and that it returns, in order, and once."""
-    operands = (op.operands + op.intermediates if op.intermediates else op.operands for op in reachable(function.ops))
-    read = {v: None for values in operands for v in values if v is not None and v.buffer is not None}
-    return [*read, *[v for v in dict.fromkeys(function.outputs) if v.buffer is not None and v not in read]]
 
 
 def _constant_key(value: Value) -> Hashable:

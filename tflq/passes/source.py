@@ -16,7 +16,7 @@ from tflq.dialects.tfl.state import AssignVariable, Custom, ReadVariable, VarHan
 from tflq.dialects.tosa.movement import VariableRead, VariableWrite
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.ir.rewriting import remove_ops, unneeded
+from tflq.ir.rewriting import parted, remove_ops
 from tflq.light import dataclass
 
 
@@ -227,10 +227,10 @@ def _cut(module: Module, function: Function, values: Sequence[Value], behind: se
         raise UnsupportedError(
             "the model cannot be cut:", [Reason("no output would be left", module.source, remedy="cut further back")]
         )
-    dead = unneeded(function.ops, outputs, lambda op: is_pure(op) or (op in behind and not _stores(op, behind)))
+    stay, dead = parted(function.ops, outputs, lambda op: is_pure(op) or (op in behind and not _stores(op, behind)))
     _check_state(module, dead)
     function.outputs = outputs
-    remove_ops(function, dead)
+    remove_ops(function, dead, stay)
     _drop_signatures(module, lost)
 
 

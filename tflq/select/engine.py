@@ -8,7 +8,7 @@ something else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tflq.contract import Decisions, Pass, PassResult
@@ -172,9 +172,9 @@ class _Paths:
         """Whether it is a source operator that was kept, and not because it had no quantized tensor."""
         return self.of(op) == "exempt" and self.kept.get(op.location) == op.name
 
-    def of_all(self, ops: Iterable[Op]) -> dict[Op, str]:
-        known = self._by_object.get
-        return {op: known(id(op.location)) or self.of(op) for op in ops}
+    def exempt(self, ops: Iterable[Op]) -> list[Op]:
+        """Those on the path "exempt", in order."""
+        return [op for op in ops if self.of(op) == "exempt"] if "exempt" in self._by_place.values() else []
 
     def of(self, op: Op) -> str:
         key = id(op.location)
@@ -185,17 +185,14 @@ class _Paths:
 
 
 def _illegal_in(function: Function, paths: _Paths, mac: Mac, target: Target) -> Iterable[Reason]:
-    path_of = paths.of_all(function.ops)
-    exempt = [op for op, path in path_of.items() if path == "exempt"]
+    exempt = paths.exempt(function.ops)
     edges: set[Value] = {*function.inputs, *function.outputs} if target.builtins is None else set()
-    if exempt:
-        excused = {op for op in exempt if target.builtins is None or _has(op, target) or _on_kernel(op, paths)}
-        edges.update(value for op in excused for value in op.tensors)
-        path_of = {op: path for op, path in path_of.items() if op not in excused}
+    excused = {op for op in exempt if target.builtins is None or _has(op, target) or _on_kernel(op, paths)}
+    edges.update(value for op in excused for value in op.tensors)
     yield from _unlisted(exempt, paths, target)
-    found = dict(_illegal(function, path_of, edges, _sections(mac, target), target))
+    found = dict(_illegal(function, paths, excused, edges, _sections(mac, target), target))
     if found:
-        yield from (reason for op in path_of for reason in found.get(op, ()))
+        yield from (reason for op in function.ops for reason in found.get(op, ()))
 
 
 def _unlisted(ops: Iterable[Op], paths: _Paths, target: Target) -> Iterable[Reason]:
@@ -234,18 +231,19 @@ def _restores_weights(op: Op) -> bool:
 
 def _illegal(
     function: Function,
-    path_of: Mapping[Op, str],
+    paths: _Paths,
+    excused: Set[Op],
     edges: set[Value],
     sections: Mapping[str, Sequence[KernelRules]],
     target: Target,
 ) -> Iterator[tuple[Op, Sequence[Reason]]]:
-    """Other operators than the target has, and parameters on tensors that are not at an edge, of the ops with a path:
-    each with its reasons."""
+    """Other operators than the target has, and parameters on tensors that are not at an edge, of the ops that are not
+    excused: each with its reasons."""
     for signature, ops in function.by_signature().items():
         is_plain = not any(isinstance(element, QUANTIZED_TYPES) for element in signature)
-        legal: set[str | None] = {None}  # paths on which nothing more is asked; None: that of others
+        legal: set[str] = set()  # paths on which nothing more is asked
         for op in ops:
-            if (path := path_of.get(op)) in legal or path is None:
+            if (path := paths.of(op)) in legal or op in excused:
                 continue
             admitted = any(kernels.admit(op) for kernels in sections[path]) or (path == "exempt" and _runs(op, target))
             if not admitted:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from tflq.analysis.known import Ranges
-from tflq.builder import Emitter, Operand
+from tflq.builder import Emitter, Operand, squeezed
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
 from tflq.dialects.tfl.casts import Bitcast, Cast
@@ -169,12 +169,6 @@ class KernelBuilder(Emitter):
     def batch_matmul(self, a: Value, b: Value, *, adj_y: bool = False, to: ScalarType = i32) -> Value:
         """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""
         return self.emit(BatchMatMul, [a, b], to, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
-
-
-def squeezed(values: np.ndarray) -> np.ndarray:
-    """A scalar if all are the same."""
-    flat = np.atleast_1d(values)
-    return flat[0] if (flat == flat[0]).all() else flat
 
 
 def widened(k: KernelBuilder, x: Value) -> Value:

@@ -172,7 +172,7 @@ class _Plan:
         self.fixed = {*function.inputs, *function.outputs}
         self.views = function.ops_with(View)
         self.users = function.users()
-        self.place: dict[Op, int] = {}
+        self.places = function.places()
         self.owner: dict[Value, Value] = {}
         self.held: dict[Value, list[Value]] = {}  # by owner, of memory that views are in
 
@@ -183,7 +183,7 @@ class _Plan:
             if source is None:
                 continue
             is_view = trait_of(op, InPlace) is None
-            if not is_view and self._is_read(source, self.place[op]):
+            if not is_view and self._is_read(source, self._place(op)):
                 copies[op] = copy = Op(Cast.op_name, [source], [Value(source.type)], {}, op.location)
                 state_version(copy)
                 op.operands = [copy.result if v is source else v for v in op.operands]
@@ -207,9 +207,7 @@ class _Plan:
                 if value in (source, op.result):
                     found.add(op)
                     values += (source, op.result)
-        if found:
-            self.place = {op: i for i, op in enumerate(self.function.ops)}
-        return sorted(found, key=self.place.__getitem__)
+        return sorted(found, key=self._place)
 
     def _owner(self, value: Value) -> Value:
         return self.owner.get(value, value)
@@ -252,7 +250,10 @@ class _Plan:
     def _is_read(self, value: Value, place: int) -> bool:
         """Whether another tensor in a value's memory is read at a place in the function or later."""
         held = self.held.get(self._owner(value), ())
-        return any(v is not value and v in self.users and self.place[self.users[v][-1]] >= place for v in held)
+        return any(v is not value and v in self.users and self._place(self.users[v][-1]) >= place for v in held)
+
+    def _place(self, op: Op) -> int:
+        return self.places[op.__class__][op]
 
 
 def _alike(a: Value, b: Value) -> bool:
@@ -283,6 +284,7 @@ class TrimEdges(Pass):
 
     name: ClassVar[str] = "trim-edges"
     takes: ClassVar[Form] = "kernels"
+    in_step: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:
         return PassResult.of(module, _trim)
@@ -294,7 +296,7 @@ def _is_copy(op: Op) -> TypeGuard[Cast]:
 
 def _trim(function: Function) -> bool:
     copies = [op for op in function.ops_of(Cast) if _is_copy(op)]
-    users = dict(function.readers({value for op in copies for value in op.tensors}))
+    users = dict(function.users())
     outputs = set(function.outputs)
     replaced: dict[Value, Value] = {}
     dropped: set[Op] = set()
@@ -310,12 +312,16 @@ def _trim(function: Function) -> bool:
             _hand_over(source, result)
             replaced[source] = result
             dropped.add(op)
+    stay: list[Op] = []
+    for left in function.ops:
+        if left in dropped:
+            continue
+        stay.append(left)
+        if "kept" in left.info:
+            left.info = {key: value for key, value in left.info.items() if key != "kept"}
     if dropped:
-        function.ops = [op for op in function.ops if op not in dropped]
+        function.take_out(dropped, stay)
         function.replace(replaced)
-    for kept in function.ops:
-        if "kept" in kept.info:
-            kept.info = {key: value for key, value in kept.info.items() if key != "kept"}
     return bool(dropped)
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tflq.analysis.known import Range
+from tflq.builder import squeezed
 from tflq.dialects.quant import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
 from tflq.dialects.tfl.arithmetic import FloorMod, Sign
 from tflq.dialects.tfl.pooling import Sum
@@ -33,7 +34,7 @@ from tflq.ir.types import TensorType, i16, i32, i64
 from tflq.light import NamedTuple
 from tflq.numerics.division_fit import Division, fit_division, rescale_divisions
 from tflq.numerics.staircase import Staircase, float_staircase, rescale_staircase
-from tflq.select.lowering import Kernels, lowering, squeezed
+from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import high_part, restore, right_shift
 
 if TYPE_CHECKING:

@@ -88,6 +88,8 @@ class _Strips:
         self._users = function.users()
         self._outputs = set(function.outputs)
         self._place = {op: at for at, op in enumerate(function.ops)}
+        self._windowed = {op for op in function.ops if _is_windowed(op)}
+        self._inner = self._windowed.union(filter(_is_elementwise, function.ops))
 
     def run(self) -> bool:
         cones = self._cones()
@@ -107,7 +109,7 @@ class _Strips:
         taken: set[Op] = set()
         cones = []
         for op in reversed(self._function.ops):
-            if op not in taken and (_is_elementwise(op) or _is_windowed(op)):
+            if op in self._inner and op not in taken:
                 cone = self._cone(op)
                 if cone is not None:
                     cones.append(cone)
@@ -126,7 +128,7 @@ class _Strips:
                 producer = value.producer
                 if producer in inside:
                     continue
-                if producer is not None and not _is_windowed(op) and self._is_inner(value, inside, shape):
+                if producer is not None and op not in self._windowed and self._is_inner(value, inside, shape):
                     inside.add(producer)
                     pending.append(producer)
                 elif not value.is_constant:
@@ -140,7 +142,7 @@ class _Strips:
             return False
         producer = value.producer
         assert producer is not None
-        if not (_is_elementwise(producer) or _is_windowed(producer)) or len(producer.results) != 1:
+        if producer not in self._inner or len(producer.results) != 1:
             return False
         return value.type.shape[1:3] == tuple(shape[1:3]) and inside.issuperset(self._users.get(value, ()))
 
@@ -148,7 +150,7 @@ class _Strips:
         """In how many strips a result is computed; 1: whole."""
         if self._asked.whole and not any(map(_is_resized_in_integers, cone.ops)):
             return 1
-        needed = sum(_intermediate(op) for op in cone.ops if _is_windowed(op))
+        needed = sum(_intermediate(op) for op in cone.ops if op in self._windowed)
         if len(cone.ops) > 1:
             needed += _ELEMENTWISE * cone.root.type.size
         joined = _bytes(cone.root)  # the strips are there until they are put together
