@@ -107,7 +107,7 @@ class Facts:
             return value
 
         index = self._index_in_step()
-        for op in walk(self.ops) if index is None else index.replace(replacements, final):
+        for op in walk(self.ops) if index is None or index.users is None else index.replace(replacements, final):
             if not replaced.isdisjoint(op.operands):
                 op.operands = [final(v) for v in op.operands]
         self.outputs = [final(v) or v for v in self.outputs]
@@ -130,19 +130,19 @@ class Facts:
         if index is not None and self._facts is not None:
             self._facts[_INDEX] = index
 
-    @_kept
-    def _index(self) -> _Index:
-        return _Index(self.ops)
-
     def users(self) -> Mapping[Value, Sequence[Op]]:
         """The ops that read each value, also those inside of others, in order; one that reads it twice is there
         twice."""
-        return self._index().users
+        index = self.once(_INDEX, lambda: _Index(self.ops, users=True))
+        if index.users is None:  # only classes were asked for before
+            index.users = _Index(self.ops, users=True).users
+        assert index.users is not None
+        return index.users
 
     def places(self) -> Mapping[type[Op], Mapping[Op, int]]:
         """The ops of each class, also those inside of others, in order, each with a number that is larger than those of
         the ops before it."""
-        return self._index().places
+        return self.once(_INDEX, lambda: _Index(self.ops, users=False)).places
 
     @_kept
     def by_signature(self) -> Mapping[tuple[object, ...], Sequence[Op]]:
@@ -190,24 +190,25 @@ class Facts:
 
 
 class _Index:
-    """The users of values, and the ops of each class with their places."""
+    """The ops of each class with their places, and, if they were asked for, the users of values."""
 
     __slots__ = ("places", "users")
 
-    def __init__(self, ops: Iterable[Op]) -> None:
-        self.users: _Users = {}
+    def __init__(self, ops: Iterable[Op], *, users: bool) -> None:
         self.places: _Places = {}
-        users, places = self.users, self.places
+        self.users: _Users | None = {} if users else None
+        known, places = self.users, self.places
         for place, op in enumerate(walk(ops)):
             of_class = places.get(op.__class__)
             if of_class is None:
                 of_class = places[op.__class__] = {}
             of_class[op] = place
-            for value in op.operands:
-                if value in users:
-                    users[value].append(op)
-                elif value is not None:
-                    users[value] = [op]
+            if known is not None:
+                for value in op.operands:
+                    if value in known:
+                        known[value].append(op)
+                    elif value is not None:
+                        known[value] = [op]
 
     def place(self, op: Op) -> int:
         return self.places[op.__class__][op]
@@ -215,6 +216,7 @@ class _Index:
     def replace(self, replacements: Mapping[Value, Value], final: Callable[[Value], Value | None]) -> Sequence[Op]:
         """The ops that read replaced values; they are users of what replaces them from now on."""
         users = self.users
+        assert users is not None
         found: dict[Op, None] = {}
         for value in replacements:
             readers = users.pop(value, None)
@@ -234,6 +236,8 @@ class _Index:
             del of_class[op]
             if not of_class:
                 del places[op.__class__]
+        if users is None:
+            return
         for value in {value for op in gone for value in op.operands if value is not None}:
             left = [op for op in users.get(value, ()) if op not in gone]
             if left:

@@ -170,8 +170,8 @@ class _Plan:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.fixed = {*function.inputs, *function.outputs}
-        self.views = function.ops_with(View)
         self.users = function.users()
+        self.views = function.ops_with(View)
         self.places = function.places()
         self.owner: dict[Value, Value] = {}
         self.held: dict[Value, list[Value]] = {}  # by owner, of memory that views are in
@@ -295,8 +295,8 @@ def _is_copy(op: Op) -> TypeGuard[Cast]:
 
 
 def _trim(function: Function) -> bool:
-    copies = [op for op in function.ops_of(Cast) if _is_copy(op)]
     users = dict(function.users())
+    copies = [op for op in function.ops_of(Cast) if _is_copy(op)]
     outputs = set(function.outputs)
     replaced: dict[Value, Value] = {}
     dropped: set[Op] = set()
