@@ -35,7 +35,7 @@ from tflq.errors import (
     check_path,
 )
 from tflq.files import FilePath, check_outputs, replace_files
-from tflq.flatbuffer.layout import TOSA
+from tflq.flatbuffer.layout import TFLITE, TOSA
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.structure import identify
 from tflq.flatbuffer.writer import write
@@ -143,7 +143,7 @@ class Conversion:
             want = self._original.run(model, inputs)
         except RunError:
             return ""
-        if identify(result) is TOSA:
+        if identify(result) is not TFLITE:
             return self._verified(model, result, report, inputs)
         kind = self._compared(want, result, inputs)
         return self._verified(model, result, report, inputs) if kind == "differs" else kind

@@ -57,6 +57,11 @@ class Held(NamedTuple):
             array = np.moveaxis(array, 1, -1)
         return (array.astype(np.int64) + self.offset if self.offset else array).astype(self.dtype)
 
+    def stored(self, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """The tensor as the file holds it, in a type."""
+        array = (array.astype(np.int64) - self.offset if self.offset else array).astype(dtype)
+        return np.moveaxis(array, -1, 1) if self.first else array
+
 
 class Opened:
     """A model that is open in a child process; `head` is what the child says of it. RunError if it does not run."""

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +29,61 @@ from tflq.verification.runner import Child, FileRunner, Held, Opened, Resolver, 
 from tflq.verification.tflite_runner import Division, Fed, Fetcher, TfliteRunner, index_of
 from tflq.verification.worker import Side
 
+
+class _Extensible(FileRunner):
+    """A file of which extended ones are run, too: these also return inner tensors, and take those after which the model
+    is divided, so that what follows goes on with other values."""
+
+    def __init__(self, path: str, module: Module) -> None:
+        super().__init__(path, module)
+        self._cuts: tuple[str, ...] = ()
+        self._divided: TosaFetcher | OnnxFetcher | None = None
+
+    def _extended(self, name: str, fetched: Iterable[str]) -> TosaFetcher | OnnxFetcher:
+        """The file that returns these tensors, too, and takes those after which it is divided."""
+        raise NotImplementedError
+
+    def _plain_name(self, name: str) -> str:
+        """What the file calls a tensor."""
+        return name
+
+    def divide(self, cuts: Iterable[str]) -> None:
+        """These tensors can be given other values, by name: what follows them goes on with these. A file with state is
+        not divided."""
+        self._cuts = () if self.has_state else tuple(dict.fromkeys(cuts))
+
+    def feeds(self, _: str) -> bool:
+        """Whether tensors can be given other values."""
+        return bool(self._cuts)
+
+    def _run_divided(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """Outputs in the file's order; those that are given are what was given."""
+        self._divided = self._divided or self._extended("divided", self._cuts)
+        given = {self._plain_name(name): array for name, array in fed.items()}
+        outputs = self._divided.run(inputs, fed)
+        return [given.get(value.name, array) for value, array in zip(self.outputs, outputs, strict=True)]
+
+    def cut(self, _: str) -> dict[str, np.ndarray]:
+        """The tensors after which the file is divided, as the last run computed them."""
+        values = {name: self._divided.fetch(name) for name in self._cuts} if self._divided else {}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @contextmanager
+    def fetching(self, _: str, names: Sequence[str]) -> Iterator[TosaFetcher | OnnxFetcher]:
+        """An extended file that returns these tensors, too."""
+        fetcher = self._extended("extended", names)
+        try:
+            yield fetcher
+        finally:
+            fetcher.close()
+
+    def release(self) -> None:
+        """Closes the divided file; it is opened again when it is needed."""
+        if self._divided is not None:
+            self._divided.close()
+            self._divided = None
+
+
 # ONNX Runtime and OpenVINO. What the file holds of the model's inner tensors, its metadata says: the value, what is
 # taken off it, whether channels come first. They are fetched by running an extended file that returns these values.
 
@@ -37,14 +93,18 @@ _TYPES: Final = {t.numpy: t for t in reversed(SCALARS.values()) if t.numpy and t
 
 @dataclass(eq=False)
 class OnnxFetcher:
-    """An extended file that is open so that inner tensors, by their places among its results, can be fetched."""
+    """An extended file that is open so that inner tensors, by their places among its results, can be fetched. `cuts`:
+    the tensors that it takes, and the types in which it holds them."""
 
     _runner: OnnxRunner
     _opened: Opened
     _places: Mapping[str, tuple[int, Held]]
+    _cuts: Mapping[str, tuple[Held, np.dtype]]
 
     def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        return self._opened.run("", self._runner.ordered(inputs))
+        """The file's outputs, in its order, as they were computed."""
+        values = [held.stored(fed[name], dtype) for name, (held, dtype) in self._cuts.items()]
+        return self._opened.run("", [*self._runner.ordered(inputs), *values])
 
     def fetch(self, name: str) -> np.ndarray | None:
         place, held = self._places[name]
@@ -55,7 +115,7 @@ class OnnxFetcher:
         self._opened.close()
 
 
-class OnnxRunner(FileRunner):
+class OnnxRunner(_Extensible):
     """One ONNX file, open in a child process. runtime: as `worker.RUNTIMES` names it."""
 
     untimed = "only models in the TFLite interpreter are timed"
@@ -83,8 +143,14 @@ class OnnxRunner(FileRunner):
         self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
     ) -> list[np.ndarray]:
         """Outputs, in the order of `entries`; a run that follows another starts with the state that it left."""
-        outputs = self._opened.run("", self.ordered(inputs), follows=bool(step))
+        if fed:
+            outputs = self._run_divided(inputs, fed)
+        else:
+            outputs = self._opened.run("", self.ordered(inputs), follows=bool(step))
         return [outputs[i] for i in self._places["outputs"]]
+
+    def divide(self, cuts: Iterable[str]) -> None:
+        super().divide(cuts if find_spec("onnx") else ())
 
     def type_of(self, key: str, name: str) -> str:
         return self._held[name].dtype if name in self._held else super().type_of(key, name)
@@ -97,17 +163,18 @@ class OnnxRunner(FileRunner):
         """Not known: the other model says them."""
         return [0 for _ in names]
 
-    @contextmanager
-    def fetching(self, _: str, names: Sequence[str]) -> Iterator[OnnxFetcher]:
-        """An extended file that returns these tensors, too."""
-        path = Path(self._folder.name, "extended.onnx")
-        count = extend(self.path, path, [self._held[name].place for name in names])
+    def _plain_name(self, name: str) -> str:
+        return str(self._held[name].place)
+
+    def _extended(self, name: str, fetched: Iterable[str]) -> OnnxFetcher:
+        path = Path(self._folder.name, f"{name}.onnx")
+        fetched = list(fetched)
+        taken = [self._held[cut].place for cut in self._cuts]
+        count, dtypes = extend(self.path, path, [self._held[each].place for each in fetched], taken)
         opened = Opened(self._child, {"onnx": str(path), "runtime": self._runtime, "outputs": len(self.outputs)})
-        fetcher = OnnxFetcher(self, opened, {name: (count + i, self._held[name]) for i, name in enumerate(names)})
-        try:
-            yield fetcher
-        finally:
-            fetcher.close()
+        places = {each: (count + i, self._held[each]) for i, each in enumerate(fetched)}
+        cuts = {cut: (self._held[cut], dtype) for cut, dtype in zip(self._cuts, dtypes, strict=True)}
+        return OnnxFetcher(self, opened, places, cuts)
 
     def close(self) -> None:
         self._child.close()
@@ -125,9 +192,12 @@ def _value(name: str, dtype: str, shape: Sequence[int | None]) -> Value:
     return Value(TensorType(tuple(shape), element), name)
 
 
-def extend(source: str, target: Path, values: Sequence[str]) -> int:
-    """Writes a file that also returns some values, behind all that it returned, whose number is the answer. TflqError
-    without the package `onnx`."""
+def extend(
+    source: str, target: Path, values: Sequence[str], taken: Sequence[str] = ()
+) -> tuple[int, Sequence[np.dtype]]:
+    """Writes a file that also returns some values, behind all that it returned, and that takes others, behind all that
+    it took: what read these reads `NAME/fed`. How many it returned, and the types of what it takes. TflqError without
+    the package `onnx`."""
     try:
         import onnx
     except ImportError:
@@ -135,13 +205,36 @@ def extend(source: str, target: Path, values: Sequence[str]) -> int:
             Reason("results inside of an ONNX file need the package onnx", remedy=to_install("onnx"))
         ) from None
     model = onnx.load(source)
-    count = len(model.graph.output)
+    graph, count = model.graph, len(model.graph.output)
+    dtypes = [_take(onnx, model, value) for value in taken]
     made = (onnx.helper.make_empty_tensor_value_info(f"{value}/fetched") for value in values)
     for value, output in zip(values, made, strict=True):
-        model.graph.node.append(onnx.helper.make_node("Identity", [value], [output.name]))
-        model.graph.output.append(output)
+        graph.node.append(onnx.helper.make_node("Identity", [value], [output.name]))
+        graph.output.append(output)
     onnx.save(model, str(target))
-    return count
+    return count, dtypes
+
+
+def _take(onnx: Any, model: Any, name: str) -> np.dtype:
+    """Makes what reads a value read an input of the file instead; its type."""
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    known = next(info for info in (*inferred.value_info, *inferred.output) if info.name == name)
+    given = onnx.ValueInfoProto()
+    given.CopyFrom(known)
+    given.name = f"{name}/fed"
+    _rename(model.graph, name, given.name)
+    model.graph.input.append(given)
+    dtype: np.dtype = onnx.helper.tensor_dtype_to_np_dtype(given.type.tensor_type.elem_type)
+    return dtype
+
+
+def _rename(graph: Any, name: str, other: str) -> None:
+    """What reads a value, also in branches and bodies, reads another."""
+    for node in graph.node:
+        node.input[:] = [other if read == name else read for read in node.input]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _rename(attribute.g, name, other)
 
 
 # TFLite Micro runs the first subgraph, at the shapes that the file states; a signature of that subgraph names its
@@ -350,7 +443,7 @@ class _InARow:
         return arrays[: len(main.outputs)]
 
 
-class TosaRunner(FileRunner):
+class TosaRunner(_Extensible):
     """One TOSA file, open in a child process."""
 
     untimed = "the time that the TOSA reference model takes says nothing of a device's"
@@ -358,8 +451,6 @@ class TosaRunner(FileRunner):
     def __init__(self, path: str, timeout: float) -> None:
         """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
         super().__init__(path, read_tosa(path))
-        self._cuts: tuple[str, ...] = ()
-        self._divided: TosaFetcher | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._child = Child("the reference model", timeout)
         try:
@@ -386,51 +477,22 @@ class TosaRunner(FileRunner):
     def _in_a_row(self) -> _InARow:
         return _InARow(self.path, Path(self._folder.name, "in_a_row.tosa"), self._child)
 
-    def divide(self, cuts: Iterable[str]) -> None:
-        """These tensors can be given other values, by name: what follows them goes on with these. A file with state is
-        not divided."""
-        self._cuts = () if self.has_state else tuple(dict.fromkeys(cuts))
-
-    def feeds(self, _: str) -> bool:
-        """Whether tensors can be given other values."""
-        return bool(self._cuts)
-
     def run(
         self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
     ) -> list[np.ndarray]:
         """Outputs, in the order of `entries`. `step`: as `TfliteRunner`. RunError if it does not run."""
         if fed:
-            self._divided = self._divided or self._extended("divided", self._cuts)
-            outputs = self._divided.run(inputs, fed)
-            outputs = [fed.get(value.name, array) for value, array in zip(self.outputs, outputs, strict=True)]
+            outputs = self._run_divided(inputs, fed)
         else:
             ordered = self.ordered(inputs)
             arrays = self._opened.run("", ordered) if step is None else self._in_a_row.run(ordered, step)
             outputs = [array.view(dtype_of(value)) for array, value in zip(arrays, self.outputs, strict=True)]
         return [outputs[i] for i in self._places["outputs"]]
 
-    def cut(self, _: str) -> dict[str, np.ndarray]:
-        """The tensors after which the file is divided, as the last run computed them."""
-        values = {name: self._divided.fetch(name) for name in self._cuts} if self._divided else {}
-        return {name: value for name, value in values.items() if value is not None}
-
     def names(self, _: str) -> dict[str, int]:
         """Outputs, and results of operators that have a name."""
         values = (*self.outputs, *(v for op in self.module.main.ops for v in op.results))
         return {value.name: i for i, value in enumerate(values) if value.name}
-
-    @contextmanager
-    def fetching(self, _: str, names: Sequence[str]) -> Iterator[TosaFetcher]:
-        """An extended file that returns these tensors, too."""
-        fetcher = self._extended("extended", names)
-        yield fetcher
-        fetcher.close()
-
-    def release(self) -> None:
-        """Closes the divided file; it is opened again when it is needed."""
-        if self._divided is not None:
-            self._divided.close()
-            self._divided = None
 
     def close(self) -> None:
         self._child.close()
