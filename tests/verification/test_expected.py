@@ -86,9 +86,9 @@ def test_an_announced_difference_is_no_failure_to_reduce(models: Path, format: A
         assert predicate(misread(), {"x": np.full((2, 3), 100, np.int8)}) == "differs"
 
 
-@pytest.mark.parametrize("format", ["tosa", "onnx"], indirect=True)
 def test_values_are_fed_as_the_file_has_them(format: Any) -> None:
-    """uint8 inside is int8 in TOSA, and more by the zero point in ONNX; a tensor that is fed is also an output."""
+    """uint8 inside is int8 in TOSA, and less its zero point in ONNX. A tensor that is fed is also an output, which in a
+    TFLite file is a copy of what the next operator reads."""
     q = UniformQuantizedType.of(ui8, 0.05, 130)
     weights = const(np.arange(1, 10, dtype=np.uint8).reshape(3, 3), UniformQuantizedType.of(ui8, 0.01, 5))
     other = const(np.arange(2, 11, dtype=np.uint8).reshape(3, 3), UniformQuantizedType.of(ui8, 0.01, 5))

@@ -103,6 +103,14 @@ class Graph:
     def operators(self) -> tuple[Operator, ...]:
         return tuple(_operator(self.table.Operators(i), self._codes) for i in range(self.table.OperatorsLength()))
 
+    def behind_copy(self, index: int) -> int:
+        """The tensor that a CAST to the same type copies to this one, which others read instead; else itself."""
+        made = next((op for op in self.operators if index in op.outputs), None)
+        if made is None or made.opcode != "CAST" or made.inputs[0] in self.inputs:
+            return index
+        (source,) = made.inputs
+        return source if self.tensor(source).type == self.tensor(index).type else index
+
     @cached_property
     def named(self) -> dict[str, int]:
         """The tensors that have a name of their own."""

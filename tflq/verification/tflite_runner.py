@@ -277,7 +277,7 @@ class TfliteRunner:
             for code in sorted(codes & self._missing):
                 name, version = self.file.codes[code]
                 apart[i] = f"there is no reference kernel for {name} version {version}"
-        division = Division(apart, dict(cuts))
+        division = Division(apart, {name: graph.behind_copy(index) for name, index in cuts.items()})
         if division:
             division.whole = indivisible(self.file, entry)
             self._divisions[key] = division
