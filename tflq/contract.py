@@ -173,9 +173,8 @@ class _Facts:
             self._keep(False)
 
     def before(self, item: Pass) -> None:
-        """Has functions keep users and ops by class true while a pass runs that changes them in step."""
-        if item.in_step and _is_own(item):
-            self._keep(True, in_step=True)
+        """Keeps them while a pass runs; users and ops by class also of what it changes in step."""
+        self._keep(True, in_step=item.in_step and _is_own(item))
 
     def after(self, item: Pass, result: PassResult) -> None:
         """Drops those of what a pass changed. A user's pass is not taken at its word."""
@@ -185,7 +184,7 @@ class _Facts:
             self._functions = list(functions)
         elif result.modified and not item.labels:
             for function in functions:
-                function.changed(in_step=item.in_step)
+                function.changed()
         self._keep(True)
 
     def _keep(self, keep: bool, *, in_step: bool = False) -> None:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tflq.ir.core import Op, Value
 
 
+V = TypeVar("V", bound="Value | None")
+
+
 def walk(ops: Iterable[Op]) -> Iterator[Op]:
     """The ops and those inside of them, each before what is inside."""
     for op in ops:
@@ -30,6 +33,13 @@ def unique(values: Iterable[Value | None]) -> list[Value]:
     found = dict.fromkeys(values)
     found.pop(None, None)
     return cast("list[Value]", list(found))
+
+
+def final(value: V, replacements: Mapping[Value, Value]) -> V:
+    """What is read in the place of a value: itself, or what the chain of its replacements ends at."""
+    while value in replacements:
+        value = cast("V", replacements[cast("Value", value)])
+    return value
 
 
 _FACTS_DEPEND_ON: Final = frozenset({"ops", "inputs", "outputs"})
@@ -69,8 +79,8 @@ class Facts:
     _in_step: bool = False
 
     def keep_facts(self, keep: bool = True, *, in_step: bool = False) -> None:
-        """Keeps what is asked of it from now on, or nothing any more. in_step: until that is said again, operands and
-        ops are changed by `replace` and `take_out` alone."""
+        """Keeps what is asked of it from now on, or nothing any more. in_step: until that is said again, ops, and which
+        values they read, are changed by `replace` and `take_out` alone."""
         self._in_step = in_step
         if not keep:
             self._facts = None
@@ -85,10 +95,11 @@ class Facts:
             self._facts[key] = compute()
         return cast("Fact", self._facts[key])
 
-    def changed(self, *, in_step: bool = False) -> None:
-        """Drops what was kept: operands or results are others now. in_step: but for what is true all the same."""
+    def changed(self) -> None:
+        """Drops what was kept: operands or results are others now. In step users and ops by class stay."""
         if self._facts:
-            self._facts = {_INDEX: self._facts[_INDEX]} if in_step and _INDEX in self._facts else {}
+            index = self._index_in_step()
+            self._facts = {} if index is None else {_INDEX: index}
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _FACTS_DEPEND_ON:
@@ -99,19 +110,11 @@ class Facts:
         """Put values in the place of others, in every operand and output; chains of replacements are followed."""
         if not replacements:
             return
-        replaced = replacements.keys()
-
-        def final(value: Value | None) -> Value | None:
-            while value is not None and value in replacements:
-                value = replacements[value]
-            return value
-
         index = self._index_in_step()
-        for op in walk(self.ops) if index is None or index.users is None else index.replace(replacements, final):
-            if not replaced.isdisjoint(op.operands):
-                op.operands = [final(v) for v in op.operands]
-        self.outputs = [final(v) or v for v in self.outputs]
-        self._keep(index)
+        for op in walk(self.ops) if index is None or index.users is None else index.replace(replacements):
+            if not replacements.keys().isdisjoint(op.operands):
+                op.operands = [final(v, replacements) for v in op.operands]
+        self.outputs = [final(v, replacements) for v in self.outputs]
 
     def take_out(self, dead: Set[Op], stay: list[Op] | None = None) -> None:
         """Take ops out, also those inside of others. stay: the other ops of the function, if they are known and hold
@@ -120,15 +123,10 @@ class Facts:
         if index is not None:
             index.take_out(dead)
         self.ops = _without(self.ops, dead) if stay is None else stay
-        self._keep(index)
 
     def _index_in_step(self) -> _Index | None:
         """What `replace` and `take_out` keep true, if it is known."""
         return cast("_Index | None", self._facts.get(_INDEX)) if self._in_step and self._facts else None
-
-    def _keep(self, index: _Index | None) -> None:
-        if index is not None and self._facts is not None:
-            self._facts[_INDEX] = index
 
     def users(self) -> Mapping[Value, Sequence[Op]]:
         """The ops that read each value, also those inside of others, in order; one that reads it twice is there
@@ -213,7 +211,7 @@ class _Index:
     def place(self, op: Op) -> int:
         return self.places[op.__class__][op]
 
-    def replace(self, replacements: Mapping[Value, Value], final: Callable[[Value], Value | None]) -> Sequence[Op]:
+    def replace(self, replacements: Mapping[Value, Value]) -> Sequence[Op]:
         """The ops that read replaced values; they are users of what replaces them from now on."""
         users = self.users
         assert users is not None
@@ -223,7 +221,7 @@ class _Index:
             if readers is None:
                 continue
             found.update(dict.fromkeys(readers))
-            taken = cast("Value", final(value))
+            taken = final(value, replacements)
             users[taken] = sorted((*users[taken], *readers), key=self.place) if taken in users else readers
         return list(found)
 

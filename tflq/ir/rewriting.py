@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.ir.attributes import TypedArray, TypedFloat, TypedInt, TypedString
 from tflq.ir.core import NO_DATA, Block, Buffer, Function, Module, Op, Region, Signature, Value
-from tflq.ir.facts import walk
+from tflq.ir.facts import final, walk
 
 
 def replace_values(module: Module, function: Function, replacements: Mapping[Value, Value]) -> None:
@@ -26,20 +26,14 @@ def replace_values(module: Module, function: Function, replacements: Mapping[Val
     if not replacements:
         return
     function.replace(replacements)
-
-    def final(value: Value) -> Value:
-        while value in replacements:
-            value = replacements[value]
-        return value
-
     function.tensors = [value for value in function.tensors if value not in replacements]
     for signature in module.signatures or []:
         if module.functions[signature.function] is not function:
             continue
         if signature.inputs is not None:
-            signature.inputs = [(name, final(value)) for name, value in signature.inputs]
+            signature.inputs = [(name, final(value, replacements)) for name, value in signature.inputs]
         if signature.outputs is not None:
-            signature.outputs = [(name, final(value)) for name, value in signature.outputs]
+            signature.outputs = [(name, final(value, replacements)) for name, value in signature.outputs]
 
 
 def put_behind(module: Module, function: Function, made: Mapping[Value, Op]) -> None:

@@ -7,6 +7,7 @@ from tflq.dialects.effects import own_blocks
 from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits import Annotates
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.facts import final
 from tflq.ir.rewriting import replace_values, take_over
 
 
@@ -39,7 +40,7 @@ def _without(function: Function, ops: list[Op], replacements: dict[Value, Value]
             kept.append(op)
             continue
         (annotated,), result = op.reads, op.result
-        source = _final(annotated, replacements)
+        source = final(annotated, replacements)
         if result in function.outputs and result.name and not _renamed(source, result, function, replacements):
             kept.append(Op(Identity.op_name, [source], [result], {}, op.location))
         elif result.producer is op and take_over(source, result):
@@ -53,14 +54,8 @@ def _renamed(source: Value, result: Value, function: Function, replacements: dic
     """Lets a value that is returned only as `result` have its name. Returns whether it has it now."""
     if source.name == result.name:
         return True
-    returned = {_final(value, replacements) for value in function.outputs if value is not result}
+    returned = {final(value, replacements) for value in function.outputs if value is not result}
     if source.producer is None or source in returned:
         return False
     source.name = ""
     return True
-
-
-def _final(value: Value, replacements: dict[Value, Value]) -> Value:
-    while value in replacements:
-        value = replacements[value]
-    return value

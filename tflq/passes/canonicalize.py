@@ -20,6 +20,7 @@ from tflq.dialects.tosa import movement as tosa
 from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.facts import final
 from tflq.ir.rewriting import attribute_key, parted, remove_ops, remove_unneeded, replace_values, take_over
 from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.light import dataclass, field
@@ -81,7 +82,7 @@ class Canonicalize(Pass):
         """The value that the cast's result equals, if it does."""
         if not isinstance(op, _Cast):
             return None
-        operand = _final(op.input, replacements)
+        operand = final(op.input, replacements)
         if operand.type == op.result.type and not isinstance(op, (Qcast, Dcast)):
             return operand
         match op, operand.producer:
@@ -91,7 +92,7 @@ class Canonicalize(Pass):
                 pass
             case _:
                 return None
-        source = _final(before.input, replacements)
+        source = final(before.input, replacements)
         if source.type != op.result.type:
             return None
         if isinstance(op, Qcast) and self.semantics == "interpreter":
@@ -120,12 +121,6 @@ def _may_return(source: Value, outputs: set[Value]) -> bool:
     """Whether a called function may return the source as it is: interpreters of control flow do not copy an argument,
     or a value that is returned twice."""
     return source.producer is not None and source not in outputs
-
-
-def _final(value: Value, replacements: dict[Value, Value]) -> Value:
-    while value in replacements:
-        value = replacements[value]
-    return value
 
 
 _KEEPS_NUMBERS: Final = (Bitcast, Cast, Range, Rank, Shape)
@@ -332,7 +327,7 @@ class _Merging:
                 self._inside(op)
                 continue
             if not replaced.isdisjoint(read):
-                read = [_final(v, replacements) if v in replaced else v for v in read]
+                read = [final(v, replacements) if v in replaced else v for v in read]
             if not repeated.isdisjoint(read):
                 read = [constants.first.get(v, v) if v is not None else v for v in read]
             operands = (op.name, *read)

@@ -31,6 +31,7 @@ from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tfl.state import state_version
 from tflq.dialects.traits import InPlace, Role, View
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.facts import final
 from tflq.ir.rewriting import remove_ops
 from tflq.ir.types import ScalarType
 
@@ -301,9 +302,7 @@ def _trim(function: Function) -> bool:
     replaced: dict[Value, Value] = {}
     dropped: set[Op] = set()
     for op in copies:
-        source, result = op.input, op.output
-        while source in replaced:
-            source = replaced[source]
+        source, result = final(op.input, replaced), op.output
         if not result.name and result not in outputs and _readable(source, result, users):
             replaced[result] = source
             users[source] = [*users.get(source, ()), *users.get(result, ())]

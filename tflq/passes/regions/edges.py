@@ -13,7 +13,7 @@ from tflq.dialects.linalg import Call
 from tflq.dialects.regions import CoupledRef, Region, Rescale, Stats
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.facts import walk
+from tflq.ir.facts import final, walk
 from tflq.ir.print_types import type_text
 from tflq.ir.rewriting import copied, replace_values
 from tflq.ir.types import (
@@ -237,10 +237,7 @@ class Coupling:
 
     def shared(self, value: Value) -> Value:
         """The value that stands for all that are coupled with one; most values stand for themselves."""
-        value = same_value(value)
-        while value in self._joined:
-            value = self._joined[value]
-        return value
+        return final(same_value(value), self._joined)
 
     def check(self, type_of: Callable[[Value], ElementType | None]) -> None:
         """UnsupportedError names two points of one key whose values have different parameters. type_of: the parameters
