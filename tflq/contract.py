@@ -158,7 +158,8 @@ def forget(module: Module) -> None:
 
 
 class _Facts:
-    """What passes ask of the functions of a module, kept while they run (`Function.keep_facts`). stay: and after."""
+    """What passes ask of the functions of a module, kept while they run (`Function.keep_facts`). stay: and after, but
+    for users, which take memory."""
 
     def __init__(self, module: Module, stay: bool) -> None:
         self._functions = list(module.functions)
@@ -171,6 +172,8 @@ class _Facts:
     def __exit__(self, failed: object, *_: object) -> None:
         if failed or not self._stay:
             self._keep(False)
+        for function in self._functions:
+            function.forget_users()
 
     def before(self, item: Pass) -> None:
         """Keeps them while a pass runs; users and ops by class also of what it changes in step."""

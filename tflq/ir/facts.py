@@ -101,6 +101,11 @@ class Facts:
             index = self._index_in_step()
             self._facts = {} if index is None else {_INDEX: index}
 
+    def forget_users(self) -> None:
+        """Drops what was kept of users."""
+        if self._facts and _INDEX in self._facts:
+            cast("_Index", self._facts[_INDEX]).users = None
+
     def __setattr__(self, name: str, value: object) -> None:
         if name in _FACTS_DEPEND_ON:
             self.changed()
