@@ -17,6 +17,7 @@ from tflq.cli import main
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32, ui8
 from tflq.reduction import Conversion
+from tflq.verification import runtimes
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
@@ -112,3 +113,14 @@ def test_values_are_fed_as_the_file_has_them(format: Any) -> None:
         assert not result.expected[0].difference.equal
         wrong = tflq.convert(model(other, "tfl.relu_n1_to_1", outputs), format=format).data
         assert tflq.verify(original, wrong, report=report).verdict == "differs"
+
+
+def test_without_the_package_onnx_it_is_said_that_a_file_cannot_be_divided(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_onnx()
+    monkeypatch.setattr(runtimes, "find_spec", lambda _: None)
+    path = models / "mul_per_axis.tflite"
+    result = tflq.verify(path, tflq.convert(path, format="onnx").data)
+    assert result.verdict == "differs"
+    assert result.notes[0].startswith("a model cannot be divided without the package onnx (pip install")

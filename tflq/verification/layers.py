@@ -404,8 +404,9 @@ def divide(
             division = runner.divide(key, {i: why.reason for i, why in own.items() if why.apart}, cut)
             parts.apart += _listed(runner, label, key, division)
     if parts.expected and not all(r.feeds(key) for r in (a, b)):
+        reason = "".join(r.undivided for r in (a, b) if isinstance(r, FileRunner))
         parts.notes.append(
-            "a model cannot be divided: what follows operators of which a difference is expected may differ"
+            f"a model cannot be divided{reason}: what follows operators of which a difference is expected may differ"
         )
         parts.expected = {}
         for runner in (a, b):

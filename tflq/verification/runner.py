@@ -284,7 +284,8 @@ Names = Sequence[tuple[str, str]]
 
 class FileRunner:
     """One file, and the module that says its interface. `interpreter`: what runs it. `untimed`: why it is not timed.
-    `inexact`: why it need not equal the model that it was made from, if it says so.
+    `inexact`: why it need not equal the model that it was made from, if it says so. `undivided`: why tensors cannot be
+    given other values, where more than the file is to blame.
 
     A backend must add `compute`, or override `run`, which has state to go on with; the rest, if tensors can also be
     fetched or given other values.
@@ -293,6 +294,7 @@ class FileRunner:
     interpreter: str = ""
     untimed: str = "what runs these files says nothing of the time on a device"
     inexact: str = ""
+    undivided: str = ""
     has_state: Any = False
     keeps_state: Any = True
 

@@ -150,7 +150,10 @@ class OnnxRunner(_Extensible):
         return [outputs[i] for i in self._places["outputs"]]
 
     def divide(self, cuts: Iterable[str]) -> None:
-        super().divide(cuts if find_spec("onnx") else ())
+        if find_spec("onnx"):
+            super().divide(cuts)
+        else:
+            self.undivided = f" without the package onnx ({to_install('onnx')})"
 
     def type_of(self, key: str, name: str) -> str:
         return self._held[name].dtype if name in self._held else super().type_of(key, name)
