@@ -25,7 +25,7 @@ from tflq.analysis.statistics import (
     write_in_form,
     write_statistics,
 )
-from tflq.calibration.collecting import Job, Seen, Watched, checked, observe
+from tflq.calibration.collecting import Seen, Watched, in_order, observe
 from tflq.calibration.data import Batches, Entry, Images, Samples, drawn, samples_of
 from tflq.dialects.regions import StatsRef
 from tflq.errors import OptionError, Reason, check_flags, check_number
@@ -36,11 +36,8 @@ from tflq.ir.print_types import type_text
 from tflq.ir.types import f32
 from tflq.legalize.annotations import drop_annotations
 from tflq.passes.regions.ranges import same_value
-from tflq.processes import in_processes
 from tflq.select.naming import NameTensors
 
-BATCH: Final = 16
-"""Samples that a process runs at once."""
 SAVED_EVERY: Final = 5.0
 """Seconds after which what was seen is saved, so that a run that is killed can be resumed."""
 Observer = Callable[[int, int | None], None]
@@ -236,22 +233,10 @@ class _Run:
     ) -> Iterator[Statistics]:
         """What is seen at these points, batch by batch, in the order of the samples. most: of so many samples."""
         watched = self.model.only(keys)
-        waiting: dict[int, Seen] = {}
-        following = 0
-
-        def jobs() -> Iterator[Job]:
-            given = 0
-            while batch := batches.following(BATCH if most is None else min(BATCH, most - given)):
-                given += len(batch)
-                yield Job(watched, batch)
-
-        for number, seen in in_processes(observe, jobs(), workers):
-            waiting[number] = checked(seen)
-            while following in waiting:
-                yield self._statistics(waiting.pop(following), keys)
-                following += 1
-                if self.observer is not None:
-                    self.observer(self.done, count)
+        for seen in in_order(observe, watched, batches.of(most), workers):
+            yield self._statistics(seen, keys)
+            if self.observer is not None:
+                self.observer(self.done, count)
 
     def _statistics(self, seen: Seen, keys: list[str]) -> Statistics:
         """The next batch's."""

@@ -12,9 +12,10 @@ import hashlib
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache, reduce
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -42,13 +43,6 @@ class Watched:
     bins: bool
 
 
-class Job(NamedTuple):
-    """Samples to run a model on."""
-
-    watched: Watched
-    samples: Batch
-
-
 class Seen(NamedTuple):
     """What some samples showed of each watched tensor: of shape [tensors, samples] least and largest finite elements,
     NaN where there is none, and the numbers of finite, infinite and other elements; of each tensor its bins, where
@@ -61,40 +55,71 @@ class Seen(NamedTuple):
     samples: tuple[str, ...]
 
 
+Given = TypeVar("Given")
+Samples = TypeVar("Samples")
 Answer = TypeVar("Answer")
 
-_opened: dict[str, Model] = {}
-"""The model of this process, by its path."""
+
+def in_order(
+    work: Callable[[Given, Samples], Answer], given: Given, batches: Iterable[Samples], workers: int
+) -> Iterator[Answer]:
+    """What processes of their own answer of each batch, in the order of the batches: the interpreter may abort. work: a
+    function of a module, of what is given and a batch. TflqError if it raises one, or if a process ends."""
+    waiting: dict[int, Answer] = {}
+    following = 0
+    for number, answer in in_processes(_answer, ((work, given, batch) for batch in batches), workers):
+        if isinstance(answer, Died):
+            raise TflqError(f"the interpreter's process ended: {answer}", remedy="run one sample alone: tflq verify")
+        if isinstance(answer, TflqError):
+            raise answer
+        waiting[number] = answer
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1
 
 
-def observe(job: Job) -> Seen | TflqError:
-    """Runs a model on samples. In a process of its own: the interpreter may abort. Errors are returned."""
-    model = opened(job.watched.path)
+def _answer(job: tuple[Callable[[Given, Samples], Answer], Given, Samples]) -> Answer | TflqError:
+    work, given, batch = job
     try:
-        return model if isinstance(model, TflqError) else _Watch(job.watched, len(job.samples)).run(model, job.samples)
+        return work(given, batch)
     except TflqError as error:
         return error
 
 
-def opened(path: str) -> Model | TflqError:
-    """The model of a file, with all tensors kept, in this process. Errors are returned."""
-    try:
-        return _opened.get(path) or _open(path)
-    except LookupError:
-        return TflqError("no TFLite interpreter is installed", remedy=to_install("verify"))
-    except (ValueError, RuntimeError) as error:
-        return InvalidModelError("", f"the interpreter refuses it: {error}", path=path)
-
-
-def _open(path: str) -> Model:
-    """Opens a model, once. What the interpreter says while it does is for nobody."""
+@cache
+def opened(path: str) -> Model:
+    """The model of a file, with all tensors kept, in this process. What the interpreter says while it is opened is for
+    nobody. TflqError if there is no interpreter, or if it refuses the model."""
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 2)
     os.close(silence)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _opened[path] = Model(path, "default", anew=False, inner=False, keep=True)
-    return _opened[path]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Model(path, "default", anew=False, inner=False, keep=True)
+    except LookupError as error:
+        raise TflqError("no TFLite interpreter is installed", remedy=to_install("verify")) from error
+    except (ValueError, RuntimeError) as error:
+        raise InvalidModelError("", f"the interpreter refuses it: {error}", path=path) from error
+
+
+def run(path: str, entry: str, arrays: list[np.ndarray], called: str = "") -> list[np.ndarray]:
+    """The outputs of a model. called: the path in messages, if it is another. InvalidModelError if it does not run."""
+    try:
+        return opened(path).run(entry, arrays, {}, follows=False)
+    except (ValueError, RuntimeError) as error:
+        raise InvalidModelError("", f"the interpreter does not run it: {error}", path=called or path) from error
+
+
+def observe(watched: Watched, samples: Batch) -> Seen:
+    """Runs a model on samples. InvalidModelError if one does not run; errors of files that hold them."""
+    watch, model, hashes = _Watch(watched, len(samples)), opened(watched.path), []
+    for column, (sample, digest) in enumerate(_hashed(samples, watched.inputs)):
+        hashes.append(digest)
+        if watched.places:
+            run(watched.path, watched.entry, [sample[name] for name in watched.order])
+            watch.look(model, column)
+    return Seen(watch.least, watch.largest, watch.counts, list(map(finite_bins, watch.totals)), tuple(hashes))
 
 
 class _Watch:
@@ -107,23 +132,7 @@ class _Watch:
         self.counts = np.zeros((3, *shape), np.int64)
         self.totals = [histogram(np.zeros(0, np.float32)) for _ in watched.places if watched.bins]
 
-    def run(self, model: Model, samples: Batch) -> Seen:
-        """Runs the samples. InvalidModelError if one does not run; errors of files that hold them."""
-        hashes = []
-        for column, (sample, digest) in enumerate(_hashed(samples, self.watched.inputs)):
-            hashes.append(digest)
-            if self.watched.places:
-                self._run(model, [sample[name] for name in self.watched.order])
-                self._look(model, column)
-        return Seen(self.least, self.largest, self.counts, list(map(finite_bins, self.totals)), tuple(hashes))
-
-    def _run(self, model: Model, arrays: list[np.ndarray]) -> None:
-        try:
-            model.run(self.watched.entry, arrays, {}, follows=False)
-        except (ValueError, RuntimeError) as error:
-            raise InvalidModelError("", f"the interpreter does not run it: {error}", path=self.watched.path) from error
-
-    def _look(self, model: Model, column: int) -> None:
+    def look(self, model: Model, column: int) -> None:
         """Goes through what the model holds after a run. No view of it is left behind."""
         for row, place in enumerate(self.watched.places):
             for tensor in model.view(place):
@@ -164,15 +173,6 @@ def _hashed(samples: Iterable[Sample], names: Sequence[str]) -> Iterator[tuple[S
             yield found
 
 
-def checked(seen: Answer | TflqError | Died) -> Answer:
-    """What a process answered. TflqError if it could not, or ended."""
-    if isinstance(seen, Died):
-        raise TflqError(f"the interpreter's process ended: {seen}", remedy="run one sample alone: tflq verify")
-    if isinstance(seen, TflqError):
-        raise seen
-    return seen
-
-
 # Second moments of tensors, for `numerics.ranges`: of a batch a process answers the sums.
 
 
@@ -189,14 +189,6 @@ class Factor(NamedTuple):
     strides: tuple[int, int] = (1, 1)
 
 
-@dataclass(frozen=True)
-class _Job:
-    path: str
-    entry: str
-    factors: tuple[Factor, ...]
-    samples: Sequence[Sequence[np.ndarray]]
-
-
 def second_moments(
     path: FilePath, entry: str, factors: Sequence[Factor], samples: Iterable[Sequence[np.ndarray]]
 ) -> list[np.ndarray]:
@@ -205,32 +197,24 @@ def second_moments(
     entry: the signature's key; empty: the first subgraph. samples: for each, at least one, the arrays in the order in
     which the entry's runner takes them. InvalidModelError if the interpreter refuses the model."""
 
-    def jobs() -> Iterator[_Job]:
-        waiting = iter(samples)
-        while batch := list(islice(waiting, _BATCH)):
-            yield _Job(os.fspath(path), entry, tuple(factors), batch)
-
-    totals: list[np.ndarray] = []
-    for _, answer in in_processes(_sums, jobs(), 1):
-        sums = checked(answer)
-        totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
-    return totals
+    waiting = iter(samples)
+    batches = iter(lambda: list(islice(waiting, _BATCH)), [])
+    return reduce(_added, in_order(_sums, (os.fspath(path), entry, tuple(factors)), batches, 1))
 
 
-def _sums(job: _Job) -> list[np.ndarray] | TflqError:
-    """The sums over some samples. In a process of its own. Errors are returned."""
-    model = opened(job.path)
-    if isinstance(model, TflqError):
-        return model
-    totals: list[np.ndarray] = []
-    for arrays in job.samples:
-        try:
-            model.run(job.entry, list(arrays), {}, follows=False)
-        except (ValueError, RuntimeError) as error:
-            return InvalidModelError("", f"the interpreter does not run it: {error}", path=job.path)
-        sums = [_sum(factor, model.fetch(list(factor.place))) for factor in job.factors]
-        totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
-    return totals
+def _sums(given: tuple[str, str, tuple[Factor, ...]], samples: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """The sums over some samples. given: the model, its entry and the factors."""
+    path, entry, factors = given
+
+    def sums(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        run(path, entry, list(arrays))
+        return [_sum(factor, opened(path).fetch(list(factor.place))) for factor in factors]
+
+    return reduce(_added, map(sums, samples))
+
+
+def _added(one: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+    return [a + b for a, b in zip(one, other, strict=True)]
 
 
 def _sum(factor: Factor, held: Sequence[np.ndarray]) -> np.ndarray:

@@ -140,6 +140,10 @@ class Samples:
     count: int | None
 
 
+BATCH: Final = 16
+"""Samples that a process runs at once."""
+
+
 class Batches:
     """Samples in batches, one after the other, for processes: of files their places, otherwise arrays."""
 
@@ -148,8 +152,15 @@ class Batches:
         self._arrays = iter(()) if self._stored is not None else iter(samples.arrays)
         self._done = 0
 
+    def of(self, most: int | None = None) -> Iterator[Batch]:
+        """Those of the next so many samples; of all that are left without a number."""
+        given = 0
+        while batch := self.following(BATCH if most is None else min(BATCH, most - given)):
+            given += len(batch)
+            yield batch
+
     def following(self, most: int) -> Batch:
-        """The next ones; empty at the end."""
+        """The next samples; empty at the end."""
         if self._stored is None:
             return list(islice(self._arrays, most))
         places = range(self._done, min(self._done + most, len(self._stored)))

@@ -11,15 +11,15 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from tflq.calibration.calibrating import BATCH, Observer
-from tflq.calibration.collecting import checked
+from tflq.calibration.calibrating import Observer
+from tflq.calibration.collecting import in_order
 from tflq.calibration.data import Batch, Batches, Entry, Images, Samples, drawn, samples_of
 from tflq.debugging.measuring import (
     CAST,
@@ -32,7 +32,6 @@ from tflq.debugging.measuring import (
     SIGNAL,
     UNKNOWN,
     Compared,
-    Job,
     Plan,
     Sums,
     Tensor,
@@ -49,7 +48,6 @@ from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import shape_text
 from tflq.ir.types import TensorType, UniformQuantizedType
-from tflq.processes import in_processes
 from tflq.verification.outcome import in_decibels
 
 FIRST: Final = 4
@@ -251,7 +249,7 @@ class _Run:
     def compared(self) -> Sums:
         """The sums over all samples. OptionError if there are none."""
         total: Sums | None = None
-        for part in _in_order(compare, self._jobs(), self.workers):
+        for part in in_order(compare, self.plan, self._noted(), self.workers):
             total = part if total is None else total + part
             self.done += int(part.samples)
             if self.observer is not None:
@@ -262,25 +260,15 @@ class _Run:
 
     def influences(self, plan: Plan) -> np.ndarray:
         """The power of the outputs' error that each group makes, on the first samples."""
-        jobs = (Job(plan, batch) for batch in (self.first if plan.groups else ()))
-        return sum(_in_order(influence, jobs, self.workers), np.zeros(len(plan.groups)))
+        powers = in_order(influence, plan, self.first if plan.groups else (), self.workers)
+        return sum(powers, np.zeros(len(plan.groups)))
 
-    def _jobs(self) -> Iterator[Job]:
-        while batch := self.batches.following(BATCH):
+    def _noted(self) -> Iterator[Batch]:
+        """All batches; the first ones are kept."""
+        for batch in self.batches.of():
             if len(self.first) < FIRST:
                 self.first.append(batch)
-            yield Job(self.plan, batch)
-
-
-def _in_order(work: Callable[[Job], Any], jobs: Iterable[Job], workers: int) -> Iterator[Any]:
-    """What processes answer, in the order of the jobs: sums of floats depend on it."""
-    waiting: dict[int, Any] = {}
-    following = 0
-    for number, answer in in_processes(work, jobs, workers):
-        waiting[number] = checked(answer)
-        while following in waiting:
-            yield waiting.pop(following)
-            following += 1
+            yield batch
 
 
 def _ends(kind: TensorType) -> tuple[float, float, float]:

@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from tflq.calibration.collecting import opened
+from tflq.calibration.collecting import opened, run
 from tflq.calibration.data import Batch
-from tflq.errors import InvalidModelError, TflqError
+from tflq.errors import InvalidModelError
 from tflq.evaluate.stablehlo_elementwise import quantized, real
 from tflq.ir.types import TensorType
 from tflq.light import NamedTuple
@@ -84,13 +84,6 @@ class Plan:
     groups: tuple[tuple[int, ...], ...] = ()
 
 
-class Job(NamedTuple):
-    """Samples to compare on."""
-
-    plan: Plan
-    samples: Batch
-
-
 class Sums(NamedTuple):
     """What some samples showed of each pair.
 
@@ -121,21 +114,14 @@ class Sums(NamedTuple):
         )
 
 
-def influence(job: Job) -> np.ndarray | TflqError:
-    """The power of the outputs' error that each group's own errors make. In a process of its own. Errors are
-    returned."""
-    try:
-        return _Running(job.plan).influence(job.samples)
-    except TflqError as error:
-        return error
+def influence(plan: Plan, samples: Batch) -> np.ndarray:
+    """The power of the outputs' error that each group's own errors make. In a process of its own."""
+    return _Running(plan).influence(samples)
 
 
-def compare(job: Job) -> Sums | TflqError:
-    """Runs both networks and the float operators alone. In a process of its own. Errors are returned."""
-    try:
-        return _Running(job.plan).compare(job.samples)
-    except TflqError as error:
-        return error
+def compare(plan: Plan, samples: Batch) -> Sums:
+    """Runs both networks and the float operators alone. In a process of its own."""
+    return _Running(plan).compare(samples)
 
 
 class _Running:
@@ -143,13 +129,7 @@ class _Running:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.models: dict[str, Model] = {}
-        for path in filter(None, (plan.floats, plan.quantized, plan.alone, plan.injected)):
-            model = opened(path)
-            if isinstance(model, TflqError):
-                raise model
-            self.models[path] = model
-        self.floats, self.quantized = self.models[plan.floats], self.models[plan.quantized]
+        self.floats, self.quantized = opened(plan.floats), opened(plan.quantized)
 
     def compare(self, samples: Batch) -> Sums:
         count = len(self.plan.compared)
@@ -181,7 +161,7 @@ class _Running:
             for compared in (self.plan.compared[place] for place in places):
                 apart = _real(self.quantized, compared.stored) - self._wanted(compared, alone)
                 errors.append(np.nan_to_num(apart, posinf=0.0, neginf=0.0).astype(np.float32))
-            outputs = self._invoke(self.plan.injected, "", [*arrays, *errors])
+            outputs = run(self.plan.injected, "", [*arrays, *errors], self.plan.floats)
             count = len(outputs) // (len(powers) + 1)
             for group in range(len(powers)):
                 for wanted, got in zip(outputs[:count], outputs[count * (group + 1) :], strict=False):
@@ -192,24 +172,16 @@ class _Running:
     def _arrays(self, samples: Batch) -> Iterator[list[np.ndarray]]:
         return ([sample[name] for name in self.plan.names] for sample in samples)
 
-    def _run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def _run(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """Runs both networks, then the float operators on the numbers that the quantized ones got, and returns what
         these make of them."""
         plan = self.plan
-        self._invoke(plan.floats, plan.entries[0], list(arrays))
-        self._invoke(plan.quantized, plan.entries[1], [_stored(kind, arrays[place]) for place, kind in plan.inputs])
+        run(plan.floats, plan.entries[0], arrays)
+        run(plan.quantized, plan.entries[1], [_stored(kind, arrays[place]) for place, kind in plan.inputs])
         if not plan.alone:
             return []
         fed = [tensor for compared in plan.compared if compared.output >= 0 for tensor in compared.fed]
-        return self._invoke(plan.alone, "", [_real(self.quantized, tensor) for tensor in fed])
-
-    def _invoke(self, path: str, entry: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        """Outputs of a model. InvalidModelError if it does not run."""
-        try:
-            return self.models[path].run(entry, arrays, {}, follows=False)
-        except (ValueError, RuntimeError) as error:
-            owner = path if path == self.plan.quantized else self.plan.floats
-            raise InvalidModelError("", f"the interpreter does not run it: {error}", path=owner) from error
+        return run(plan.alone, "", [_real(self.quantized, tensor) for tensor in fed], plan.floats)
 
     def _wanted(self, compared: Compared, alone: Sequence[np.ndarray]) -> np.ndarray:
         """What the quantized network's tensor would be without its own error."""
@@ -220,9 +192,8 @@ class _Running:
 
 def _stored(kind: TensorType, array: np.ndarray) -> np.ndarray:
     """An array as the quantized network takes it."""
-    if kind.quantized and array.dtype.kind == "f":
-        return quantized(kind, array).astype(kind.storage.dtype)
-    return array.astype(kind.storage.dtype)
+    steps = quantized(kind, array) if kind.quantized and array.dtype.kind == "f" else array
+    return steps.astype(kind.storage.dtype)
 
 
 def _real(model: Model, tensor: Tensor) -> np.ndarray:
