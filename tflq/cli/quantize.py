@@ -324,20 +324,11 @@ def print_debugging(result: Debugging) -> None:
 
 
 def _debugged(row: DebugRow) -> list[str]:
-    from tflq.debugging.outcome import decibels, shortened
+    from tflq.debugging.outcome import texts
 
-    own = row.own
-    step = None if own is None else own.rmse_per_scale
-    return [
-        "" if row.number < 0 else str(row.number),
-        row.operator,
-        shortened(row.tensor),
-        row.why if own is None else decibels(own.snr_db),
-        "-" if step is None else f"{step:.3g}",
-        decibels(row.reached.snr_db),
-        f"{row.clipped:.2%}" if row.range else "-",
-        "-" if row.bits_unused is None else f"{row.bits_unused:.1f}",
-    ]
+    shown = texts(row, "-")
+    numbers = [shown[key] for key in ("name", "own", "step", "reached", "clipped", "unused")]
+    return ["" if row.number < 0 else str(row.number), row.operator, *numbers]
 
 
 def _print_unpaired(where: str, unpaired: tuple[Unpaired, ...]) -> None:

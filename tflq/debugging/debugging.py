@@ -39,7 +39,7 @@ from tflq.debugging.measuring import (
     influence,
 )
 from tflq.debugging.outcome import Advice, Debugging, DebugRow, TensorError, debug_page
-from tflq.debugging.pairing import Pair, Pairing, Side, alone, copied, paired
+from tflq.debugging.pairing import Pair, Pairing, Side, alone, paired
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.errors import OptionError, Reason, check_flags, check_number
@@ -47,6 +47,7 @@ from tflq.files import FilePath, check_outputs, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import shape_text
+from tflq.ir.rewriting import copied
 from tflq.ir.types import TensorType, UniformQuantizedType
 from tflq.verification.outcome import in_decibels
 
@@ -352,18 +353,18 @@ def injected(side: Side, pairs: Sequence[Pair], groups: Sequence[Sequence[int]])
     pairs. Inputs: those of the network, then those that are added, in the order of the groups. Outputs: the network's,
     then those of each copy."""
     inputs, outputs, ops = list(side.inputs), list(side.outputs), list(side.function.ops)
-    for number, group in enumerate(groups):
+    for group in groups:
         errors: dict[Value, list[Value]] = {}
         for place in group:
             real = pairs[place].real
-            errors.setdefault(real, []).append(Value(real.type, f"{number}/error{place}"))
+            errors.setdefault(real, []).append(Value(real.type))
             inputs.append(errors[real][-1])
         made: dict[Value, Value] = {}
         for value in side.inputs:
             _add(value, errors.get(value, ()), made, ops)
         for op in side.function.ops:
             if any(value in made for value in op.reads):
-                ops.append(copied(op, made, f"{number}/"))
+                ops += copied([op], made)
             for value in op.results:
                 _add(value, errors.get(value, ()), made, ops)
         outputs += [made.get(value, value) for value in side.outputs]
@@ -373,7 +374,7 @@ def injected(side: Side, pairs: Sequence[Pair], groups: Sequence[Sequence[int]])
 def _add(value: Value, errors: Sequence[Value], made: dict[Value, Value], ops: list[Op]) -> None:
     """Adds errors to a value of a copy."""
     for error in errors:
-        total = Value(value.type, f"{error.name}/sum")
+        total = Value(value.type)
         ops.append(Op(Add.op_name, [made.get(value, value), error], [total], {"fused_activation_function": "NONE"}))
         made[value] = total
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any, Final
@@ -189,48 +189,6 @@ MARGIN: Final = 0.04
 """Of the width, at either side of all numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A number on the axis, and where it is, in percent of the width."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """Two histograms on one axis, bars in percent of the highest.
-
-    Attributes:
-        floats: The float network's numbers.
-        quantized: The quantized network's.
-        span: Where the range of the quantized type begins and ends, in percent; None for floats.
-        marks: The float network's least and largest number, below the axis.
-    """
-
-    floats: Sequence[float]
-    quantized: Sequence[float]
-    span: tuple[float, float] | None
-    marks: Sequence[Mark]
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A row, its texts, and its histograms if it is one of the worst."""
-
-    row: DebugRow
-    name: str
-    own: str
-    step: str
-    cosine: str
-    reached: str
-    clipped: str
-    unused: str
-    share: str
-    holds: str
-    picture: Picture | None
-
-
 def debug_page(result: Debugging) -> str:
     """The page, as HTML. TflqError without jinja2."""
     from tflq.pages import render
@@ -247,25 +205,31 @@ def debug_page(result: Debugging) -> str:
     )
 
 
-def _shown(row: DebugRow, worst: bool) -> Shown:
+def _shown(row: DebugRow, worst: bool) -> dict[str, Any]:
+    """What the template has of a row: its texts, and its histograms if it is one of the worst."""
+    holds = "" if row.range is None else "{:.4g} to {:.4g}".format(*row.range)
+    return {"row": row, **texts(row, "–"), "holds": holds, "picture": picture(row) if worst else None}
+
+
+def texts(row: DebugRow, nothing: str) -> dict[str, str]:
+    """The numbers of a row for people. nothing: what stands for one that is not there."""
     own, step = row.own, None if row.own is None else row.own.rmse_per_scale
-    return Shown(
-        row,
-        shortened(row.tensor),
-        row.why if own is None else decibels(own.snr_db),
-        "–" if step is None else f"{step:.3g}",
-        "–" if own is None else f"{own.cosine:.6f}",
-        decibels(row.reached.snr_db),
-        f"{row.clipped:.2%}" if row.range else "–",
-        "–" if row.bits_unused is None else f"{row.bits_unused:.1f}",
-        "–" if row.share is None else f"{row.share:.1%}",
-        "" if row.range is None else "{:.4g} to {:.4g}".format(*row.range),
-        picture(row) if worst else None,
-    )
+    return {
+        "name": shortened(row.tensor),
+        "own": row.why if own is None else decibels(own.snr_db),
+        "step": nothing if step is None else f"{step:.3g}",
+        "cosine": nothing if own is None else f"{own.cosine:.6f}",
+        "reached": decibels(row.reached.snr_db),
+        "clipped": f"{row.clipped:.2%}" if row.range else nothing,
+        "unused": nothing if row.bits_unused is None else f"{row.bits_unused:.1f}",
+        "share": nothing if row.share is None else f"{row.share:.1%}",
+    }
 
 
-def picture(row: DebugRow) -> Picture | None:
-    """The histograms of a row; None if it has no finite numbers."""
+def picture(row: DebugRow) -> dict[str, Any] | None:
+    """The histograms of a row on one axis; None if it has no finite numbers: bars of both networks' numbers, in percent
+    of the highest; in percent of the width where the range of the quantized type begins and ends, None for floats; and
+    the places and texts of the float network's least and largest number, below the axis."""
     if row.float_range is None:
         return None
     ends = [*row.float_range, *chain.from_iterable(map(_ends, row.histograms)), *(row.range or ())]
@@ -279,10 +243,9 @@ def picture(row: DebugRow) -> Picture | None:
     floats, quantized = (_bars(histogram, low, high) for histogram in row.histograms)
     highest = max(*floats, *quantized) or 1.0
     heights = [[round(100 * math.sqrt(bar / highest), 1) for bar in bars] for bars in (floats, quantized)]
-    first, last = row.float_range
-    marks = [Mark(at(number), f"{number:.4g}") for number in dict.fromkeys((first, last))]
-    span = None if row.range is None else (at(row.range[0]), at(row.range[1]))
-    return Picture(heights[0], heights[1], span, marks)
+    marks = [(at(number), f"{number:.4g}") for number in dict.fromkeys(row.float_range)]
+    span = None if row.range is None else [at(number) for number in row.range]
+    return {"floats": heights[0], "quantized": heights[1], "span": span, "marks": marks}
 
 
 def _ends(histogram: Mapping[int, int]) -> tuple[float, float]:

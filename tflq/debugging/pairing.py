@@ -9,15 +9,17 @@ fused into it, both sides go back to the nearest values that have a partner.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import copied
 from tflq.ir.types import TensorType
 
+Known = TypeVar("Known")
 INPUT: Final = "input"
 """What a row is of that is not about an operator: an input that the network takes as stored integers."""
 
@@ -33,7 +35,6 @@ class Pair:
         stored: The quantized network's value.
         ops: The float operators that compute it, in order; none for a cast.
         fed: What these read, each with the value that the quantized operator reads for it.
-        sources: The places of the pairs that it is computed from.
     """
 
     kernel: str
@@ -42,7 +43,6 @@ class Pair:
     stored: Value
     ops: tuple[Op, ...]
     fed: tuple[tuple[Value, Value], ...]
-    sources: tuple[int, ...]
 
     @property
     def tensor(self) -> str:
@@ -115,8 +115,6 @@ class _Pairing:
         for real, value in list(self.partners.items()):
             self.partners[real] = own = self._before_casts(value)
             self.named[own] = real
-        self.pairs: list[Pair] = []
-        self.places: dict[Value, int] = {}
 
     def _before_casts(self, value: Value) -> Value:
         """The value that an operator makes, of which another is a cast."""
@@ -126,62 +124,57 @@ class _Pairing:
 
     def meaning(self, value: Value) -> Value | None:
         """The float value that a value of the quantized network stands for, through casts; None if there is none."""
-        following: Value | None = value
-        while following is not None and following not in self.named:
-            following = _cast_from(following)
-        return None if following is None else self.named[following]
+        return _through_casts(value, self.named)
 
     def result(self) -> Pairing:
-        for value in self.quantized.inputs:
-            real = self.named.get(value)
-            if real is not None and value.type.quantized and _is_real(real):
-                self._add(Pair(INPUT, -1, real, value, (), (), ()))
-        read = {value for side in (self.floats, self.quantized) for value in (*side.function.users(), *side.outputs)}
-        for place, op in enumerate(self.quantized.function.ops):
-            for value in op.results:
-                real = self.meaning(value)
-                if value not in read or real not in read:
-                    continue  # a result that nothing reads has no data in the interpreter
-                if (pair := self._pair(place, op, value, real)) is not None:
-                    self._add(pair)
-        outputs = [self._source(value) for value in self.quantized.outputs]
+        pairs = [*self._inputs(), *self._results()]
+        places = {pair.stored: place for place, pair in enumerate(pairs)}
+        outputs = [_through_casts(value, places) for value in self.quantized.outputs]
         return Pairing(
-            tuple(self.pairs),
+            tuple(pairs),
             tuple(dict.fromkeys(place for place in outputs if place is not None)),
             tuple(_unpaired(self.floats.function, lambda value: value in self.partners)),
             tuple(_unpaired(self.quantized.function, lambda value: self.meaning(value) is not None)),
         )
 
-    def _add(self, pair: Pair) -> None:
-        self.places[pair.stored] = len(self.pairs)
-        self.pairs.append(pair)
+    def _inputs(self) -> Iterator[Pair]:
+        """The pairs of inputs that are stored integers."""
+        for value in self.quantized.inputs:
+            real = self.named.get(value)
+            if real is not None and value.type.quantized and _is_real(real):
+                yield Pair(INPUT, -1, real, value, (), ())
 
-    def _pair(self, place: int, op: Op, value: Value, real: Value | None) -> Pair | None:
+    def _results(self) -> Iterator[Pair]:
+        """The pairs of operators' results, but for those that nothing reads: the interpreter has no data of these."""
+        read = {value for side in (self.floats, self.quantized) for value in (*side.function.users(), *side.outputs)}
+        for place, op in enumerate(self.quantized.function.ops):
+            for value in op.results:
+                real = self.meaning(value)
+                if real in read and value in read and (pair := self._pair(place, op, value, real)) is not None:
+                    yield pair
+
+    def _pair(self, place: int, op: Op, value: Value, real: Value) -> Pair | None:
         """The pair of an operator's result and the float value that it stands for; None if these are no numbers to
         compare."""
-        if real is None or not _is_real(real):
+        if not _is_real(real):
             return None
         if isinstance(op, Quantize) and _cast_from(value) is not None and self.meaning(op.input) is real:
-            source = self._source(op.input)
-            return Pair(op.short_name, place, real, value, (), ((real, op.input),), _listed([source]))
+            return Pair(op.short_name, place, real, value, (), ((real, op.input),))
         if self.partners[real] is not value:
             return None
         ops, ends = _behind(real, lambda each: each in self.partners)
         _, others = _behind(value, lambda each: self.meaning(each) is not None)
         given = {self.meaning(each): each for each in others}
         fed = tuple((each, given.get(each, self.partners[each])) for each in ends)
-        return Pair(op.short_name, place, real, value, ops, fed, _listed([self._source(each) for each in others]))
-
-    def _source(self, value: Value) -> int | None:
-        """The place of the pair that a value comes from, through casts."""
-        following: Value | None = value
-        while following is not None and following not in self.places:
-            following = _cast_from(following)
-        return None if following is None else self.places[following]
+        return Pair(op.short_name, place, real, value, ops, fed)
 
 
-def _listed(places: Sequence[int | None]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(place for place in places if place is not None))
+def _through_casts(value: Value, known: Mapping[Value, Known]) -> Known | None:
+    """What is known of a value, or else of the nearest that it is a cast of; None if nothing is."""
+    following: Value | None = value
+    while following is not None and following not in known:
+        following = _cast_from(following)
+    return None if following is None else known[following]
 
 
 def _named(function: Function) -> dict[str, Value]:
@@ -241,18 +234,9 @@ def alone(pairs: Sequence[Pair]) -> Module:
     """The float operators of pairs, each fed by itself: what each reads is an input, in the order of `fed`, and what
     it makes an output."""
     inputs, outputs, ops = list[Value](), list[Value](), list[Op]()
-    for number, pair in enumerate(pairs):
-        made = {value: Value(value.type, f"{number}/input{place}") for place, (value, _) in enumerate(pair.fed)}
+    for pair in pairs:
+        made = {value: Value(value.type) for value, _ in pair.fed}
         inputs += made.values()
-        ops += [copied(op, made, f"{number}/") for op in pair.ops]
+        ops += copied(pair.ops, made)
         outputs.append(made[pair.real])
     return Module([Function("main", inputs, outputs, ops)])
-
-
-def copied(op: Op, made: dict[Value, Value], prefix: str) -> Op:
-    """A copy of an operator, on what was made for values, to which it adds its results, named with a prefix."""
-    operands = [None if value is None else made.get(value, value) for value in op.operands]
-    made |= {
-        value: Value(value.type, f"{prefix}{value.name}/{len(made) + place}") for place, value in enumerate(op.results)
-    }
-    return Op(op.name, operands, [made[value] for value in op.results], dict(op.attributes), op.location, info=op.info)
