@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -135,9 +135,7 @@ def calibrate(
         check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         model = _Model(os.fspath(source), signature, folder, bins=histogram)
-        given = samples_of(data, model.entry.inputs, images)
-        if samples is not None:
-            given = drawn(given, samples, seed)
+        given = drawn(samples_of(data, model.entry.inputs, images), samples, seed)
         part = None if destination is None else Path(f"{os.fspath(destination)}.part")
         run = _Run(model, part, ignore_nonfinite=ignore_nonfinite, observer=observer)
         if resume and destination is not None and part is not None:
@@ -161,15 +159,13 @@ class _Model:
         self.entry = entry = Entry.of(module, signature)
         called = module.functions[entry.function]
         place = {value: index for index, value in enumerate(called.tensors)}
-        watched = [v for v in called.values() if v.type.element == f32 and not v.is_constant and v in place]
         known = digests(called)
-        keys = keys_of(called, watched, set())
+        keys = points_of(called, place)
         if points is not None:
-            keys = {value: points[value.name] for value in watched if value.name in points}
-            watched = list(keys)
+            keys = {value: points[value.name] for value in keys if value.name in points}
         self.digests = {key: known[value] for value, key in keys.items()}
         given, order = (tuple(own.name for own in side) for side in (entry.inputs, entry.in_run_order))
-        places = tuple((entry.function, place[value]) for value in watched)
+        places = tuple((entry.function, place[value]) for value in keys)
         self.watched = Watched(path, entry.key, given, order, places, bins)
 
     def only(self, keys: Sequence[str]) -> Watched:
@@ -298,6 +294,12 @@ def _points(module: Module) -> dict[str, list[Value]]:
         for op in function.ops
         if isinstance(op, StatsRef)
     }
+
+
+def points_of(function: Function, known: Container[Value]) -> dict[Value, str]:
+    """The key of each float value of a function that is not a constant, of those that are known."""
+    watched = [v for v in function.values() if v.type.element == f32 and not v.is_constant and v in known]
+    return keys_of(function, watched, set())
 
 
 # Digests: a hash of what produces a value, equal where it is computed in the same way from the same inputs and

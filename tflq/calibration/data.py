@@ -11,13 +11,13 @@ import os
 import random
 import struct
 import zipfile
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
@@ -114,13 +114,19 @@ def _inputs(module: Module, function: int, names: Iterable[tuple[str | None, Val
     )
 
 
+@dataclass(frozen=True)
 class Stored(ABC, Sized, Iterable[Sample]):
     """Samples that are read from files when they are iterated, any number of times. Those at some places can be sent to
-    a process, which reads them."""
+    a process, which reads them. sources: a file or the number of a row for each."""
 
-    @abstractmethod
-    def at(self, places: Sequence[int]) -> Stored:
+    sources: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def at(self, places: Sequence[int]) -> Self:
         """Those at some places, in that order."""
+        return replace(self, sources=[self.sources[place] for place in places])
 
 
 Batch = Stored | list[Sample]
@@ -223,9 +229,11 @@ class Span:
         return replace(self, stop=self.start + count), replace(self, start=self.start + count)
 
 
-def drawn(samples: Samples, most: int, seed: int | None) -> Samples:
-    """At most so many of the samples: the first ones, or, with a seed, drawn at random, in their order. OptionError for
-    a seed where the number of samples is not known."""
+def drawn(samples: Samples, most: int | None, seed: int | None) -> Samples:
+    """At most so many of the samples, all without a number: the first ones, or, with a seed, drawn at random, in their
+    order. OptionError for a seed where the number of samples is not known."""
+    if most is None:
+        return samples
     if samples.count is None:
         if seed is not None:
             raise OptionError(Reason("a seed draws from a known number of samples", remedy="give a list, or a path"))
@@ -288,7 +296,7 @@ def _of_npz(path: Path, inputs: Sequence[Input]) -> Samples:
     count = arrays[0].count
     if any(array.start is None for array in arrays):
         return Samples(_inflated(path, arrays), count)
-    return Samples(_Rows(path, tuple(arrays), range(count)), count)
+    return Samples(_Rows(range(count), path, tuple(arrays)), count)
 
 
 @dataclass(frozen=True)
@@ -362,22 +370,15 @@ class _Rows(Stored):
 
     path: Path
     arrays: tuple[_Array, ...]
-    places: Sequence[int]
-
-    def __len__(self) -> int:
-        return len(self.places)
 
     def __iter__(self) -> Iterator[Sample]:
         with file_errors(self.path), self.path.open("rb", buffering=0) as stream:
-            for place in self.places:
+            for place in self.sources:
                 sample = {}
                 for array in self.arrays:
                     stream.seek((array.start or 0) + place * array.size)
                     sample[array.own.name] = array.read(stream, place, self.path)
                 yield sample
-
-    def at(self, places: Sequence[int]) -> _Rows:
-        return replace(self, places=[self.places[place] for place in places])
 
 
 def _inflated(path: Path, arrays: Sequence[_Array]) -> Iterator[Sample]:
@@ -404,27 +405,20 @@ def _of_folder(folder: Path, inputs: Sequence[Input], images: Images | None) -> 
     elif kind == ".npy" and len(inputs) != 1:
         what = f"the folder holds .npy files, which have no names, and the model has {len(inputs)} inputs"
         raise OptionError(Reason(what, str(folder), remedy="save a sample of all inputs by np.savez"))
-    return Samples(_Files(tuple(files), tuple(inputs), images if kind == "image" else None), len(files))
+    return Samples(_Files(files, tuple(inputs), images if kind == "image" else None), len(files))
 
 
 @dataclass(frozen=True)
 class _Files(Stored):
     """Files that hold a sample each. images: how they become inputs; None: they hold arrays."""
 
-    files: tuple[Path, ...]
     inputs: tuple[Input, ...]
     images: Images | None
 
-    def __len__(self) -> int:
-        return len(self.files)
-
     def __iter__(self) -> Iterator[Sample]:
         if self.images is not None:
-            return _of_images(self.files, self.inputs[0], self.images)
-        return (_of_file(file, self.inputs) for file in self.files)
-
-    def at(self, places: Sequence[int]) -> _Files:
-        return replace(self, files=tuple(self.files[place] for place in places))
+            return _of_images(self.sources, self.inputs[0], self.images)
+        return (_of_file(file, self.inputs) for file in self.sources)
 
 
 def _of_file(file: Path, inputs: Sequence[Input]) -> Sample:

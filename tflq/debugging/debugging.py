@@ -112,9 +112,7 @@ def debug(
     check_number("workers", workers, 1, whole=True)
     check_outputs([("the CSV", csv), ("the page", html)], inputs=[floats, quantized, data], force=force)
     networks = _Networks(os.fspath(floats), os.fspath(quantized), signature)
-    given = samples_of(data, networks.inputs, images)
-    if samples is not None:
-        given = drawn(given, samples, seed)
+    given = drawn(samples_of(data, networks.inputs, images), samples, seed)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         plan = networks.plan(Path(folder, "alone.tflite"))
         run = _Run(plan, given, workers, observer)

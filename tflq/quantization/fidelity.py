@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
@@ -214,10 +214,10 @@ def give_back(rows: Sequence[QuantizedRow], measure: Measure, least: float, foun
     search = Search(least=least, before=before, after=before, **found)
     if before >= least:
         return search
-    candidates = [row for row in rows if row.quantized and row.tensor]
-    values = [measure((_of_name(row.tensor),)) for row in candidates]
-    tried = zip(candidates, values, strict=True)
-    alone = [Step(row.operator, row.tensor, value - before, value, kept=False) for row, value in tried]
+    alone: list[Step] = []
+    for row in (row for row in rows if row.quantized and row.tensor):
+        value = measure((_of_name(row.tensor),))
+        alone.append(Step(row.operator, row.tensor, value - before, value, kept=False))
     alone.sort(key=lambda step: -step.value)
     steps: list[Step] = []
     rules: tuple[Rule, ...] = ()
@@ -230,7 +230,7 @@ def give_back(rows: Sequence[QuantizedRow], measure: Measure, least: float, foun
         if better:
             rules, value = more, now
         if value >= least:
-            return Search(least=least, before=before, after=value, alone=tuple(alone), steps=tuple(steps), **found)
+            return replace(search, after=value, alone=tuple(alone), steps=tuple(steps))
     what = f"the outputs do not come nearer than {value:.2f}, and {least:g} is asked for"
     raise OptionError(Reason(what, value=least, remedy="ask for less, or take a scheme of more bits"))
 

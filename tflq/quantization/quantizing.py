@@ -12,9 +12,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from tflq.analysis.statistics import Method, Statistics, keys_of, observed_range, read_statistics
+from tflq.analysis.statistics import Method, Statistics, observed_range, read_statistics
 from tflq.backends import DEFAULT, named_by
-from tflq.calibration.calibrating import calibrate, digests
+from tflq.calibration.calibrating import calibrate, digests, points_of
 from tflq.calibration.data import Entry, Images, Span
 from tflq.contract import Pipeline
 from tflq.dialects.regions import Stats
@@ -33,7 +33,7 @@ from tflq.passes.quant_types import PrepareTfl
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.materialize import of_tflite
 from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
-from tflq.passes.regions.ranges import is_statement, other_sign
+from tflq.passes.regions.ranges import is_float, is_statement, other_sign
 from tflq.quantization.fidelity import CALIBRATED, MOST, FloatNetwork, Metric, Search, decibels, give_back, rules_of
 from tflq.quantization.recipe import (
     SCHEMES,
@@ -147,9 +147,8 @@ def quantize(
     if destination is not None:
         if named_by(destination) != DEFAULT:
             what = f"the suffix says another format than {DEFAULT}"
-            raise OptionError(
-                Reason(what, os.fspath(destination), remedy="quantize to a .tflite file, and convert this")
-            )
+            remedy = "quantize to a .tflite file, and convert this"
+            raise OptionError(Reason(what, os.fspath(destination), remedy=remedy))
         check_outputs([("the result", destination)], inputs=[source, *stated, calibration], force=force)
     rules = read_recipe(recipe, keep_float, default)
     work = _Work(source, default, target, io, stated=bool(stated))
@@ -199,7 +198,7 @@ class _Work:
         _check_floats(module, self.source)
         chosen = Choices(module, rules, self.default)
         of_weights = {module.functions[at].tensors[tensor]: each for (at, tensor), each in moments.items()}
-        if any(map(chosen.uses, STATIC)):
+        if chosen.static:
             seen = statistics(chosen.needs_bins)
             if seen:
                 _state_ranges(module, seen, chosen)
@@ -228,15 +227,14 @@ def _near(
 ) -> tuple[_Made, Search]:
     """The network whose outputs are near enough, and how it was found."""
     chosen = Choices(read(work.source), rules, work.default)
-    static = any(map(chosen.uses, STATIC))
     rounds = rounds_by_products(rules, work.default)
-    split = math.ceil(len(samples) * CALIBRATED) if rounds or (static and not statistics) else 0
+    split = math.ceil(len(samples) * CALIBRATED) if rounds or (chosen.static and not statistics) else 0
     if len(samples) <= split:
         what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
     first, judge = samples.split(split)
     given = None if statistics else first
-    seen = _statistics(work.source, statistics, given or None, None, chosen.needs_bins) if static else []
+    seen = _statistics(work.source, statistics, given or None, None, chosen.needs_bins) if chosen.static else []
     moments = _moments(work.source, first) if rounds else {}
 
     def made(kept: Sequence[Rule]) -> _Made:
@@ -298,19 +296,16 @@ def _state_ranges(module: Module, seen: Sequence[Statistics], chosen: Choices) -
     stale, used = dict[str, Value](), set[str]()
     for function in module.functions:
         known = digests(function)
-        watched = [v for v in function.values() if v.type.element == f32 and not v.is_constant and v in known]
         behind: dict[Value, Op] = {}
-        for value, key in keys_of(function, watched, set()).items():
+        for value, key in points_of(function, known).items():
             points = [each.points[key] for each in seen if key in each.points]
             fitting = [point for point in points if point.digest in ("", known[value])]
             if not fitting:
                 stale.update({key: value} if points else {})
                 continue
             if len(fitting) > 1:
-                what, remedy = (
-                    f"{len(fitting)} statistics have ranges of '{key}'",
-                    "join those of one signature: tflq calibrate merge",
-                )
+                what = f"{len(fitting)} statistics have ranges of '{key}'"
+                remedy = "join those of one signature: tflq calibrate merge"
                 raise OptionError(Reason(what, tensor=key, value=key, remedy=remedy))
             used.add(key)
             (point,) = fitting
@@ -339,11 +334,7 @@ def _moments(source: FilePath, samples: Span) -> Placed:
 
 
 def _static(
-    module: Module,
-    target: FilePath | None,
-    chosen: Choices,
-    io: Edges,
-    moments: Mapping[Value, Moments],
+    module: Module, target: FilePath | None, chosen: Choices, io: Edges, moments: Mapping[Value, Moments]
 ) -> list[QuantizedRow]:
     """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
     entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
@@ -404,16 +395,12 @@ def store_edges(module: Module, functions: Sequence[Function], edges: Edges) -> 
     """
     for function in functions if edges != "float" else ():
         for value in list(function.inputs):
-            if _is_float(value):
+            if is_float(value.type.element):
                 _store_input(module, function, value, STORAGES[edges])
         for place, value in enumerate(list(function.outputs)):
-            if _is_float(value):
+            if is_float(value.type.element):
                 _store_output(module, function, place, STORAGES[edges])
     remove_unneeded(module, lambda op: isinstance(op, (Quantize, Dequantize)))
-
-
-def _is_float(value: Value) -> bool:
-    return isinstance(value.type.element, ScalarType) and value.type.element.is_float
 
 
 def _store_input(module: Module, function: Function, value: Value, storage: ScalarType) -> None:

@@ -34,11 +34,19 @@ from tflq.errors import OptionError, Reason, check_choice, choices
 from tflq.files import FilePath
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
-from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, ScalarType, f32, i8, i16
+from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, f32, i8, i16
 from tflq.numerics.ranges import GPTQ, WEIGHT_METHODS
 from tflq.passes.regions.lookup import is_real, lookup, ports, regions_of
 from tflq.passes.regions.quantize import leave_real
-from tflq.passes.regions.ranges import Range, is_dequantizing, is_quantizing, is_statement, parameters, same_value
+from tflq.passes.regions.ranges import (
+    Range,
+    is_dequantizing,
+    is_float,
+    is_quantizing,
+    is_statement,
+    parameters,
+    same_value,
+)
 from tflq.passes.regions.tensor_constraints import matcher, near
 from tflq.quantization.report import QuantizedRow, inner_names
 from tflq.targets.load import JOINED, Kernels
@@ -213,9 +221,11 @@ class Choices:
         """Whether a range is asked for that needs a histogram."""
         return any(Method.of(settings.range).needs_bins for settings in (self.default, *self._settings))
 
-    def uses(self, scheme: str) -> bool:
-        """Whether an operator is asked to have a scheme."""
-        return any(settings.scheme == scheme for settings in (self.default, *self._settings))
+    @property
+    def static(self) -> list[str]:
+        """The schemes with ranges of activations that are asked for, first that of the network."""
+        asked = [settings.scheme for settings in (self.default, *self._settings)]
+        return sorted((scheme for scheme in STATIC if scheme in asked), key=lambda each: each != self.default.scheme)
 
 
 def _fitting(function: Function, rule: Rule) -> list[Op]:
@@ -274,12 +284,7 @@ _STORAGES = {"int8": i8, "int16x8": i16}
 
 def mixed_target(target: FilePath | None, chosen: Choices) -> str:
     """The kernels that decide: of a device, or of the network's scheme, then of those that single operators have."""
-    return str(target) if target else JOINED.join(_schemes(chosen))
-
-
-def _schemes(chosen: Choices) -> list[str]:
-    """The schemes with ranges of activations that are asked for, first that of the network."""
-    return sorted(filter(chosen.uses, STATIC), key=lambda scheme: scheme != chosen.default.scheme)
+    return str(target) if target else JOINED.join(chosen.static)
 
 
 def mark(module: Module, chosen: Choices, kernels: Kernels) -> list[Region]:
@@ -296,7 +301,7 @@ def mark(module: Module, chosen: Choices, kernels: Kernels) -> list[Region]:
             along.append(region)
         elif scheme not in STATIC:
             keep(region)
-        elif scheme != _schemes(chosen)[0]:
+        elif scheme != chosen.static[0]:
             storage = _STORAGES[scheme]
             wide, zero = AnyQuantizedType(storage, f32, storage.minimum, storage.maximum), 0 if storage == i16 else None
             for port in ports(region):
@@ -322,7 +327,7 @@ def keep(region: Region) -> None:
     """Has a region stay float."""
     for port in ports(region):
         element = port.value.type.element
-        if isinstance(element, ScalarType) and element.is_float:
+        if is_float(element):
             port.set(NoQuantizedType(element))
 
 

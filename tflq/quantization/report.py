@@ -143,9 +143,8 @@ def _of_region(region: Region, kernels: Any) -> QuantizedRow:
         why = ASKED if asked else "; ".join(dict.fromkeys(f"{port or 'it'}: {text}" for port, text in kept.items()))
         return QuantizedRow(region.kernel, tensor, False, origins=origins, why=why)
     if not any(map(is_quantized, specs)):
-        return QuantizedRow(
-            region.kernel, tensor, False, origins=origins, why="nothing is known of its inputs and results"
-        )
+        why = "nothing is known of its inputs and results"
+        return QuantizedRow(region.kernel, tensor, False, origins=origins, why=why)
     sides = (region.input_specs, region.output_specs)
     types = " -> ".join(", ".join(type_text(BareType.of(spec)) for spec in side) for side in sides)
     return QuantizedRow(region.kernel, tensor, True, types, origins)

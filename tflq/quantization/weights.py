@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -33,7 +32,7 @@ from tflq.numerics.ranges import (
     stored_weights,
 )
 from tflq.quantization.fidelity import CALIBRATED
-from tflq.quantization.recipe import STATIC, WEIGHT_SCHEMES, Choices, Settings
+from tflq.quantization.recipe import WEIGHT_SCHEMES, Choices, Settings
 from tflq.quantization.report import ASKED, QuantizedRow
 
 _AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3), TransposeConv: (1, 0)}
@@ -52,7 +51,6 @@ def quantize_weights(module: Module, chosen: Choices, moments: Mapping[Value, Mo
     where they are to be rounded by it. Returns the rows of the operators whose scheme is of weights alone, or, where
     that holds for the whole network, of all."""
     rows: list[QuantizedRow] = []
-    alone = not any(map(chosen.uses, STATIC))
     for function in module.functions:
         work = _Weights(moments)
         for op in list(function.ops):
@@ -60,15 +58,15 @@ def quantize_weights(module: Module, chosen: Choices, moments: Mapping[Value, Mo
             settings = chosen.of(op.results)
             if settings.scheme in WEIGHT_SCHEMES:
                 rows.append(work.quantize(op, settings))
-            elif alone:
+            elif not chosen.static:
                 rows.append(_row(op, why=ASKED))
         function.ops = work.ops
     return rows
 
 
-def _row(op: Op, why: str = "", types: str = "") -> QuantizedRow:
+def _row(op: Op, why: str = "", types: str = "", note: str = "") -> QuantizedRow:
     name = op.result.name if op.results else ""
-    return QuantizedRow(op.short_name, name, not why, types=types, why=why)
+    return QuantizedRow(op.short_name, name, not why, types=types, why=why, note=note)
 
 
 class _Weights:
@@ -77,8 +75,8 @@ class _Weights:
     def __init__(self, moments: Mapping[Value, Moments]) -> None:
         self.moments = moments
         self.ops: list[Op] = []
-        self.stored: dict[tuple[object, ...], Value] = {}
-        self.notes: dict[Value, str] = {}
+        self.halves: dict[Value, Value] = {}
+        self.stored: dict[tuple[object, ...], tuple[Value, str]] = {}
         self.real: dict[Value, Value] = {}
 
     def quantize(self, op: Op, settings: Settings) -> QuantizedRow:
@@ -90,9 +88,9 @@ class _Weights:
         for place in places:
             weights = op.operands[place]
             assert weights is not None
-            if (weights,) not in self.stored:
-                self.stored[weights,] = _half(weights)
-            op.operands[place] = self._dequantized(self.stored[weights,], op)
+            if weights not in self.halves:
+                self.halves[weights] = _half(weights)
+            op.operands[place] = self._dequantized(self.halves[weights], op)
         return _row(op, "" if places else "it has no constant floats", "f16" if places else "")
 
     def _integers(self, op: Op, settings: Settings) -> QuantizedRow:
@@ -109,28 +107,26 @@ class _Weights:
         blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
         if blocks and (bits != 4 or weights.array.shape[-1] % blocks):
             return _row(op, f"its rows of {weights.array.shape[-1]} weights do not divide into blocks of {blocks}")
-        stored = self._stored(weights, axis, bits, blocks, settings.weight_range)
+        stored, note = self._stored(weights, axis, bits, blocks, settings.weight_range)
         if settings.scheme == "weight-only":
             op.operands[place] = self._dequantized(stored, op)
         else:
             op.operands[place] = stored
             if isinstance(op, FullyConnected):
                 op.attributes = {**op.attributes, "asymmetric_quantize_inputs": not blocks}
-        if not blocks:
-            return replace(_row(op, types=f"qi{bits}"), note=self.notes.get(stored, ""))
-        row = replace(_row(op, types=f"qi4/blocks of {blocks}"), note=_BLOCKS_NOTE)
-        self._set_apart(op)
+        row = _row(op, types=f"qi4/blocks of {blocks}" if blocks else f"qi{bits}", note=note)
+        if blocks:
+            self._set_apart(op)
         return row
 
-    def _stored(self, weights: Value, axis: int, bits: int, blocks: int, method: str) -> Value:
-        """Weights with fewer bits, once for all operators that ask for the same."""
+    def _stored(self, weights: Value, axis: int, bits: int, blocks: int, method: str) -> tuple[Value, str]:
+        """Weights with fewer bits, and what is to be said of them, once for all operators that ask for the same."""
         key = weights, axis, bits, blocks, method
         if key not in self.stored:
-            if blocks:
-                self.stored[key] = _blocks(weights, blocks, method)
-            else:
-                self.stored[key], note = _channels(weights, axis, bits, method, self.moments.get(weights))
-                self.notes[self.stored[key]] = note
+            seen = self.moments.get(weights)
+            self.stored[key] = (
+                _blocks(weights, blocks, method) if blocks else _channels(weights, axis, bits, method, seen)
+            )
         return self.stored[key]
 
     def _set_apart(self, op: Op) -> None:
@@ -141,7 +137,7 @@ class _Weights:
         result = op.result
         product = Value(result.type, f"{result.name}/product")
         op.attributes = without_activation(op)
-        self.ops[-1] = Op(op.name, op.operands, [product], op.attributes, op.location, info=op.info)
+        self.ops[-1] = op.again(results=[product])
         self.ops.append(Op(op_name(activation), [product], [result], {}, op.location))
 
     def _dequantized(self, stored: Value, op: Op) -> Value:
@@ -177,7 +173,7 @@ def _channels(weights: Value, axis: int, bits: int, method: str, moments: Moment
     return _stored(weights, array, kind), note
 
 
-def _blocks(weights: Value, blocks: int, method: str) -> Value:
+def _blocks(weights: Value, blocks: int, method: str) -> tuple[Value, str]:
     """Weights of 4 bits with a scale for each block of a row. Files have these scales in a tensor of float16."""
     rows, columns = weights.array.shape
     parts = weights.array.reshape(rows, columns // blocks, blocks)
@@ -188,7 +184,7 @@ def _blocks(weights: Value, blocks: int, method: str) -> Value:
     details = {"scales": named, "zero_points": None, "block_size": blocks}
     raw = {"min": None, "max": None, "scale": None, "zero_point": None, "quantized_dimension": 0}
     stored.info = {"quantization": {**raw, "details": ("BlockwiseQuantization", details)}}
-    return stored
+    return stored, _BLOCKS_NOTE
 
 
 def _stored(

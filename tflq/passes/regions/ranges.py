@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def source_of(op: Op) -> Value:
 
 def is_quantizing(op: Op | None) -> bool:
     """Whether an op makes quantized numbers of reals."""
-    return isinstance(op, Qcast) or (isinstance(op, Quantize) and _is_float(op.input.type.element))
+    return isinstance(op, Qcast) or (isinstance(op, Quantize) and is_float(op.input.type.element))
 
 
 def is_dequantizing(op: Op | None) -> bool:
@@ -90,7 +90,7 @@ def simulated_type(op: Op) -> UniformQuantizedType | UniformQuantizedPerAxisType
     assert isinstance(op, Operator)
     value = simulates.data.value(op)
     bounds = simulates.bounds(op)
-    if value is None or not _is_float(value.type.element):
+    if value is None or not is_float(value.type.element):
         raise ValueError("its input is not of reals")
     if bounds is None:
         raise ValueError("its range is computed")
@@ -138,7 +138,8 @@ def stored_by(listed: Container[ScalarType | None], spec: ElementType) -> Elemen
 _OTHER_SIGN: Final = {i8: ui8, ui8: i8, i16: ui16, ui16: i16}
 
 
-def _is_float(element: ElementType) -> bool:
+def is_float(element: ElementType) -> TypeGuard[ScalarType]:
+    """Whether it is a plain float."""
     return isinstance(element, ScalarType) and element.is_float
 
 
@@ -337,7 +338,7 @@ def constant_range(value: Value, axis: int | None) -> Range | None:
     expressed = value.type.element
     if value.producer is not None and is_dequantizing(value.producer):
         value = real_constant(source_of(value.producer)) or value
-    if not value.is_constant or not _is_float(expressed) or value.array.dtype.kind != "f" or not value.array.size:
+    if not value.is_constant or not is_float(expressed) or value.array.dtype.kind != "f" or not value.array.size:
         return None
     array = value.array.astype(np.float64)
     if not np.isfinite(array).all() or (axis is not None and axis >= array.ndim):
