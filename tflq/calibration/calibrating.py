@@ -158,15 +158,14 @@ class _Model:
         module = read(path)
         self.entry = entry = Entry.of(module, signature)
         called = module.functions[entry.function]
-        place = {value: index for index, value in enumerate(called.tensors)}
+        places = entry.places(module)
         known = digests(called)
-        keys = points_of(called, place)
+        keys = points_of(called, places)
         if points is not None:
             keys = {value: points[value.name] for value in keys if value.name in points}
         self.digests = {key: known[value] for value, key in keys.items()}
         given, order = (tuple(own.name for own in side) for side in (entry.inputs, entry.in_run_order))
-        places = tuple((entry.function, place[value]) for value in keys)
-        self.watched = Watched(path, entry.key, given, order, places, bins)
+        self.watched = Watched(path, entry.key, given, order, tuple(places[value] for value in keys), bins)
 
     def only(self, keys: Sequence[str]) -> Watched:
         """These points alone."""

@@ -136,11 +136,10 @@ class _Watch:
         """Goes through what the model holds after a run. No view of it is left behind."""
         for row, place in enumerate(self.watched.places):
             for tensor in model.view(place):
-                self._note(row, column, tensor.reshape(-1))
+                if tensor.size:
+                    self._note(row, column, tensor.reshape(-1))
 
     def _note(self, row: int, column: int, elements: np.ndarray) -> None:
-        if not elements.size:
-            return
         low, high = float(np.minimum.reduce(elements)), float(np.maximum.reduce(elements))
         if math.isfinite(low) and math.isfinite(high):
             self.counts[0, row, column] = elements.size

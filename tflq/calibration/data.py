@@ -99,6 +99,10 @@ class Entry:
         """The first subgraph, whose inputs have the names of their tensors."""
         return cls("", 0, _inputs(module, 0, ()))
 
+    def places(self, module: Module) -> dict[Value, tuple[int, int]]:
+        """Of each tensor of its function the number of the function, and the tensor's own."""
+        return {value: (self.function, number) for number, value in enumerate(module.functions[self.function].tensors)}
+
     @property
     def in_run_order(self) -> list[Input]:
         """The inputs in the order in which the interpreter's runner takes them: a signature's by their names."""

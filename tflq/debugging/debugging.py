@@ -39,7 +39,7 @@ from tflq.debugging.measuring import (
     influence,
 )
 from tflq.debugging.outcome import Advice, Debugging, DebugRow, TensorError, debug_page
-from tflq.debugging.pairing import Pair, Pairing, Side, alone, paired
+from tflq.debugging.pairing import Pair, Side, alone, paired
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.errors import OptionError, Reason, check_flags, check_number
@@ -141,17 +141,17 @@ class _Networks:
                 for module, entry in zip(modules, self.entries, strict=True)
             ]
         sides = [_side(module, entry) for module, entry in zip(modules, self.entries, strict=True)]
+        self.places = self.entries[0].places(modules[0]) | self.entries[1].places(modules[1])
         for what in ("inputs", "outputs"):
             counts = [len(getattr(side, what)) for side in sides]
             if counts[0] != counts[1]:
                 text = f"the float network has {counts[0]} {what}, and the quantized one {counts[1]}"
-                raise OptionError(Reason(text, quantized, remedy="give a network and what was made of it"))
+                raise _unrelated(text, quantized)
         self.floats, self.quantized = sides
         self.inputs = self.entries[0].in_run_order
-        self.pairing: Pairing = paired(self.floats, self.quantized)
+        self.pairing = paired(self.floats, self.quantized)
         if not self.pairing.pairs:
-            text = "no operators of the two networks have results of the same name"
-            raise OptionError(Reason(text, quantized, remedy="give a network and what was made of it"))
+            raise _unrelated("no operators of the two networks have results of the same name", quantized)
 
     def plan(self, path: Path) -> Plan:
         """What a process does. path: where the file of float operators alone goes."""
@@ -159,17 +159,15 @@ class _Networks:
         if single:
             write(alone(single), path)
         outputs = {pair: place for place, pair in enumerate(single)}
-        places = [{v: i for i, v in enumerate(side.function.tensors)} for side in (self.floats, self.quantized)]
-        numbers = [entry.function for entry in self.entries]
 
-        def tensor(side: int, value: Value) -> Tensor:
-            return Tensor((numbers[side], places[side][value]), value.type)
+        def tensor(value: Value) -> Tensor:
+            return Tensor(self.places[value], value.type)
 
         compared = tuple(
             Compared(
-                tensor(0, pair.real),
-                tensor(1, pair.stored),
-                tuple(tensor(1, value) for _, value in pair.fed),
+                tensor(pair.real),
+                tensor(pair.stored),
+                tuple(tensor(value) for _, value in pair.fed),
                 outputs.get(pair, UNKNOWN if pair.ops else CAST),
                 _ends(pair.stored.type),
             )
@@ -206,6 +204,10 @@ class _Networks:
             self.pairing.only_quantized,
             int(sums.reached[:, LEFT_OUT].sum()),
         )
+
+
+def _unrelated(what: str, path: str) -> OptionError:
+    return OptionError(Reason(what, path, remedy="give a network and what was made of it"))
 
 
 def _check_order(floats: Module, quantized: Module, paths: tuple[str, str]) -> None:

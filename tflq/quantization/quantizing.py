@@ -417,7 +417,6 @@ def _store_input(module: Module, function: Function, value: Value, storage: Scal
         _dequantize(function, value)
     value.type = value.type.with_element(kind)
     made = {op.result: value for op in users if op.result.type.element == kind}
-    function.ops = [op for op in function.ops if not made.keys() & set(op.results)]
     replace_values(module, function, made)
 
 

@@ -33,7 +33,7 @@ from tflq.dialects.regions import Region
 from tflq.errors import OptionError, Reason, check_choice, choices
 from tflq.files import FilePath
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.facts import walk
+from tflq.ir.facts import unique, walk
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, f32, i8, i16
 from tflq.numerics.ranges import GPTQ, WEIGHT_METHODS
 from tflq.passes.regions.lookup import is_real, lookup, ports, regions_of
@@ -250,9 +250,9 @@ def _reached(function: Function, pattern: str, *, forwards: bool) -> set[Op]:
     reached: set[Op] = set()
     for op in function.ops if forwards else reversed(function.ops):
         near_side, far_side = (op.operands, op.results) if forwards else (op.results, op.operands)
-        if known.intersection(value for value in near_side if value is not None):
+        if not known.isdisjoint(near_side):
             reached.add(op)
-            known.update(value for value in far_side if value is not None)
+            known.update(unique(far_side))
     return reached
 
 

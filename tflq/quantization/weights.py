@@ -220,9 +220,9 @@ def moments_of(source: FilePath, data: Any) -> Placed:
     are rounded by."""
     module = read(source)
     entry = Entry.of(module)
-    called = module.functions[entry.function]
-    place = {value: index for index, value in enumerate(called.tensors)}
-    found = [product for op in called.ops if (product := _product(op, entry.function, place)) is not None]
+    places = entry.places(module)
+    ops = module.functions[entry.function].ops
+    found = [product for op in ops if (product := _product(op, places)) is not None]
     samples = Span.of(data, entry.inputs)
     sides = samples.split(min(math.ceil(len(samples) * CALIBRATED), len(samples) - 1))
     factors = list(dict.fromkeys(factor for _, factor in found))
@@ -231,19 +231,19 @@ def moments_of(source: FilePath, data: Any) -> Placed:
     of_factor = dict(zip(factors, map(Moments, *sums), strict=True))
     moments: Placed = {}
     for weights, factor in found:
-        at, each = (entry.function, place[weights]), of_factor[factor]
+        at, each = places[weights], of_factor[factor]
         moments[at] = Moments(*map(np.add, moments[at], each)) if at in moments else each
     return moments
 
 
-def _product(op: Op, function: int, place: dict[Value, int]) -> tuple[Value, Factor] | None:
+def _product(op: Op, places: Mapping[Value, tuple[int, int]]) -> tuple[Value, Factor] | None:
     """The constant weights of an operator, and what they are multiplied with; None if it does not multiply matrices."""
     if not isinstance(op, (Conv2D, FullyConnected)):
         return None
     weights = op.weights if isinstance(op, FullyConnected) else op.filter
-    if not weights.is_constant or op.input not in place:
+    if not weights.is_constant or op.input not in places:
         return None
-    at, shape = (function, place[op.input]), weights.array.shape
+    at, shape = places[op.input], weights.array.shape
     if isinstance(op, FullyConnected):
         return weights, Factor(at, shape[-1])
     if shape[1:] != (1, 1, (op.input.type.shape or (None,))[-1]):
