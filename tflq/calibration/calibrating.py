@@ -287,12 +287,7 @@ def as_file(path: FilePath, folder: str) -> tuple[str, Mapping[str, str] | None]
 
 def _points(module: Module) -> dict[str, list[Value]]:
     """By the key of each point the values that are its value: one of them stays when the points go."""
-    return {
-        op.stats_key: [op.result, op.arg, same_value(op.arg)]
-        for function in module.functions
-        for op in function.ops
-        if isinstance(op, StatsRef)
-    }
+    return {op.stats_key: [op.result, op.arg, same_value(op.arg)] for op in module.ops() if isinstance(op, StatsRef)}
 
 
 def points_of(function: Function, known: Container[Value]) -> dict[Value, str]:

@@ -85,14 +85,14 @@ class FloatNetwork:
         with _running(called or path):
             after = TfliteRunner(path, "default", _TIMEOUT, beside=self._runner)
         with closing(after):
-            side = [described for _, described in after.entries[self.entry.key]["inputs"]]
-            ends = [described for _, described in after.entries[self.entry.key]["outputs"]]
+            sides = after.entries[self.entry.key]
+            given, made = ([described for _, described in sides[side]] for side in ("inputs", "outputs"))
             for place, sample in enumerate(islice(samples_of(data, self.entry.inputs, images).arrays, MOST)):
                 arrays = [sample[own.name] for own in self.entry.in_run_order]
                 floats = self._outputs(place, arrays)
                 with _running(called or path):
-                    others = after.run(self.entry.key, list(map(_stored, arrays, side)), {})
-                yield [array.astype(np.float64) for array in floats], list(map(_real, others, ends))
+                    others = after.run(self.entry.key, list(map(_stored, arrays, given)), {})
+                yield [array.astype(np.float64) for array in floats], list(map(_real, others, made))
             after.release()
 
     def close(self) -> None:

@@ -295,7 +295,7 @@ def mark(module: Module, chosen: Choices, kernels: Kernels) -> list[Region]:
     them (`leave_float`), so that what is rounded before such an operator is rounded to the same steps behind it.
     """
     along = []
-    for region in (region for function in module.functions for region in regions_of(function.ops)):
+    for region in regions_of(module.ops()):
         scheme = chosen.of_region(region).scheme
         if scheme not in STATIC and _has_one_scale(region, kernels):
             along.append(region)

@@ -102,7 +102,7 @@ def rows_of(module: Module, target: str, known: Mapping[str, QuantizedRow]) -> l
     by the name of the result."""
     kernels = load_kernels(target)
     rows: list[QuantizedRow] = []
-    for op in (op for function in module.functions for op in function.ops):
+    for op in module.ops():
         inner = inner_names(op) if isinstance(op, Region) else []
         decided = next((known[name] for name in (*inner, *(v.name for v in op.results)) if name in known), None)
         if decided is not None:

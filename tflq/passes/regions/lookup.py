@@ -8,7 +8,7 @@ has 8 bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -182,7 +182,7 @@ def ports(region: Region) -> list[Port]:
     return inputs + [Port(region, True, index) for index in range(len(region.results))]
 
 
-def regions_of(ops: list[Op]) -> Iterator[Region]:
+def regions_of(ops: Iterable[Op]) -> Iterator[Region]:
     """The regions among ops."""
     return (op for op in ops if isinstance(op, Region))
 
