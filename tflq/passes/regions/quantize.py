@@ -14,7 +14,14 @@ from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.regions import Region, Rescale
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.rewriting import forget_constants, read_constants, remove_ops, remove_unneeded, replace_values
+from tflq.ir.rewriting import (
+    forget_constants,
+    read_constants,
+    remove_ops,
+    remove_unneeded,
+    replace_values,
+    rewrite_ops,
+)
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
 from tflq.passes.quant_types import LegalizeTf, PrepareTfl
@@ -93,7 +100,7 @@ def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
     modified = False
     for region in [region for region in regions_of(function.ops) if region not in supported]:
         modified |= leave_real(region, _STATED)
-    function.ops = [each for op in function.ops for each in (_casts(op) or [op])]
+    rewrite_ops(function, _casts)
     return modified
 
 
@@ -108,20 +115,19 @@ def leave_real(region: Region, stated: Collection[str] = ()) -> bool:
         origins[place] = "none"
         modified = True
         if not port.is_output:
-            value = _before_rescale(port.value)
-            region.operands = [*region.operands[: port.index], value, *region.operands[port.index + 1 :]]
+            port.connect(_before_rescale(port.value))
     region.origins = origins
     return modified
 
 
-def _casts(op: Op) -> list[Op]:
-    """The casts in the place of a rescale behind an operator on floats, which has no other parameters; none for other
+def _casts(op: Op) -> list[Op] | None:
+    """The casts in the place of a rescale behind an operator on floats, which has no other parameters; None for other
     ops."""
     region = op.input.producer if isinstance(op, Rescale) else None
     if not isinstance(op, Rescale) or not isinstance(region, Region):
-        return []
+        return None
     if is_quantized(region.output_specs[region.results.index(op.input)]):
-        return []
+        return None
     stored = Value(op.input.type.with_element(op.target))
     there = Op(Qcast.op_name, [op.input], [stored], {}, op.location)
     return [there, Op(Dcast.op_name, [stored], [op.output], {}, op.location)]
