@@ -161,19 +161,15 @@ def run_file(runner: TfliteRunner, cases: Sequence[Case], names: Mapping[str, Se
         arrays = [case.inputs[name] for name, _ in sides["inputs"]]
         outputs = runner.run(case.entry, arrays)
         results = Results(dict(zip([name for name, _ in sides["outputs"]], outputs, strict=True)))
-        wanted = _affordable(runner, case.entry, [n for n in names[case.entry] if n in runner.names(case.entry)], cases)
+        known = [name for name in names[case.entry] if name in runner.names(case.entry)]
+        taken = accumulate(runner.sizes(case.entry, known))  # all that is fetched has to fit into memory
+        wanted = [name for name, size in zip(known, taken, strict=True) if size <= BUDGET // len(cases)]
         with runner.fetching(case.entry, wanted) as fetcher:
             fetcher.run(arrays, {})
             fetched = {name: fetcher.fetch(name) for name in wanted}
         results.inner = {name: array for name, array in fetched.items() if array is not None}
         every.append(results)
     return every
-
-
-def _affordable(runner: TfliteRunner, entry: str, names: Sequence[str], cases: Sequence[Case]) -> list[str]:
-    """The first names whose tensors fit into memory, for all cases together."""
-    taken = accumulate(runner.sizes(entry, names))
-    return [name for name, size in zip(names, taken, strict=True) if size <= BUDGET // len(cases)]
 
 
 def evaluated(module: Module, case: Case, want: Results) -> Results:

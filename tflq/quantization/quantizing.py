@@ -25,7 +25,7 @@ from tflq.files import FilePath, check_outputs, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import forget_constants, put_behind, remove_unneeded, replace_values
-from tflq.ir.types import ElementType, QuantizedType, ScalarType, f32, i8, i16, is_quantized, ui8
+from tflq.ir.types import ElementType, QuantizedType, ScalarType, f32, i8, i16, is_float, is_quantized, ui8
 from tflq.legalize.annotations import drop_annotations
 from tflq.light import NamedTuple
 from tflq.passes.canonicalize import Fold
@@ -404,16 +404,12 @@ def store_edges(module: Module, functions: Sequence[Function], edges: Edges) -> 
     """
     for function in functions if edges != "float" else ():
         for value in list(function.inputs):
-            if _is_float(value):
+            if is_float(value.type.element):
                 _store_input(module, function, value, STORAGES[edges])
         for place, value in enumerate(list(function.outputs)):
-            if _is_float(value):
+            if is_float(value.type.element):
                 _store_output(module, function, place, STORAGES[edges])
     remove_unneeded(module, lambda op: isinstance(op, (Quantize, Dequantize)))
-
-
-def _is_float(value: Value) -> bool:
-    return isinstance(value.type.element, ScalarType) and value.type.element.is_float
 
 
 def _store_input(module: Module, function: Function, value: Value, storage: ScalarType) -> None:

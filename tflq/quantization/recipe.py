@@ -34,7 +34,7 @@ from tflq.errors import OptionError, Reason, check_choice, choices
 from tflq.files import FilePath
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
-from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, ScalarType, f32, i8, i16
+from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, f32, i8, i16, is_float
 from tflq.numerics.ranges import GPTQ, WEIGHT_METHODS
 from tflq.passes.regions.lookup import is_real, lookup, ports, regions_of
 from tflq.passes.regions.quantize import leave_real
@@ -322,7 +322,7 @@ def keep(region: Region) -> None:
     """Has a region stay float."""
     for port in ports(region):
         element = port.value.type.element
-        if isinstance(element, ScalarType) and element.is_float:
+        if is_float(element):
             port.set(NoQuantizedType(element))
 
 

@@ -56,6 +56,7 @@ from tflq.passes.regions.ranges import (
     stated_before,
     storages,
     stored_by,
+    uniform,
 )
 from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
 from tflq.targets.constraints import quant_functions
@@ -432,22 +433,7 @@ def fitted(
 
 def _scaled(kind: ElementType, scales: np.ndarray) -> ElementType:
     """A type with other scales."""
-    if isinstance(kind, UniformQuantizedType):
-        return UniformQuantizedType.of(
-            kind.storage,
-            float(scales[0]),
-            kind.zero_point,
-            expressed=kind.expressed,
-            storage_min=kind.storage_min,
-            storage_max=kind.storage_max,
-        )
-    assert isinstance(kind, UniformQuantizedPerAxisType)
-    return UniformQuantizedPerAxisType.of(
-        kind.storage,
-        kind.axis,
-        scales,
-        kind.zero_points,
-        expressed=kind.expressed,
-        storage_min=kind.storage_min,
-        storage_max=kind.storage_max,
-    )
+    assert isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType))
+    more = {"expressed": kind.expressed, "storage_min": kind.storage_min, "storage_max": kind.storage_max}
+    axis, zero = (None, kind.zero_point) if isinstance(kind, UniformQuantizedType) else (kind.axis, kind.zero_points)
+    return uniform(kind.storage, axis, scales, zero, **more)

@@ -22,7 +22,7 @@ from tflq.ir.rewriting import (
     replace_values,
     rewrite_ops,
 )
-from tflq.ir.types import ElementType, TensorType, is_quantized
+from tflq.ir.types import TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
 from tflq.passes.quant_types import LegalizeTf, PrepareTfl
 from tflq.passes.regions.edges import COUPLED
@@ -35,10 +35,11 @@ from tflq.passes.regions.ranges import (
     is_dequantizing,
     is_quantizing,
     is_statement,
-    other_sign,
+    same_steps,
     source_of,
     storages,
     stored_by,
+    stored_of,
 )
 from tflq.passes.regions.tensor_constraints import named_in
 from tflq.targets.load import Kernels, load_kernels
@@ -245,18 +246,13 @@ def _cancel(module: Module, function: Function) -> bool:
 def _rounded(op: Op) -> Value | None:
     """The value that the result of a cast equals, since it was rounded to the same steps before; None if it was not."""
     if is_quantizing(op):
-        back = source_of(op).producer
-        if back is not None and is_dequantizing(back) and source_of(back).type == op.result.type:
-            return source_of(back)
-    elif is_dequantizing(op) and (cast := source_of(op).producer) is not None and is_quantizing(cast):
-        kind, back = cast.result.type.element, source_of(cast).producer
-        if back is not None and is_dequantizing(back) and source_of(cast).type == op.result.type:
-            return source_of(cast) if source_of(back).type.element in (kind, _other(kind)) else None
+        stored = stored_of(source_of(op))
+        return stored if stored is not None and stored.type == op.result.type else None
+    if is_dequantizing(op) and (cast := source_of(op).producer) is not None and is_quantizing(cast):
+        kind, real, before = cast.result.type.element, source_of(cast), stored_of(source_of(cast))
+        if before is not None and real.type == op.result.type and is_quantized(kind):
+            return real if same_steps(before.type.element, kind) else None
     return None
-
-
-def _other(kind: ElementType) -> ElementType:
-    return other_sign(kind) if is_quantized(kind) else kind
 
 
 @dataclass(frozen=True)

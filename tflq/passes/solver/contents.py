@@ -28,7 +28,7 @@ from tflq.dialects.traits import MovesElements, Surrounded
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.facts import walk
-from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, is_quantized
+from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, is_float, is_quantized
 from tflq.light import dataclass, field
 from tflq.passes.canonicalize import Fold, gives_back
 
@@ -240,7 +240,7 @@ class Contents:
                 return None
             if is_quantized(element):
                 content = self._new(value.type.with_element(element.expressed), QUANTIZED, element)
-            elif isinstance(element, ScalarType) and element.is_float:
+            elif is_float(element):
                 content = self._new(value.type, REAL)
             else:
                 return None
