@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from tflq.backends import of_target
-from tflq.contract import Decision, Decisions, Pipeline, Step
-from tflq.errors import OptionError, Reason, TflqError, check_choice, check_numbers
+from tflq.contract import Decisions, Pipeline, Step
+from tflq.errors import OptionError, Reason, TflqError, check_choice, check_numbers, name_of
 from tflq.evaluate.registry import Run, evaluate_function
 from tflq.files import FilePath
 from tflq.flatbuffer.writer import write
@@ -160,7 +161,9 @@ def run_file(runner: TfliteRunner, cases: Sequence[Case], names: Mapping[str, Se
         arrays = [case.inputs[name] for name, _ in sides["inputs"]]
         outputs = runner.run(case.entry, arrays)
         results = Results(dict(zip([name for name, _ in sides["outputs"]], outputs, strict=True)))
-        wanted = _affordable(runner, case.entry, [n for n in names[case.entry] if n in runner.names(case.entry)], cases)
+        known = [name for name in names[case.entry] if name in runner.names(case.entry)]
+        taken = accumulate(runner.sizes(case.entry, known))  # all that is fetched has to fit into memory
+        wanted = [name for name, size in zip(known, taken, strict=True) if size <= BUDGET // len(cases)]
         with runner.fetching(case.entry, wanted) as fetcher:
             fetcher.run(arrays, {})
             fetched = {name: fetcher.fetch(name) for name in wanted}
@@ -169,24 +172,9 @@ def run_file(runner: TfliteRunner, cases: Sequence[Case], names: Mapping[str, Se
     return every
 
 
-def _affordable(runner: TfliteRunner, entry: str, names: Sequence[str], cases: Sequence[Case]) -> list[str]:
-    """The first names whose tensors fit into memory, for all cases together."""
-    rest, affordable = BUDGET // len(cases), []
-    for name, size in zip(names, runner.sizes(entry, names), strict=True):
-        rest -= size
-        if rest < 0:
-            break
-        affordable.append(name)
-    return affordable
-
-
-def evaluated(module: Module, cases: Iterable[Case], wanted: Sequence[Results]) -> list[Results]:
+def evaluated(module: Module, case: Case, want: Results) -> Results:
     """What the evaluator gives for a module in the integer or the tosa form, by the names and in the types of the
-    `wanted` results, the original's. NotImplementedError names an op without an evaluator."""
-    return [_evaluated(module, case, want) for case, want in zip(cases, wanted, strict=True)]
-
-
-def _evaluated(module: Module, case: Case, want: Results) -> Results:
+    results that are wanted, the original's. NotImplementedError names an op without an evaluator."""
     function = function_of(module, case.entry)
     signature = signature_of(module, case.entry)
     inputs = _by_name(None if signature is None else signature.inputs, function.inputs, case.inputs)
@@ -365,7 +353,8 @@ class _Search:
         by: Literal["interpreter", "evaluator"] = "evaluator" if step.form in ("integer", "tosa") else "interpreter"
         try:
             if by == "evaluator":
-                got = evaluated(step.module, self._cases, self._want)
+                pairs = zip(self._cases, self._want, strict=True)
+                got = [evaluated(step.module, case, want) for case, want in pairs]
             else:
                 got = interpreted(self._path, step.module, self._cases, self._names, self._limits)
         except NotImplementedError as error:
@@ -415,20 +404,15 @@ class _Search:
         decision = next((d for d in Decisions.of(step.module) if d.op.location == place), None)
         if decision is None:
             return finding
+        rule = decision.rule
         return replace(
             finding,
             path=decision.path,
             reason=decision.reason,
             warning=decision.warning,
             remedy=decision.remedy,
-            rule=_rule(decision),
+            rule="" if rule is None else f"{rule.__module__}.{name_of(rule)}",
         )
-
-
-def _rule(decision: Decision) -> str:
-    """The rule that answered for an operator, as `module.function`."""
-    rule = decision.rule
-    return "" if rule is None else f"{rule.__module__}.{getattr(rule, '__qualname__', repr(rule))}"
 
 
 def _cases(runner: TfliteRunner, seeds: int, seed: int) -> Iterator[Case]:

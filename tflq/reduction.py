@@ -269,11 +269,8 @@ def _can_be_input(value: Value, array: np.ndarray | None) -> bool:
 
 def _as_run(type: TensorType, array: np.ndarray) -> TensorType:
     """A type with the array's shape: the file's, unless the model runs with another."""
-    shape = type.shape
-    fits = shape is not None and len(shape) == array.ndim
-    if fits and shape is not None and all(a in (None, b) for a, b in zip(shape, array.shape, strict=True)):
-        return type
-    return TensorType(array.shape, type.element)
+    fits = type.rank == array.ndim and all(a in (None, b) for a, b in zip(type.dims, array.shape, strict=True))
+    return type if fits else TensorType(array.shape, type.element)
 
 
 def _is_small_shape(value: Value, array: np.ndarray, ops: set[Op]) -> bool:
@@ -374,8 +371,7 @@ class Reduction:
         Raises:
             FileError: A file exists or cannot be written.
         """
-        part, arrays = _places(Path(path))
-        check_outputs([("the part", part), ("its inputs", arrays)], inputs=[self.source], force=force)
+        part, arrays = _places(path, [self.source], force=force)
         held = io.BytesIO()
         np.savez(held, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
         replace_files([(part, [self.data]), (arrays, [held.getbuffer()])], force=force)
@@ -450,12 +446,11 @@ def reduce(
     check_inputs(inputs)
     check_path("destination", destination)
     if destination is not None:
-        part, arrays = _places(Path(destination))
-        read = model, target, *files_of(inputs)
-        check_outputs([("the part", part), ("its inputs", arrays)], inputs=read, force=force)
+        _places(destination, [model, target, *files_of(inputs)], force=force)
     if identify(model) is TOSA:
         remedy = "reduce the TFLite model that it was made of, with target 'tosa'"
-        raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", _name(model), remedy=remedy))
+        path = "" if isinstance(model, bytes) else os.fspath(model)
+        raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", path, remedy=remedy))
     format = of_target(target, static=True).name
     asked(format, target, mac=mac, fallback=fallback)
     options = {"target": target, "mac": mac, "fallback": fallback, "format": format}
@@ -463,7 +458,7 @@ def reduce(
         asked_for = predicate or stack.enter_context(Conversion(options, timeout=timeout))
         reduction = _reduced(model, asked_for, start, seeds, inputs, timeout)
     if reduction is not None and destination is not None:
-        reduction.save(Path(destination), force=force)
+        reduction.save(destination, force=force)
     return reduction
 
 
@@ -492,13 +487,11 @@ def _reduced(
     return None
 
 
-def _places(path: Path) -> tuple[Path, Path]:
-    """Where a part and its inputs go."""
-    return path, path.with_suffix(".npz")
-
-
-def _name(model: FilePath | bytes) -> str:
-    return "" if isinstance(model, bytes) else os.fspath(model)
+def _places(path: FilePath, read: Sequence[object], *, force: bool) -> tuple[Path, Path]:
+    """Where a part and its inputs go. Errors as of `check_outputs`."""
+    part, arrays = Path(path), Path(path).with_suffix(".npz")
+    check_outputs([("the part", part), ("its inputs", arrays)], inputs=read, force=force)
+    return part, arrays
 
 
 def _runs(

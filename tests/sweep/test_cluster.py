@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.sweeps import stable
 from tflq.errors import OptionError
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Key, Limits, Settings, key_of, stable
+from tflq.sweep.task import Key, Limits, Settings, key_of
 
 pytest.importorskip("distributed", reason="THE CLUSTER IS NOT TESTED: pip install 'dask[distributed]'")
 

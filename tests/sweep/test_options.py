@@ -12,6 +12,7 @@ import pytest
 from support.harness import argument, one_op
 
 import tflq
+from tests.support.sweeps import stable
 from tflq.cli import convert, sweep
 from tflq.cli.main import run
 from tflq.cli.options import OF_ONE_MODEL
@@ -22,7 +23,7 @@ from tflq.select.lowering import Mac
 from tflq.sweep.baseline import options_of
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import run_sweep
-from tflq.sweep.task import Result, Settings, Task, by_content, stable
+from tflq.sweep.task import Result, Settings, Task, by_content
 
 MODELS = Path(__file__).parents[2] / "models"
 RESULT = {*(asked.__kwdefaults__ or {}), "rules"} - {"cache", *OF_ONE_MODEL}

@@ -8,15 +8,17 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.support.sweeps import stable
 from tflq.cli.main import run
 from tflq.errors import OptionError
 from tflq.sweep.store import Store, read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Limits, Settings, key_of, stable
+from tflq.sweep.task import Limits, Settings, key_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,7 +103,7 @@ def test_resumed_it_says_how_much_is_done(models: Path, tmp_path: Path, capfd: p
 
 
 def test_one_driver_at_a_time(models: Path, tmp_path: Path) -> None:
-    with Store(tmp_path), pytest.raises(OptionError, match=f"process {os.getpid()}"):
+    with closing(Store(tmp_path)), pytest.raises(OptionError, match=f"process {os.getpid()}"):
         Store(tmp_path)
 
 

@@ -30,6 +30,7 @@ from tflq.ir.types import (
     ScalarType,
     TensorType,
     f32,
+    is_float,
 )
 from tflq.ir.verifier import Check, axis_problem, constraint, one_operand_and_result
 
@@ -183,8 +184,7 @@ class Return(Operator, name="quant.return"):
 @constraint
 def _same_plain_type(op: Op) -> bool:
     """the operand and the result must be of the same floating-point type"""
-    element = op.operand(0).type.element
-    return op.operand(0).type == op.result.type and isinstance(element, ScalarType) and element.is_float
+    return op.operand(0).type == op.result.type and is_float(op.result.type.element)
 
 
 def _from_and_to(op: Op) -> str | None:

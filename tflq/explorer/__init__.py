@@ -135,9 +135,8 @@ class _FunctionGraph:
             if value.buffer is None and not value.is_constant:
                 return []
             key = f"constant {len(self._nodes)}"
-            self._nodes.append(
-                _node(key, _CONSTANT, namespace, {"__value": constant_text(value)}, outputs=[self._tensor(0, value)])
-            )
+            shown, outputs = {"__value": constant_text(value)}, [self._tensor(0, value)]
+            self._nodes.append(_node(key, _CONSTANT, namespace, shown, outputs=outputs))
             self._sources[value] = key, 0
         source, output = self._sources[value]
         return [{"sourceNodeId": source, "sourceNodeOutputId": str(output), "targetNodeInputId": str(index)}]
@@ -275,9 +274,11 @@ def _of_report(rows: tuple[Row, ...]) -> _Known:
 
 
 def _of_reasons(reasons: tuple[Reason, ...]) -> _Known:
-    known: dict[tuple[int, int], tuple[Mapping[str, str], str]] = {}
-    for reason in reasons:
-        if reason.subgraph is not None and reason.operator is not None:
-            shown = {"tflq: path": "refused", "tflq: reason": reason.what, "tflq: remedy": reason.remedy}
-            known[reason.subgraph, reason.operator] = shown, COLOURS["refused"]
-    return known
+    return {
+        (reason.subgraph, reason.operator): (
+            {"tflq: path": "refused", "tflq: reason": reason.what, "tflq: remedy": reason.remedy},
+            COLOURS["refused"],
+        )
+        for reason in reasons
+        if reason.subgraph is not None and reason.operator is not None
+    }

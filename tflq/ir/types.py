@@ -427,6 +427,11 @@ def is_quantized(element: ElementType) -> TypeGuard[QuantizedType]:
     return isinstance(element, QUANTIZED_TYPES)
 
 
+def is_float(element: ElementType) -> TypeGuard[ScalarType]:
+    """Whether `element` is a plain floating-point type."""
+    return isinstance(element, ScalarType) and element.is_float
+
+
 def is_narrowed(element: ElementType) -> bool:
     """Whether a quantized type bounds stored integers more than its storage type does."""
     if isinstance(element, (ScalarType, CalibratedQuantizedType, NoQuantizedType, FunctionType)):

@@ -20,6 +20,7 @@ from tflq.ir.types import (
     TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
+    is_float,
     is_narrowed,
     is_quantized,
 )
@@ -109,14 +110,10 @@ def _two_types(op: Op) -> tuple[TensorType, TensorType]:
     return operand.type, result.type
 
 
-def _is_float(type: TensorType) -> bool:
-    return isinstance(type.element, ScalarType) and type.element.is_float
-
-
 @constraint
 def operand_float(op: Op) -> bool:
     """the operand must be a floating-point scalar or tensor"""
-    return _is_float(_two_types(op)[0])
+    return is_float(_two_types(op)[0].element)
 
 
 @constraint
@@ -128,7 +125,7 @@ def operand_quantized(op: Op) -> bool:
 @constraint
 def result_float(op: Op) -> bool:
     """the result must be a floating-point scalar or tensor"""
-    return _is_float(op.result.type)
+    return is_float(op.result.type.element)
 
 
 @constraint

@@ -25,7 +25,7 @@ from tflq.files import FilePath, check_outputs, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import forget_constants, put_behind, remove_unneeded, replace_values
-from tflq.ir.types import ElementType, QuantizedType, ScalarType, f32, i8, i16, is_quantized, ui8
+from tflq.ir.types import ElementType, QuantizedType, ScalarType, f32, i8, i16, is_float, is_quantized, ui8
 from tflq.legalize.annotations import drop_annotations
 from tflq.light import NamedTuple
 from tflq.passes.canonicalize import Fold
@@ -33,7 +33,7 @@ from tflq.passes.quant_types import PrepareTfl
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.materialize import of_tflite
 from tflq.passes.regions.quantize import TflQuantizePipeline, quantize_kernels
-from tflq.passes.regions.ranges import is_float, is_statement, other_sign
+from tflq.passes.regions.ranges import is_statement, other_sign
 from tflq.quantization.fidelity import CALIBRATED, MOST, FloatNetwork, Metric, Search, decibels, give_back, rules_of
 from tflq.quantization.recipe import (
     SCHEMES,

@@ -34,14 +34,13 @@ from tflq.errors import OptionError, Reason, check_choice, choices
 from tflq.files import FilePath
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import unique, walk
-from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, f32, i8, i16
+from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, f32, i8, i16, is_float
 from tflq.numerics.ranges import GPTQ, WEIGHT_METHODS
 from tflq.passes.regions.lookup import is_real, lookup, ports, regions_of
 from tflq.passes.regions.quantize import leave_real
 from tflq.passes.regions.ranges import (
     Range,
     is_dequantizing,
-    is_float,
     is_quantizing,
     is_statement,
     parameters,

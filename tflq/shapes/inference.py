@@ -356,20 +356,6 @@ def infer(module: Module) -> Module:
     return module
 
 
-def contradictions(module: Module) -> list[str]:
-    """Where a module states a result's shape that an interpreter would not compute: one sentence for each."""
-    return [
-        str(
-            reason(
-                op,
-                index,
-                f"'{value.name}' is stated as {text(value.type.shape)}, but an interpreter computes {text(shape)}",
-            )
-        )
-        for index, op, value, shape in stale(module, Inference(module, {}))
-    ]
-
-
 def stale(module: Module, inference: Inference) -> Iterator[tuple[int, Op, Value, Shape]]:
     """Results whose stated shape has a dim other than the one inferred: function, op, value, inferred shape."""
     for index, function in enumerate(module.functions):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 from tflq.errors import InvalidModelError, OptionError, Reason
 from tflq.files import file_errors, replace_file
@@ -107,14 +108,12 @@ def options_of(place: Path) -> dict[str, Any]:
     """The options of the conversion that a baseline, or a sweep, was made with: those that differ from the default.
     Errors as of `read_entries`."""
     if place.is_dir():
-        return next((_options(result) for result in read_results(place)), {})
-    options: dict[str, Any] = _document(place).get("options", {})
-    return options
+        return next(map(_options, read_results(place)), {})
+    return cast("dict[str, Any]", _document(place).get("options", {}))
 
 
 def _options(result: Result) -> dict[str, Any]:
-    options: dict[str, Any] = result["fingerprint"].get("convert", {})
-    return options
+    return cast("dict[str, Any]", result["fingerprint"].get("convert", {}))
 
 
 def _document(place: Path) -> dict[str, Any]:
@@ -289,7 +288,7 @@ def merge(folders: Sequence[Path], into: Path, *, force: bool = False) -> None:
     jobs = list(dict.fromkeys((id, target) for given in settings for id, target in given.get("jobs", ())))
     whole |= {"sources": settings[0]["sources"], "jobs": jobs, "incomplete": list(_incomplete(parts, jobs))}
     inputs = [folder / name for folder in folders for name in FILES]
-    with Store(into) as store:
+    with closing(Store(into)) as store:
         store.put(whole, (result for folder in folders for result in read_results(folder)), inputs=inputs, force=force)
         for folder in folders:
             for result in read_results(folder):
@@ -311,10 +310,10 @@ class _Part:
 def _check_apart(parts: Sequence[_Part]) -> None:
     seen: dict[Key, Path] = {}
     for part in parts:
-        for id, target in part.keys:
-            if (id, target) in seen:
-                raise OptionError(f"{label((id, target))} is in both {seen[id, target]} and {part.folder}")
-            seen[id, target] = part.folder
+        for key in part.keys:
+            if key in seen:
+                raise OptionError(f"{label(key)} is in both {seen[key]} and {part.folder}")
+            seen[key] = part.folder
 
 
 def _incomplete(parts: Sequence[_Part], jobs: Sequence[Key]) -> Iterator[str]:

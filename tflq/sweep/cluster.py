@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -261,26 +261,21 @@ class ClusterExecutor:
             flight.worker = ""
             return
         order = Order(number, self._job, flight.task.to_json(), flight.limits, self._topic)
-        flight.future = self._client.submit(
-            run_order,
-            order,
-            *stored,
-            key=f"tflq-run-{uuid4().hex}",
-            workers=[flight.worker],
-            allow_other_workers=False,
-            pure=False,
-        )
+        flight.future = self._submit(flight.worker, "run", run_order, order, *stored)
         flight.future.add_done_callback(lambda future: self._events.put((number, future)))
+
+    def _submit(self, address: str, name: str, what: Callable[..., object], *arguments: Any) -> Any:
+        """The future of a call on a worker. name: of the kind of call, for dask's pages."""
+        key = f"tflq-{name}-{uuid4().hex}"
+        where = {"workers": [address], "allow_other_workers": False}
+        return self._client.submit(what, *arguments, key=key, pure=False, **where)
 
     def _stored(self, address: str, content: str, path: str) -> Any:
         """The future of a file on a worker, which is sent if it is not there."""
         files = self._workers[address].files
         if content not in files:
-            where = {"workers": [address], "allow_other_workers": False}
             data = self._client.scatter(Path(path).read_bytes(), workers=[address], hash=False)
-            files[content] = self._client.submit(
-                store_file, content, data, key=f"tflq-file-{uuid4().hex}", pure=False, **where
-            )
+            files[content] = self._submit(address, "file", store_file, content, data)
             self._forget(address, files)
         files.move_to_end(content)
         return files[content]
@@ -290,10 +285,8 @@ class ClusterExecutor:
         from distributed import fire_and_forget
 
         needed = {name for flight in self._flights.values() if flight.worker == address for name in flight.files}
-        old: Sequence[str] = [name for name in files if name not in needed][: max(0, len(files) - KEPT)]
-        for name in old:
-            where = {"workers": [address], "allow_other_workers": False}
-            fire_and_forget(self._client.submit(forget_file, files.pop(name), pure=False, **where))
+        for name in [name for name in files if name not in needed][: max(0, len(files) - KEPT)]:
+            fire_and_forget(self._submit(address, "forget", forget_file, files.pop(name)))
 
     def _done(self, number: int, flight: _Flight) -> list[Event]:
         future = flight.future

@@ -143,11 +143,11 @@ class Driver:
         left = Path(ending.folder)
         if flight.first is None:
             expected = as_expected(result["status"], expectation_for(flight.model, flight.target))
-            if result["status"] in RETRIED and not expected:
+            if expected or result["status"] not in RETRIED:
+                self._store(flight.model, flight.target, result, left)
+            else:
                 again = replace(flight.task, layers=True, cache="")
                 self._submit(_Flight(flight.model, flight.target, again, result, left))
-                return
-            self._store(flight.model, flight.target, result, left)
             return
         both, kept = _both(flight.first, result)
         folders = (flight.left, left) if kept is flight.first else (left, flight.left)
@@ -173,8 +173,7 @@ def _both(first: Result, second: Result) -> tuple[Result, Result]:
     tries = [first["status"], second["status"]]
     if tries[0] == tries[1]:
         return {**second, "tries": tries}, second
-    searching = first["status"] == "differs" and second["status"] in ("timeout", "out-of-memory")
-    if searching:
+    if tries in (["differs", "timeout"], ["differs", "out-of-memory"]):
         return {**first, "tries": tries, "layers_why": second["why"]}, first
     words = "; then ".join(": ".join(filter(None, (t["status"], t["why"]))) for t in (first, second))
     worse = first if second["status"] == "ok" else second
@@ -211,14 +210,11 @@ def with_layers(
             continue
         if "layers" not in result and "layers_why" not in result:
             task = task_of((change.id, change.target))
-            result = result if task is None else _searched(task, executor(), limits)
+            if task is not None:
+                ending = _alone(executor(), 0, replace(task, layers=True, cache=""), limits)
+                result = ending.answer or {"layers_why": f"no layer found: {ending.what}"}
         told.append(replace(change, layer=first_layer(result)))
     return told
-
-
-def _searched(task: Task, executor: Executor, limits: Limits) -> Result:
-    ending = _alone(executor, 0, replace(task, layers=True, cache=""), limits)
-    return ending.answer or {"layers_why": f"no layer found: {ending.what}"}
 
 
 def _alone(executor: Executor, number: int, task: Task, limits: Limits) -> Ending:

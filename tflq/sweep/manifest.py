@@ -273,8 +273,7 @@ def pin(path: Path, hashes: Mapping[str, str]) -> list[str]:
         same = False
     if not same:
         raise FileError(str(path), "its entries are not plain [[model]] tables", remedy="write the pins by hand")
-    with file_errors(path):
-        replace_file(path, [edited.encode("utf-8")])
+    replace_file(path, [edited.encode("utf-8")])
     return list(pinned.values())
 
 
@@ -479,7 +478,7 @@ def is_pattern(text: str) -> bool:
 def expanded(pattern: str) -> list[tuple[str, Path]]:
     """The files that match a pattern, sorted, each with its path below the folder that the pattern starts from."""
     parts = Path(pattern).parts
-    fixed = next((i for i, part in enumerate(parts) if re.search(r"[*?\[]", part)), len(parts) - 1)
+    fixed = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
     root = Path(*parts[:fixed])
     matches = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
     return [(path.relative_to(root).as_posix(), path) for path in matches]
@@ -619,5 +618,4 @@ def _has_credentials() -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -6,7 +6,7 @@ import hashlib
 import json
 import resource
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -291,7 +291,8 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
     except TflqError as error:
         return result | _failure(error), {}
     bound = {} if batch is None else {"batch": batch}
-    return result | bound | _described(conversion, places) | {"peak_convert": _peak()}, places
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10  # kibibytes
+    return result | bound | _described(conversion, places) | {"peak_convert": peak}, places
 
 
 class _Times:
@@ -314,11 +315,6 @@ class _Times:
 def _cpu() -> float:
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
-
-
-def _peak() -> int:
-    """Bytes of memory that this process had at most, until now."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10  # kibibytes
 
 
 def _failure(error: TflqError) -> dict[str, Any]:
@@ -384,9 +380,9 @@ def _described(conversion: Conversion, places: Mapping[str, Path]) -> dict[str, 
 
 def _paths(report: Report) -> dict[str, dict[str, int]]:
     """Operators of the original per opcode and path."""
-    by_opcode: dict[str, Counter[str]] = {}
+    by_opcode: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in report.rows:
-        by_opcode.setdefault(row.opcode, Counter())[row.path] += 1
+        by_opcode[row.opcode][row.path] += 1
     return {opcode: dict(sorted(counts.items())) for opcode, counts in sorted(by_opcode.items())}
 
 

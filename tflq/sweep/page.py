@@ -99,8 +99,7 @@ class Summary:
     @property
     def named_missing(self) -> str:
         """The first that are missing, in words."""
-        first = Cause("", len(self.missing), first=self.missing[:NAMED])
-        return first.named(self.prefix)
+        return Cause("", len(self.missing), first=self.missing[:NAMED]).named(self.prefix)
 
     @property
     def columns(self) -> list[str]:
@@ -390,19 +389,20 @@ def write_junit(
             body = f"<skipped message={_quoted(result['status'] + ': ' + reason)}/>"
         taken = result.get("seconds", 0.0)
         seconds += taken
-        name, group = _quoted(result["id"]), _quoted("tflq." + result["target"])
-        cases.append(f'<testcase name={name} classname={group} time="{taken:.3f}">{body}</testcase>\n'.encode())
-    gone: list[tuple[str, str, str, str]]
-    gone = [(change.id, change.target, change.kind, change.what) for change in (worse or {}).values()]
-    gone += [(id, target, "missing", "there is no result") for id, target in missing]
-    for id, target, kind, what in gone:
+        cases.append(_case(key_of(result), f' time="{taken:.3f}"', body))
+    gone = [((change.id, change.target), str(change.kind), change.what) for change in (worse or {}).values()]
+    gone += [(key, "missing", "there is no result") for key in missing]
+    for key, kind, what in gone:
         failures += 1
-        name, group = _quoted(id), _quoted("tflq." + target)
-        body = f"<failure type={_quoted(kind)} message={_quoted(what)}/>"
-        cases.append(f"<testcase name={name} classname={group}>{body}</testcase>\n".encode())
+        cases.append(_case(key, "", f"<failure type={_quoted(kind)} message={_quoted(what)}/>"))
     counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}" time="{seconds:.3f}"'
     head = f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites {counts}>\n<testsuite name="tflq sweep" {counts}>\n'
     replace_file(path, [head.encode(), *cases, b"</testsuite>\n</testsuites>\n"])
+
+
+def _case(key: Key, time: str, body: str) -> bytes:
+    name, group = _quoted(key[0]), _quoted("tflq." + key[1])
+    return f"<testcase name={name} classname={group}{time}>{body}</testcase>\n".encode()
 
 
 def _text(text: str) -> str:

@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NoReturn, Protocol, Self
+from typing import Any, Final, NoReturn, Protocol
 
 import tflq
 from tflq.errors import TflqError, plain_numbers
@@ -112,12 +112,6 @@ class LocalExecutor:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         self._start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def submit(self, number: int, task: Task, limits: Limits) -> None:
         place = self._folder / str(number)

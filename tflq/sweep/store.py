@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from tflq.errors import FileError, InvalidModelError, OptionError, Reason
 from tflq.files import check_outputs, file_errors, replace_file, replace_files
@@ -112,12 +112,6 @@ class Store:
         os.pwrite(self._lock, str(os.getpid()).encode(), 0)
         self._file: int | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     @property
     def work(self) -> Path:
         """Where tasks put their files."""
@@ -141,7 +135,8 @@ class Store:
             _drop_torn_line(path)
         replace_file(self.folder / SETTINGS, [_document(settings)])
         if not goes_on:
-            self._start_over()
+            path.unlink(missing_ok=True)
+            shutil.rmtree(self.folder / ARTIFACTS, ignore_errors=True)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         _sync_folder(self.folder)
 
@@ -163,18 +158,11 @@ class Store:
                 what = f"this is an input, in a folder that the sweep in {self.folder} replaces"
                 raise FileError(os.fspath(place), what, remedy="give another folder, or move it")
 
-    def _start_over(self) -> None:
-        (self.folder / RESULTS).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / ARTIFACTS, ignore_errors=True)
-
     def append(self, result: Result) -> None:
         """Writes one result, which is on disk when this returns."""
         assert self._file is not None
         write_all(self._file, _line(result))
         os.fsync(self._file)
-
-    def results(self) -> Iterator[Result]:
-        return read_results(self.folder)
 
     def keep(self, id: str, target: str, left: Path) -> str:
         """Moves what a failure left to its place under the folder, whose name it returns."""

@@ -23,7 +23,7 @@ from tflq.sweep.manifest import Fetcher, FileFetcher, KaggleFetcher, Supply, Url
 from tflq.sweep.measure import JOB
 from tflq.sweep.page import Summary, write_outputs
 from tflq.sweep.server import Executor, LocalExecutor
-from tflq.sweep.store import RESULTS, Job, Selection, Store, jobs_of, keys_of, other_options, read_shard
+from tflq.sweep.store import RESULTS, Job, Selection, Store, jobs_of, keys_of, other_options, read_results, read_shard
 from tflq.sweep.task import Key, Limits, Settings, Task, fingerprint, key_of
 
 
@@ -117,12 +117,12 @@ def sweep(
         _check_options(plan.baseline, marks["convert"])
     make = executor or _executor(plan)
     who = observer or Silent()
-    with Store(plan.folder) as store:
+    with closing(Store(plan.folder)) as store:
         whole = jobs_of(models, plan.targets, replace(plan.selection, shard=None))
         settings: dict[str, Any] = {"settings": plan.to_json(), "fingerprint": marks}
         settings |= {"sources": list(map(str, plan.sources)), "jobs": keys_of(whole)}
         store.begin(settings, inputs=_inputs(plan, jobs), resume=plan.resume, force=plan.force)
-        done = {key_of(result) for result in store.results()}
+        done = {key_of(result) for result in read_results(plan.folder)}
         left = [(model, target) for model, target in jobs if (model.id, target) not in done]
         who.begin(keys_of(jobs), len(jobs) - len(left))
         known = _fetchers(plan, store.folder / "cache", fetchers)
@@ -141,7 +141,7 @@ def sweep(
             )
         earlier = () if plan.baseline is None else (plan.baseline,)
         summary = write_outputs(plan.folder, changes, plan.fail_on, earlier)
-        pinned = _pinned(plan, hashes_of(store.results())) if plan.pin else None
+        pinned = _pinned(plan, hashes_of(read_results(plan.folder))) if plan.pin else None
         return Outcome(summary, changes, plan.fail_on, pinned)
 
 

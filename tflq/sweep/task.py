@@ -371,10 +371,6 @@ class Model:
         """Where it comes from, in a word."""
         return self.path or self.url or f"kaggle:{self.kaggle}"
 
-    def to_json(self) -> dict[str, Any]:
-        """The part of it that results contain."""
-        return {"place": self.place, "source": self.source}
-
 
 def expectation_for(model: Model, target: str) -> Expectation | None:
     """The first expectation that concerns a model under a target."""
@@ -392,9 +388,6 @@ Result = dict[str, Any]
 Key = tuple[str, str]
 """Model and target."""
 
-VOLATILE: Final = frozenset(
-    {"cpu", "seconds", "peak_bytes", "peak_convert", "run_time", "cached", "recorded", "ended", "log"}
-)
 HOW: Final[Mapping[str, Status]] = {
     "error": "internal-error",
     "timeout": "timeout",
@@ -436,7 +429,7 @@ def new_result(model: Model, target: str, outcome: Mapping[str, Any], fingerprin
     """The line of a model under a target; `outcome` holds its status and what was measured."""
     expectation = expectation_for(model, target)
     status: Status = outcome["status"]
-    where = model.to_json() | outcome.get("model", {})
+    where = {"place": model.place, "source": model.source} | outcome.get("model", {})
     return {
         "format": RESULT_FORMAT,
         "version": RESULT_VERSION,
@@ -479,8 +472,3 @@ def cause_of(status: str, why: str) -> str:
     text = re.sub(r"(?<![\w.])(?<!SHA-)[-+]?\d[\d.,x]*(e[-+]?\d+)?\b", "N", text)
     text = re.sub(r"(/[\w.+-]+)+", "PATH", text)
     return f"{status}: {text}" if text else status
-
-
-def stable(result: Mapping[str, Any]) -> Result:
-    """A result without times, memory and whatever else may differ from run to run."""
-    return {key: value for key, value in result.items() if key not in VOLATILE}

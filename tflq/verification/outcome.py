@@ -427,19 +427,13 @@ class KernelShare:
 
     def __str__(self) -> str:
         where = f"signature '{self.entry}', " if self.entry else ""
-        return f"{where}output '{self.name}': {self._own}; {self._rest}"
-
-    @property
-    def _own(self) -> str:
+        own = f"the original itself differs between these kernels and the reference ones ({self.original})"
         if self.original.equal:
-            return "the original gives the same on these kernels and on the reference ones"
-        return f"the original itself differs between these kernels and the reference ones ({self.original})"
-
-    @property
-    def _rest(self) -> str:
+            own = "the original gives the same on these kernels and on the reference ones"
+        rest = f"the other model differs from the original on the reference kernels, too ({self.other})"
         if self.other.equal:
-            return "the other model equals the original on the reference kernels"
-        return f"the other model differs from the original on the reference kernels, too ({self.other})"
+            rest = "the other model equals the original on the reference kernels"
+        return f"{where}output '{self.name}': {own}; {rest}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -626,6 +620,8 @@ class Verification:
     def to_json(self) -> dict[str, Any]:
         """The result in a versioned JSON form: docs/json.md."""
         outputs = [{"entry": e, "name": n, **d.to_json()} for (e, n), d in self.outputs.items()]
+        most = self.tolerance
+        tolerance = {"max_lsb": most.lsb, "atol": most.atol, "rtol": most.rtol, "ulps": most.ulps or 0.0}
         return {
             "format": "tflq.verification",
             "version": JSON_VERSION,
@@ -634,7 +630,7 @@ class Verification:
             "interpreter": self.interpreter,
             "resolver": self.resolver,
             "verdict": self.verdict,
-            "tolerance": self._tolerance,
+            "tolerance": tolerance,
             "inexact": self.inexact,
             "failures": self.failures,
             "interface": self.interface,
@@ -649,8 +645,3 @@ class Verification:
             "time": None if self.time is None else [each.to_json() for each in self.time],
             "layers": None if self.layers is None else self.layers.to_json(),
         }
-
-    @property
-    def _tolerance(self) -> dict[str, float]:
-        accepted = self.tolerance
-        return {"max_lsb": accepted.lsb, "atol": accepted.atol, "rtol": accepted.rtol, "ulps": accepted.ulps or 0.0}

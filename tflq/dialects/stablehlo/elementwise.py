@@ -19,7 +19,7 @@ from tflq.dialects.stablehlo.convolution import ACCUMULATION, Accumulating, Wind
 from tflq.dialects.traits import Impure
 from tflq.ir.attributes import TypedArray
 from tflq.ir.core import Op, Region, Value
-from tflq.ir.types import ScalarType, TensorType, i1, i64, is_quantized
+from tflq.ir.types import ScalarType, TensorType, i1, i64, is_float, is_quantized
 from tflq.ir.verifier import Check, constraint
 
 
@@ -241,8 +241,7 @@ def _made_quantized(op: Op) -> bool:
     """(C2) the operand must be floating-point or quantized, the result quantized, and both must express one type"""
     element = op.operand(0).type.element
     made = op.result.type.element
-    given = is_quantized(element) or (isinstance(element, ScalarType) and element.is_float)
-    return given and is_quantized(made) and made.expressed == _expressed(op)
+    return (is_quantized(element) or is_float(element)) and is_quantized(made) and made.expressed == _expressed(op)
 
 
 @constraint

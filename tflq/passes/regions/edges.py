@@ -25,9 +25,10 @@ from tflq.ir.types import (
     UniformQuantizedType,
     is_quantized,
 )
-from tflq.passes.regions.lookup import Match, Port, ports, regions_of, stored_as
+from tflq.passes.regions.lookup import Match, Port, ports, regions_of, sides_of, stored_as
 from tflq.passes.regions.ranges import faked_type, is_dequantizing, same_value, source_of, stated_before
 from tflq.targets.constraints import quant_functions
+from tflq.targets.signature import Port as Kind
 
 # Edges.
 
@@ -48,11 +49,11 @@ class Edges:
         for op in function.ops:
             for port in ports(op) if isinstance(op, Region) else ():
                 if not port.is_output:
-                    _reconnect(port, self._before_statistics(port))
+                    port.connect(self._before_statistics(port))
                     rescale = _rescaled(port.value, self._source(port), self.types[port], op)
                     if rescale is not None:
                         ops.append(rescale)
-                        _reconnect(port, rescale.result)
+                        port.connect(rescale.result)
                         modified = True
             ops.append(op)
         outputs = list(function.outputs)
@@ -86,12 +87,6 @@ class Edges:
         if op is not None and (faked_type(op) is not None or (is_dequantizing(op) and source_of(op).is_constant)):
             return None  # reals, and constants are quantized for each
         return stated_before(value).spec or self.overridden.get(port)
-
-
-def _reconnect(port: Port, value: Value) -> None:
-    """Gives a region another operand."""
-    operands = port.region.operands
-    port.region.operands = [*operands[: port.index], value, *operands[port.index + 1 :]]
 
 
 def _rescaled(value: Value, source: ElementType | None, target: ElementType, op: Op) -> Op | None:
@@ -182,7 +177,7 @@ class OneRange:
         match = self.matches[region]
         if match is None:
             return frozenset()
-        sides = [[port for port in ports(region) if port.is_output == side] for side in (False, True)]
+        sides = sides_of(region)
         demanded = not self._demanded.isdisjoint(sides[1])
         bound: set[Port] = set()
         for _, function, numbers in quant_functions(match.signature.constraints):
@@ -200,10 +195,10 @@ class OneRange:
     def _may_yield(self, port: Port, yielding: Set[Port] | None) -> bool:
         return not port.is_output and (yielding is None or port in yielding)
 
-    def _view(self, port: Port, kind: object, place: int, *, open_range: bool) -> ElementType:
+    def _view(self, port: Port, kind: Kind, place: int, *, open_range: bool) -> ElementType:
         """What a constraint's function sees: parameters that no other port has where some will be, else the storage."""
         spec = self.types[port]
-        stored = stored_as(kind, spec)  # type: ignore[arg-type]
+        stored = stored_as(kind, spec)
         if is_quantized(spec):
             stored = AnyQuantizedType(spec.storage, spec.expressed, spec.storage_min, spec.storage_max)
         known = is_quantized(spec) or (self._is_range(port) and not open_range)

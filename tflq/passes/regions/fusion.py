@@ -362,17 +362,11 @@ def folded(ops: Sequence[Op]) -> list[Op]:
         activation, last = rest[0].fused_activation_function, rest.pop(0)
     operands: list[Value | None] = [product.input, constant(weights.array * scale.reshape(shape), name=weights.name)]
     if added is not None:
-        operands.append(
-            constant(np.ascontiguousarray(added), name=bias.name if bias is not None else _other(last).name)
-        )
+        named = bias if bias is not None else next(value for value in last.reads if value.is_constant)
+        operands.append(constant(np.ascontiguousarray(added), name=named.name))
     attributes = {**product.attributes, "fused_activation_function": activation}
     results = list(last.results)
     return [Op(product.name, operands, results, attributes, last.location, info=product.info), *rest]
-
-
-def _other(op: Op) -> Value:
-    """The constant operand of an op."""
-    return next(value for value in op.reads if value.is_constant)
 
 
 # Patterns, `rules/fusion.toml`: chains of ops that become one logical kernel.

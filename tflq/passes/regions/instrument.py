@@ -8,7 +8,7 @@ a `quant.stats_ref` is put behind the value in the model itself, whose computati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -25,7 +25,7 @@ from tflq.dialects.traits import Annotates
 from tflq.errors import OptionError, Reason, nearest
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
-from tflq.ir.rewriting import copied, put_behind
+from tflq.ir.rewriting import copied, put_behind, rewrite_all_ops
 from tflq.ir.types import ScalarType, is_quantized
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.lookup import is_quantizable, lookup, ports, regions_of
@@ -145,17 +145,8 @@ def apply_statistics(module: Module, statistics: Statistics, source: str = "") -
         remedy = nearest(missing[0], statistics.points) or _AGAIN
         raise OptionError(Reason(what, source, value=missing[0], remedy=remedy))
     seen = {op: statistics.points[op.stats_key] for op in points}
-    made = {op: _stats(op, found, source) for op, found in seen.items() if found.count}
-    for function in module.functions:
-        function.ops = _replaced(function.ops, made)
-    return bool(made)
-
-
-def _replaced(ops: list[Op], made: Mapping[StatsRef, Op]) -> list[Op]:
-    for op in ops:
-        for block in (block for region in op.regions for block in region.blocks):
-            block.ops = _replaced(block.ops, made)
-    return [made.get(op, op) if isinstance(op, StatsRef) else op for op in ops]
+    made: dict[Op, list[Op]] = {op: [_stats(op, found, source)] for op, found in seen.items() if found.count}
+    return rewrite_all_ops(module, made.get)
 
 
 def _stats(op: StatsRef, seen: PointStatistics, source: str) -> Op:

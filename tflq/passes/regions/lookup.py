@@ -111,11 +111,8 @@ def _takes(kind: Kind, spec: ElementType) -> bool:
         return False
     if kind.storage not in (None, spec.storage) or kind.axis not in (None, getattr(spec, "axis", None)):
         return False
-    if (
-        kind.low is not None
-        and kind.high is not None
-        and not kind.low <= spec.storage_min < spec.storage_max <= kind.high
-    ):
+    low, high = kind.low, kind.high
+    if low is not None and high is not None and not low <= spec.storage_min < spec.storage_max <= high:
         return False
     zeros = spec.zero_point if isinstance(spec, UniformQuantizedType) else spec.zero_points
     return kind.zero_point is None or bool(np.all(zeros == kind.zero_point))
@@ -160,6 +157,11 @@ class Port:
         specs = self.region.output_specs if self.is_output else self.region.input_specs
         return specs[self.index]
 
+    def connect(self, value: Value) -> None:
+        """Gives the region another operand here."""
+        operands = self.region.operands
+        self.region.operands = [*operands[: self.index], value, *operands[self.index + 1 :]]
+
     def set(self, spec: ElementType) -> None:
         """Gives the port another spec."""
         key = "output_specs" if self.is_output else "input_specs"
@@ -178,8 +180,14 @@ def origins_of(region: Region) -> list[str]:
 
 def ports(region: Region) -> list[Port]:
     """The inputs, then the outputs."""
+    inputs, outputs = sides_of(region)
+    return inputs + outputs
+
+
+def sides_of(region: Region) -> tuple[list[Port], list[Port]]:
+    """The inputs, and the outputs."""
     inputs = [Port(region, False, index) for index in range(len(region.operands))]
-    return inputs + [Port(region, True, index) for index in range(len(region.results))]
+    return inputs, [Port(region, True, index) for index in range(len(region.results))]
 
 
 def regions_of(ops: Iterable[Op]) -> Iterator[Region]:
@@ -274,12 +282,10 @@ def _misfits(kernels: Kernels, region: Region) -> dict[Port | None, str]:
 def _refused(region: Region, sides: Sequence[Sequence[Slot]]) -> dict[Port | None, str]:
     """The ports that one signature refuses; None where it has none for them."""
     refused: dict[Port | None, str] = {}
-    for is_output, slots in enumerate(sides):
-        side = [port for port in ports(region) if port.is_output == bool(is_output)]
-        kinds = _spread(slots, len(side))
-        for port, kind in zip_longest(side, kinds):
+    for noun, side, slots in zip(("operand", "result"), sides_of(region), sides, strict=True):
+        for port, kind in zip_longest(side, _spread(slots, len(side))):
             if port is None:
-                refused[None] = f"it has no {'result' if is_output else 'operand'} for {kind.text} of the kernel"
+                refused[None] = f"it has no {noun} for {kind.text} of the kernel"
             elif kind is None:
                 refused[port] = "the kernel has no such port"
             elif not admits(kind, port.spec):

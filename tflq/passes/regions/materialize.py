@@ -48,13 +48,13 @@ from tflq.passes.regions.lookup import (
 from tflq.passes.regions.ranges import (
     POINTS,
     Range,
-    is_dequantizing,
     is_quantizing,
     is_statement,
     parameters,
     range_of,
     same_value,
     source_of,
+    stored_of,
 )
 from tflq.targets.load import Kernels, load_kernels
 
@@ -240,13 +240,7 @@ def _function(module: Module, function: Function, kernels: Kernels | None) -> bo
 def _read_stored_shapes(function: Function) -> None:
     """Gives what reads a shape alone the quantized tensor, which then needs no floats for it."""
     for op in function.ops_with(ReadsShapes):
-        op.operands = [value and _stored(value) for value in op.operands]
-
-
-def _stored(value: Value) -> Value:
-    """What a value was dequantized from; itself if it was not."""
-    made = value.producer
-    return source_of(made) if made is not None and is_dequantizing(made) else value
+        op.operands = [value and (stored_of(value) or value) for value in op.operands]
 
 
 def _name_stored(function: Function) -> None:
@@ -275,9 +269,8 @@ def _keep_constants(region: Region) -> None:
 def _type_at(point: Op, users: Mapping[Value, Sequence[Op]]) -> ElementType | None:
     """The parameters that a value has at a point: its own, else those that all its users want; None if it stays real.
     The point is then put on the quantized value."""
-    value = source_of(point)
-    if value.producer is not None and is_dequantizing(value.producer):
-        return source_of(value.producer).type.element
+    if (stored := stored_of(source_of(point))) is not None:
+        return stored.type.element
     kinds = set[ElementType | None]()
     for op in users.get(point.result, ()):
         specs = op.input_specs if isinstance(op, Region) else [op.source] if isinstance(op, Rescale) else [None]
@@ -308,8 +301,7 @@ class _Quantizer(Emitter):
         if not is_quantized(kind):
             return value
         real: Value | None = value
-        if value.producer is not None and is_dequantizing(value.producer):
-            stored = source_of(value.producer)
+        if (stored := stored_of(value)) is not None:
             if stored.type.element == kind:
                 return stored
             real = real_constant(stored)
@@ -335,15 +327,9 @@ class _Kernel:
     def results(self) -> dict[Value, Value]:
         """What the region's results become."""
         region = self.region
-        specs: Mapping[Value, ElementType] = dict(
-            zip(region.regions[0].block.arguments, region.input_specs, strict=True)
-        )
         arguments = [Value(value.type) for value in region.inputs]
-        known: dict[Value, ElementType] = dict(zip(arguments, specs.values(), strict=True))
-        now = {
-            inner: self.b.stored(value, spec)
-            for inner, value, spec in zip(arguments, region.inputs, region.input_specs, strict=True)
-        }
+        known: dict[Value, ElementType] = dict(zip(arguments, region.input_specs, strict=True))
+        now = {inner: self.b.stored(value, known[inner]) for inner, value in zip(arguments, region.inputs, strict=True)}
         ops, returned, ranges = without_statistics(*body(region, arguments))
         for value, spec in zip(returned, region.output_specs, strict=True):
             known.setdefault(value, spec)

@@ -41,7 +41,7 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.passes.regions.edges import COUPLED, Coupling, Edges, OneRange, common, inline_calls, topological
-from tflq.passes.regions.lookup import CONSTANT, Match, Port, admits, is_quantizable, lookup, ports, stored_as
+from tflq.passes.regions.lookup import CONSTANT, Match, Port, admits, is_quantizable, lookup, ports, sides_of, stored_as
 from tflq.passes.regions.ranges import (
     ACCUMULATED,
     POINTS,
@@ -56,6 +56,7 @@ from tflq.passes.regions.ranges import (
     stated_before,
     storages,
     stored_by,
+    uniform,
 )
 from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
 from tflq.targets.constraints import quant_functions
@@ -86,13 +87,11 @@ class QuantPropagate(Pass):
         if self.annotations:
             modified |= constrain_by_file(module, Path(self.annotations))
         modified |= inline_calls(module)
-        before = [list(function.outputs) for function in module.functions]
+        before = [value for function in module.functions for value in function.outputs]
         modified |= propagate(module.functions, kernels)
-        for function, outputs in zip(module.functions, before, strict=True):
-            returned = dict(zip(outputs, function.outputs, strict=True))
-            module.signatures = module.signatures and [
-                s.with_outputs(returned) if module.functions[s.function] is function else s for s in module.signatures
-            ]
+        now = (value for function in module.functions for value in function.outputs)
+        returned = dict(zip(before, now, strict=True))
+        module.signatures = module.signatures and [s.with_outputs(returned) for s in module.signatures]
         modified |= modified and remove_unneeded(module, lambda op: isinstance(op, Stats))
         return PassResult(module, modified)
 
@@ -165,12 +164,8 @@ class _Propagation:
         casts = (op.result.type.element for op in self.users.get(port.value, ()) if is_quantizing(op))
         return next(casts, None) or stated_after(port.value, self.users, self.returned)[0]
 
-    def _side(self, region: Region, is_output: bool) -> list[Port]:
-        count = len(region.results) if is_output else len(region.operands)
-        return [Port(region, is_output, index) for index in range(count)]
-
     def _match(self, region: Region, assumed: dict[Port, ElementType]) -> Match | None:
-        sides = ([assumed.get(p, self.types[p]) for p in self._side(region, side)] for side in (False, True))
+        sides = ([assumed.get(p, self.types[p]) for p in side] for side in sides_of(region))
         return lookup(self.kernels, region, *sides)
 
     def _set(self, port: Port, kind: ElementType, origin: str) -> None:
@@ -206,11 +201,10 @@ class _Propagation:
         changed: list[Port] = []
         for name, function, numbers in quant_functions(match.signature.constraints) if match else ():
             assert match is not None
-            sides = [self._side(region, False), self._side(region, True)]
-            kinds = [match.inputs, match.outputs]
-            views: list[list[ElementType]] = [
-                [self._view(port, kind) for port, kind in zip(*both, strict=True)]
-                for both in zip(sides, kinds, strict=True)
+            sides = sides_of(region)
+            views = [
+                [self._view(port, kind) for port, kind in zip(side, kinds, strict=True)]
+                for side, kinds in zip(sides, (match.inputs, match.outputs), strict=True)
             ]
             updated = function(*views, *numbers)
             given = {
@@ -225,10 +219,10 @@ class _Propagation:
             changed += given
         return changed
 
-    def _view(self, port: Port, kind: object) -> ElementType:
+    def _view(self, port: Port, kind: Kind) -> ElementType:
         """What a constraint's function sees of a port: its parameters, or the storage that these will have."""
         spec = self.types[port]
-        return spec if is_quantized(spec) else stored_as(kind, spec) or spec  # type: ignore[arg-type]
+        return spec if is_quantized(spec) else stored_as(kind, spec) or spec
 
     def _calibrations(self) -> None:
         """Gives ports the parameters for their ranges, but those whose ranges yield to others: these take their own
@@ -279,7 +273,7 @@ class _Propagation:
         activations decides for these."""
         for region in self.order:
             match = self._match(region, {})
-            for port, kind in zip(self._side(region, False), match.inputs if match else (), strict=False):
+            for port, kind in zip(ports(region), match.inputs if match else (), strict=False):
                 accumulates = kind.storage is not None and kind.storage.bits >= ACCUMULATED
                 if not self._is_open(port) or accumulates or not (kind.takes_one_scale or kind.wants_axis):
                     continue
@@ -354,10 +348,10 @@ class _Propagation:
         are annotated."""
         match = self._match(region, {})
         names = [name for name, _ in match.signature.constraints] if match else []
-        ports = [port for port in self._side(region, False) if is_quantizable(self.types[port])]
-        if ACCUMULATES not in names or len(ports) < 3 or not same_value(ports[2].value).is_constant:
+        operands = [port for port in sides_of(region)[0] if is_quantizable(self.types[port])]
+        if ACCUMULATES not in names or len(operands) < 3 or not same_value(operands[2].value).is_constant:
             return
-        *factors, bias = ports[:3]
+        *factors, bias = operands[:3]
         constant = [port for port in factors if same_value(port.value).is_constant]
         if len(constant) != 1 or self.origins[constant[0]] == "annotation" or self.origins[bias] != ACCUMULATES:
             return
@@ -439,22 +433,7 @@ def fitted(
 
 def _scaled(kind: ElementType, scales: np.ndarray) -> ElementType:
     """A type with other scales."""
-    if isinstance(kind, UniformQuantizedType):
-        return UniformQuantizedType.of(
-            kind.storage,
-            float(scales[0]),
-            kind.zero_point,
-            expressed=kind.expressed,
-            storage_min=kind.storage_min,
-            storage_max=kind.storage_max,
-        )
-    assert isinstance(kind, UniformQuantizedPerAxisType)
-    return UniformQuantizedPerAxisType.of(
-        kind.storage,
-        kind.axis,
-        scales,
-        kind.zero_points,
-        expressed=kind.expressed,
-        storage_min=kind.storage_min,
-        storage_max=kind.storage_max,
-    )
+    assert isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType))
+    more = {"expressed": kind.expressed, "storage_min": kind.storage_min, "storage_max": kind.storage_max}
+    axis, zero = (None, kind.zero_point) if isinstance(kind, UniformQuantizedType) else (kind.axis, kind.zero_points)
+    return uniform(kind.storage, axis, scales, zero, **more)

@@ -14,8 +14,15 @@ from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.regions import Region, Rescale
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.rewriting import forget_constants, read_constants, remove_ops, remove_unneeded, replace_values
-from tflq.ir.types import ElementType, TensorType, is_quantized
+from tflq.ir.rewriting import (
+    forget_constants,
+    read_constants,
+    remove_ops,
+    remove_unneeded,
+    replace_values,
+    rewrite_ops,
+)
+from tflq.ir.types import TensorType, is_quantized
 from tflq.passes.canonicalize import Fold
 from tflq.passes.quant_types import LegalizeTf, PrepareTfl
 from tflq.passes.regions.edges import COUPLED
@@ -28,10 +35,11 @@ from tflq.passes.regions.ranges import (
     is_dequantizing,
     is_quantizing,
     is_statement,
-    other_sign,
+    same_steps,
     source_of,
     storages,
     stored_by,
+    stored_of,
 )
 from tflq.passes.regions.tensor_constraints import named_in
 from tflq.targets.load import Kernels, load_kernels
@@ -93,7 +101,7 @@ def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
     modified = False
     for region in [region for region in regions_of(function.ops) if region not in supported]:
         modified |= leave_real(region, _STATED)
-    function.ops = [each for op in function.ops for each in (_casts(op) or [op])]
+    rewrite_ops(function, _casts)
     return modified
 
 
@@ -108,20 +116,19 @@ def leave_real(region: Region, stated: Collection[str] = ()) -> bool:
         origins[place] = "none"
         modified = True
         if not port.is_output:
-            value = _before_rescale(port.value)
-            region.operands = [*region.operands[: port.index], value, *region.operands[port.index + 1 :]]
+            port.connect(_before_rescale(port.value))
     region.origins = origins
     return modified
 
 
-def _casts(op: Op) -> list[Op]:
-    """The casts in the place of a rescale behind an operator on floats, which has no other parameters; none for other
+def _casts(op: Op) -> list[Op] | None:
+    """The casts in the place of a rescale behind an operator on floats, which has no other parameters; None for other
     ops."""
     region = op.input.producer if isinstance(op, Rescale) else None
     if not isinstance(op, Rescale) or not isinstance(region, Region):
-        return []
+        return None
     if is_quantized(region.output_specs[region.results.index(op.input)]):
-        return []
+        return None
     stored = Value(op.input.type.with_element(op.target))
     there = Op(Qcast.op_name, [op.input], [stored], {}, op.location)
     return [there, Op(Dcast.op_name, [stored], [op.output], {}, op.location)]
@@ -239,18 +246,13 @@ def _cancel(module: Module, function: Function) -> bool:
 def _rounded(op: Op) -> Value | None:
     """The value that the result of a cast equals, since it was rounded to the same steps before; None if it was not."""
     if is_quantizing(op):
-        back = source_of(op).producer
-        if back is not None and is_dequantizing(back) and source_of(back).type == op.result.type:
-            return source_of(back)
-    elif is_dequantizing(op) and (cast := source_of(op).producer) is not None and is_quantizing(cast):
-        kind, back = cast.result.type.element, source_of(cast).producer
-        if back is not None and is_dequantizing(back) and source_of(cast).type == op.result.type:
-            return source_of(cast) if source_of(back).type.element in (kind, _other(kind)) else None
+        stored = stored_of(source_of(op))
+        return stored if stored is not None and stored.type == op.result.type else None
+    if is_dequantizing(op) and (cast := source_of(op).producer) is not None and is_quantizing(cast):
+        kind, real, before = cast.result.type.element, source_of(cast), stored_of(source_of(cast))
+        if before is not None and real.type == op.result.type and is_quantized(kind):
+            return real if same_steps(before.type.element, kind) else None
     return None
-
-
-def _other(kind: ElementType) -> ElementType:
-    return other_sign(kind) if is_quantized(kind) else kind
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeGuard
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from tflq.ir.types import (
     UniformQuantizedType,
     i8,
     i16,
+    is_float,
     is_quantized,
     ui8,
     ui16,
@@ -61,6 +62,12 @@ def is_quantizing(op: Op | None) -> bool:
 def is_dequantizing(op: Op | None) -> bool:
     """Whether an op makes reals of quantized numbers."""
     return isinstance(op, Dcast) or (isinstance(op, Dequantize) and op.input.type.quantized)
+
+
+def stored_of(value: Value) -> Value | None:
+    """The quantized value that a value is the reals of; None if no op made these of one."""
+    op = value.producer
+    return source_of(op) if op is not None and is_dequantizing(op) else None
 
 
 def is_statement(op: Op | None) -> bool:
@@ -101,10 +108,17 @@ def simulated_type(op: Op) -> UniformQuantizedType | UniformQuantizedPerAxisType
     shift = 1 << (bits - 1) if signed else 0
     expressed = value.type.storage
     ends = {"storage_min": least - shift, "storage_max": greatest - shift}
-    if simulates.axis is None:
-        return UniformQuantizedType.of(storage, float(scale), int(zero) - shift, expressed=expressed, **ends)
-    axis = simulates.axis_of(op)
-    return UniformQuantizedPerAxisType.of(storage, axis, scale, zero - shift, expressed=expressed, **ends)
+    axis = None if simulates.axis is None else simulates.axis_of(op)
+    return uniform(storage, axis, scale, zero - shift, expressed=expressed, **ends)
+
+
+def uniform(
+    storage: ScalarType, axis: int | None, scale: np.ndarray, zero_point: np.ndarray | int, **more: Any
+) -> UniformQuantizedType | UniformQuantizedPerAxisType:
+    """Parameters for each index of an axis, or for all elements, as the constructors check and take them."""
+    if axis is None:
+        return UniformQuantizedType.of(storage, float(scale.item()), int(np.asarray(zero_point).item()), **more)
+    return UniformQuantizedPerAxisType.of(storage, axis, scale, zero_point, **more)
 
 
 def other_sign(kind: QuantizedType) -> QuantizedType:
@@ -136,11 +150,6 @@ def stored_by(listed: Container[ScalarType | None], spec: ElementType) -> Elemen
 
 
 _OTHER_SIGN: Final = {i8: ui8, ui8: i8, i16: ui16, ui16: i16}
-
-
-def is_float(element: ElementType) -> TypeGuard[ScalarType]:
-    """Whether it is a plain float."""
-    return isinstance(element, ScalarType) and element.is_float
 
 
 _CONSTRAINTS = (AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType)
@@ -181,11 +190,6 @@ class Stated:
     spec: ElementType | None
 
 
-def _accumulates(value: Value) -> bool:
-    """Whether a quantized value is a constant to be added to an accumulator: its parameters follow from others."""
-    return value.is_constant and value.type.storage.bits >= ACCUMULATED
-
-
 def stated_before(value: Value) -> Stated:
     """What is stated by the ops before a use."""
     spec: ElementType | None = None
@@ -201,9 +205,10 @@ def stated_before(value: Value) -> Stated:
             value = source_of(op)
         elif spec is not None and is_quantized(spec):
             break
-        elif is_dequantizing(op) and not _accumulates(source_of(op)):
-            spec = source_of(op).type.element
-            cast = source_of(op).producer
+        elif (stored := stored_of(value)) is not None:
+            if stored.is_constant and stored.type.storage.bits >= ACCUMULATED:
+                break  # to be added to an accumulator: its parameters follow from others
+            spec, cast = stored.type.element, stored.producer
             if cast is None or not is_quantizing(cast) or not _stands_for(source_of(cast).type, value.type):
                 break
             value = source_of(cast)
@@ -218,7 +223,7 @@ def _adds_nothing(kind: QuantizedType, spec: ElementType | None, value: Value) -
     unless it rounds a constant, which is folded."""
     if spec is None or not is_quantized(spec):
         return True
-    return _same_steps(spec, kind) and not value.is_constant
+    return same_steps(spec, kind) and not value.is_constant
 
 
 def _stands_for(source: TensorType, result: TensorType) -> bool:
@@ -258,12 +263,12 @@ def _reals(op: Op, users: Mapping[Value, Sequence[Op]]) -> list[Value]:
         return [user.result for user in users.get(op.result, ()) if is_dequantizing(user)]
     kind = faked_type(op)
     behind = users.get(op.result, ()) if kind is not None else ()
-    if kind is None or not all(is_quantizing(cast) and _same_steps(cast.result.type.element, kind) for cast in behind):
+    if kind is None or not all(is_quantizing(cast) and same_steps(cast.result.type.element, kind) for cast in behind):
         return [op.result]
     return [op.result, *(real for cast in behind for real in _reals(cast, users))]
 
 
-def _same_steps(one: ElementType | None, other: QuantizedType) -> bool:
+def same_steps(one: ElementType | None, other: QuantizedType) -> bool:
     """Whether parameters are the same but for the sign of what is stored."""
     return one in (other, other_sign(other))
 
@@ -336,8 +341,8 @@ def constant_range(value: Value, axis: int | None) -> Range | None:
     finite."""
     value = same_value(value)
     expressed = value.type.element
-    if value.producer is not None and is_dequantizing(value.producer):
-        value = real_constant(source_of(value.producer)) or value
+    if (stored := stored_of(value)) is not None:
+        value = real_constant(stored) or value
     if not value.is_constant or not is_float(expressed) or value.array.dtype.kind != "f" or not value.array.size:
         return None
     array = value.array.astype(np.float64)
@@ -369,20 +374,10 @@ def parameters(seen: Range, stored: AnyQuantizedType, zero_point: int | None) ->
         reach = [abs(end / (q - zero_point)) for end, q in ((low, least), (high, qmax)) if q != zero_point]
         scale = np.maximum.reduce(reach)
     scale = np.maximum(scale, np.finfo(np.float32).tiny)
-    made = _uniform(stored, seen, scale, zero_point or 0)
+    more = {"expressed": seen.expressed, "storage_min": qmin, "storage_max": qmax}
+    made = uniform(stored.storage, seen.axis, scale, zero_point or 0, **more)
     if zero_point is not None:
         return made
     rounded = np.asarray(made.scale if isinstance(made, UniformQuantizedType) else made.scales, np.float64)
-    return _uniform(stored, seen, scale, np.clip(np.rint(qmin - low / rounded), qmin, qmax).astype(np.int64))
-
-
-def _uniform(
-    stored: AnyQuantizedType, seen: Range, scale: np.ndarray, zero_point: np.ndarray | int
-) -> UniformQuantizedType | UniformQuantizedPerAxisType:
-    ends = {"storage_min": stored.storage_min, "storage_max": stored.storage_max}
-    if seen.axis is None:
-        scale_, zero = float(scale), int(zero_point)
-        return UniformQuantizedType.of(stored.storage, scale_, zero, expressed=seen.expressed, **ends)
-    return UniformQuantizedPerAxisType.of(
-        stored.storage, seen.axis, scale, zero_point, expressed=seen.expressed, **ends
-    )
+    zeros = np.clip(np.rint(qmin - low / rounded), qmin, qmax).astype(np.int64)
+    return uniform(stored.storage, seen.axis, scale, zeros, **more)

@@ -33,11 +33,12 @@ from tflq.ir.types import (
     NoQuantizedType,
     ScalarType,
     TensorType,
+    is_float,
     is_quantized,
 )
 from tflq.ir.verifier import axis_problem
 from tflq.passes.regions.lookup import Port, ports, regions_of
-from tflq.passes.regions.ranges import ACCUMULATED, is_dequantizing, is_quantizing, source_of
+from tflq.passes.regions.ranges import ACCUMULATED, is_quantizing, stored_of
 from tflq.targets.target import RulesFile
 
 _SECTION: Final = "tensors"
@@ -45,8 +46,6 @@ _NONE: Final = "none"
 
 Constraints = Mapping[str, ElementType | None]
 """By pattern; None: the tensors stay as they are."""
-_Fail = Callable[[str, str, str], OptionError]
-"""The error at a pattern: what is wrong, the tensor, the remedy."""
 
 
 def constrain(module: Module, constraints: Constraints) -> bool:
@@ -55,24 +54,20 @@ def constrain(module: Module, constraints: Constraints) -> bool:
     OptionError if no port's tensor has a name that fits a pattern, or a type does not express a tensor's element type,
     or does not have its axes.
     """
-
-    def fail(pattern: str, what: str, remedy: str) -> OptionError:
-        return OptionError(Reason(f"'{pattern}': {what}", value=pattern, remedy=remedy))
-
-    return _constrain(module, constraints, fail)
+    return _constrain(module, constraints, None)
 
 
 def constrain_by_file(module: Module, path: Path) -> bool:
     """`constrain` by a file of annotations. OptionError, with the line, also for other faults of the file; FileError if
     it cannot be read."""
     file = RulesFile(path)
-    constraints = {pattern: _type(file, pattern, text) for pattern, text in _section(file).items()}
+    return _constrain(module, {key: _type(file, key, text) for key, text in _section(file).items()}, file)
 
-    def fail(pattern: str, what: str, remedy: str) -> OptionError:
-        place = str(file.line(_SECTION, pattern))
-        return OptionError(Reason(f"'{pattern}': {what}", str(path), place=place, value=pattern, remedy=remedy))
 
-    return _constrain(module, constraints, fail)
+def _fault(file: RulesFile | None, pattern: str, what: str, remedy: str = "") -> OptionError:
+    """The error at a pattern, in a file if it is of one."""
+    path, place = ("", "") if file is None else (file.path, str(file.line(_SECTION, pattern)))
+    return OptionError(Reason(f"'{pattern}': {what}", path, place=place, value=pattern, remedy=remedy))
 
 
 def named_in(path: Path) -> Callable[[str], bool]:
@@ -109,7 +104,7 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
     return stated
 
 
-def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
+def _constrain(module: Module, constraints: Constraints, file: RulesFile | None) -> bool:
     matchers = {pattern: matcher(pattern) for pattern in constraints}
     named: dict[str, list[Port]] = {}
     for port, value in _ports(module):
@@ -117,7 +112,7 @@ def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
             named.setdefault(value.name, []).append(port)
     for pattern, matches in matchers.items():
         if not any(map(matches, named)):
-            raise fail(pattern, "no tensor between kernels has such a name", near(pattern, named))
+            raise _fault(file, pattern, "no tensor between kernels has such a name", near(pattern, named))
     modified = False
     for name, same_name in named.items():
         for pattern in [p for p, matches in matchers.items() if matches(name)][:1]:
@@ -125,7 +120,7 @@ def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
                 element = port.value.type.element
                 if isinstance(element, ScalarType) and not element.is_float and pattern != name:
                     continue  # a pattern is of reals
-                modified |= _set(port, _spec(port.value.type, name, pattern, constraints[pattern], fail))
+                modified |= _set(port, _spec(port.value.type, name, pattern, constraints[pattern], file))
     return modified
 
 
@@ -141,26 +136,27 @@ def _ports(module: Module) -> Iterator[tuple[Port, Value]]:
 def _tensors(value: Value, users: Mapping[Value, Sequence[Op]]) -> Iterator[Value]:
     """A value, and the tensors of the model that it stands for: quantized, or with the parameters asked for."""
     yield value
-    if value.producer is not None and is_dequantizing(value.producer):
-        yield source_of(value.producer)
+    if (stored := stored_of(value)) is not None:
+        yield stored
     yield from (op.result for op in users.get(value, ()) if is_quantizing(op) or isinstance(op, Rescale))
 
 
-def _spec(type: TensorType, name: str, pattern: str, spec: ElementType | None, fail: _Fail) -> ElementType:
+def _spec(type: TensorType, name: str, pattern: str, spec: ElementType | None, file: RulesFile | None) -> ElementType:
     """A constraint, as the spec of a port of a type."""
     element = type.element
     assert isinstance(element, ScalarType)
     tensor = f"tensor '{name}' is of {element}"
     if not element.is_float:
-        raise fail(pattern, f"{tensor}, and only reals have constraints", "")
+        raise _fault(file, pattern, f"{tensor}, and only reals have constraints")
     if spec is None:
         return NoQuantizedType(element)
     expressed = spec if isinstance(spec, ScalarType) else getattr(spec, "expressed", None)
     if expressed != element:
         shown = type_text(BareType.of(spec))
-        raise fail(pattern, f"{tensor}, which {shown} does not express", f"write a type that expresses {element}")
+        remedy = f"write a type that expresses {element}"
+        raise _fault(file, pattern, f"{tensor}, which {shown} does not express", remedy)
     if (problem := axis_problem(TensorType(type.shape, spec))) is not None:
-        raise fail(pattern, f"tensor '{name}': {problem}", "")
+        raise _fault(file, pattern, f"tensor '{name}': {problem}")
     return spec
 
 
@@ -185,7 +181,7 @@ def take_ranges(module: Module, *, all_ports: bool) -> bool:
     for port, (low, high) in ranges.items():
         element = port.value.type.element
         free = isinstance(port.spec, ScalarType) or all_ports
-        if free and isinstance(element, ScalarType) and element.is_float and not isinstance(port.spec, NoQuantizedType):
+        if free and is_float(element) and not isinstance(port.spec, NoQuantizedType):
             modified |= _set(port, CalibratedQuantizedType.of(element, low, high))
     if all_ports and ranges:
         regions = (region for function in module.functions for region in regions_of(function.ops))

@@ -28,7 +28,7 @@ from tflq.dialects.traits import MovesElements, Surrounded
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.facts import walk
-from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, is_quantized
+from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, is_float, is_quantized
 from tflq.light import dataclass, field
 from tflq.passes.canonicalize import Fold, gives_back
 
@@ -236,12 +236,14 @@ class Contents:
         """What a value is a form of: None if it is neither real nor quantized."""
         if value not in self.of:
             element = value.type.element
-            if is_variable(value) or not (is_quantized(element) or _is_float(element)):
+            if is_variable(value):
                 return None
             if is_quantized(element):
                 content = self._new(value.type.with_element(element.expressed), QUANTIZED, element)
-            else:
+            elif is_float(element):
                 content = self._new(value.type, REAL)
+            else:
+                return None
             content.value = value
             self._set(value, content, content.made)
         return self.of[value]
@@ -427,12 +429,11 @@ class Contents:
             if isinstance(step, Moves):
                 for content in dict.fromkeys(step.sources.values()):
                     content.readers.append(step)
-                others = [v for i, v in enumerate(step.op.operands) if i not in step.sources]
-                self._needed((v, None) for v in others)
+                self._needed(v for i, v in enumerate(step.op.operands) if i not in step.sources)
             else:
-                self._needed((v, step) for v in step.operands)
-                self._needed((v, None) for inner in walk([step]) if inner is not step for v in inner.operands)
-        self._needed((v, None) for v in (*self.function.outputs, *self.apart))
+                self._needed(step.operands, step)
+                self._needed(v for inner in walk([step]) if inner is not step for v in inner.operands)
+        self._needed((*self.function.outputs, *self.apart))
         for content in reversed(self.all):
             if content.rounded_from is not None and content.readers:
                 assert content.rounding is not None
@@ -452,8 +453,8 @@ class Contents:
                 return steps[:place]
         return steps
 
-    def _needed(self, uses: Iterable[tuple[Value | None, Op | None]]) -> None:
-        for value, op in uses:
+    def _needed(self, values: Iterable[Value | None], op: Op | None = None) -> None:
+        for value in values:
             seen = None if value is None else self.read_as(value, op)
             if seen is not None:
                 seen[0].readers.append(seen[1])
@@ -507,7 +508,3 @@ def _common(taken: Iterable[Steps]) -> Steps:
         same = [a == b for a, b in zip(first, steps, strict=False)]
         first = first[: same.index(False) if False in same else len(same)]
     return first
-
-
-def _is_float(element: ElementType) -> bool:
-    return isinstance(element, ScalarType) and element.is_float

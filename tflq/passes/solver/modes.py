@@ -88,10 +88,8 @@ class _Solver:
         return values
 
     def _contents(self, function: Function, typed: Mapping[Op, Rounding], how: _How) -> Contents:
-        apart, called = self.apart(function), function in self.called
-        return Contents(
-            function, apart, called=called, typed=typed, encased=how == "transformed", unrounded=how == "unrounded"
-        )
+        ways = {"encased": how == "transformed", "unrounded": how == "unrounded"}
+        return Contents(function, self.apart(function), called=function in self.called, typed=typed, **ways)
 
     def _solved(self, function: Function, typed: Mapping[Op, Rounding], how: _How) -> Rewriting:
         contents = self._contents(function, typed, how)
@@ -115,7 +113,7 @@ class _Solver:
     def _commit(self, rewriting: Rewriting) -> bool:
         contents = rewriting.contents
         moves = [step for step in contents.steps if isinstance(step, Moves)]
-        encased = sum(isinstance(step, Op) and contents.is_encased(step) for step in contents.steps)
+        encased = len(rewriting.encased)
         if not rewriting.commit(self.module):
             return False
         self.counts["to_integers"] += sum(not op.reals and op.form == REAL for op in moves)
@@ -148,9 +146,7 @@ def _rounding(contents: Contents, op: Op) -> Rounding | None:
     operands = [contents.look(value) for value in op.reads]
     results = [contents.look(value) for value in op.results]
     reals = [seen for seen in operands if seen is not None]
-    if not reals or any(form != REAL or content.grid is None for content, form in reals):
-        return None
-    if None in results:
+    if not reals or None in results or any(form != REAL or content.grid is None for content, form in reals):
         return None
     steps = steps_of(seen[0] for seen in results if seen is not None)
     return steps[0] if steps and steps[0] is not None and steps[0].usual else None
@@ -160,7 +156,7 @@ def _on_types(contents: Contents, op: Op, rounding: Rounding) -> Op:
     """The op as it would be on quantized types."""
     operands = [None if v is None else _on_grid(contents, v) for v in op.operands]
     results = [Value(value.type.with_element(rounding.grid), value.name) for value in op.results]
-    return Op(op.name, operands, results, op.attributes, op.location, info=op.info)
+    return op.again(operands, results)
 
 
 def _on_grid(contents: Contents, value: Value) -> Value:
@@ -280,25 +276,22 @@ class Rewriting:
     def __init__(self, contents: Contents, *, stored: bool) -> None:
         self.contents = contents
         self.stored = stored
+        self.encased = {op for op in contents.steps if isinstance(op, Op) and contents.is_encased(op)}
         self.steps: list[_Step] = []
         self.values: dict[tuple[Content, Form], Value] = {}
         for step in contents.steps:
             self._move(step) if isinstance(step, Moves) else self._keep(step)
         for value in (*contents.function.outputs, *contents.apart):
-            seen = contents.look(value)
-            if seen is not None:
-                self._get(*seen)
+            self._operand(value, None)
 
     @property
     def cost(self) -> int:
         """The elements that its casts read."""
-        changed = {op for op in self.contents.steps if isinstance(op, Op) and self.contents.is_encased(op)}
-        kept = (step for step in self.steps if step.op not in changed)
-        return sum(_cost(step) for step in kept)
+        return sum(_cost(step) for step in self.steps if step.op not in self.encased)
 
     def commit(self, module: Module) -> bool:
         """Puts the function into the new forms. Returns whether that changes it."""
-        function: Function = self.contents.function
+        function = self.contents.function
         if len(self.steps) == len(function.ops) and all(step.same for step in self.steps):
             return False
         replacements: dict[Value, Value] = {}
@@ -405,28 +398,18 @@ class Rewriting:
         if known is not None:
             return known
         if content.value is not None and content.made == form:
-            self.values[content, form] = content.value
-            return content.value
+            return self._set(content, form, content.value)
         if content.rounded_from is not None and content.rounded_from.folds:
             return self._folded(content, form)
+        if form == REAL and content.folds:
+            return self._expressed_constant(content, self._get(content, content.made))
         if form == REAL:
-            return self._expressed(content)
+            return self._cast(self.contents.dequantize, self._get(content, QUANTIZED), content, REAL)
         if form == STORED:
             return self._cast(Scast, self._get(content, QUANTIZED), content, STORED)
         if (content, STORED) in self.values or (content.value is not None and content.made == STORED):
             return self._cast(Scast, self._get(content, STORED), content, QUANTIZED)
-        if content.rounded_from is not None:
-            source = self._get(content.rounded_from, REAL)
-            return self._cast_as(content.rounding, source, content)
-        return self._cast_as(content.rounding, self._get(content, REAL), content)
-
-    def _expressed(self, content: Content) -> Value:
-        """Its reals, from its integers."""
-        if content.folds:
-            return self._expressed_constant(content, self._get(content, content.made))
-        return self._cast(self.contents.dequantize, self._get(content, QUANTIZED), content, REAL)
-
-    def _cast_as(self, rounding: Rounding | None, source: Value, content: Content) -> Value:
+        source, rounding = self._get(content.rounded_from or content, REAL), content.rounding
         if rounding is None:
             return self._cast(self.contents.quantize, source, content, QUANTIZED)
         return self._cast(rounding.kind, source, content, QUANTIZED, rounding.attributes())

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final
 
 from tflq.dialects.quant import Qcast
@@ -138,18 +139,14 @@ class _Part:
 
     def _best(self, ops: Sequence[Moves]) -> _Try:
         """The cheapest of what is tried."""
-        size = len(self.moves)
+        size, cost = len(self.moves), attrgetter("cost")
         if size << len(ops) <= _WORK:
             every = itertools.product((False, True), repeat=len(ops))
-            return min((_Try(self, dict(zip(ops, behind, strict=True))) for behind in every), key=_cost)
-        best = min(_Try(self, {}), _Try(self, dict.fromkeys(ops, True)), key=_cost)
+            return min((_Try(self, dict(zip(ops, behind, strict=True))) for behind in every), key=cost)
+        best = min(_Try(self, {}), _Try(self, dict.fromkeys(ops, True)), key=cost)
         for op in ops[: _WORK // size]:
-            best = min(best, _Try(self, {**best.behind, op: not best.behind.get(op, False)}), key=_cost)
+            best = min(best, _Try(self, {**best.behind, op: not best.behind.get(op, False)}), key=cost)
         return best
-
-
-def _cost(tried: _Try) -> int:
-    return tried.cost
 
 
 def _parts(contents: Contents) -> Iterator[_Part]:
@@ -225,8 +222,8 @@ class _Try:
             for level in range(1, len(at.variables) + 1, 2):
                 cut.cost(at.least(level), at.least(level + 1), sum(content.type.size for content in op.results))
         for content in part.contents:
-            made = self.levels[content.moves] if content.moves is not None else _INTEGERS
-            made = _REALS if content.moves is None and content.made == REAL else made
+            made = _REALS if content.made == REAL else _INTEGERS
+            made = made if content.moves is None else self.levels[content.moves]
             if not content.folds:
                 _Casts(cut, self.levels, made, unit * content.type.size).state(content, [], 0)
         self.solved = cut.solve()
