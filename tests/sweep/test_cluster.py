@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.sweeps import stable
 
-from tests.support.sweeps import stable
 from tflq.errors import OptionError
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep

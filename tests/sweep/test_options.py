@@ -10,9 +10,9 @@ from typing import get_args
 import click
 import pytest
 from support.harness import argument, one_op
+from support.sweeps import stable
 
 import tflq
-from tests.support.sweeps import stable
 from tflq.cli import convert, sweep
 from tflq.cli.main import run
 from tflq.cli.options import OF_ONE_MODEL

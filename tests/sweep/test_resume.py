@@ -12,8 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support.sweeps import stable
 
-from tests.support.sweeps import stable
 from tflq.cli.main import run
 from tflq.errors import OptionError
 from tflq.sweep.store import Store, read_results

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.harness import argument, const
+from support.sweeps import stable
 
 import tflq
-from tests.support.sweeps import stable
 from tflq.cli.main import run
 from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Op
