@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from support.float_nets import net, samples, written
 
 import tflq
+from tflq.cli.quantize import print_quantization
 from tflq.errors import OptionError
 from tflq.quantization.fidelity import signal_to_noise
 from tflq.verification.tflite_runner import TfliteRunner
@@ -129,3 +131,14 @@ def test_the_command_takes_a_file_of_a_metric(model: Path, tmp_path: Path) -> No
     failed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert failed.returncode == 2
     assert "has no function metric" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(None, "not measured"), (np.inf, "equal"), (-np.inf, "nothing left"), (31.25, "31.2 dB")]
+)
+def test_the_ratio_is_printed_as_debug_prints_it(
+    model: Path, ratio: float | None, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Outputs of zeros alone that come out otherwise are not equal."""
+    print_quantization(replace(quantized(model, scheme="weight-only"), decibels=ratio), model)
+    assert f"outputs     signal to noise {text}\n" in capsys.readouterr().out

@@ -119,14 +119,15 @@ def _metric_of(path: Path) -> Metric:
 
 
 def print_quantization(result: Quantization, destination: Path) -> None:
-    from tflq.quantization.fidelity import shown
+    from tflq.debugging.outcome import decibels
 
+    ratio = result.decibels
     first, *others = result.summary().split("\n")
     output.field("operators", first)
     for line in (*others, *(result.search.lines() if result.search else ())):
         click.echo(f"  {line}")
     output.field("size", f"{result.bytes_in / 1024:.1f} → {result.bytes_out / 1024:.1f} KiB")
-    output.field("outputs", f"signal to noise {shown(result.decibels)}")
+    output.field("outputs", f"signal to noise {'not measured' if ratio is None else decibels(ratio)}")
     output.field("written to", str(destination))
 
 

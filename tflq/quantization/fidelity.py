@@ -7,7 +7,6 @@ first, they are given back, and the outputs measured after each; one that gains 
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import tempfile
@@ -135,11 +134,6 @@ def _real(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:
     if array.dtype.kind == "f" or not described["scales"]:
         return array.astype(np.float64)
     return (array.astype(np.float64) - described["zero_points"][0]) * described["scales"][0]
-
-
-def shown(decibels: float | None) -> str:
-    """A ratio for people."""
-    return "not measured" if decibels is None else "equal" if math.isinf(decibels) else f"{decibels:.1f} dB"
 
 
 # Operators are given back.
