@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.finalizers import finalized
 
 from tflq.processes import Died, call, how_ended, in_processes, last_words
 from tflq.verification.runner import Child, RunError
@@ -31,6 +32,17 @@ def test_a_call_answers_raises_or_dies() -> None:
         call(signal.raise_signal, signal.SIGTERM, timeout=60)
     with pytest.raises(RuntimeError, match="lambda"):
         call(lambda: lambda: 0, timeout=60)
+
+
+def test_a_process_that_loses_the_exception_of_a_signal_ends(tmp_path: Path) -> None:
+    answers = in_processes(finalized, [None, tmp_path / "entered"], 2)
+    assert next(answers) == (0, None)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "entered").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    start = time.monotonic()
+    answers.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - start < 30, "the finalizer goes on to its end"
 
 
 def test_an_answer_larger_than_a_pipe() -> None:

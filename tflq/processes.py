@@ -155,6 +155,10 @@ def in_processes(work: Callable[[Job], Answer], jobs: Iterable[Job], count: int)
             worker.stop()
 
 
+TOLD_AGAIN: Final = 5.0
+"""Seconds after which a process that goes on is told again to end."""
+
+
 class _Worker(Generic[Job, Answer]):
     """A process, and the number of its job."""
 
@@ -181,10 +185,12 @@ class _Worker(Generic[Job, Answer]):
         return received
 
     def stop(self) -> None:
-        """Ends the process at once; it removes its temporary files."""
-        self.process.terminate()
-        self.process.join()
+        """Ends the process at once; it removes its temporary files. Python loses an exception of a signal in a callback
+        or a finalizer: then the process finds its pipe closed, or is told again."""
         self.pipe.close()
+        while self.process.is_alive():
+            self.process.terminate()
+            self.process.join(TOLD_AGAIN)
 
 
 @contextmanager
