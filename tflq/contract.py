@@ -172,8 +172,9 @@ class _Facts:
     def __exit__(self, failed: object, *_: object) -> None:
         if failed or not self._stay:
             self._keep(False)
-        for function in self._functions:
-            function.forget_users()
+        else:
+            for function in self._functions:
+                function.forget_users()
 
     def before(self, item: Pass) -> None:
         """Keeps them while a pass runs; users and ops by class also of what it changes in step."""

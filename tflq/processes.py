@@ -155,7 +155,7 @@ def in_processes(work: Callable[[Job], Answer], jobs: Iterable[Job], count: int)
             worker.stop()
 
 
-TOLD_AGAIN: Final = 5.0
+_TOLD_AGAIN: Final = 5.0
 """Seconds after which a process that goes on is told again to end."""
 
 
@@ -190,7 +190,7 @@ class _Worker(Generic[Job, Answer]):
         self.pipe.close()
         while self.process.is_alive():
             self.process.terminate()
-            self.process.join(TOLD_AGAIN)
+            self.process.join(_TOLD_AGAIN)
 
 
 @contextmanager

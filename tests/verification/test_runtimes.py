@@ -16,6 +16,7 @@ from tflq.cli.main import run
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Value
 from tflq.ir.types import parameters
+from tflq.verification.runtimes import extend
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 RUNTIMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -77,3 +78,27 @@ def test_without_the_package_it_is_said_what_to_install(
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
     assert run(["verify", str(source), str(path), "--runtime", runtime]) == 2
     assert capsys.readouterr().err == f"tflq: {named}\n"
+
+
+def test_a_value_that_a_branch_reads_is_given_there_too(tmp_path: Path) -> None:
+    need_onnx()
+    import onnx
+    import onnxruntime
+
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    main (float[2] x, bool take) => (float[2] y) {
+      inner = Neg (x)
+      y = If (take) <
+        then_branch = then () => (float[2] a) { a = Identity (inner) },
+        else_branch = other () => (float[2] b) { b = Neg (inner) }
+      >
+    }"""
+    onnx.save(onnx.parser.parse_model(text), str(tmp_path / "m.onnx"))
+    count, dtypes = extend(str(tmp_path / "m.onnx"), tmp_path / "extended.onnx", ["inner"], ["inner"])
+    assert (count, dtypes) == (1, [np.dtype(np.float32)])
+    session = onnxruntime.InferenceSession(str(tmp_path / "extended.onnx"), providers=["CPUExecutionProvider"])
+    x, fed = np.asarray([1, 2], np.float32), np.asarray([5, 7], np.float32)
+    for take, sign in ((True, 1), (False, -1)):
+        y, inner = session.run(None, {"x": x, "take": np.asarray(take), "inner/fed": fed})
+        np.testing.assert_array_equal(y, sign * fed)
+        np.testing.assert_array_equal(inner, -x, "what the file computes itself")

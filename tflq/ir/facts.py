@@ -147,6 +147,10 @@ class Facts:
         the ops before it."""
         return self.once(_INDEX, lambda: _Index(self.ops, users=False)).places
 
+    def place_of(self) -> Callable[[Op], int]:
+        """What gives the place of an op of the function, to sort by."""
+        return self.once(_INDEX, lambda: _Index(self.ops, users=False)).place
+
     @_kept
     def by_signature(self) -> Mapping[tuple[object, ...], Sequence[Op]]:
         """The ops, but for those inside of others, by name and element types: those of the operands, None, and those of

@@ -256,7 +256,7 @@ class CommonSubexpressionElimination(Pass):
         return PassResult.of(module, lambda function: self._function(module, function, function in called))
 
     def _function(self, module: Module, function: Function, called: bool) -> bool:
-        merging = _Merging(self._clash, set(function.outputs) if called else set())
+        merging = _Merging(self._clash, set(function.outputs) if called else set(), _Constants(self._clash))
         merging.block(function.ops)
         for value in function.outputs:
             merging.constants.enter(value)
@@ -305,13 +305,11 @@ class _Merging:
 
     clash: Callable[[Value, Value], bool]
     outputs: set[Value]
+    constants: _Constants
     replacements: dict[Value, Value] = field(default_factory=dict)
     merged: set[Op] = field(default_factory=set)
     first: dict[Hashable, Op] = field(default_factory=dict)
     alike: dict[Hashable, dict[Hashable, Op]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.constants = _Constants(self.clash)
 
     def block(self, ops: Sequence[Op]) -> None:
         """Every op is entered. Whether one may be merged is asked only of those that repeat an earlier one's name and

@@ -173,7 +173,7 @@ class _Plan:
         self.fixed = {*function.inputs, *function.outputs}
         self.users = function.users()
         self.views = function.ops_with(View)
-        self.places = function.places()
+        self.place = function.place_of()
         self.owner: dict[Value, Value] = {}
         self.held: dict[Value, list[Value]] = {}  # by owner, of memory that views are in
 
@@ -184,7 +184,7 @@ class _Plan:
             if source is None:
                 continue
             is_view = trait_of(op, InPlace) is None
-            if not is_view and self._is_read(source, self._place(op)):
+            if not is_view and self._is_read(source, self.place(op)):
                 copies[op] = copy = Op(Cast.op_name, [source], [Value(source.type)], {}, op.location)
                 state_version(copy)
                 op.operands = [copy.result if v is source else v for v in op.operands]
@@ -208,7 +208,7 @@ class _Plan:
                 if value in (source, op.result):
                     found.add(op)
                     values += (source, op.result)
-        return sorted(found, key=self._place)
+        return sorted(found, key=self.place)
 
     def _owner(self, value: Value) -> Value:
         return self.owner.get(value, value)
@@ -251,10 +251,7 @@ class _Plan:
     def _is_read(self, value: Value, place: int) -> bool:
         """Whether another tensor in a value's memory is read at a place in the function or later."""
         held = self.held.get(self._owner(value), ())
-        return any(v is not value and v in self.users and self._place(self.users[v][-1]) >= place for v in held)
-
-    def _place(self, op: Op) -> int:
-        return self.places[op.__class__][op]
+        return any(v is not value and v in self.users and self.place(self.users[v][-1]) >= place for v in held)
 
 
 def _alike(a: Value, b: Value) -> bool:

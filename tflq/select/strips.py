@@ -87,7 +87,7 @@ class _Strips:
         self._asked = asked
         self._users = function.users()
         self._outputs = set(function.outputs)
-        self._place = {op: at for at, op in enumerate(function.ops)}
+        self._place = function.place_of()
         self._windowed = {op for op in function.ops if _is_windowed(op)}
         self._inner = self._windowed.union(filter(_is_elementwise, function.ops))
 
@@ -133,7 +133,7 @@ class _Strips:
                     pending.append(producer)
                 elif not value.is_constant:
                     sources[value] = None
-        ops = sorted(inside, key=self._place.__getitem__)
+        ops = sorted(inside, key=self._place)
         return _Cone(root.result, ops, [v for v in sources if v.producer not in inside])
 
     def _is_inner(self, value: Value, inside: set[Op], shape: Sequence[int | None]) -> bool:

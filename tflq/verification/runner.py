@@ -284,8 +284,7 @@ Names = Sequence[tuple[str, str]]
 
 class FileRunner:
     """One file, and the module that says its interface. `interpreter`: what runs it. `untimed`: why it is not timed.
-    `inexact`: why it need not equal the model that it was made from, if it says so. `undivided`: why tensors cannot be
-    given other values, where more than the file is to blame.
+    `inexact`: why it need not equal the model that it was made from, if it says so.
 
     A backend must add `compute`, or override `run`, which has state to go on with; the rest, if tensors can also be
     fetched or given other values.
@@ -294,7 +293,6 @@ class FileRunner:
     interpreter: str = ""
     untimed: str = "what runs these files says nothing of the time on a device"
     inexact: str = ""
-    undivided: str = ""
     has_state: Any = False
     keeps_state: Any = True
 
@@ -341,6 +339,11 @@ class FileRunner:
         """Inputs in the order of the file, of its types."""
         ordered = [array for _, array in sorted(zip(self._places["inputs"], inputs, strict=True), key=lambda p: p[0])]
         return [stored(a, dtype_of(value)) for a, value in zip(ordered, self.module.main.inputs, strict=True)]
+
+    @property
+    def undivided(self) -> str:
+        """What is missing for `divide`, as the end of a sentence; empty where nothing but the file is to blame."""
+        return ""
 
     def divide(self, cuts: Iterable[str]) -> None:
         """These tensors can be given other values, by name: what follows them goes on with these."""

@@ -149,11 +149,12 @@ class OnnxRunner(_Extensible):
             outputs = self._opened.run("", self.ordered(inputs), follows=bool(step))
         return [outputs[i] for i in self._places["outputs"]]
 
+    @property
+    def undivided(self) -> str:
+        return "" if find_spec("onnx") else f" without the package onnx ({to_install('onnx')})"
+
     def divide(self, cuts: Iterable[str]) -> None:
-        if find_spec("onnx"):
-            super().divide(cuts)
-        else:
-            self.undivided = f" without the package onnx ({to_install('onnx')})"
+        super().divide(() if self.undivided else cuts)
 
     def type_of(self, key: str, name: str) -> str:
         return self._held[name].dtype if name in self._held else super().type_of(key, name)
@@ -209,7 +210,9 @@ def extend(
         ) from None
     model = onnx.load(source)
     graph, count = model.graph, len(model.graph.output)
-    dtypes = [_take(onnx, model, value) for value in taken]
+    inferred = onnx.shape_inference.infer_shapes(model).graph if taken else graph
+    described = {info.name: info for info in (*inferred.value_info, *inferred.output)}
+    dtypes = [_take(onnx, graph, described[value]) for value in taken]
     made = (onnx.helper.make_empty_tensor_value_info(f"{value}/fetched") for value in values)
     for value, output in zip(values, made, strict=True):
         graph.node.append(onnx.helper.make_node("Identity", [value], [output.name]))
@@ -218,15 +221,12 @@ def extend(
     return count, dtypes
 
 
-def _take(onnx: Any, model: Any, name: str) -> np.dtype:
+def _take(onnx: Any, graph: Any, described: Any) -> np.dtype:
     """Makes what reads a value read an input of the file instead; its type."""
-    inferred = onnx.shape_inference.infer_shapes(model).graph
-    known = next(info for info in (*inferred.value_info, *inferred.output) if info.name == name)
-    given = onnx.ValueInfoProto()
-    given.CopyFrom(known)
-    given.name = f"{name}/fed"
-    _rename(model.graph, name, given.name)
-    model.graph.input.append(given)
+    given = graph.input.add()
+    given.CopyFrom(described)
+    given.name += "/fed"
+    _rename(graph, described.name, given.name)
     dtype: np.dtype = onnx.helper.tensor_dtype_to_np_dtype(given.type.tensor_type.elem_type)
     return dtype
 
