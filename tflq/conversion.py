@@ -361,12 +361,12 @@ def observed(
         options = replace(options, most_tables=0)
     conversion = _lowered(module, options, form, format, dump_ir)
     while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
-        log(INFO, "%d times the source's size: fewer tables", MOST_GROWTH)
+        log(INFO, "%s: the result is over %d times as large: fewer tables", module.source or "a model", MOST_GROWTH)
         options = smaller
         conversion = _lowered(read(source), options, form, format, dump_ir)
     conversion._bytes_in = size_of(source)
     for text in dict.fromkeys(conversion.report.warnings):
-        log(WARNING, "%s", text)
+        log(WARNING, "%s: %s", module.source or "a model", text)
     try:
         if path is not None:
             write(conversion, destinations(conversion.module, format, path), inputs=inputs, force=force)

@@ -17,17 +17,18 @@ import click
 from click.shell_completion import CompletionItem
 
 from tflq.cli import output
-from tflq.cli.convert import COLOURS, arena, print_verdict, types, warnings
+from tflq.cli.convert import arena, types
 from tflq.cli.options import TARGETS, json_option, target_option
 from tflq.cli.output import MODEL, Cell, name_of, source, stream_or_path
-from tflq.errors import OptionError, Reason
+from tflq.errors import OptionError, Reason, operators
 from tflq.files import check_outputs, replace_file
+from tflq.report_text import COLOURS, verdict_lines, warnings
 
 if TYPE_CHECKING:
     from tflq.coverage import CoverageRow
     from tflq.inspection import FunctionSummary, Inspection, TensorSummary
     from tflq.passes.regions.instrument import QuantizationState
-    from tflq.report import Report
+    from tflq.report import Report, Row
 
 
 _MOST = 20
@@ -71,7 +72,7 @@ def inspect(model: str, target: str | None, *, ir: bool, why: bool, as_json: boo
 
 
 def print_why(report: Report) -> None:
-    print_verdict(report.rows)
+    output.blocks(verdict_lines(report.rows))
     output.line()
     rows: list[list[Cell]] = [
         [
@@ -80,12 +81,17 @@ def print_why(report: Report) -> None:
             types(row.operands, row.results),
             (row.path, COLOURS[row.outcome]),
             str(row.made or "-"),
-            "; ".join(filter(None, (row.reason or row.note, row.not_kernel and f"no kernel: {row.not_kernel}"))),
+            "; ".join(filter(None, (row.reason or row.note, _declined(row), row.not_rule))),
         ]
         for row in report.rows
     ]
-    output.table(["#", "operator", "types", "path", "made", "why"], rows, right=(0, 4))
+    output.table(["#", "operator", "types", "path", "ops", "why"], rows, right=(0, 4))
     output.warnings(warnings(report))
+
+
+def _declined(row: Row) -> str:
+    """Why the target keeps no kernel for an operator, in words."""
+    return row.not_kernel if row.not_kernel.startswith("lowered") else row.not_kernel and f"no kernel: {row.not_kernel}"
 
 
 def print_summary(inspection: Inspection) -> None:
@@ -115,7 +121,7 @@ def _extent(state: QuantizationState) -> str:
     if not state.operators:
         return "no operator computes real numbers"
     if state.full:
-        return f"fully, {state.operators} operator(s)"
+        return f"fully, {operators(state.operators)}"
     what = "partly" if state.quantized else "no"
     return f"{what}, {state.quantized} of {state.operators} operators"
 
