@@ -14,7 +14,7 @@ import click
 from tflq.backends import DEFAULT, backend
 from tflq.cli import output
 from tflq.cli.main import SectionedCommand
-from tflq.cli.options import FORMAT, FORMS, PARTS, conversion_options, json_option, target_option
+from tflq.cli.options import FORMAT, FORMS, PARTS, TARGETS, conversion_options, json_option, target_option
 from tflq.cli.output import MODEL, Cell, is_stream
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import Output, check_outputs, replace_file
@@ -31,7 +31,10 @@ JSON_VERSION: Final = 2
 
 
 class _Convert(SectionedCommand):
-    most_used = ("target", "mac", "prefer", "fallback", "batch", "cut", "folder", "force", "report_path", "as_json")
+    most_used = (
+        *("target", "format", "mac", "prefer", "fallback", "batch", "cut", "folder", "workers", "force"),
+        *("report_path", "as_json"),
+    )
     sections: ClassVar = {
         "What the result is": ("target", "format", *FORMS),
         "Which part of the model, and which shapes": PARTS,
@@ -56,7 +59,7 @@ class _Convert(SectionedCommand):
     help="Processes that convert models into DIR; by default as many as there are cores.",
 )
 @target_option(
-    "Which operators the result may use: integer or kernels (.tflite), tosa (.tosa, .mlir), or a target file.",
+    f"Which operators the result may use: {TARGETS}",
     metavar="NAME|PATH.toml",
 )
 @click.option(

@@ -39,6 +39,7 @@ _MOST = 20
 @click.argument("model", type=MODEL)
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
+@click.option("--tensors", is_flag=True, help="Print every tensor: number, name, type, parameters.")
 @target_option(f"The target that --why and --format convert for: {TARGETS}")
 @json_option("Print as JSON.")
 @click.option(
@@ -47,12 +48,14 @@ _MOST = 20
     type=click.Choice(["model-explorer"]),
     help="Print a file that Model Explorer opens: the graphs before conversion, in the integer form, and after.",
 )
-def inspect(model: str, target: str | None, *, ir: bool, why: bool, as_json: bool, form: str | None) -> None:
+def inspect(
+    model: str, target: str | None, *, ir: bool, why: bool, tensors: bool, as_json: bool, form: str | None
+) -> None:
     """Show what a model holds, whether it is quantized, and what of it is not. `-` is standard input."""
-    if form and (ir or why or as_json):
-        raise click.UsageError("--format is a form of its own: give it without --ir, --why and --json.")
-    if ir and (why or as_json):
-        raise click.UsageError("--ir is a form of its own: give it without --why and --json.")
+    if form and (ir or why or tensors or as_json):
+        raise click.UsageError("--format is a form of its own: give it without --ir, --why, --tensors and --json.")
+    if ir + why + tensors > 1 or (ir and as_json):
+        raise click.UsageError("--ir, --why and --tensors are forms of their own: give one; --ir without --json.")
     import tflq
 
     inspection = tflq.inspect(source(model), target=target)
@@ -65,10 +68,26 @@ def inspect(model: str, target: str | None, *, ir: bool, why: bool, as_json: boo
             raise inspection.explored.refused
     elif why:
         output.print_json(inspection.report.to_json()) if as_json else print_why(inspection.report)
+    elif tensors:
+        _print_tensors(inspection, as_json=as_json)
     elif ir:
         click.echo(inspection.text)
     else:
         output.print_json(inspection.to_json()) if as_json else print_summary(inspection)
+
+
+def _print_tensors(inspection: Inspection, *, as_json: bool) -> None:
+    if as_json:
+        document = {"format": "tflq.tensors", "version": JSON_VERSION, "source": inspection.module.source}
+        output.print_json({**document, "subgraphs": [list(map(asdict, each)) for each in inspection.tensors]})
+        return
+    for index, (function, tensors) in enumerate(zip(inspection.module.functions, inspection.tensors, strict=True)):
+        output.heading(f"subgraph {index}" + (f": {function.name}" if function.name else ""))
+        rows: list[list[Cell]] = [
+            [str("" if t.number is None else t.number), t.name, t.role, _shaped(t), str(t.quantization or "")]
+            for t in tensors
+        ]
+        output.table(["#", "name", "role", "type", "quantization"], rows, right=(0,))
 
 
 def print_why(report: Report) -> None:
@@ -154,9 +173,13 @@ def _print_function(function: FunctionSummary) -> None:
     output.table(["operator", "types", "count"], rows, right=(2,), total=True)
 
 
-def _tensor(tensor: TensorSummary) -> str:
+def _shaped(tensor: TensorSummary) -> str:
     shape = "*" if tensor.shape is None else "x".join("?" if d is None else str(d) for d in tensor.shape) or "scalar"
-    return ", ".join(part for part in (tensor.name, f"{shape} {tensor.type}", str(tensor.quantization or "")) if part)
+    return f"{shape} {tensor.type}"
+
+
+def _tensor(tensor: TensorSummary) -> str:
+    return ", ".join(filter(None, (tensor.shown_name, _shaped(tensor), str(tensor.quantization or ""))))
 
 
 JSON_VERSION = 2
