@@ -15,10 +15,11 @@ from tflq.backends import DEFAULT, backend
 from tflq.cli import output
 from tflq.cli.main import SectionedCommand
 from tflq.cli.options import FORMAT, FORMS, PARTS, TARGETS, conversion_options, json_option, target_option
-from tflq.cli.output import MODEL, Cell, is_stream
+from tflq.cli.output import MODEL, is_stream
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import Output, check_outputs, replace_file
 from tflq.report_text import details, verdict_lines
+from tflq.tables import Cell
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena

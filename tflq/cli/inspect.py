@@ -19,10 +19,11 @@ from click.shell_completion import CompletionItem
 from tflq.cli import output
 from tflq.cli.convert import arena, types
 from tflq.cli.options import TARGETS, json_option, target_option
-from tflq.cli.output import MODEL, Cell, name_of, source, stream_or_path
+from tflq.cli.output import MODEL, name_of, source, stream_or_path
 from tflq.errors import OptionError, Reason, operators
 from tflq.files import check_outputs, replace_file
 from tflq.report_text import COLOURS, verdict_lines, warnings
+from tflq.tables import Cell
 
 if TYPE_CHECKING:
     from tflq.coverage import CoverageRow

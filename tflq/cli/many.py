@@ -17,11 +17,11 @@ from tflq.backends import DEFAULT, backend
 from tflq.cli import output
 from tflq.cli.convert import JSON_VERSION, document_of, print_cost
 from tflq.cli.main import BUG, INVALID, UNSUPPORTED, USAGE, Failure, Stopped
-from tflq.cli.output import Cell
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import check_outputs, file_errors
 from tflq.processes import Died, in_processes
 from tflq.report_text import verdict_lines, warnings
+from tflq.tables import Cell
 
 if TYPE_CHECKING:
     from tflq.cost import Cost
