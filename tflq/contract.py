@@ -202,7 +202,8 @@ def _is_own(item: Pass) -> bool:
 
 def _result(item: Pass, module: Module) -> PassResult:
     try:
-        with stage(item.title) if item.title else stage(f"pass {item.name}", DEBUG):
+        of = f" of {module.source}" if module.source else ""
+        with stage(f"{item.title}{of}") if item.title else stage(f"pass {item.name}{of}", DEBUG):
             if item.looks_at and not any(function.has_ops(*item.looks_at) for function in module.functions):
                 return PassResult(module, modified=False)
             result = item.run(module)
@@ -272,6 +273,7 @@ class Decision:
     made: list[Op] = field(default_factory=list)
     rule: Callable[..., object] | None = None  # that lowered it, if one did
     not_kernel: str = ""  # why none of the kernels that the target lists for it could be used
+    not_rule: str = ""  # why none of the user's rules for it could be used
 
 
 @dataclass(frozen=True, slots=True)

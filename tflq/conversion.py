@@ -246,9 +246,11 @@ def convert(
             quantized operator between DequantizeLinear and QuantizeLinear, which is not exact). By default the suffix
             of the destination decides, or "tflite" without one. A suffix that says otherwise is an error.
         target: What the result may contain. For TFLite: "integer" (builtins on plain integer tensors), "kernels" (also
-            the quantized kernels that the interpreter computes correctly: rules/kernels.toml), or the path of a file of
-            kernels like rules/npu_example.toml. For TOSA: "tosa" (1.0 with both profiles: rules/tosa.toml), or the path
-            of a file like that one with other profiles, extensions or another level. For "qdq": "qdq" (the operators
+            the quantized kernels that the interpreter computes correctly: rules/kernels.toml), "int8", "int16x8" or
+            "uint8" (those kernels on one storage), "portable" or "tflm" (what other runtimes compute), or the path of a
+            file of kernels like rules/npu_example.toml. For TOSA: "tosa" (1.0 with both profiles: rules/tosa.toml),
+            "ethos-u55", "ethos-u65" or "ethos-u85", or the path of a file like rules/tosa.toml with other profiles,
+            extensions or another level. For "qdq": "qdq" (the operators
             that rules/qdq.toml lists stand between casts), or the path of a file of kernels that lists others.
         mac: How to multiply and accumulate: as int8 BATCH_MATMUL ("integer"), or as float convolutions on integer
             values, proven exact ("float32"). For TFLite.
@@ -361,12 +363,12 @@ def observed(
         options = replace(options, most_tables=0)
     conversion = _lowered(module, options, form, format, dump_ir)
     while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
-        log(INFO, "%d times the source's size: fewer tables", MOST_GROWTH)
+        log(INFO, "%s: the result is over %d times as large: fewer tables", module.source or "a model", MOST_GROWTH)
         options = smaller
         conversion = _lowered(read(source), options, form, format, dump_ir)
     conversion._bytes_in = size_of(source)
     for text in dict.fromkeys(conversion.report.warnings):
-        log(WARNING, "%s", text)
+        log(WARNING, "%s: %s", module.source or "a model", text)
     try:
         if path is not None:
             write(conversion, destinations(conversion.module, format, path), inputs=inputs, force=force)

@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 from tflq.builder import Emitter
 from tflq.dialects.effects import is_handle, is_pure
-from tflq.errors import Reason, Refused, UnsupportedError
+from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.rewriting import parted
 from tflq.ir.types import TensorType
@@ -101,7 +101,7 @@ def refuse(refused: Iterable[Reason], format: str, remedy: str = "") -> None:
     """UnsupportedError, if there is a reason, that lists all of them. remedy: what else can be done."""
     reasons = list(refused)
     if reasons:
-        what = f"{len(reasons)} operator(s) have no form in {format}:"
+        what = f"no form in {format} for {operators(len(reasons))}:"
         remedy += "convert to a .tflite file, or only the part before it (--cut)"
         raise UnsupportedError(what, reasons, remedy=remedy)
 

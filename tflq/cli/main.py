@@ -65,8 +65,6 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("TOSA", "tflq convert model.tflite model.tosa"),
         ("through pipes", "cat model.tflite | tflq convert - - --format mlir > model.mlir"),
         ("refuse what has no integer form", "tflq convert model.tflite strict.tflite --fallback error"),
-        ("the same models again and again: proven once", "tflq convert models/*.tflite -o converted --cache proofs"),
-        ("what each pass does, and takes", "tflq convert model.tflite out.tflite --dump-ir passes --timings"),
         ("many models, in four processes", "tflq convert models/*.tflite -o converted --workers 4"),
     ),
     "quantize": (
@@ -368,9 +366,14 @@ class LazyGroup(click.Group):
             raise _SystemError(error) from error
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+)
 @click.version_option(tflq.__version__, message="tflq %(version)s")
-def group() -> None:
+@click.pass_context
+def group(context: click.Context) -> None:
     """Lower quantized TensorFlow Lite models to plain integer operators, bit for bit.
 
     \b
@@ -380,6 +383,8 @@ def group() -> None:
 
     `tflq COMMAND --help` ends with examples. Completion in the shell: docs/cli.md.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), color=context.color)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

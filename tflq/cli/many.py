@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tflq.backends import DEFAULT, backend
 from tflq.cli import output
-from tflq.cli.convert import JSON_VERSION, document_of, print_cost, print_verdict, warnings
+from tflq.cli.convert import JSON_VERSION, document_of, print_cost
 from tflq.cli.main import BUG, INVALID, UNSUPPORTED, USAGE, Failure, Stopped
-from tflq.cli.output import Cell
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import check_outputs, file_errors
 from tflq.processes import Died, in_processes
+from tflq.report_text import verdict_lines, warnings
+from tflq.tables import Cell
 
 if TYPE_CHECKING:
     from tflq.cost import Cost
@@ -239,7 +240,7 @@ def _print_outcomes(outcomes: Sequence[_Outcome], folder: Path, seconds: float) 
     there = f", {skipped} of {len(outcomes)} were there" if skipped else ""
     output.line(("converted: ", f"bold {colour}"), (f"{len(done)} of {len(outcomes)} models{there}", "bold"))
     if done:
-        print_verdict([row for report in done for row in report.rows])
+        output.blocks(verdict_lines([row for report in done for row in report.rows]))
     output.line(f"{folder}{os.sep} in {seconds:.2f} s")
     if costs := _costs(outcomes):
         from tflq.cost import total

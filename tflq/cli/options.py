@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Option = Callable[[Any], Any]
 
-TARGETS: Final = "integer (the default), kernels, portable, tflm, tosa, or a file."
+TARGETS: Final = (
+    "integer (the default), kernels, portable, tflm, int8, int16x8, uint8 (.tflite); tosa, ethos-u55, ethos-u65, "
+    "ethos-u85 (.tosa, .mlir); or a target file."
+)
 
 
 class _Format(click.Choice[str]):

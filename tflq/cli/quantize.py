@@ -59,7 +59,13 @@ class _Quantize(SectionedCommand):
 @click.command(cls=_Quantize)
 @click.argument("model", type=FILE)
 @click.argument("destination", metavar="OUT.tflite", type=PLACE)
-@click.option("--scheme", type=click.Choice(SCHEMES), default="int8", show_default=True, help="Bits, and of what.")
+@click.option(
+    "--scheme",
+    type=click.Choice(SCHEMES),
+    default="int8",
+    show_default=True,
+    help="What is quantized, and to how many bits.",
+)
 @click.option("--io", type=click.Choice(EDGES), default="float", show_default=True, help="What inputs and outputs are.")
 @click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
 @click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
@@ -148,7 +154,8 @@ _RANGE = click.option(
     metavar="METHOD",
     default="minmax",
     show_default=True,
-    help="Of ai-edge-quantizer's file, which has no more: minmax, ema, percentile:99.9 or mse.",
+    help="With --format ai-edge-quantizer, which keeps one range per tensor: how it is computed: minmax, ema, "
+    "percentile:99.9 or mse.",
 )
 
 

@@ -24,8 +24,9 @@ from tflq.cli.options import (
     timeout_option,
     tolerance_options,
 )
-from tflq.cli.output import FILE, Cell
+from tflq.cli.output import FILE
 from tflq.files import check_outputs, replace_file
+from tflq.tables import Cell
 
 if TYPE_CHECKING:
     from tflq.bisection import Bisection, Finding

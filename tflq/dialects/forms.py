@@ -191,6 +191,7 @@ TRANSLATED: Final = (*CORE, "fxpmath")
 """Dialects of text that a conversion translates first."""
 
 UNQUANTIZED: Final = "no quantized tensor"
+INTEGER_EDGE: Final = "an edge of the integer form"
 OF_TARGET: Final = "a kernel of the target"
 """How the reasons of all other kept operators begin."""
 

@@ -110,8 +110,14 @@ class Decider:
 
     def decide(self, op: Op) -> Decision:
         """What becomes of an operator that calls no function. Refused if it can take no path."""
-        if self._policy.rules and (decision := self._by_user_rule(op)) is not None:
+        declined: list[str] = []
+        if self._policy.rules and (decision := self._by_user_rule(op, declined)) is not None:
             return decision
+        decision = self._without_user_rule(op)
+        decision.not_rule = "; ".join(declined)
+        return decision
+
+    def _without_user_rule(self, op: Op) -> Decision:
         if not any(v.type.quantized for v in op.tensors):
             self._pass_through(op)
             return Decision(op, "kept", UNQUANTIZED)
@@ -133,8 +139,9 @@ class Decider:
             if result.type.quantized:
                 self.plain[result] = self.b.scast(result, result.type.stripped())
 
-    def _by_user_rule(self, op: Op) -> Decision | None:
-        """Tries the rules that a user gives for its class, or for the code of a custom operator."""
+    def _by_user_rule(self, op: Op, declined: list[str]) -> Decision | None:
+        """Tries the rules that a user gives for its class, or for the code of a custom operator. `declined` gets the
+        reasons of those that do not apply."""
         key = op.code if isinstance(op, Custom) else type(op)
         for rule in self._policy.rules.get(key, ()):
             start = len(self.b.ops)
@@ -142,8 +149,9 @@ class Decider:
                 answer = rewritten(rule(op, self.b))
                 self._name_results(op, answer.results, start)
                 self._verify(self.b.ops[start:], op)
-            except NotApplicable:
+            except NotApplicable as why_not:
                 del self.b.ops[start:]
+                declined.append(f"rule '{name_of(rule)}': {str(why_not) or 'it does not apply'}")
                 continue
             except Misfit as error:
                 raise fault_of_rule(error, rule, op.location, op.name) from error
@@ -156,7 +164,7 @@ class Decider:
                 raise
             floats = any(v.type.storage.is_float for new in self.b.ops[start:] for v in new.results)
             exception = answer.exception if answer.warning else ""
-            return Decision(op, "float" if floats else "integer", answer.note, answer.warning, exception)
+            return Decision(op, "float" if floats else "integer", answer.note, answer.warning, exception, rule=rule)
         return None
 
     def _verify(self, ops: Sequence[Op], op: Op) -> None:
@@ -270,7 +278,7 @@ class Decider:
             remedy = "" if self._policy.state == "lowered" else "; keep it as it is (state 'kept')"
             raise Refused(reason + remedy)
         if not self._policy.fallback:
-            raise Refused(reason, "allow the float fallback to convert it")
+            raise Refused(reason, "without --fallback error it is computed in float")
         from tflq.legalize.fallback import beyond_floats, fall_back
 
         start = len(self.b.ops)

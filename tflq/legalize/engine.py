@@ -6,17 +6,18 @@ an operator takes, `calls.py` which functions there are. All refusals are collec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import ClassVar, Literal
 
 from tflq.analysis.known import first_dynamic
 from tflq.contract import Decision, Decisions, Pass, PassResult, SourceFunctions
 from tflq.dialects.effects import callees, entry_functions, is_variable
-from tflq.dialects.forms import TRANSLATED, Form, kept_reason
+from tflq.dialects.forms import INTEGER_EDGE, TRANSLATED, Form, kept_reason
 from tflq.dialects.quant import Scast
+from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.state import While
-from tflq.errors import Reason, Refused, UnsupportedError
+from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
@@ -364,6 +365,7 @@ class Legalize(Pass):
         source = SourceFunctions(tuple(module.functions))
         policy = Policy(self.fallback, state, self.semantics, self.target, self.rules, self.close)
         module, decisions = legalize(module, policy)
+        _settle_edges(decisions)
         module.record.note(Decisions(_by_source(decisions)))
         module.record.note(source)
         return PassResult(module, modified=True)
@@ -386,7 +388,7 @@ def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:
         functions.append(Walk(function, interface, shared, rows).run())
     if shared.refused:
         reasons = list(dict.fromkeys(shared.refused))
-        raise UnsupportedError(f"{len(reasons)} operator(s) cannot be converted:", reasons)
+        raise UnsupportedError(f"cannot convert {operators(len(reasons))}:", reasons)
     result = Module(
         functions,
         None if module.signatures is None else [s.with_outputs(shared.outputs) for s in module.signatures],
@@ -398,6 +400,24 @@ def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:
     )
     result.warnings = [w for w in module.warnings if COPIED not in w] + accepted.warnings
     return result, decisions
+
+
+def _settle_edges(decisions: Sequence[Decision]) -> None:
+    """In a model that is in the integer form, casts at its edges read and write stored integers on purpose."""
+    quantized = [d for d in decisions if any(v.type.quantized for v in d.op.tensors)]
+    if len(quantized) == len(decisions):
+        return
+    used = {value for d in decisions for value in d.op.operands}
+    if all(isinstance(d.op, Cast) and _is_edge(d.op, used) for d in quantized):
+        for decision in quantized:
+            decision.reason, decision.warning, decision.exception, decision.remedy = INTEGER_EDGE, "", "", ""
+
+
+def _is_edge(op: Cast, used: Container[Value | None]) -> bool:
+    """Whether a cast is between an argument of the model or one of its results, and plain numbers."""
+    if op.input.type.quantized:
+        return op.input.producer is None and not op.input.is_constant and not op.output.type.quantized
+    return op.output not in used
 
 
 def _by_source(decisions: Sequence[Decision]) -> list[Decision]:

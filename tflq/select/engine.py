@@ -17,7 +17,7 @@ from tflq.dialects.effects import entry_functions, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, kept_reason
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import Calls, ComputesInFloat
-from tflq.errors import Reason, UnsupportedError
+from tflq.errors import Reason, UnsupportedError, operators
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import QUANTIZED_TYPES, f32
 from tflq.light import dataclass
@@ -61,7 +61,7 @@ def select(
             missing.setdefault(op.location, set()).add(op.name)
     if missing:
         reasons = [Reason.at(place, f"no kernel for {', '.join(sorted(names))}") for place, names in missing.items()]
-        what = f"{len(missing)} operator(s) have no form on this target's kernels:"
+        what = f"no kernels on this target for {operators(len(missing))}:"
         raise UnsupportedError(what, reasons, remedy="convert only the part before it (--cut)")
     made: dict[Value, Value] = {}
     for function in module.functions:
@@ -147,7 +147,9 @@ def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", t
     )
     if illegal:
         remedy = "list these kernels in the target file, or convert for another target"
-        raise UnsupportedError(f"{len(illegal)} operator(s) of the result are not legal:", list(illegal), remedy=remedy)
+        raise UnsupportedError(
+            f"the target does not take {operators(len(illegal))} of the result:", list(illegal), remedy=remedy
+        )
 
 
 class _Paths:

@@ -16,7 +16,7 @@ from tflq.dialects.effects import entry_functions, is_handle
 from tflq.dialects.forms import Form
 from tflq.dialects.inference import text
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
-from tflq.errors import OptionError, Reason, UnsupportedError
+from tflq.errors import OptionError, Reason, UnsupportedError, operators
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.light import dataclass, field
@@ -79,7 +79,7 @@ def _bind(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> b
     missing = _missing(module, inference)
     if missing:
         remedy = "state these sizes in the model, or cut before what computes them (--cut)"
-        told = f"the model cannot be {what}: {len(missing)} operator(s) keep it from that:"
+        told = f"the model cannot be {what}, because of {operators(len(missing))}:"
         raise UnsupportedError(told, missing, remedy=remedy)
     stated = [set_shape(value, shape) for value, shape in inference.shapes.items()]
     return fold_sizes(module, inference.known) or any(stated)

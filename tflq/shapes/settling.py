@@ -25,7 +25,7 @@ from tflq.dialects.forms import Form
 from tflq.dialects.parameters import MultiplyAccumulate, NeverRuns
 from tflq.dialects.tfl.movement import Slice
 from tflq.dialects.tfl.state import ReadVariable
-from tflq.errors import UnsupportedError
+from tflq.errors import UnsupportedError, operators
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
 from tflq.ir.verifier import axis_problem
@@ -136,7 +136,7 @@ def _refuse(module: Module, reasons: Mapping[Op, str]) -> None:
         if op in reasons
     ]
     if wrong:
-        what = f"{len(wrong)} operator(s) have operands or results whose shapes do not fit:"
+        what = f"shapes do not fit at {operators(len(wrong))}:"
         raise UnsupportedError(what, wrong, remedy="write the model again, with shapes that fit, or give --shape")
 
 

@@ -152,6 +152,7 @@ class Target:
     the interpreter has; floats: which operators that stay in float32 may be there beside these; sums: how it may round
     MUL and ADD of floats. first_entry: whether it runs the first subgraph alone.
     by_parameters: whether its kernels compute what the parameters say, where the interpreter's give something else.
+    of_user: whether it is of a user's file, whose lines should match something.
     """
 
     name: str
@@ -166,6 +167,7 @@ class Target:
     sums: SumRounding = "separate"
     first_entry: bool = False
     by_parameters: bool = False
+    of_user: bool = False
     _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Possible]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -183,11 +185,17 @@ class Target:
                 signature = possible.signature
                 broken = signature.broken(op)
                 if broken is None:
-                    return Verdict(True, f"{OF_TARGET} '{self.name}': {signature.text}", True)
+                    return Verdict(True, self.reason(signature), True)
+                if signature.lowers:
+                    return Verdict(False, f"lowered, as target '{self.name}' says: {name} = \"{signature.text}\"", True)
                 return Verdict(False, f"{broken}, as the target '{self.name}' asks: {signature.text}", True)
         if name in self.kernels:
             return Verdict(False, f"the target '{self.name}' has no such kernel on these types")
         return Verdict(False, f"the target '{self.name}' has no such kernel")
+
+    def reason(self, signature: Signature) -> str:
+        """Why an op that fits a signature stays as it is."""
+        return f"{OF_TARGET} '{self.name}': {signature.text}"
 
     def why_not(self, op: Op) -> str:
         """Why none of the kernels that it lists under an op's name runs it; empty if it lists none."""
@@ -195,8 +203,18 @@ class Target:
         verdict = self.judge(op)
         if not listed or verdict.kept or verdict.listed:
             return verdict.reason if verdict.listed and not verdict.kept else ""
-        words, signature = min(((s.why_not(op), s) for s in listed), key=lambda pair: len(pair[0]))
-        return f"{', '.join(words)}, in the target '{self.name}': {signature.text}"
+        signature, words = self.nearest(op)
+        return f"{words}, in the target '{self.name}': {signature.text}"
+
+    def nearest(self, op: Op) -> tuple[Signature, str]:
+        """The signature under an op's name that misses it in the fewest ways, and these in words. The first that fits
+        its types, if one does."""
+        name = op.short_name
+        for possible in self._possible(op, name):
+            if possible.fits(op):
+                return possible.signature, possible.signature.broken(op) or ""
+        words, signature = min(((s.why_not(op), s) for s in self.kernels[name]), key=lambda pair: len(pair[0]))
+        return signature, ", ".join(words)
 
     def _possible(self, op: Op, name: str) -> Sequence[Possible]:
         """The signatures of a kernel that ops on tensors of these kinds may fit, remembered."""
