@@ -99,3 +99,25 @@ def test_a_script_without_a_guard_can_start_them(tmp_path: Path) -> None:
     script.write_text("from tflq.processes import in_processes\nprint(sorted(in_processes(abs, [-1, -2, -3], 2)))\n")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert done.stdout == "[(0, 1), (1, 2), (2, 3)]\n"
+
+
+def test_no_process_has_the_current_folder_on_its_path(tmp_path: Path) -> None:
+    """Even where a program has it: `python -m`. PYTHONPATH and what this process added stay, in their order."""
+    (tmp_path / "more").mkdir()
+    (tmp_path / "program.py").write_text(
+        "import sys\nfrom tflq.processes import in_processes\n"
+        "sys.path.insert(1, sys.argv[1])\n"
+        "[(_, path)] = in_processes(eval, ['__import__(\"sys\").path'], 1)\n"
+        "assert sys.path[0] not in path\nprint(*path, sep='\\n')"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "listed")}
+    command = [sys.executable, "-m", "program", str(tmp_path / "more")]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    first, second, *others = done.stdout.splitlines()
+    assert [first, second] == [str(tmp_path / "more"), str(tmp_path / "listed")]
+    assert all(Path(entry).is_absolute() for entry in others)
+
+
+def test_what_a_job_prints_is_no_answer(capfd: pytest.CaptureFixture[str]) -> None:
+    assert [answer for _, answer in in_processes(print, ["printed"], 1)] == [None]
+    assert capfd.readouterr() == ("", "printed\n")
