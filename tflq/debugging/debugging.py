@@ -43,7 +43,7 @@ from tflq.debugging.pairing import Pair, Side, alone, paired
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.errors import OptionError, Reason, check_flags, check_number
-from tflq.files import FilePath, check_outputs, replace_file
+from tflq.files import FilePath, check_outputs, replace_files
 from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import shape_text
@@ -120,10 +120,8 @@ def debug(
         further = networks.with_errors(plan, sums, Path(folder, "injected.tflite"))
         powers = run.influences(further)
     result = networks.outcome(further, sums, run.done, powers)
-    if csv is not None:
-        replace_file(csv, [result.to_csv().encode()], force=force)
-    if html is not None:
-        replace_file(html, [debug_page(result).encode()], force=force)
+    pages = ((csv, result.to_csv), (html, lambda: debug_page(result)))
+    replace_files([(place, [text().encode()]) for place, text in pages if place is not None], force=force)
     return result
 
 
