@@ -160,7 +160,8 @@ def _is_dead(process: int, start: int) -> bool:
         return True
     except OSError:
         return False
-    return _start(process) not in (0, start)
+    begun = _start(process)
+    return 0 != begun != start != 0
 
 
 @cache

@@ -41,6 +41,33 @@ def file_errors(path: FilePath) -> Iterator[None]:
         raise _file_error(path, error) from error
 
 
+def reads_once(path: FilePath) -> bool:
+    """Whether what a path leads to can be read once only, or by this process alone: a pipe, `<(...)`, `/dev/stdin`.
+    FileError if there is nothing, or a link to itself."""
+    with file_errors(path):
+        mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode):
+        return os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/"))
+    return not stat.S_ISDIR(mode)
+
+
+def on_disk(path: FilePath, folder: FilePath) -> str:
+    """The path of a file that other processes can read, too: of a copy in a folder, for what can be read once only."""
+    if not reads_once(path):
+        return os.fspath(path)
+    place = os.path.join(folder, f"{os.urandom(4).hex()}-{os.path.basename(path)[-100:]}")
+    with file_errors(path), open(path, "rb") as source, open(place, "xb") as copy:
+        while data := source.read(1 << 20):
+            copy.write(data)
+    return place
+
+
+def check_link(path: FilePath) -> None:
+    """FileError for a link that leads nowhere but to itself, which is no missing file."""
+    with file_errors(path), suppress(FileNotFoundError):
+        os.stat(path)
+
+
 def _file_error(path: FilePath, error: OSError) -> FileError:
     if error.errno == ELOOP:
         what, remedy = "this is a link that leads back to itself", "remove the link, or name the file"
@@ -78,6 +105,7 @@ def check_outputs(
 
 
 def _check_place(path: str, *, exists: bool, force: bool, folders: bool) -> None:
+    check_link(path)
     if os.path.isdir(path):
         raise FileError(path, "this is a folder", remedy="name a file")
     if exists and not force:
@@ -171,6 +199,11 @@ def _place(path: str, draft: Draft, *, force: bool, restorable: bool) -> None:
         draft.put(force=force, restorable=restorable)
     except FileExistsError:
         raise FileError(path, "it exists already", remedy=_FORCE) from None
+
+
+def text_bytes(text: str) -> bytes:
+    """A text for a file, in UTF-8. A byte of a file name that is not UTF-8 is written as JSON does: `\\udcff`."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def tidy(path: FilePath) -> str:

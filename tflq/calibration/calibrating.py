@@ -29,7 +29,7 @@ from tflq.calibration.collecting import Seen, Watched, in_order, observe
 from tflq.calibration.data import Batches, Entry, Images, Samples, drawn, samples_of
 from tflq.dialects.regions import StatsRef
 from tflq.errors import OptionError, Reason, check_flags, check_number
-from tflq.files import FilePath, check_outputs
+from tflq.files import FilePath, check_outputs, on_disk
 from tflq.formats import read, write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.print_types import type_text
@@ -273,7 +273,7 @@ def as_file(path: FilePath, folder: str) -> tuple[str, Mapping[str, str] | None]
     """The TFLite file to run for a model, and the keys of its points by the names of tensors there; None without
     points. A file of TFLite is the file itself; one is made of text, in a folder. Errors as of `tflq.read`."""
     if Path(path).suffix != ".mlir":
-        return os.fspath(path), None
+        return on_disk(path, folder), None
     module = read(path)
     points = _points(module)
     drop_annotations(module)

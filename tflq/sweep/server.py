@@ -404,8 +404,8 @@ def _settle(folder: Path) -> None:
         os.dup2(old, new)
     os.close(log)
     os.close(null)
-    sys.stdout = os.fdopen(1, "w", closefd=False)
-    sys.stderr = os.fdopen(2, "w", closefd=False)
+    sys.stdout = os.fdopen(1, "w", errors="backslashreplace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
 
 
 def _warm() -> None:

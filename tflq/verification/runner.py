@@ -434,7 +434,7 @@ def first_dynamic(model: FilePath) -> str | None:
     """
     _, interpreter, resolvers = load()
     opened = interpreter(
-        model_path=os.fspath(model),
+        model_path=worker.plain_path(os.fspath(model)),
         experimental_op_resolver_type=getattr(resolvers, RESOLVERS["optimized"]),  # it has all kernels
         num_threads=1,
     )
