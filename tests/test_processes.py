@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from support.finalizers import finalized
 
+import tflq
 from tflq.processes import Died, call, how_ended, in_processes, last_words
 from tflq.verification.runner import Child, RunError
 
@@ -121,3 +122,10 @@ def test_no_process_has_the_current_folder_on_its_path(tmp_path: Path) -> None:
 def test_what_a_job_prints_is_no_answer(capfd: pytest.CaptureFixture[str]) -> None:
     assert [answer for _, answer in in_processes(print, ["printed"], 1)] == [None]
     assert capfd.readouterr() == ("", "printed\n")
+
+
+def test_one_module_starts_python() -> None:
+    package = Path(tflq.__file__).parent
+    words = ("sys.executable", "set_start_method", '"spawn"', '"forkserver"')
+    files = [path for path in package.rglob("*.py") if any(word in path.read_text("utf-8") for word in words)]
+    assert [path.relative_to(package).as_posix() for path in files] == ["processes.py"]

@@ -406,11 +406,16 @@ def _case(key: Key, time: str, body: str) -> bytes:
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_IN_XML.sub("\ufffd", text))
+    return escape(_in_xml(text))
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_NOT_IN_XML.sub("\ufffd", text))
+    return quoteattr(_in_xml(text))
+
+
+def _in_xml(text: str) -> str:
+    """The text, with JSON's escapes for what XML has no place for."""
+    return _NOT_IN_XML.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 # All of them.
