@@ -96,6 +96,7 @@ def piped(data: bytes) -> int:
         "inspect {} --why",
         "opt {}",
         "verify {} {}",
+        "verify {} {} --layers --html out.html",
         "reduce {}",
         "bisect {}",
         "quantize {} out.tflite --calibration samples.npz",

@@ -106,13 +106,15 @@ def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, *
         read = a, b, options["report"], *files_of(options["inputs"])
         check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
+    from tflq.formats import held
 
+    original = held(a)  # a pipe is read once, for the page, too
     with output.progress("opening the models", silent=as_json, total=0) as show:
-        result = tflq.verify(a, b, progress=show, **options)
+        result = tflq.verify(original, b, progress=show, **options)
     if page is not None:
         from tflq.pages import layers_page
 
-        replace_file(page, [text_bytes(layers_page(a, result))], force=force)
+        replace_file(page, [text_bytes(layers_page(original, result))], force=force)
     output.print_json(result.to_json()) if as_json else print_verification(result)
     click.get_current_context().exit(0 if result.passed else DIFFERS)
 
