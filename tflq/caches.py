@@ -56,7 +56,7 @@ class DiskCache:
             LOG.warning("%s: a result is not kept: %s", place, error)
 
     def _place(self, key: str) -> Path:
-        digest = hashlib.sha256(key.encode()).hexdigest()
+        digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
         return self._folder / f"{int(digest[:2], 16) % self._shelves:02x}" / digest
 
     def _trim(self, shelf: Path) -> None:

@@ -330,11 +330,13 @@ def observed(
     target: FilePath | None = None,
     force: bool = False,
     dump_ir: FilePath | None = None,
+    report: FilePath | None = None,
     rules: Sequence[Extension | FilePath] = (),
     **asked_for: Any,
 ) -> Conversion:
     """As `convert`. dump_ir: a folder for the text of the model as it was read and after each pass that changed
-    something (`00-read.mlir`, `03-legalize.mlir`, ...)."""
+    something (`00-read.mlir`, `03-legalize.mlir`, ...). report: a file for the report as JSON, written with those of
+    the destination, all or none."""
     check_path("destination", destination)
     check_flags(force=force)
     format = _format(format, destination)
@@ -371,7 +373,7 @@ def observed(
         log(WARNING, "%s: %s", module.source or "a model", text)
     try:
         if path is not None:
-            write(conversion, destinations(conversion.module, format, path), inputs=inputs, force=force)
+            write(conversion, destinations(conversion.module, format, path), inputs=inputs, force=force, report=report)
     finally:
         forget(conversion.module)
     return conversion
@@ -450,11 +452,29 @@ def expected_places(
     return destinations(Pipeline(narrowing(options, form), form).run(module).module, format, path)
 
 
-def write(conversion: Conversion, places: Destinations, *, inputs: Iterable[object], force: bool) -> None:
-    """Writes the files of a conversion, all or none."""
-    check_outputs([("a signature's file", place) for place, _ in places], inputs=inputs, force=force)
+def write(
+    conversion: Conversion,
+    places: Destinations,
+    *,
+    inputs: Iterable[object],
+    force: bool,
+    report: FilePath | None = None,
+) -> None:
+    """Writes the files of a conversion, and its report if there is a place for it: all or none."""
+    outputs = [*(("a signature's file", place) for place, _ in places), ("--report", report)]
+    check_outputs(outputs, inputs=inputs, force=force)
+    files = [(place, conversion.pieces(function)) for place, function in places]
     with stage(f"writing {', '.join(place for place, _ in places)}"):
-        replace_files(((place, conversion.pieces(function)) for place, function in places), force=force)
+        replace_files([*files, *report_file(conversion, report)], force=force)
+
+
+def report_file(conversion: Conversion, place: FilePath | None) -> Sequence[tuple[FilePath, Pieces]]:
+    """The file of a report and its pieces, as `replace_files` takes it; none without a place."""
+    if place is None:
+        return ()
+    import json
+
+    return [(place, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"])]
 
 
 def _format(format: str | None, destination: FilePath | None) -> str:

@@ -36,9 +36,10 @@ from tflq.errors import (
 )
 from tflq.files import FilePath, check_outputs, replace_files
 from tflq.flatbuffer.layout import TFLITE, TOSA
-from tflq.flatbuffer.reader import read
+from tflq.flatbuffer.reader import Source, read
 from tflq.flatbuffer.structure import identify
 from tflq.flatbuffer.writer import write
+from tflq.formats import held
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.passes.source import entries, part, read_from_outside
@@ -447,7 +448,9 @@ def reduce(
     check_path("destination", destination)
     if destination is not None:
         _places(destination, [model, target, *files_of(inputs)], force=force)
-    if identify(model) is TOSA:
+    source = held(model, copy=True)
+    data = source if isinstance(source, bytes) else source.data
+    if identify(data) is TOSA:
         remedy = "reduce the TFLite model that it was made of, with target 'tosa'"
         path = "" if isinstance(model, bytes) else os.fspath(model)
         raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", path, remedy=remedy))
@@ -456,25 +459,25 @@ def reduce(
     options = {"target": target, "mac": mac, "fallback": fallback, "format": format}
     with ExitStack() as stack:
         asked_for = predicate or stack.enter_context(Conversion(options, timeout=timeout))
-        reduction = _reduced(model, asked_for, start, seeds, inputs, timeout)
+        reduction = _reduced(source, data, asked_for, start, seeds, inputs, timeout)
     if reduction is not None and destination is not None:
         reduction.save(destination, force=force)
     return reduction
 
 
 def _reduced(
-    model: FilePath | bytes,
+    source: Source,
+    data: bytes,
     predicate: Predicate,
     start: float,
     seeds: int,
     inputs: GivenInputs | FilePath | None,
     timeout: float,
 ) -> Reduction | None:
-    """The smallest part that fails as the predicate says."""
-    module = read(model)
+    """The smallest part that fails as the predicate says. data: the bytes of the source."""
+    module = read(source)
     with tempfile.TemporaryDirectory(prefix="tflq-reduce-") as folder:
         path = Path(folder, "model.tflite")
-        data = model if isinstance(model, bytes) else Path(model).read_bytes()
         path.write_bytes(data)
         search = _Search(data, module, predicate)
         for entry, arrays in _runs(path, module, seeds, inputs, timeout):

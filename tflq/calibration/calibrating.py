@@ -29,7 +29,7 @@ from tflq.calibration.collecting import Seen, Watched, in_order, observe
 from tflq.calibration.data import Batches, Entry, Images, Samples, drawn, samples_of
 from tflq.dialects.regions import StatsRef
 from tflq.errors import OptionError, Reason, check_flags, check_number
-from tflq.files import FilePath, check_outputs
+from tflq.files import FilePath, check_outputs, on_disk
 from tflq.formats import read, write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.print_types import type_text
@@ -40,6 +40,8 @@ from tflq.select.naming import NameTensors
 
 SAVED_EVERY: Final = 5.0
 """Seconds after which what was seen is saved, so that a run that is killed can be resumed."""
+_LONGEST_STEM: Final = 250
+"""Bytes of a name to which five can be added in all common file systems."""
 Observer = Callable[[int, int | None], None]
 """Is told how many samples are done, of how many, if that is known."""
 
@@ -136,7 +138,7 @@ def calibrate(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         model = _Model(os.fspath(source), signature, folder, bins=histogram)
         given = drawn(samples_of(data, model.entry.inputs, images), samples, seed)
-        part = None if destination is None else Path(f"{os.fspath(destination)}.part")
+        part = None if destination is None else _part(Path(destination))
         run = _Run(model, part, ignore_nonfinite=ignore_nonfinite, observer=observer)
         if resume and destination is not None and part is not None:
             earlier = next((place for place in (part, Path(destination)) if place.exists()), None)
@@ -147,6 +149,12 @@ def calibrate(
         write_in_form(destination, statistics, format, range, force=True)
         part.unlink(missing_ok=True)
     return Calibration(statistics, tuple(run.before.points))
+
+
+def _part(destination: Path) -> Path:
+    """Where the statistics of the samples so far are, beside the whole ones; no longer than names may be."""
+    name = os.fsencode(destination.name)
+    return destination.with_name(os.fsdecode(name[:_LONGEST_STEM] + b".part"))
 
 
 class _Model:
@@ -273,7 +281,7 @@ def as_file(path: FilePath, folder: str) -> tuple[str, Mapping[str, str] | None]
     """The TFLite file to run for a model, and the keys of its points by the names of tensors there; None without
     points. A file of TFLite is the file itself; one is made of text, in a folder. Errors as of `tflq.read`."""
     if Path(path).suffix != ".mlir":
-        return os.fspath(path), None
+        return on_disk(path, folder), None
     module = read(path)
     points = _points(module)
     drop_annotations(module)

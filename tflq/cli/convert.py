@@ -17,7 +17,7 @@ from tflq.cli.main import SectionedCommand
 from tflq.cli.options import FORMAT, FORMS, PARTS, TARGETS, conversion_options, json_option, target_option
 from tflq.cli.output import MODEL, is_stream
 from tflq.errors import FileError, OptionError, Reason
-from tflq.files import Output, check_outputs, replace_file
+from tflq.files import Output, check_outputs, files_to_place
 from tflq.report_text import details, verdict_lines
 from tflq.tables import Cell
 
@@ -138,24 +138,21 @@ def convert(
     source, destination = _model(context, paths[0]), paths[1]
     _check(source, destination, report_path, dump_ir, options, force=force, as_json=as_json)
     from tflq import convert
-    from tflq.conversion import destinations, observed
+    from tflq.conversion import destinations, observed, report_file
 
     place = None if is_stream(destination) else destination
     with output.progress(f"converting {output.name_of(source)}", silent=as_json):
         start = time.perf_counter()
-        run = convert if dump_ir is None else partial(observed, dump_ir=dump_ir)
+        of_file = None if place is None else report_path
+        run = convert if dump_ir is None and of_file is None else partial(observed, dump_ir=dump_ir, report=of_file)
         conversion = run(output.source(source), place, force=force, **options)
         seconds = time.perf_counter() - start
     if place is None:
         written = ["standard output"]
-        _write(conversion)
+        with files_to_place(report_file(conversion, report_path), force=force):
+            _write(conversion)
     else:
         written = [path for path, _ in destinations(conversion.module, conversion.format, place)]
-    if report_path is not None:
-        import json
-
-        check_outputs([*zip(written, written, strict=True), ("--report", report_path)], force=True)
-        replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"], force=force)
     if as_json:
         document = document_of(source, destination, written, options, conversion.report, conversion.cost, seconds)
         if timings:

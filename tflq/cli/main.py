@@ -251,7 +251,9 @@ class Failure:
         import tempfile
         import traceback
 
-        with tempfile.NamedTemporaryFile("w", prefix="tflq-bug-", suffix=".txt", delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", errors="backslashreplace", prefix="tflq-bug-", suffix=".txt", delete=False
+        ) as file:
             file.write(f"tflq {tflq.__version__}, Python {sys.version}, {sys.platform}\n{sys.argv}\n\n")
             traceback.print_exception(error, file=file)
         remedy = f"report it with the model and the file {file.name}"

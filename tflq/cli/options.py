@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from tflq.cli import output
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -162,7 +164,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
         "--rules",
         metavar="FILE.py",
         multiple=True,
-        type=click.Path(exists=True, dir_okay=False),
+        type=output.Place(exists=True, dir_okay=False),
         help="A Python file with rules of your own for operators (its EXTENSION); they are tried before those of tflq.",
     ),
     "batch": click.option(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.errors import FileError, OptionError, Reason, nearest, plain_numbers
-from tflq.files import FilePath
+from tflq.files import FilePath, check_link
 from tflq.logs import DEBUG, INFO, WARNING, logger
 from tflq.tables import Blocks, Cell, Table, columns, shown, style_of, warning_line
 
@@ -48,6 +48,7 @@ class _Model(click.Path):
             from tflq.flatbuffer.structure import folder_error
 
             raise folder_error(path)
+        check_link(path)
         if not os.path.exists(path):
             raise FileError(path, "there is no such file", remedy=_nearest_file(path), errno=errno.ENOENT)
         return super().convert(value, param, ctx)
@@ -61,6 +62,14 @@ def _nearest_file(path: str) -> str:
     except OSError:
         return f"there is no folder {folder} either"
     return nearest(name, there) or "check the path"
+
+
+class Place(click.Path):
+    """The path of a file or a folder that is there."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        check_link(value)
+        return super().convert(value, param, ctx)
 
 
 MODEL = _Model(dir_okay=False, allow_dash=True)

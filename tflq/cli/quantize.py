@@ -29,7 +29,7 @@ WEIGHTS = ("int8", "int4")
 RANGES = ("minmax", "mse", "octav", "gptq")
 EDGES = ("float", "int8", "uint8", "int16")
 PLACE = click.Path(dir_okay=False, path_type=Path)
-DATA = click.Path(exists=True, path_type=Path)
+DATA = output.Place(exists=True, path_type=Path)
 
 _SIGNATURE = click.option(
     "--signature", metavar="KEY", help="Run this signature; by default the only one, else the first subgraph."

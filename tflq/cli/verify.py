@@ -25,7 +25,7 @@ from tflq.cli.options import (
     tolerance_options,
 )
 from tflq.cli.output import FILE
-from tflq.files import check_outputs, replace_file
+from tflq.files import check_outputs, replace_file, text_bytes
 from tflq.tables import Cell
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ SHOWN = 10
 @click.argument("b", type=FILE)
 @click.option(
     "--inputs",
-    type=click.Path(exists=True, path_type=Path),
+    type=output.Place(exists=True, path_type=Path),
     metavar="FILE.npz|FOLDER",
     help="Run on these inputs: an .npz file of arrays by name, a folder of .npz files, or one .npy file per input.",
 )
@@ -107,13 +107,15 @@ def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, *
         read = a, b, options["report"], *files_of(options["inputs"])
         check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
+    from tflq.formats import held
 
+    original = held(a)  # a pipe is read once, for the page, too
     with output.progress("opening the models", silent=as_json, total=0) as show:
-        result = tflq.verify(a, b, progress=show, **options)
+        result = tflq.verify(original, b, progress=show, **options)
     if page is not None:
         from tflq.pages import layers_page
 
-        replace_file(page, [layers_page(a, result).encode()], force=force)
+        replace_file(page, [text_bytes(layers_page(original, result))], force=force)
     output.print_json(result.to_json()) if as_json else print_verification(result)
     click.get_current_context().exit(0 if result.passed else DIFFERS)
 

@@ -9,7 +9,6 @@ added together, and divided by their own errors.
 from __future__ import annotations
 
 import math
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -43,7 +42,7 @@ from tflq.debugging.pairing import Pair, Side, alone, paired
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.errors import OptionError, Reason, check_flags, check_number
-from tflq.files import FilePath, check_outputs, replace_file
+from tflq.files import FilePath, check_outputs, on_disk, replace_files, text_bytes
 from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import shape_text
@@ -111,19 +110,17 @@ def debug(
     check_number("samples", samples, 1, whole=True, optional=True)
     check_number("workers", workers, 1, whole=True)
     check_outputs([("the CSV", csv), ("the page", html)], inputs=[floats, quantized, data], force=force)
-    networks = _Networks(os.fspath(floats), os.fspath(quantized), signature)
-    given = drawn(samples_of(data, networks.inputs, images), samples, seed)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        networks = _Networks(on_disk(floats, folder), on_disk(quantized, folder), signature)
+        given = drawn(samples_of(data, networks.inputs, images), samples, seed)
         plan = networks.plan(Path(folder, "alone.tflite"))
         run = _Run(plan, given, workers, observer)
         sums = run.compared()
         further = networks.with_errors(plan, sums, Path(folder, "injected.tflite"))
         powers = run.influences(further)
     result = networks.outcome(further, sums, run.done, powers)
-    if csv is not None:
-        replace_file(csv, [result.to_csv().encode()], force=force)
-    if html is not None:
-        replace_file(html, [debug_page(result).encode()], force=force)
+    pages = ((csv, result.to_csv), (html, lambda: debug_page(result)))
+    replace_files([(place, [text_bytes(text())]) for place, text in pages if place is not None], force=force)
     return result
 
 

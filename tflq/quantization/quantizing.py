@@ -21,7 +21,7 @@ from tflq.dialects.regions import Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import ReadsShapes
 from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
-from tflq.files import FilePath, check_outputs, replace_file
+from tflq.files import FilePath, check_outputs, on_disk, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import forget_constants, put_behind, remove_unneeded, replace_values
@@ -151,26 +151,28 @@ def quantize(
             raise OptionError(Reason(what, os.fspath(destination), remedy=remedy))
         check_outputs([("the result", destination)], inputs=[source, *stated, calibration], force=force)
     rules = read_recipe(recipe, keep_float, default)
-    work = _Work(source, default, target, io, stated=bool(stated))
-    search, decibels = None, None
-    moments: Placed = {}
-    if rounds_by_products(rules, default):
-        calibration = _samples(source, calibration, images, "weights are rounded by gptq on samples")
-        moments = _moments(source, calibration) if min_snr is None else {}
-    if min_snr is not None:
-        samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
-        made, search = _near(work, rules, stated, samples, min_snr, metric)
-        decibels = search.after if metric is None else None
-    elif metric is not None:
-        raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
-    else:
-        made = work.made(rules, lambda bins: _statistics(source, stated, calibration, images, bins), moments)
-        if calibration is not None and not isinstance(calibration, Iterator):
-            with closing(FloatNetwork(source)) as floats:
-                decibels = _measured(floats, made.data, calibration, images)
-    if destination is not None:
-        replace_file(destination, [made.data], force=force)
-    return Quantization(made.module, made.rows, scheme, os.path.getsize(source), len(made.data), decibels, search)
+    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        source = on_disk(source, folder)
+        work = _Work(source, default, target, io, stated=bool(stated))
+        search, decibels = None, None
+        moments: Placed = {}
+        if rounds_by_products(rules, default):
+            calibration = _samples(source, calibration, images, "weights are rounded by gptq on samples")
+            moments = _moments(source, calibration) if min_snr is None else {}
+        if min_snr is not None:
+            samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
+            made, search = _near(work, rules, stated, samples, min_snr, metric)
+            decibels = search.after if metric is None else None
+        elif metric is not None:
+            raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
+        else:
+            made = work.made(rules, lambda bins: _statistics(source, stated, calibration, images, bins), moments)
+            if calibration is not None and not isinstance(calibration, Iterator):
+                with closing(FloatNetwork(source)) as floats:
+                    decibels = _measured(floats, made.data, calibration, images)
+        if destination is not None:
+            replace_file(destination, [made.data], force=force)
+        return Quantization(made.module, made.rows, scheme, os.path.getsize(source), len(made.data), decibels, search)
 
 
 class _Made(NamedTuple):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
 from tflq.errors import InvalidModelError, OptionError, Reason
-from tflq.files import file_errors, replace_file
+from tflq.files import file_errors, replace_file, text_bytes
 from tflq.sweep.store import FILES, Store, differences, expected_keys, read_results, read_settings
 from tflq.sweep.task import MACHINE, Key, Result, how_far, in_part, key_of, label
 
@@ -94,7 +94,7 @@ def write_baseline(results: Iterable[Result], path: Path) -> None:
     lines = (json.dumps(entry.to_json(), sort_keys=True) for entry in entries)
     shared = f'"options": {json.dumps(options, sort_keys=True)}, ' if options else ""
     head = f'{{"format": "{FORMAT}", "version": {VERSION}, {shared}"entries": [\n'
-    replace_file(path, [head.encode(), ",\n".join(lines).encode(), b"\n]}\n"])
+    replace_file(path, [text_bytes(head), text_bytes(",\n".join(lines)), b"\n]}\n"])
 
 
 def read_entries(place: Path) -> list[Entry]:

@@ -34,10 +34,13 @@ import http.client
 import logging
 import os
 import re
+import shutil
+import tempfile
 import time
 import tomllib
 import urllib.error
 import urllib.request
+import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -48,10 +51,11 @@ from threading import Lock
 from typing import Any, Final, Protocol, Self
 
 from tflq.errors import FileError, InvalidModelError, OptionError, to_install
-from tflq.files import FilePath, file_errors, replace_file
+from tflq.files import FilePath, check_link, file_errors, on_disk, reads_once, replace_file
 from tflq.sweep.task import STATUSES, Expectation, Model, Result
 
 SUFFIX: Final = ".tflite"
+_SUFFIX_IN_ANY_CASE: Final = ".[tT][fF][lL][iI][tT][eE]"
 MANIFEST_VERSION: Final = 1
 TEXTS: Final = ("id", "path", "url", "kaggle", "file", "source", "sha256", "inputs")
 MODEL_KEYS: Final = {*TEXTS, "targets", "shapes", "expect", "verified"}
@@ -201,16 +205,18 @@ def _models(text: str, labels: dict[Path, str]) -> Iterator[Model]:
         yield Model(place_name(text), url=text)
     elif path.is_dir():
         label = labels[path.resolve()]
-        for name, file in expanded(str(path / "**" / f"*{SUFFIX}")):
-            yield Model(f"{label}/{name.removesuffix(SUFFIX)}", path=str(file))
+        for file in sorted(map(Path, glob.glob(f"**/*{_SUFFIX_IN_ANY_CASE}", root_dir=path, recursive=True))):
+            if (path / file).is_file():
+                yield Model(f"{label}/{file.with_suffix('').as_posix()}", path=str(path / file))
     elif is_pattern(text):
         for name, file in expanded(text):
             yield Model(name.removesuffix(SUFFIX), path=str(file))
     elif path.suffix == ".toml" and path.is_file():
         yield from read_manifest(path)
-    elif path.is_file():
+    elif path.exists():
         yield Model(path.name.removesuffix(SUFFIX), path=text)
     else:
+        check_link(path)
         raise FileError(text, "there is no such file or folder")
 
 
@@ -328,14 +334,24 @@ class FileFetcher:
 
     remote = False
 
+    def __init__(self) -> None:
+        self._copies: dict[str, Path] = {}
+
     def takes(self, model: Model) -> bool:
         return bool(model.path)
 
     def fetch(self, model: Model) -> Path:
+        """The file; of one that can be read once only a copy, which all targets share."""
         path = Path(model.path)
-        if not path.is_file():
+        if path.is_file() and not reads_once(path):
+            return path
+        if path.is_dir() or not path.exists():
             raise UnavailableError(f"there is no file {path}")
-        return path
+        if model.path not in self._copies:
+            folder = tempfile.mkdtemp(prefix="tflq-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._copies[model.path] = Path(on_disk(path, folder))
+        return self._copies[model.path]
 
 
 @dataclass(eq=False)

@@ -17,6 +17,7 @@ import tflq
 from tflq.backends import backend, of_target
 from tflq.conversion import Conversion
 from tflq.errors import InvalidModelError, Reason, TflqError, VerificationError, plain_numbers
+from tflq.formats import Source, held
 from tflq.ir.core import Module
 from tflq.processes import die_with_parent
 from tflq.report import Report
@@ -268,21 +269,20 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
     result: dict[str, Any] = {"cpu": times.cpu}
     path = Path(task.path)
     with times("read"):
-        data = path.read_bytes()
-        sha256 = hashlib.sha256(data).hexdigest()
-        result["model"] = {"sha256": sha256, "bytes": len(data)}
+        source = held(path, copy=True)  # whatever becomes of the file meanwhile
+        sha256 = hashlib.sha256(source.data).hexdigest()
+        result["model"] = {"sha256": sha256, "bytes": len(source.data)}
         if task.sha256 not in ("", sha256):
             return result | {"status": "checksum", "why": f"its SHA-256 is {sha256}, pinned is {task.sha256}"}, {}
-        del data
         try:
-            module = tflq.read(path)
+            module = tflq.read(source)
         except TflqError as error:
             return result | _failure(error), {}
     try:
         with times("convert"):
             batch = _batch(task, module)
             del module
-            conversion = _convert(task, batch)
+            conversion = _convert(task, source, batch)
             places = _write(conversion, folder)
             report = json.dumps(plain_numbers(conversion.report.to_json()), indent=1).encode()
             (folder / REPORT).write_bytes(report)
@@ -341,10 +341,10 @@ def _batch(task: Task, module: Module) -> int | None:
     return 1 if batch is None and of_target(task.target, static=True).static else batch
 
 
-def _convert(task: Task, batch: int | None) -> Conversion:
+def _convert(task: Task, source: Source, batch: int | None) -> Conversion:
     options: dict[str, Any] = {**task.settings.convert, "target": task.target, "shapes": task.shapes or None}
     options |= {"format": of_target(task.target, static=True).name, "batch": batch}
-    return tflq.convert(task.path, **options)
+    return tflq.convert(source, **options)
 
 
 def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from tflq.files import replace_file
+from tflq.files import replace_file, text_bytes
 from tflq.pages import render_pieces
 from tflq.sweep.baseline import (
     BASELINE,
@@ -206,7 +206,7 @@ def write(
 
 def _together(pieces: Iterator[str]) -> Iterator[bytes]:
     while some := "".join(islice(pieces, PIECES)):
-        yield some.encode()
+        yield text_bytes(some)
 
 
 def _lines(results: Iterable[Result], earlier: Sequence[Mapping[Key, Entry]], totals: _Totals) -> Iterator[str]:
@@ -397,20 +397,25 @@ def write_junit(
         cases.append(_case(key, "", f"<failure type={_quoted(kind)} message={_quoted(what)}/>"))
     counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}" time="{seconds:.3f}"'
     head = f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites {counts}>\n<testsuite name="tflq sweep" {counts}>\n'
-    replace_file(path, [head.encode(), *cases, b"</testsuite>\n</testsuites>\n"])
+    replace_file(path, [text_bytes(head), *cases, b"</testsuite>\n</testsuites>\n"])
 
 
 def _case(key: Key, time: str, body: str) -> bytes:
     name, group = _quoted(key[0]), _quoted("tflq." + key[1])
-    return f"<testcase name={name} classname={group}{time}>{body}</testcase>\n".encode()
+    return text_bytes(f"<testcase name={name} classname={group}{time}>{body}</testcase>\n")
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_IN_XML.sub("\ufffd", text))
+    return escape(_in_xml(text))
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_NOT_IN_XML.sub("\ufffd", text))
+    return quoteattr(_in_xml(text))
+
+
+def _in_xml(text: str) -> str:
+    """The text, with JSON's escapes for what XML has no place for."""
+    return _NOT_IN_XML.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 # All of them.
@@ -429,7 +434,7 @@ def write_outputs(
     """
     summary = summary_of(folder)
     write_baseline(read_results(folder), folder / BASELINE)
-    replace_file(folder / "summary.md", [markdown(summary, changes).encode()])
+    replace_file(folder / "summary.md", [text_bytes(markdown(summary, changes))])
     regressions = None if changes is None else failing(changes, fail_on)
     write_junit(read_results(folder), folder / "junit.xml", regressions, summary.missing)
     if changes is not None:

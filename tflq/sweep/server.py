@@ -30,9 +30,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
 
-import tflq
 from tflq.errors import TflqError, plain_numbers
-from tflq.processes import die_with_parent, kill_group, kills_by_system, last_words, resident_bytes, signal_name
+from tflq.processes import (
+    die_with_parent,
+    kill_group,
+    kills_by_system,
+    last_words,
+    python_call,
+    resident_bytes,
+    signal_name,
+)
 from tflq.sweep.measure import JOB
 from tflq.sweep.task import Ending, Limits, Lines, Task, write_all
 
@@ -153,14 +160,10 @@ class LocalExecutor:
         return Ended(number, Ending(**message["ending"]))
 
     def _start(self) -> None:
-        root = str(Path(tflq.__file__).resolve().parents[1])
-        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self._server = subprocess.Popen(
-            [sys.executable, "-m", "tflq.sweep.server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | threads | {"PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        self._server = python_call(
+            "tflq.sweep.server:main",
+            env=threads | {"TF_CPP_MIN_LOG_LEVEL": "3"},
             start_new_session=True,  # Ctrl-C is the driver's business
             bufsize=0,
         )
@@ -401,8 +404,8 @@ def _settle(folder: Path) -> None:
         os.dup2(old, new)
     os.close(log)
     os.close(null)
-    sys.stdout = os.fdopen(1, "w", closefd=False)
-    sys.stderr = os.fdopen(2, "w", closefd=False)
+    sys.stdout = os.fdopen(1, "w", errors="backslashreplace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
 
 
 def _warm() -> None:
@@ -438,7 +441,3 @@ def main() -> None:
     gc.freeze()
     with suppress(BrokenPipeError):  # the driver is gone
         Server(0, answers).serve()
-
-
-if __name__ == "__main__":
-    main()

@@ -261,7 +261,11 @@ def _sync_folder(folder: Path) -> None:
 def _file_name(text: str) -> str:
     """A text as the name of a file; different texts get different names."""
     name = re.sub(r"[^\w.-]+", "_", text)
-    return name if name == text and name.strip(".") else f"{name[-100:]}-{zlib.crc32(text.encode()):08x}"
+    return (
+        name
+        if name == text and name.strip(".")
+        else f"{name[-100:]}-{zlib.crc32(text.encode('utf-8', 'surrogateescape')):08x}"
+    )
 
 
 # Which models and targets a sweep runs: some by name, those that failed before, or one part of several.

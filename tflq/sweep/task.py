@@ -410,7 +410,7 @@ def shared_prefix(ids: Iterable[str]) -> str:
 
 def in_part(id: str, shard: Sequence[int] | None) -> bool:
     """Whether a model is in part i of n of a sweep, from 1; a model is always in the same. None: the sweep is whole."""
-    return shard is None or zlib.crc32(id.encode()) % shard[1] + 1 == shard[0]
+    return shard is None or zlib.crc32(id.encode("utf-8", "surrogateescape")) % shard[1] + 1 == shard[0]
 
 
 def label(key: Key, prefix: str = "") -> str:

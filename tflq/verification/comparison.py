@@ -18,7 +18,6 @@ import numpy as np
 
 from tflq.backends import opening
 from tflq.errors import (
-    FileError,
     OptionError,
     Reason,
     check_choice,
@@ -28,6 +27,7 @@ from tflq.errors import (
     check_shapes,
     check_source,
 )
+from tflq.files import on_disk, reads_once
 from tflq.flatbuffer.structure import folder_error, refuse_foreign
 from tflq.verification.inputs import Case, Cases, GivenInputs, Options, Source, check_inputs
 from tflq.verification.interface import (
@@ -105,13 +105,15 @@ def _path(source: Source) -> Iterator[str]:
     if isinstance(source, (str, os.PathLike)):
         if Path(source).is_dir():
             raise folder_error(os.fspath(source))
-        if not Path(source).is_file():
-            raise FileError(os.fspath(source), "there is no such file")
-        if opening(os.fspath(source)).interpreted:
-            refuse_foreign(source)
-        yield os.fspath(source)
-        return
+        if not reads_once(source):
+            if opening(os.fspath(source)).interpreted:
+                refuse_foreign(source)
+            yield os.fspath(source)
+            return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        if isinstance(source, (str, os.PathLike)):
+            yield on_disk(source, folder)
+            return
         path = Path(folder, "model")
         path.write_bytes(source if isinstance(source, (bytes, bytearray, memoryview)) else source.read())
         yield str(path)

@@ -51,7 +51,7 @@ def made_inputs(
     or 1.
     """
     for name in (*(f"random {number}" for number in range(seeds)), *EDGES):
-        rng = np.random.default_rng((zlib.crc32(name.encode()), seed))
+        rng = np.random.default_rng((zlib.crc32(name.encode("utf-8", "surrogateescape")), seed))
         pairs = zip(side, shapes or [tuple(description["shape"]) for _, description in side], strict=True)
         yield name, [_draw(name, description, shape, rng) for (_, description), shape in pairs]
 

@@ -6,13 +6,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import count
-from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, Final, Literal, NamedTuple, Protocol
 
@@ -21,7 +18,7 @@ import numpy as np
 from tflq.errors import Reason, TflqError, to_install
 from tflq.files import FilePath
 from tflq.ir.core import Function, Module, Value
-from tflq.processes import how_ended, last_words, limited
+from tflq.processes import how_ended, last_words, limited, python_process
 from tflq.verification import worker
 from tflq.verification.worker import RESOLVERS, Entries, Response, Side, load
 
@@ -192,13 +189,7 @@ def _start(log: IO[bytes]) -> Process:
         ready = _ahead.pop()
         os.dup2(ready.log.fileno(), log.fileno())
         return ready
-    return subprocess.Popen(  # noqa: S603 - our own script
-        [sys.executable, "-P", str(Path(worker.__file__))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-    )
+    return python_process(worker.__file__, stderr=log, env={"TF_CPP_MIN_LOG_LEVEL": "3"})
 
 
 @contextmanager
@@ -443,7 +434,7 @@ def first_dynamic(model: FilePath) -> str | None:
     """
     _, interpreter, resolvers = load()
     opened = interpreter(
-        model_path=os.fspath(model),
+        model_path=worker.plain_path(os.fspath(model)),
         experimental_op_resolver_type=getattr(resolvers, RESOLVERS["optimized"]),  # it has all kernels
         num_threads=1,
     )

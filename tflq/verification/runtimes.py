@@ -18,6 +18,7 @@ import numpy as np
 
 from tflq.dialects.tosa.movement import Rescale, Variable, VariableWrite
 from tflq.errors import Reason, TflqError, to_install
+from tflq.formats import held
 from tflq.ir.core import Buffer, Function, Module, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType, i8, ui8
 from tflq.light import dataclass
@@ -416,7 +417,7 @@ class _InARow:
     variable, and that is what the variable starts as in the next run."""
 
     def __init__(self, path: str, copy: Path, child: Child) -> None:
-        self._module = read_tosa(path)
+        self._module = read_tosa(held(path, copy=True))
         ops = self._module.main.ops
         self._variables = {op.variable: op for op in ops if isinstance(op, Variable)}
         self._starts = {name: op.initial_value for name, op in self._variables.items()}
@@ -453,7 +454,7 @@ class TosaRunner(_Extensible):
 
     def __init__(self, path: str, timeout: float) -> None:
         """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
-        super().__init__(path, read_tosa(path))
+        super().__init__(path, read_tosa(held(path, copy=True)))
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._child = Child("the reference model", timeout)
         try:
@@ -503,7 +504,7 @@ class TosaRunner(_Extensible):
 
     def _extended(self, name: str, fetched: Iterable[str]) -> TosaFetcher:
         """The file that returns these tensors, too, and takes those after which it is divided."""
-        module = read_tosa(self.path) if self._cuts else self.module
+        module = read_tosa(held(self.path, copy=True)) if self._cuts else self.module
         function = module.main
         outputs, values = list(function.outputs), by_name(function)
         cuts = {cut: _behind_sign(values[cut]) for cut in self._cuts}

@@ -90,6 +90,15 @@ def describe(detail: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def plain_path(path: str) -> str:
+    """A path that libraries take, which want UTF-8: another for a file whose name is none, open from then on."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return f"/proc/self/fd/{os.open(path, os.O_RDONLY)}"
+    return path
+
+
 def send(stream: IO[bytes], head: dict[str, Any], arrays: Sequence[np.ndarray]) -> None:
     """Writes one message."""
     plain = [_plain(array) for array in arrays]
@@ -150,7 +159,7 @@ class Model(Opened):
         self.label, interpreter, resolvers = load()
         self._open = partial(
             interpreter,
-            model_path=path,
+            model_path=plain_path(path),
             experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver]),
             experimental_preserve_all_tensors=keep,
             num_threads=1,
@@ -258,7 +267,9 @@ class Parts(Opened):
         self._parts: list[tuple[Any, dict[str, Any]]] = []
         for part in request["parts"]:
             resolver = getattr(resolvers, RESOLVERS[part["resolver"]])
-            opened = interpreter(model_path=part["model"], experimental_op_resolver_type=resolver, num_threads=1)
+            opened = interpreter(
+                model_path=plain_path(part["model"]), experimental_op_resolver_type=resolver, num_threads=1
+            )
             self._parts.append((opened, part))
         last = {index: i for i, (_, part) in enumerate(self._parts) for index in part["inputs"]}
         self._done = [[index for index, at in last.items() if at == i] for i in range(len(self._parts))]
@@ -337,7 +348,7 @@ class _OnnxRuntime:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 4
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(plain_path(path), options, providers=["CPUExecutionProvider"])
         self.label = f"onnxruntime {onnxruntime.__version__}"
         self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
         self.inputs = [self._described(v) for v in self._session.get_inputs()]
@@ -361,7 +372,7 @@ class _OpenVino:
         import openvino
 
         core = openvino.Core()
-        model = core.read_model(path)
+        model = core.read_model(plain_path(path))
         self.metadata: dict[str, str] = {}
         if model.has_rt_info(["framework"]):
             framework = model.get_rt_info(["framework"]).astype(dict)
@@ -465,7 +476,7 @@ class MicroModel(Opened):
         self.label = f"tflite-micro {version('tflite-micro')}"
         kinds = runtime.InterpreterConfig
         kind = kinds.kPreserveAllTensors if keep else kinds.kAllocationRecording
-        self._open = partial(runtime.Interpreter.from_file, path, arena_size=arena, intrepreter_config=kind)
+        self._open = partial(runtime.Interpreter.from_file, plain_path(path), arena_size=arena, intrepreter_config=kind)
         with open(path, "rb") as file:
             self._outputs = runtime.schema_fb.Model.GetRootAsModel(file.read(), 0).Subgraphs(0).OutputsLength()
         self._interpreter = self._open()
@@ -507,7 +518,9 @@ def kernels(resolver: str, models: list[str]) -> list[bool]:
 
     def runs(model: str) -> bool:
         try:
-            interpreter(model_path=model, experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver]))
+            interpreter(
+                model_path=plain_path(model), experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver])
+            )
         except ValueError:
             return False
         return True
