@@ -184,11 +184,12 @@ def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
     from tflq.sweep import page
     from tflq.sweep.baseline import compare, read_entries
     from tflq.sweep.page import summary_of
-    from tflq.sweep.store import read_results
+    from tflq.sweep.store import place_in, read_results
 
+    path = place_in(folder, "index.html")
     changes = compare(read_entries(earlier[0]), read_entries(folder)) if earlier else None
-    page.write(read_results(folder), folder / "index.html", earlier, changes, summary_of(folder))
-    output.field("page", str(folder / "index.html"))
+    page.write(read_results(folder), path, earlier, changes, summary_of(folder))
+    output.field("page", str(path))
 
 
 for _one in sweep.commands.values():

@@ -28,11 +28,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn, Protocol, Required, TypedDict
 
 import tflq
+from tflq.documents import DocumentError
 from tflq.errors import TflqError, plain_numbers
 from tflq.processes import die_with_parent, kill_group, kills_by_system, last_words, resident_bytes, signal_name
+from tflq.sweep.fields import Measured
 from tflq.sweep.measure import JOB
 from tflq.sweep.task import Ending, Limits, Lines, Task, write_all
 
@@ -96,6 +98,15 @@ class Executor(Protocol):
     def close(self) -> None: ...
 
 
+class _Answer(TypedDict, total=False):
+    """An answer of the server."""
+
+    number: Required[int]
+    group: int
+    stage: str
+    ending: Ending
+
+
 class LocalExecutor:
     """Tasks in processes of this machine, forked from a warm server."""
 
@@ -150,7 +161,7 @@ class LocalExecutor:
             return Staged(number, message["stage"])
         del self._requests[number]
         self._groups.pop(number, None)
-        return Ended(number, Ending(**message["ending"]))
+        return Ended(number, message["ending"])
 
     def _start(self) -> None:
         root = str(Path(tflq.__file__).resolve().parents[1])
@@ -167,7 +178,7 @@ class LocalExecutor:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._input, self._answers = self._server.stdin, self._server.stdout
-        self._lines = Lines()
+        self._lines = Lines(_Answer)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._answers, selectors.EVENT_READ)
 
@@ -203,6 +214,16 @@ class LocalExecutor:
 # The server
 
 
+class _Said(TypedDict, total=False):
+    """What a child says of itself, which has run a model that nobody vouches for."""
+
+    stage: str
+    answer: Measured
+    memory: str
+    error: str
+    trace: str
+
+
 class Try:
     """One child under way."""
 
@@ -218,7 +239,7 @@ class Try:
         self.peak = 0
         self.stage = "start"
         self.ending: dict[str, Any] = {}
-        self.lines = Lines()
+        self.lines = Lines(_Said)
         self._killed_by_system = kills_by_system()
 
     def hear(self, message: dict[str, Any]) -> bool:
@@ -231,8 +252,12 @@ class Try:
         elif "memory" in message:
             self._end("memory", what=message["memory"])
         else:
-            self._end("error", what=message["error"], log=message["trace"])
+            self.fail(message.get("error", "its answer is empty"), log=message.get("trace", ""))
         return False
+
+    def fail(self, what: str, **more: str) -> None:
+        """Takes note of an error, if nothing ended it before."""
+        self._end("error", what=what, **more)
 
     def overdue(self, now: float, used: int) -> bool:
         """Whether it took too much time or memory."""
@@ -279,7 +304,7 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._selector.register(requests, selectors.EVENT_READ)
         self._tries: dict[int, Try] = {}
-        self._lines = Lines()
+        self._lines = Lines(dict[str, Any])
         self._next_look = 0.0
 
     def serve(self) -> None:
@@ -325,9 +350,12 @@ class Server:
 
     def _hear(self, one: Try) -> None:
         data = os.read(one.pipe, 1 << 20)
-        for message in one.lines.messages(data):
-            if one.hear(message):
-                self._say({"number": one.number, "stage": one.stage})
+        try:
+            for message in one.lines.messages(data):
+                if one.hear(message):
+                    self._say({"number": one.number, "stage": one.stage})
+        except DocumentError as error:
+            one.fail(f"its answer is none: {error}")
         if not data or one.ending:
             self._close(one)
 

@@ -23,7 +23,19 @@ from tflq.sweep.manifest import Fetcher, FileFetcher, KaggleFetcher, Supply, Url
 from tflq.sweep.measure import JOB
 from tflq.sweep.page import Summary, write_outputs
 from tflq.sweep.server import Executor, LocalExecutor
-from tflq.sweep.store import RESULTS, Job, Selection, Store, jobs_of, keys_of, other_options, read_results, read_shard
+from tflq.sweep.store import (
+    CACHE,
+    MODELS,
+    RESULTS,
+    Job,
+    Selection,
+    Store,
+    jobs_of,
+    keys_of,
+    other_options,
+    read_results,
+    read_shard,
+)
 from tflq.sweep.task import Key, Limits, Settings, Task, fingerprint, key_of
 
 
@@ -125,7 +137,7 @@ def sweep(
         done = {key_of(result) for result in read_results(plan.folder)}
         left = [(model, target) for model, target in jobs if (model.id, target) not in done]
         who.begin(keys_of(jobs), len(jobs) - len(left))
-        known = _fetchers(plan, store.folder / "cache", fetchers)
+        known = _fetchers(plan, store.folder / CACHE, fetchers)
         if left:
             with closing(make(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
                 Driver(store, runner, plan.settings, plan.limits, marks, plan.cache, who, stop).run(iter(supply))
@@ -167,7 +179,7 @@ def _check_options(baseline: Path, now: Mapping[str, Any]) -> None:
 
 def _fetchers(plan: Plan, cache: Path, others: Sequence[Fetcher]) -> Sequence[Fetcher]:
     """The fetchers for a plan's models. cache: a folder for models, if the plan has none."""
-    folder = (plan.cache or cache) / "models"
+    folder = (plan.cache or cache) / MODELS
     return *others, FileFetcher(), UrlFetcher(folder, offline=plan.offline), KaggleFetcher(offline=plan.offline)
 
 
