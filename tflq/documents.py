@@ -123,7 +123,7 @@ def _noun(kind: Any) -> str:
     if origin is Annotated:
         return str(parts[-1].noun)
     if origin is Literal:
-        return " or ".join(map(repr, parts))
+        return f"one of {', '.join(map(str, parts))}"
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(_noun, parts)))
     if origin is tuple and parts[-1] is not ...:

@@ -57,14 +57,14 @@ def test_another_run_is_another_key(
 
 
 def test_another_interpreter_or_cpu_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Cache(tmp_path).put("key", {"a": 1})
+    Cache(tmp_path, dict[str, int]).put("key", {"a": 1})
     for name, other in (("version", lambda _: "9.9"), ("cpu_name", lambda: "another")):
         with monkeypatch.context() as patch:
             patch.setattr(cache, name, other)
             cache.surroundings.cache_clear()
-            assert Cache(tmp_path).get("key") is None
+            assert Cache(tmp_path, dict[str, int]).get("key") is None
     cache.surroundings.cache_clear()
-    assert Cache(tmp_path).get("key") == {"a": 1}
+    assert Cache(tmp_path, dict[str, int]).get("key") == {"a": 1}
 
 
 def swept(folder: Path, source: Path, kept: Path, target: str = "integer") -> Result:
