@@ -75,7 +75,7 @@ def exactly(value: object) -> Check:
 
 
 def checked(value: Any, kind: Any, *, closed: bool = False) -> Any:
-    """A document's value as its kind: dataclasses and tuples where these are declared. DocumentError if it is another."""
+    """A document's value as its kind, with dataclasses and tuples as declared. DocumentError if it is another."""
     return _checker(kind, closed)(value)
 
 
@@ -91,9 +91,7 @@ def _checker(kind: Any, closed: bool) -> _Checker:
         return _tested(_checker(parts[0], closed), kind, *(check.test for check in parts[1:]))
     if origin is Literal:
         known = [(type(value), value) for value in parts]
-        return _tested(
-            lambda value: value, kind, lambda value: any(value == x and type(value) is type(x) for x in parts)
-        )
+        return _tested(lambda value: value, kind, lambda value: (type(value), value) in known)
     if origin in (Union, UnionType):
         return _either(kind, [_checker(part, closed) for part in parts])
     if origin is tuple and parts[-1] is not ...:
@@ -158,13 +156,26 @@ def _tested(check: _Checker, kind: Any, *tests: Callable[[Any], object]) -> _Che
     return tested
 
 
+class _Twice(dict[str, Any]):
+    """A table that had a key twice."""
+
+
+def _is_table(value: Any) -> bool:
+    if isinstance(value, _Twice):
+        raise DocumentError(f"'{next(iter(value))}' is there twice")
+    return isinstance(value, Mapping)
+
+
 def _any(value: Any, left: int = _DEEPEST) -> Any:
-    if isinstance(value, (dict, list)):
-        if not left:
-            raise DocumentError(f"it is nested over {_DEEPEST} deep")
-        for item in value.values() if isinstance(value, dict) else value:
-            if isinstance(item, (dict, list)):
-                _any(item, left - 1)
+    """Any value, of which tables, lists and numbers are looked at."""
+    if not left:
+        raise DocumentError(f"it is nested over {_DEEPEST} deep")
+    if _is_table(value) or isinstance(value, list):
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+            if isinstance(item, (dict, list, float)):
+                _at(key, lambda item: _any(item, left - 1), item)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise _wrong(value, float)
     return value
 
 
@@ -202,7 +213,7 @@ def _row(kind: Any, checks: Sequence[_Checker]) -> _Checker:
 
 def _map(kind: Any, check: _Checker) -> _Checker:
     def entries(value: Any) -> Any:
-        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        if not _is_table(value) or not all(isinstance(key, str) for key in value):
             raise _wrong(value, kind)
         return {key: _at(key, check, item) for key, item in value.items()}
 
@@ -216,7 +227,7 @@ def _table(kind: Any, closed: bool) -> _Checker:
     is_typed_dict = hasattr(kind, "__total__")
 
     def table(value: Any) -> Any:
-        if not isinstance(value, Mapping):
+        if not _is_table(value):
             raise _wrong(value, kind)
         for name in needed:
             if name not in value:
@@ -319,13 +330,11 @@ def _loaded(text: str) -> Any:
     import json
 
     try:
-        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_not_finite, parse_float=_finite)
+        document = json.loads(text, object_pairs_hook=_table_of)
         if (
             "\\ud" in text or "\\uD" in text
         ):  # bytes of a file name that are not UTF-8 are halves, too, and may be there
             json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape")
-    except DocumentError:
-        raise
     except RecursionError:
         raise DocumentError(f"it is nested over {_DEEPEST} deep") from None
     except UnicodeEncodeError:
@@ -336,21 +345,12 @@ def _loaded(text: str) -> Any:
     return document
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _table_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
-    if len(table) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise DocumentError(f"'{next(key for key in table if keys.count(key) > 1)}' is there twice in one table")
-    return table
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _not_finite(text)
-
-
-def _not_finite(text: str) -> float:
-    raise DocumentError(f"{text if len(text) <= _SHORT else 'a number'} is not finite")
+    if len(table) == len(pairs):
+        return table
+    keys = [key for key, _ in pairs]
+    return _Twice((key, None) for key in keys if keys.count(key) > 1)
 
 
 def _json_line(text: str, path: Path) -> int:
