@@ -2,7 +2,8 @@
 
 A declaration is a type of Python's. A `TypedDict` or a dataclass is a table with fields, `Mapping[str, T]` one with any
 keys, `list[T]` and `tuple[T, ...]` are lists, `tuple[A, B]` is a list of two, `A | B` is either, `Literal` one of some
-values, and `Annotated[T, Check(...)]` fulfils a condition, too. `Any` is a document of any form.
+values, and `Annotated[T, Check(...)]` fulfils a condition, too. `Any` is a document of
+any form, and `object` is not looked at.
 
     class Layer(TypedDict, total=False):
         name: Required[str]
@@ -83,6 +84,8 @@ def checked(value: Any, kind: Any, *, closed: bool = False) -> Any:
 def _checker(kind: Any, closed: bool) -> _Checker:
     """The function that checks values of a kind. Made once, as lines are many."""
     origin, parts = get_origin(kind), get_args(kind)
+    if kind is object:
+        return lambda value: value
     if kind is Any:
         return _any
     if kind in _SCALARS:
