@@ -39,6 +39,7 @@ Path: TypeAlias = tuple[str | int, ...]
 _Checker: TypeAlias = Callable[[Any], Any]
 _DEEPEST: Final = 100
 _WHOLE: Final = 1 << 63
+_MOST: Final = float.fromhex("0x1.fffffffffffffp+1023")
 _SHORT: Final = 60
 
 
@@ -113,7 +114,6 @@ _SCALARS: Final[Mapping[Any, Check]] = {
     float: Check("a finite number", lambda value: type(value) in (int, float) and -_MOST <= value <= _MOST),
     NoneType: Check("null", lambda value: value is None),
 }
-_MOST: Final = float.fromhex("0x1.fffffffffffffp+1023")
 
 
 def _noun(kind: Any) -> str:
@@ -359,7 +359,7 @@ def _table_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _json_line(text: str, path: Path) -> int:
     """The line of what a path leads to in a JSON text in which no key is there twice."""
     import json
-    from json.decoder import scanstring
+    from json.decoder import scanstring  # type: ignore[attr-defined]
 
     skip = re.compile(r"[\s,:]*").match
     scan = json.JSONDecoder().raw_decode

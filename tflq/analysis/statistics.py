@@ -450,4 +450,5 @@ class _CalibrationResult(TypedDict):
 
 def _of_range(entry: Mapping[str, Any]) -> PointStatistics:
     """One tensor, so that only `minmax` follows. How many elements were seen the file does not say."""
-    return PointStatistics(1, *(float(_number(entry[key])) for key in _NUMBERS)) if entry else PointStatistics(0)
+    low, high = (_number(entry.get(key)) for key in _NUMBERS)
+    return PointStatistics(1, float(low), float(high)) if entry else PointStatistics(0)

@@ -91,7 +91,8 @@ class _Run(SectionedCommand):
     "--cache",
     metavar="DIR",
     type=FOLDER,
-    help="For fetched models and verifications, by default ~/.cache/tflq; rewrites files there.",
+    help="For fetched models and verifications, by default ~/.cache/tflq; rewrites files there. Nobody else may write "
+    "there.",
 )
 @click.option("--offline", is_flag=True, help="Fetch nothing: models of URLs and of Kaggle come from caches.")
 @click.option("--pin", is_flag=True, help="Write the SHA-256 of what was fetched into the manifests: rewrites these.")

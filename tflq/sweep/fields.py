@@ -61,27 +61,29 @@ class Layers(TypedDict, total=False):
     diverging: Required[list[LayerDifference]]
 
 
-class Verified(TypedDict, total=False):
-    """A verification in short."""
+class _Verdict(TypedDict):
+    verdict: str
+    inputs: list[str]
+    outputs: list[Difference]
 
-    verdict: Required[str]
-    inputs: Required[list[str]]
-    outputs: Required[list[Difference]]
+
+class Verified(_Verdict, total=False):
+    """A verification in short, of which empty lists can be left out."""
+
     skipped: list[str]
     interface: list[str]
     original_failures: list[str]
     failures: list[str]
 
 
-class Summarized(Verified, total=False):
+class Summarized(_Verdict):
     """A verification in short, with all that a cache has of it."""
 
-    original_failures: Required[list[str]]
-    failures: Required[list[str]]
-    interface: Required[list[str]]
-    skipped: Required[list[str]]
-    layers: Required[Layers | None]
-    time: list[RunTime]
+    skipped: list[str]
+    interface: list[str]
+    original_failures: list[str]
+    failures: list[str]
+    layers: Layers | None
 
 
 class RunTime(TypedDict, total=False):
@@ -138,12 +140,7 @@ class Fingerprint(TypedDict, total=False):
     convert: Mapping[str, Any]
 
 
-class Measured(TypedDict, total=False):
-    """What a try answers, or a line has of it."""
-
-    status: Status
-    why: str
-    model: Source
+class _Measures(TypedDict, total=False):
     converted: Converted
     operators: Operators
     cost: Cost
@@ -161,7 +158,15 @@ class Measured(TypedDict, total=False):
     peak_convert: Count
 
 
-class Line(Measured, total=False):
+class Answer(_Measures, total=False):
+    """The answer of a try."""
+
+    status: Status
+    why: str
+    model: Source
+
+
+class Line(_Measures, total=False):
     """A line of `results.jsonl`: docs/sweeps.md."""
 
     format: Required[Annotated[str, exactly(RESULT_FORMAT)]]
@@ -185,7 +190,7 @@ class Line(Measured, total=False):
 class Started(TypedDict, total=False):
     """The options that a sweep was started with."""
 
-    targets: Required[list[str]]
+    targets: list[str]
     only: list[str]
     shard: Part | None
     seconds: Amount

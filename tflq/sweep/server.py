@@ -34,7 +34,7 @@ import tflq
 from tflq.documents import DocumentError
 from tflq.errors import TflqError, plain_numbers
 from tflq.processes import die_with_parent, kill_group, kills_by_system, last_words, resident_bytes, signal_name
-from tflq.sweep.fields import Measured
+from tflq.sweep.fields import Answer
 from tflq.sweep.measure import JOB
 from tflq.sweep.task import Ending, Limits, Lines, Task, write_all
 
@@ -98,8 +98,8 @@ class Executor(Protocol):
     def close(self) -> None: ...
 
 
-class _Answer(TypedDict, total=False):
-    """An answer of the server."""
+class _Told(TypedDict, total=False):
+    """A line of the server."""
 
     number: Required[int]
     group: int
@@ -178,7 +178,7 @@ class LocalExecutor:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._input, self._answers = self._server.stdin, self._server.stdout
-        self._lines = Lines(_Answer)
+        self._lines = Lines(_Told)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._answers, selectors.EVENT_READ)
 
@@ -218,7 +218,7 @@ class _Said(TypedDict, total=False):
     """What a child says of itself, which has run a model that nobody vouches for."""
 
     stage: str
-    answer: Measured
+    answer: Answer
     memory: str
     error: str
     trace: str

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tflq.backends import Backend, backend, of_target
+from tflq.caches import make_private
 from tflq.errors import OptionError, Reason, to_install
 from tflq.extensions import extension_of
 from tflq.files import FilePath
@@ -120,6 +121,8 @@ def sweep(
     OptionError, FileError or InvalidModelError, before anything is run or written, if the plan makes no sense, a
     package that it needs is not installed, or a source or the baseline is not there.
     """
+    if plan.cache is not None:
+        make_private(plan.cache)
     models = find_models(plan.sources)
     jobs = jobs_of(models, plan.targets, plan.selection)
     check(jobs, plan.settings, plan.scheduler, kaggle=not fetchers)
