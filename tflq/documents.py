@@ -226,24 +226,24 @@ def _map(kind: Any, check: _Checker) -> _Checker:
 def _table(kind: Any, closed: bool) -> _Checker:
     fields = _fields(kind)
     checks = {name: _checker(each, closed) for name, (each, _) in fields.items()}
-    needed = [name for name, (_, required) in fields.items() if required]
+    needed = {name for name, (_, required) in fields.items() if required}
     is_typed_dict = hasattr(kind, "__total__")
 
     def table(value: Any) -> Any:
         if not _is_table(value):
             raise _wrong(value, kind)
-        for name in needed:
-            if name not in value:
-                raise DocumentError("it is missing", path=(name,))
         found = {}
+        for name, check in checks.items():
+            if name in value:
+                found[name] = _at(name, check, value[name])
+            elif name in needed:
+                raise DocumentError("it is missing", path=(name,))
         for name, item in value.items():
-            if name in checks:
-                found[name] = _at(name, checks[name], item)
-            elif closed:
+            if closed and name not in checks:
                 raise DocumentError(f"there is no such key; there are {', '.join(sorted(checks))}", path=(str(name),))
-            elif is_typed_dict:
-                found[name] = _at(name, _any, item)
-        return found if is_typed_dict else kind(**found)
+            if is_typed_dict and name not in checks:
+                _at(name, _any, item)
+        return {name: found.get(name, item) for name, item in value.items()} if is_typed_dict else kind(**found)
 
     return table
 
@@ -284,7 +284,8 @@ def parse_json(text: str | bytes, kind: Any, *, closed: bool = False) -> Any:
     try:
         return checked(_loaded(text), kind, closed=closed)
     except DocumentError as fault:
-        raise DocumentError(fault.what, fault.line or _json_line(text, fault.path), fault.path) from None
+        line = _json_line(text, fault.path) if fault.path else fault.line
+        raise DocumentError(fault.what, line, fault.path) from None
 
 
 def read_json(path: FilePath, kind: Any, what: str, *, closed: bool = False, remedy: str = "") -> Any:
@@ -357,7 +358,7 @@ def _table_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _json_line(text: str, path: Path) -> int:
-    """The line of what a path leads to in a JSON text in which no key is there twice."""
+    """The line of what a path leads to in a JSON text, or of the table that lacks it."""
     import json
     from json.decoder import scanstring  # type: ignore[attr-defined]
 
@@ -365,7 +366,7 @@ def _json_line(text: str, path: Path) -> int:
     scan = json.JSONDecoder().raw_decode
     at = _end(skip(text, 0))
     for step in path:
-        at, index = _end(skip(text, at + 1)), 0
+        table, at, index = at, _end(skip(text, at + 1)), 0
         while text[at : at + 1] not in ("", "]", "}"):
             key: str | int = index
             if isinstance(step, str):
@@ -375,6 +376,7 @@ def _json_line(text: str, path: Path) -> int:
                 break
             at, index = _end(skip(text, scan(text, at)[1])), index + 1
         else:
+            at = table
             break
     return text.count("\n", 0, at) + 1
 

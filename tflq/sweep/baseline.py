@@ -80,7 +80,7 @@ def _numbers(result: Result) -> Iterator[str]:
     for part in ("verification", "given"):
         for output in result.get(part, {}).get("outputs", []):
             if output["differing"] or output["problem"]:
-                where = f"{output['entry']}:{output['name']}" if output["entry"] else output["name"]
+                where = ":".join(filter(None, (output.get("entry"), output.get("name"))))
                 yield f"{part} {where}: {how_far(output)}"
 
 

@@ -166,11 +166,14 @@ class Answer(_Measures, total=False):
     model: Source
 
 
-class Line(_Measures, total=False):
+class _Format(TypedDict):
+    format: Annotated[str, exactly(RESULT_FORMAT)]
+    version: Annotated[int, exactly(RESULT_VERSION)]
+
+
+class Line(_Format, _Measures, total=False):
     """A line of `results.jsonl`: docs/sweeps.md."""
 
-    format: Required[Annotated[str, exactly(RESULT_FORMAT)]]
-    version: Required[Annotated[int, exactly(RESULT_VERSION)]]
     id: Required[str]
     target: Required[str]
     status: Required[Status]

@@ -118,7 +118,7 @@ def sweep(
     observer: told what goes on. stop: asked now and then; if it says so the sweep ends with StoppedError, and can be
     resumed. executor: makes one of a folder, the number of workers and a job, by default as the plan says. fetchers:
     asked before those of files, URLs and Kaggle.
-    OptionError, FileError or InvalidModelError, before anything is run or written, if the plan makes no sense, a
+    OptionError or FileError, before anything is run or written, if the plan makes no sense, a
     package that it needs is not installed, or a source or the baseline is not there.
     """
     if plan.cache is not None:
@@ -388,8 +388,8 @@ def run_sweep(
     Raises:
         OptionError: A target or an option is unknown, or has no effect on one of the targets. Or a required package is
             missing. Or `folder` already holds results, or with `resume` those of a sweep with other options.
-        FileError: A source or the baseline is missing.
-        InvalidModelError: A manifest or the baseline is not valid.
+            Or a manifest or the baseline has a fault.
+        FileError: A source or the baseline is missing, or others can write to the cache.
 
     Example:
         ```python
