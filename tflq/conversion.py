@@ -281,7 +281,8 @@ def convert(
         rules: Extensions, or Python files with an `EXTENSION`, whose rules for operators are tried first. Installed
             packages are asked about custom operators that these do not know. See `tflq.Extension`.
         cache: Folder for proofs, created if missing: what was proven once is read from there. It holds at most 256 MiB,
-            processes may share it, and you may delete it at any time. For TFLite.
+            processes may share it, and you may delete it at any time. Entries are checked for damage, not for who
+            wrote them: a folder that others can write to is refused. For TFLite.
         force: Replace existing files, but never the source, the target's file or a file of rules.
 
     Returns:

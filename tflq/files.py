@@ -216,17 +216,6 @@ def tidy(path: FilePath) -> str:
 # times as fast as by `tomllib`, which reads all others.
 
 
-def read_json(path: FilePath) -> Any:
-    """The document in a JSON file. FileError if it cannot be read, or is not JSON."""
-    import json
-
-    try:
-        with file_errors(path), open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except ValueError as error:
-        raise FileError(os.fspath(path), f"not a JSON file: {error}") from error
-
-
 def read_toml(text: str) -> dict[str, Any]:
     """The content of a file. ValueError (a `tomllib.TOMLDecodeError`) if it is not TOML."""
     content = _plain(text)

@@ -84,7 +84,7 @@ class _Convert(SectionedCommand):
     metavar="DIR",
     type=click.Path(file_okay=False),
     help="Keep proofs in this folder, 256 MiB at most, and read what was proven before. It rewrites files there. "
-    "For .tflite files.",
+    "They are checked for damage, not for who wrote them, so nobody else may write there. For .tflite files.",
 )
 @click.option(
     "--dump-ir",

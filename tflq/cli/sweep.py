@@ -91,7 +91,8 @@ class _Run(SectionedCommand):
     "--cache",
     metavar="DIR",
     type=FOLDER,
-    help="For fetched models and verifications, by default ~/.cache/tflq; rewrites files there.",
+    help="For fetched models and verifications, by default ~/.cache/tflq; rewrites files there. Nobody else may write "
+    "there.",
 )
 @click.option("--offline", is_flag=True, help="Fetch nothing: models of URLs and of Kaggle come from caches.")
 @click.option("--pin", is_flag=True, help="Write the SHA-256 of what was fetched into the manifests: rewrites these.")
@@ -184,11 +185,12 @@ def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
     from tflq.sweep import page
     from tflq.sweep.baseline import compare, read_entries
     from tflq.sweep.page import summary_of
-    from tflq.sweep.store import read_results
+    from tflq.sweep.store import place_in, read_results
 
+    path = place_in(folder, "index.html")
     changes = compare(read_entries(earlier[0]), read_entries(folder)) if earlier else None
-    page.write(read_results(folder), folder / "index.html", earlier, changes, summary_of(folder))
-    output.field("page", str(folder / "index.html"))
+    page.write(read_results(folder), path, earlier, changes, summary_of(folder))
+    output.field("page", str(path))
 
 
 for _one in sweep.commands.values():

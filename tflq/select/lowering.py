@@ -34,8 +34,9 @@ from tflq.select.naming import role_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tflq.caches import Argument, Arrays, ProofCache
+    from tflq.caches import Argument, ProofCache
     from tflq.numerics.float_basics import SumRounding
+    from tflq.numerics.results import Arrays
 
 
 BROADCAST_DIMS: Final = 4

@@ -21,6 +21,7 @@ from tflq.formats import Source, held
 from tflq.ir.core import Module
 from tflq.processes import die_with_parent
 from tflq.report import Report
+from tflq.sweep.fields import Summarized
 from tflq.sweep.task import Cache, Originals, Task, by_content
 from tflq.verification.comparison import compare_models
 from tflq.verification.inputs import Options
@@ -99,7 +100,7 @@ class _Verifier:
         self._contents = contents
         self._places = places
         self._folder = folder
-        self._cache = Cache(Path(task.cache, "verified")) if task.cache else None
+        self._cache = Cache(Path(task.cache, "verified"), Summarized) if task.cache else None
         self._originals = Originals(Path(task.cache, "outputs"), original) if task.cache else None
 
     def __call__(self, name: str, inputs_digest: str = "", **options: Any) -> dict[str, Any]:

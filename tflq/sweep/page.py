@@ -7,6 +7,7 @@ table, and what is shown of it when it is opened.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -183,7 +184,7 @@ def write(
     """Writes the page of some results, whole or not at all. What it takes in memory does not grow with the results.
 
     earlier: sweeps' folders or baselines to show next to it; changes: those since a baseline; known: what is missing.
-    FileError if it cannot be written or one of `earlier` cannot be read, InvalidModelError if that is not a sweep,
+    FileError if it cannot be written or one of `earlier` cannot be read, OptionError if that is not a sweep,
     TflqError without jinja2.
     """
     before = [{entry.key: entry for entry in read_entries(place)} for place in earlier]
@@ -247,7 +248,8 @@ def _row(result: Result, earlier: Sequence[Entry | None]) -> list[Any]:
 
 def _pair(before: float | None, after: float | None) -> tuple[float | None, float | None, float | None]:
     """A value before and after, and their ratio."""
-    return before, after, round(after / before, 6) if before and after is not None else None
+    ratio = after / before if before and after is not None else math.inf
+    return before, after, round(ratio, 6) if math.isfinite(ratio) else None
 
 
 def _seconds(result: Result, when: str) -> float | None:

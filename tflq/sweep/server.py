@@ -28,8 +28,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn, Protocol, Required, TypedDict
 
+from tflq.documents import DocumentError
 from tflq.errors import TflqError, plain_numbers
 from tflq.processes import (
     die_with_parent,
@@ -40,6 +41,7 @@ from tflq.processes import (
     resident_bytes,
     signal_name,
 )
+from tflq.sweep.fields import Answer
 from tflq.sweep.measure import JOB
 from tflq.sweep.task import Ending, Limits, Lines, Task, write_all
 
@@ -103,6 +105,15 @@ class Executor(Protocol):
     def close(self) -> None: ...
 
 
+class _Told(TypedDict, total=False):
+    """A line of the server."""
+
+    number: Required[int]
+    group: int
+    stage: str
+    ending: Ending
+
+
 class LocalExecutor:
     """Tasks in processes of this machine, forked from a warm server."""
 
@@ -157,7 +168,7 @@ class LocalExecutor:
             return Staged(number, message["stage"])
         del self._requests[number]
         self._groups.pop(number, None)
-        return Ended(number, Ending(**message["ending"]))
+        return Ended(number, message["ending"])
 
     def _start(self) -> None:
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -170,7 +181,7 @@ class LocalExecutor:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._input, self._answers = self._server.stdin, self._server.stdout
-        self._lines = Lines()
+        self._lines = Lines(_Told)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._answers, selectors.EVENT_READ)
 
@@ -206,6 +217,16 @@ class LocalExecutor:
 # The server
 
 
+class _Said(TypedDict, total=False):
+    """What a child says of itself, which has run a model that nobody vouches for."""
+
+    stage: str
+    answer: Answer
+    memory: str
+    error: str
+    trace: str
+
+
 class Try:
     """One child under way."""
 
@@ -221,7 +242,7 @@ class Try:
         self.peak = 0
         self.stage = "start"
         self.ending: dict[str, Any] = {}
-        self.lines = Lines()
+        self.lines = Lines(_Said)
         self._killed_by_system = kills_by_system()
 
     def hear(self, message: dict[str, Any]) -> bool:
@@ -234,8 +255,12 @@ class Try:
         elif "memory" in message:
             self._end("memory", what=message["memory"])
         else:
-            self._end("error", what=message["error"], log=message["trace"])
+            self.fail(message.get("error", "its answer is empty"), log=message.get("trace", ""))
         return False
+
+    def fail(self, what: str, **more: str) -> None:
+        """Takes note of an error, if nothing ended it before."""
+        self._end("error", what=what, **more)
 
     def overdue(self, now: float, used: int) -> bool:
         """Whether it took too much time or memory."""
@@ -282,7 +307,7 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._selector.register(requests, selectors.EVENT_READ)
         self._tries: dict[int, Try] = {}
-        self._lines = Lines()
+        self._lines = Lines(dict[str, Any])
         self._next_look = 0.0
 
     def serve(self) -> None:
@@ -328,9 +353,12 @@ class Server:
 
     def _hear(self, one: Try) -> None:
         data = os.read(one.pipe, 1 << 20)
-        for message in one.lines.messages(data):
-            if one.hear(message):
-                self._say({"number": one.number, "stage": one.stage})
+        try:
+            for message in one.lines.messages(data):
+                if one.hear(message):
+                    self._say({"number": one.number, "stage": one.stage})
+        except DocumentError as error:
+            one.fail(f"its answer is none: {error}")
         if not data or one.ending:
             self._close(one)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from operator import eq
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from tflq.dialects.forms import OF_TARGET
+from tflq.documents import TomlFile
 from tflq.errors import OptionError, Reason, choices
-from tflq.files import FilePath, file_errors, read_toml, resource
+from tflq.files import FilePath, read_toml, resource
 from tflq.ir.core import Op, Value, op_class
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.light import dataclass, field
@@ -341,32 +341,13 @@ def load_rules(path: FilePath | None = None) -> dict[str, KernelRules]:
 # line and key of each.
 
 
-_WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
-_KEY = rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*"
-_HEAD = rf"\s*\[{_KEY}\]\s*(?:#.*)?"
-_ASSIGNMENT = _KEY + "="
-
-_OF_TOML = "mend the line: key = value, texts in quotes"
-
-_Path = tuple[str, ...]
-
-
-class RulesFile:
-    """One file: its `content`, and its text, which finds the line of a fault."""
+class RulesFile(TomlFile):
+    """One file of sections, which collects its faults."""
 
     def __init__(self, path: FilePath) -> None:
         """FileError if there is no file, OptionError if it is not TOML."""
-        self.path = os.fspath(path)
+        super().__init__(path)
         self._faults: list[Reason] = []
-        try:
-            with file_errors(path), open(path, encoding="utf-8") as file:
-                self._text = file.read()
-            self.content: dict[str, Any] = read_toml(self._text)
-        except UnicodeDecodeError as error:
-            what = f"this is not a text file: {error.reason} at byte {error.start}"
-            raise OptionError(Reason(what, self.path, remedy="give a .toml file, in UTF-8")) from error
-        except ValueError as error:
-            raise OptionError(self._repeated() or self._of_toml(str(error))) from error
 
     def fault(
         self,
@@ -412,48 +393,8 @@ class RulesFile:
     def line(self, section: str, key: str, item: str = "") -> int:
         """The line of a key, or of what holds it: an inline table, the section's head; 1 if there is nothing."""
         wanted = (*(section.split(".") if section else ()), *((key,) if key else ()))
-        depth, found = 0, 1
-        for number, place in self._places():
-            shared = min(len(place), len(wanted))
-            if shared > depth and place[:shared] == wanted[:shared]:
-                depth, found = shared, number
-        if not depth and wanted:
-            return self.table_line(wanted[0], 0)
+        found, depth = self.found(wanted)
         if not item or depth < len(wanted):
             return found
-        lines = self._text.splitlines()[found - 1 :]
+        lines = self.text.split("\n")[found - 1 :]
         return next((number for number, line in enumerate(lines, found) if item in line), found)
-
-    def table_line(self, name: str, index: int) -> int:
-        """The line of the head of a table in an array of tables, `[[name]]`; 1 if there is none."""
-        heads = [n for n, line in enumerate(self._text.splitlines(), 1) if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line)]
-        return heads[index] if index < len(heads) else 1
-
-    def _places(self) -> Iterator[tuple[int, _Path]]:
-        """The lines that name a section or a key, and its path."""
-        section: _Path = ()
-        for number, line in enumerate(self._text.splitlines(), 1):
-            if head := re.fullmatch(_HEAD, line):
-                section = _words(head[1])
-                yield number, section
-            elif assignment := re.match(_ASSIGNMENT, line):
-                yield number, (*section, *_words(assignment[1]))
-
-    def _of_toml(self, said: str) -> Reason:
-        """What TOML's own reader says, at its line: "Invalid value (at line 2, column 3)"."""
-        at = re.search(r" \(at line (\d+), column \d+\)$", said)
-        return Reason(said[: at.start()] if at else said, self.path, place=at[1] if at else "", remedy=_OF_TOML)
-
-    def _repeated(self) -> Reason | None:
-        """What is said twice: TOML's own reader does not say the line."""
-        seen: dict[_Path, int] = {}
-        for number, place in self._places():
-            first = seen.setdefault(place, number)
-            if first != number:
-                return self._reason(number, f"'{'.'.join(place)}' is said in line {first} already")
-        return None
-
-
-def _words(key: str) -> _Path:
-    """The words of a dotted key, without quotes."""
-    return tuple(word.strip("\"'") for word in re.findall(_WORD, key))

@@ -320,8 +320,7 @@ class _Comparison:
         self, a: AnyRunner, case: Case, differing: Mapping[int, tuple[np.ndarray, np.ndarray]], rows: Rows
     ) -> None:
         """Records how far the original is from itself on the reference kernels, and the other from these."""
-        recorded = self._options.recorded if self._cut is None else None
-        reference = recorded.get("reference", case.key, case.arrays) if recorded is not None else None
+        reference = self._recorded(a, "reference", case) if self._cut is None else None
         try:
             if reference is None:
                 reference = self._reference(a.path, case.key).run(case.key, case.arrays, {})
@@ -356,11 +355,24 @@ class _Comparison:
         inner = self._options.layers or self._cut is not None
         if recorded is None or inner or case.step is not None or not isinstance(a, TfliteRunner):
             return a.run(case.key, case.arrays, {}, case.step)
-        want = recorded.get(kernels, case.key, case.arrays)
+        want = self._recorded(a, kernels, case)
         if want is None:
             want = a.run(case.key, case.arrays, {})
             recorded.put(kernels, case.key, case.arrays, want)
         return want
+
+    def _recorded(self, a: AnyRunner, kernels: str, case: Case) -> list[np.ndarray] | None:
+        """The original's outputs, if there are some recorded of the types and ranks that the entry has."""
+        recorded = self._options.recorded
+        found = recorded.get(kernels, case.key, case.arrays) if recorded is not None else None
+        sides = [description for _, description in a.entries[case.key]["outputs"]]
+        if found is None or len(found) != len(sides):
+            return None
+        fit = all(
+            array.dtype.kind == "S" or (array.dtype.name == side["dtype"] and len(side["shape"]) in (0, array.ndim))
+            for array, side in zip(found, sides, strict=True)
+        )
+        return found if fit else None
 
     def _difference(
         self, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any] | None = None

@@ -12,7 +12,7 @@ a number, "id", that the request to open it gives.
     {"do": "open", "id": N, "tosa": PATH}                               → {"interpreter": ...}
     {"do": "open", "id": N, "onnx": PATH, "runtime": NAME, "outputs": N or nothing}
                              → {"interpreter": ..., "inputs": [[NAME, DTYPE, SHAPE], ...], "outputs": [...],
-                                "state": [NAME, ...], "metadata": {KEY: TEXT}}
+                                "metadata": {KEY: TEXT}}
     {"do": "open", "id": N, "micro": PATH, "arena": BYTES, "keep": BOOL} → {"interpreter": ...}
     {"do": "run", "id": N, "entry": KEY, "fed": [INDEX, ...], "follows": BOOL} + inputs + fed → {} + outputs
     {"do": "time", "id": N, "entry": KEY} + inputs                      → {"seconds": N}, the mean of runs in a row
@@ -37,7 +37,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import IO, Any
 
@@ -55,6 +55,10 @@ NO_RUNTIME = "no runtime "
 """Begins the error that names a runtime that is not installed, as --runtime does."""
 RESET = "tflq_reset"
 """The signature that a conversion adds to reset state; it does not count as an entry of the model."""
+_LONGEST = 1 << 28
+"""Bytes of the line of a message."""
+_KINDS = "biufcSV"
+"""numpy's kinds of arrays that are sent: numbers, bytes, and what other packages store as bytes."""
 ENOUGH = 0.01
 """Runs are timed for so many seconds."""
 RESOLVERS = {"reference": "BUILTIN_REF", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "default": "AUTO"}
@@ -110,19 +114,26 @@ def send(stream: IO[bytes], head: dict[str, Any], arrays: Sequence[np.ndarray]) 
 
 
 def receive(stream: IO[bytes]) -> Response:
-    """Reads one message. EOFError at the end of the stream."""
-    line = stream.readline()
+    """Reads one message. EOFError at the end of the stream, ValueError for what is no message: the other side may be a
+    process that a model has taken over."""
+    line = stream.readline(_LONGEST)
     if not line:
         raise EOFError
-    head = json.loads(line)
-    arrays: list[np.ndarray] = []
-    for dtype, shape in head["arrays"]:
-        array = np.empty(shape, dtype)
-        data = array.reshape(-1).view(np.uint8)
-        if stream.readinto(data.data) != data.size:  # type: ignore[attr-defined]
-            raise EOFError
-        arrays.append(array)
-    return head, arrays
+    try:
+        head = json.loads(line)
+        return dict(head), [_received(stream, *described) for described in head["arrays"]]
+    except (LookupError, MemoryError, OverflowError, RecursionError, TypeError) as error:
+        raise ValueError(f"not a message: {error}") from error
+
+
+def _received(stream: IO[bytes], dtype: str, shape: Sequence[int]) -> np.ndarray:
+    if np.dtype(dtype).kind not in _KINDS:
+        raise ValueError(f"not an array of numbers or bytes: {dtype}")
+    array = np.empty(shape, dtype)
+    data = array.reshape(-1).view(np.uint8)
+    if stream.readinto(data.data) != data.size:  # type: ignore[attr-defined]
+        raise EOFError
+    return array
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
@@ -414,10 +425,18 @@ RUNTIMES: dict[str, Any] = {"onnxruntime": _OnnxRuntime, "openvino": _OpenVino}
 """What runs ONNX files, by the names of their packages."""
 
 
+def _said(metadata: dict[str, str], key: str) -> dict[str, Any]:
+    """What metadata says of names. Nothing if it has another form: the parent process checks it, and refuses that."""
+    try:
+        said = json.loads(metadata.get(key, "{}"))
+    except (RecursionError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
 def _state(metadata: dict[str, str]) -> dict[str, str]:
     """By output, the input that its value is for in the next run."""
-    state: dict[str, str] = json.loads(metadata.get("tflq.state", "{}"))
-    return state
+    return {name: to for name, to in _said(metadata, "tflq.state").items() if isinstance(to, str)}
 
 
 class OnnxModel(Opened):
@@ -431,28 +450,30 @@ class OnnxModel(Opened):
             raise LookupError(NO_RUNTIME + runtime) from None
         self.label = self._runtime.label
         self._state = _state(self._runtime.metadata)
-        self._start = self._first_values()
         self._kept: dict[str, np.ndarray] = {}
         self._shown = [name not in self._state for name, *_ in self._runtime.outputs]
         self._count = outputs
         self._results: list[np.ndarray] = []
 
-    def _first_values(self) -> dict[str, np.ndarray]:
+    @cached_property
+    def _start(self) -> dict[str, np.ndarray]:
         """What states that have no initializer start as."""
-        start = json.loads(self._runtime.metadata.get("tflq.start", "{}"))
+        start = _said(self._runtime.metadata, "tflq.start")
         rows = {name: (dtype, shape) for name, dtype, shape in self._runtime.inputs if name in start}
         return {name: np.resize(np.asarray(start[name], dtype), shape) for name, (dtype, shape) in rows.items()}
 
     def head(self) -> dict[str, Any]:
-        state = set(self._state.values())
-        inputs = [row for row in self._runtime.inputs if row[0] not in state]
-        outputs = [row for row, shown in zip(self._runtime.outputs, self._shown, strict=True) if shown]
-        said = {"inputs": inputs, "outputs": outputs, "state": sorted(state), "metadata": self._runtime.metadata}
-        return super().head() | said
+        runtime = self._runtime
+        return super().head() | {
+            "inputs": runtime.inputs,
+            "outputs": runtime.outputs,
+            "metadata": runtime.metadata,
+        }
 
     def run(self, _: str, inputs: list[np.ndarray], __: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
         """Outputs, in the file's order; a run that does not follow another starts with the file's initial values."""
-        names = [name for name, *_ in self.head()["inputs"]]
+        state = set(self._state.values())
+        names = [name for name, *_ in self._runtime.inputs if name not in state]
         values = dict(zip(names, inputs, strict=True)) | (self._kept if follows else self._start)
         self._results = [np.asarray(array) for array in _told(self._runtime.run, values)]
         rows = zip(self._runtime.outputs, self._results, strict=True)
