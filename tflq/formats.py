@@ -13,7 +13,7 @@ from tflq.files import FilePath, file_errors, replace_file
 from tflq.flatbuffer import reader
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.structure import identify
-from tflq.flatbuffer.tensors import without_fields
+from tflq.flatbuffer.tensors import without_fields, without_tensors
 from tflq.ir.core import Module, Value
 from tflq.ir.types import ScalarType, UniformQuantizedSubChannelType
 
@@ -205,10 +205,19 @@ def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
         raise InvalidModelError("", "there is no function with a body", path=name)
     try:
         verify_form(module, form)
+        _need_tensors(module)
         if form == "tfl" and not _is_beyond_files(module):
             reader.read(b"".join(writer.pieces(module)))
     except (VerificationError, InvalidModelError) as error:
         raise InvalidModelError("", str(error), path=name) from error
+
+
+def _need_tensors(module: Module) -> None:
+    """VerificationError if an operator of TFLite has a tensor whose element type no file has."""
+    for op in module.ops():
+        for value in op.tensors if op.name.startswith("tfl.") else ():
+            if problem := without_tensors(value.type.storage):
+                raise VerificationError(f"{op.location or op.name}: '{value.name}': {problem}")
 
 
 def _is_beyond_files(module: Module) -> bool:
@@ -223,7 +232,7 @@ def _beyond_files(value: Value) -> bool:
     element = value.type.element
     if isinstance(element, UniformQuantizedSubChannelType):
         return not value.info.get("quantization")
-    return not isinstance(element, ScalarType) and bool(without_fields(element))
+    return bool(without_fields(element))
 
 
 def _bytes(source: Held, count: int = -1) -> bytes:

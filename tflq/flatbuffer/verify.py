@@ -56,8 +56,6 @@ def verify_flow(function: Function, index: int, notes: Notes) -> None:
     """Values are written once, before they are read."""
     where = f"subgraph {index}"
     inputs = set(function.inputs)
-    if len(inputs) != len(function.inputs):
-        notes.warn(where, "one tensor is listed twice as an input", remedy="list it once")
     known = inputs.copy()
     for op in function.ops:
         for slot, value in enumerate(op.operands):
@@ -378,10 +376,9 @@ def verify_external(module: Module, notes: Notes) -> None:
 _VERSION = 3
 
 
-def verify_module(module: Module) -> list[str]:
-    """Checks a module. InvalidModelError at the first defect; returns the harmless ones, which become its
-    `warnings`."""
-    notes = Notes()
+def verify_module(module: Module, notes: Notes) -> list[str]:
+    """Checks a module. InvalidModelError at the first defect; returns the harmless ones and those noted before, which
+    become its `warnings`."""
     if module.version != _VERSION:
         notes.fail("Model.version", f"schema version {module.version}, not {_VERSION}")
     if not module.functions:

@@ -28,7 +28,14 @@ from tflq.files import FilePath, Pieces, replace_file
 from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, string_bytes, template
 from tflq.flatbuffer.layout import OpcodeTable, enum, options_field, options_of, table, union, unstated_attributes
 from tflq.flatbuffer.structure import Archive, place_archive
-from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields
+from tflq.flatbuffer.tensors import (
+    TENSOR_TYPES,
+    quantization_fields,
+    shape_fields,
+    tensor_fields,
+    without_fields,
+    without_tensors,
+)
 from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.light import dataclass
@@ -59,6 +66,8 @@ def _ints(count: int) -> Callable[..., bytes]:
 
 @cache
 def _type_code(storage: ScalarType) -> int:
+    if storage not in TENSOR_TYPES:
+        raise VerificationError(without_tensors(storage))
     return enum("TensorType").values[TENSOR_TYPES[storage]]
 
 
@@ -423,7 +432,10 @@ class _Writer:
 
     def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order."""
-        self.encoder.finish(self._model())
+        try:
+            self.encoder.finish(self._model())
+        except (KeyError, TypeError, ValueError, struct.error) as error:  # a text can state any number
+            raise VerificationError(f"the model cannot be written: {error}") from error
         if self.encoder.end >= LARGEST:
             raise VerificationError(
                 f"the model without its constants has {self.encoder.end} bytes; a flatbuffer ends at 2 GiB"

@@ -16,11 +16,12 @@ from tflq.dialects.traits import (
     NonNegative,
     ReadsShapes,
     SameElementType,
+    SetsElementType,
     SizedBy,
     Unquantized,
 )
 from tflq.ir.core import Value
-from tflq.ir.types import i1, i8, i16, i64, ui8
+from tflq.ir.types import i1, i8, i16, i32, i64, ui8
 
 _OF_SHAPES: Final = Unquantized("its tensors are shapes, or what a shape follows from")
 
@@ -41,8 +42,8 @@ class Rank(Operator, name="tfl.rank"):
     """The number of dims of the input. Source: kernels/rank.cc."""
 
     input: Value = operand()
-    output: Value = result()
-    traits = (ReadsShapes(),)
+    output: Value = result(i32)
+    traits = (SetsElementType(output, i32), ReadsShapes())
 
     def infer(self, _: Stated) -> Dims:
         return ()
