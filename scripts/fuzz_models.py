@@ -47,6 +47,7 @@ _WIDTHS |= {"INT64": 64, "UINT64": 64, "COMPLEX64": 64, "COMPLEX128": 128, "FLOA
 _WIDTHS |= {"INT16": 16, "UINT16": 16}
 SCALES: Final = (0.5, 0.0625, 0.003, 1.0, 7.7, 1e-6, 1e-30, 1e-40, 0.0, 1e30, float("inf"))
 MOST_DEPTH: Final = 300
+TEXTS: Final = [path for path in sorted((ROOT / "tests").rglob("*.mlir")) if path.stat().st_size < 20_000]
 
 
 def drawn(seed: int, number: int) -> bytes:
@@ -310,74 +311,88 @@ def _nested_calls(rng: random.Random) -> bytes:
     return encode(model, schema=TFLITE)
 
 
-_OPTIONS: Final = {
-    "IF": lambda at: ("IfOptions", {"then_subgraph_index": at, "else_subgraph_index": at}),
-    "WHILE": lambda at: ("WhileOptions", {"cond_subgraph_index": at, "body_subgraph_index": at}),
-    "STABLEHLO_COMPOSITE": lambda at: (
-        "StableHLOCompositeOptions",
-        {
-            "name": "tests.nested",
-            "decomposition_subgraph_index": at,
-            "composite_attributes": None,
-            "composite_attributes_format": "FLEXBUFFERS",
-            "version": 0,
-        },
-    ),
-}
-
-
 def nest(model: Tree, kind: str) -> None:
     """Moves the first subgraph of a model to the end; the first one then is one operator that calls it."""
     graphs = model["subgraphs"]
-    inner = graphs[0]
+    inner, place = graphs[0], len(graphs)
     for graph in graphs:
         for op in graph["operators"] or ():
-            for item, holder in _indices_of_subgraphs(op):
-                holder[item] = len(graphs) if holder[item] == 0 else holder[item]
-    values = list(copy.deepcopy(inner["tensors"]))
-    outer = {**copy.deepcopy({k: v for k, v in inner.items() if k != "operators"}), "tensors": values}
-    for tensor in values:
+            _renumber(op, place)
+    outer = {**copy.deepcopy({key: value for key, value in inner.items() if key != "operators"}), "name": "main"}
+    for tensor in outer["tensors"]:
         tensor["buffer"] = 0
     operands, results = tuple(inner["inputs"] or ()), tuple(inner["outputs"] or ())
-    if kind == "IF":
-        condition = copy.deepcopy(values[0]) | {"type": "BOOL", "shape": (), "shape_signature": None, "name": "if"}
-        values.append(condition | {"quantization": None, "is_variable": False, "sparsity": None})
-        operands = (len(values) - 1, *operands)
+    outer["operators"] = []
+    graphs[0] = outer
+    graphs.append(inner)
+    if kind == "WHILE":
+        union: Any = ("WhileOptions", {"cond_subgraph_index": place + 1, "body_subgraph_index": place})
+        alike = [inner["tensors"][i] for i in operands] == [inner["tensors"][i] for i in results]
+        graphs.append(_never(outer, operands))
+        inner["outputs"] = results if alike else operands
+        results = tuple(range(len(outer["tensors"]), len(outer["tensors"]) + len(operands)))
+        outer["tensors"] += [copy.deepcopy(outer["tensors"][i]) for i in operands]
+        outer["outputs"] = results
+    elif kind == "IF":
+        union = ("IfOptions", {"then_subgraph_index": place, "else_subgraph_index": place})
+        operands = (_add_truth(outer, 0), *operands)
         outer["inputs"] = operands
+    else:
+        fields = {"name": "tests.nested", "decomposition_subgraph_index": place, "version": 0}
+        fields |= {"composite_attributes": None, "composite_attributes_format": "FLEXBUFFERS"}
+        union = ("StableHLOCompositeOptions", fields)
+    outer["operators"].append(_operator(_row_of(model, kind), operands, results, union))
+
+
+def _renumber(op: Tree, first: int) -> None:
+    """Gives the first subgraph another number where an operator calls it."""
+    for union in (op["builtin_options"], op["builtin_options_2"]):
+        for key in union[1] if union is not None else ():
+            if key.endswith("subgraph_index") and union[1][key] == 0:
+                union[1][key] = first
+
+
+def _add_truth(graph: Tree, buffer: int) -> int:
+    """Adds a tensor of one truth value."""
+    fields = dict.fromkeys(("quantization", "shape_signature", "sparsity", "variant_tensors"))
+    scalar: Tree = {"type": "BOOL", "shape": (), "buffer": buffer, "name": "truth", "has_rank": True}
+    graph["tensors"].append({**fields, **scalar, "is_variable": False, "external_buffer": 0})
+    return len(graph["tensors"]) - 1
+
+
+def _never(outer: Tree, operands: tuple[int, ...]) -> Tree:
+    """A subgraph that reads the operands and returns a truth value, itself an input of no operator."""
+    graph = {**copy.deepcopy(outer), "name": "never", "inputs": operands, "operators": []}
+    graph["outputs"] = (_add_truth(graph, 0),)
+    graph["tensors"][-1]["is_variable"] = True
+    return graph
+
+
+def _row_of(model: Tree, kind: str) -> int:
+    """The index of the operator code of a builtin, which is added if the model has none."""
     code = TFLITE.enum("BuiltinOperator").values[kind]
     row = {"builtin_code": kind, "deprecated_builtin_code": min(code, 127), "custom_code": None, "version": 1}
     if row not in model["operator_codes"]:
         model["operator_codes"].append(row)
-    union = _OPTIONS[kind](len(graphs))
-    outer["operators"] = [_operator(model["operator_codes"].index(row), operands, results, kind, union)]
-    outer["name"] = "main"
-    graphs.append(inner)
-    graphs[0] = outer
+    rows: list[Tree] = model["operator_codes"]
+    return rows.index(row)
 
 
-def _operator(row: int, operands: tuple[int, ...], results: tuple[int, ...], kind: str, union: Any) -> Tree:
-    later = kind.startswith("STABLEHLO")
+def _operator(row: int, operands: tuple[int, ...], results: tuple[int, ...], union: tuple[str, Tree]) -> Tree:
+    later = union[0].startswith("StableHLO")
+    fields = dict.fromkeys(("custom_options", "intermediates", "mutating_variable_inputs"))
     return {
+        **fields,
         "opcode_index": row,
         "inputs": operands,
         "outputs": results,
         "builtin_options": None if later else union,
         "builtin_options_2": union if later else None,
-        "custom_options": None,
         "custom_options_format": "FLEXBUFFERS",
         "debug_metadata_index": -1,
-        "intermediates": None,
         "large_custom_options_offset": 0,
         "large_custom_options_size": 0,
-        "mutating_variable_inputs": None,
     }
-
-
-def _indices_of_subgraphs(op: Tree) -> list[tuple[str, Tree]]:
-    """Each option of an operator that is the index of a subgraph."""
-    unions = (op["builtin_options"], op["builtin_options_2"])
-    holders = [union[1] for union in unions if union is not None]
-    return [(key, holder) for holder in holders for key in holder if key.endswith("subgraph_index")]
 
 
 # --- text
@@ -428,11 +443,8 @@ def _text(rng: random.Random) -> bytes:
     import tflq
     from tflq.ir.printer import print_module
 
-    source = _tflite(rng) if rng.random() < 0.3 else _case(rng)
-    try:
-        text = print_module(tflq.read(source))
-    except TflqError:
-        text = print_module(tflq.read(_case(rng)))
+    is_stored = rng.random() < 0.3
+    text = rng.choice(TEXTS).read_text(encoding="utf-8") if is_stored else print_module(tflq.read(_case(rng)))
     for _ in range(rng.choice((1, 1, 2))):
         text = rng.choice((_other_storage, _other_storage, _other_element, _other_type, _other_attribute))(text, rng)
     return text.encode()

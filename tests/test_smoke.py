@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 from support.commands import CASES, fill
 
-FLAGS: Final[tuple[tuple[str, ...], ...]] = ((),)
+FLAGS: Final[tuple[tuple[str, ...], ...]] = ((), ("-OO",))
 """Flags of the interpreter that all commands run under, one set after the other."""
 
 pytestmark = pytest.mark.smoke

@@ -15,7 +15,7 @@ from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.structure import identify
 from tflq.flatbuffer.tensors import without_fields, without_tensors
 from tflq.ir.core import Module, Value
-from tflq.ir.types import ScalarType, UniformQuantizedSubChannelType
+from tflq.ir.types import UniformQuantizedSubChannelType
 
 _NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in TRANSLATED))
 Held: TypeAlias = FilePath | bytes | bytearray | memoryview

@@ -368,10 +368,10 @@ class LazyGroup(click.Group):
             raise _SystemError(error) from error
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(tflq.__version__, message="tflq %(version)s")
-def group() -> None:
-    """Lower quantized TensorFlow Lite models to plain integer operators, bit for bit.
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="""Lower quantized TensorFlow Lite models to plain integer operators, bit for bit.
 
     \b
     Exit codes: 0 done, 2 wrong usage, 3 invalid model, 4 not supported,
@@ -379,7 +379,11 @@ def group() -> None:
     141 what reads the output ended early.
 
     `tflq COMMAND --help` ends with examples. Completion in the shell: docs/cli.md.
-    """
+    """,
+)
+@click.version_option(tflq.__version__, message="tflq %(version)s")
+def group() -> None:
+    """The commands of tflq."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -135,8 +135,11 @@ class _Reader:
         return Function(fields["name"], inputs, outputs, ops, tensors, info or NO_INFO)
 
     def _apart(self, inputs: list[Value], tensors: list[Value], function: int) -> list[Value]:
-        """The inputs of a subgraph, each a value of its own. Of a tensor that is listed twice the last one counts, since
-        an interpreter sets inputs in order; the others become tensors that nothing reads."""
+        """The inputs of a subgraph, each a value of its own.
+
+        Of a tensor that is listed twice the last one counts, since an interpreter sets inputs in order. The others
+        become tensors that nothing reads.
+        """
         last = {value: place for place, value in enumerate(inputs)}
         for place, value in enumerate(inputs):
             if last[value] != place:

@@ -8,7 +8,15 @@ from tflq.dialects.declare import Operator, Trait, operand, result
 from tflq.dialects.inference import Dims, Stated, product
 from tflq.dialects.parameters import Misreads, QuantizedTogether, SameScale
 from tflq.dialects.tfl import Needs
-from tflq.dialects.traits import Broadcasts, Elementwise, MovesElements, SameElementType, SetsElementType, SizedBy, Unquantized
+from tflq.dialects.traits import (
+    Broadcasts,
+    Elementwise,
+    MovesElements,
+    SameElementType,
+    SetsElementType,
+    SizedBy,
+    Unquantized,
+)
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i32, i64, ui8
 

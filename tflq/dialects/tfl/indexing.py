@@ -280,7 +280,10 @@ class Bucketize(Operator, name="tfl.bucketize"):
     input: Value = operand()
     output: Value = result(i32)
     boundaries: Any = attribute(default=None)
-    traits = (SetsElementType(output, i32), Elementwise(input, output, strict=False),)
+    traits = (
+        SetsElementType(output, i32),
+        Elementwise(input, output, strict=False),
+    )
 
 
 class BoxesChosen(Operator):
