@@ -7,7 +7,7 @@ import os
 from typing import IO, Literal, TypeAlias
 
 from tflq.backends import backend, named_by, names
-from tflq.dialects.forms import TRANSLATED, verify_form
+from tflq.dialects.forms import TRANSLATED, verify_declared, verify_form
 from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
 from tflq.files import FilePath, file_errors, replace_file
 from tflq.flatbuffer import reader
@@ -191,6 +191,7 @@ def read_text(source: Held, name: str) -> Module:
     try:
         verify(module)
         verify_casts(module)
+        verify_declared(module)
     except VerificationError as error:
         raise InvalidModelError("", str(error), path=name) from error
     return module

@@ -217,6 +217,16 @@ def is_recurrent(op: Op) -> bool:
     return isinstance(op, Operator) and op.has(Recurrent)
 
 
+def verify_declared(module: Module) -> None:
+    """VerificationError if an operator of TFLite has other operands, results or element types than it declares: what
+    holds in every form, of an op with constants as operands."""
+    for index, function in enumerate(module.functions):
+        for op in function.ops:
+            of_tflite = isinstance(op, Operator) and op.name.startswith("tfl.")
+            if of_tflite and (reason := compiled(type(op)).values(op)) is not None:  # type: ignore[arg-type]
+                fail(module, index, op, reason)
+
+
 def verify_form(module: Module, form: Form) -> None:
     """VerificationError, showing the op among its neighbours, if an op is not legal in the form."""
     for index, function in enumerate(module.functions):

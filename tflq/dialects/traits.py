@@ -492,6 +492,16 @@ class OnePerDim(Trait):
         _has_shape(op, notes, self.items, items, (value.type.rank, *self.tail))
 
 
+class OneElement(OfSlots):
+    """Each of these holds one element."""
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        for value in (v for slot in self.slots for v in slot.values(op)):
+            count = product(value.type.shape or ())
+            if count is not None and count != 1:
+                notes.fail_op(op, f"'{value.name}' has {count} elements, not one")
+
+
 class HasShape(Trait):
     """An operand has this very shape."""
 

@@ -15,7 +15,8 @@ vectors of tensor indices of an operator directly follow its table.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -382,7 +383,18 @@ def write(module: Module, destination: FilePath | None = None) -> bytes:
 
 def pieces(module: Module) -> Pieces:
     """The bytes of the file in pieces, without copying constants. VerificationError as `write`."""
-    return _Writer(module).pieces()
+    with _faults():
+        writer = _Writer(module)
+    return writer.pieces()
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """VerificationError for what the tables of a model cannot hold: a text can state anything."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError, struct.error) as error:
+        raise VerificationError(f"the model cannot be written: {error}") from error
 
 
 class _Tensors:
@@ -432,10 +444,8 @@ class _Writer:
 
     def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order."""
-        try:
+        with _faults():
             self.encoder.finish(self._model())
-        except (KeyError, TypeError, ValueError, struct.error) as error:  # a text can state any number
-            raise VerificationError(f"the model cannot be written: {error}") from error
         if self.encoder.end >= LARGEST:
             raise VerificationError(
                 f"the model without its constants has {self.encoder.end} bytes; a flatbuffer ends at 2 GiB"

@@ -16,6 +16,7 @@ from tflq.dialects.traits import (
     InPlace,
     MovesElements,
     NonNegative,
+    OneElement,
     OnePerDim,
     SameElementType,
     SameShape,
@@ -169,6 +170,7 @@ class OneHot(Operator, name="tfl.one_hot"):
     traits = (
         SameScale(on, off, output),
         NonNegative(depth),
+        OneElement(depth, on, off),
         Axis(axis, indices, more=1),
         SameElementType(on, off, output),
         LacksKernel(i16),

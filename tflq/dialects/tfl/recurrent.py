@@ -250,7 +250,10 @@ class SVDF(Operator, name="tfl.svdf", newest=4):
         batch, filters = site.dims(self.input, 2)[0], site.dims(self.feature, 2)[0]
         memory = site.dims(self.time, 2)[1]
         _check_state(site, self.state, batch, product((filters, memory)))
-        return (batch, None if filters is None else filters // self.rank)
+        if filters is not None and filters % self.rank:
+            raise Misfit(f"{filters} filters are not a multiple of the rank {self.rank}")
+        units = None if filters is None else filters // self.rank
+        return (batch, units if self.bias is None else agree(units, site.dims(self.bias, 1)[0], "units and biases"))
 
 
 # Tables.

@@ -14,6 +14,7 @@ from tflq.dialects.traits import (
     Impure,
     MovesElements,
     NonNegative,
+    OneElement,
     ReadsShapes,
     SameElementType,
     SetsElementType,
@@ -56,7 +57,7 @@ class Range(Operator, name="tfl.range"):
     limit: Value = operand()
     delta: Value = operand()
     output: Value = result()
-    traits = (_OF_SHAPES, SizedBy(start, limit, delta), ComputedEarly())
+    traits = (_OF_SHAPES, OneElement(start, limit, delta), SizedBy(start, limit, delta), ComputedEarly())
     versions = (Needs(2, start, i64),)
 
     def infer(self, site: Stated) -> Dims:
@@ -81,6 +82,7 @@ class Fill(Operator, name="tfl.fill", newest=5):
     traits = (
         SameScale(value, output),
         NonNegative(dims),
+        OneElement(value),
         SameElementType(value, output),
         Misreads("copied"),
         AsksSameScale(i8, ui8, i16),
