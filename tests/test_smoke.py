@@ -19,7 +19,7 @@ from support.commands import CASES, fill
 
 from tflq.cli.main import COMMANDS
 
-FLAGS: Final[tuple[tuple[str, ...], ...]] = ((),)
+FLAGS: Final[tuple[tuple[str, ...], ...]] = ((), ("-OO",))
 """Flags of the interpreter that all commands run under, one set after the other."""
 PROGRAM: Final = "import sys\nfrom tflq.cli.main import main\nsys.exit(main())\n"
 """`tflq` as an installer writes it. Python puts the folder of the program on its path, not the current one."""

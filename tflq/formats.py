@@ -7,15 +7,15 @@ import os
 from typing import IO, Literal, TypeAlias, overload
 
 from tflq.backends import backend, named_by, names
-from tflq.dialects.forms import TRANSLATED, verify_form
+from tflq.dialects.forms import TRANSLATED, verify_declared, verify_form
 from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
 from tflq.files import FilePath, file_errors, reads_once, replace_file
 from tflq.flatbuffer import reader
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.structure import folder_error, identify
-from tflq.flatbuffer.tensors import without_fields
+from tflq.flatbuffer.tensors import without_fields, without_tensors
 from tflq.ir.core import Module, Value
-from tflq.ir.types import ScalarType, UniformQuantizedSubChannelType
+from tflq.ir.types import UniformQuantizedSubChannelType
 
 _NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in TRANSLATED))
 Held: TypeAlias = FilePath | bytes | bytearray | memoryview
@@ -208,6 +208,7 @@ def read_text(source: Held, name: str) -> Module:
     try:
         verify(module)
         verify_casts(module)
+        verify_declared(module)
     except VerificationError as error:
         raise InvalidModelError("", str(error), path=name) from error
     return module
@@ -222,10 +223,19 @@ def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
         raise InvalidModelError("", "there is no function with a body", path=name)
     try:
         verify_form(module, form)
+        _need_tensors(module)
         if form == "tfl" and not _is_beyond_files(module):
             reader.read(b"".join(writer.pieces(module)))
     except (VerificationError, InvalidModelError) as error:
         raise InvalidModelError("", str(error), path=name) from error
+
+
+def _need_tensors(module: Module) -> None:
+    """VerificationError if an operator of TFLite has a tensor whose element type no file has."""
+    for op in module.ops():
+        for value in op.tensors if op.name.startswith("tfl.") else ():
+            if problem := without_tensors(value.type.storage):
+                raise VerificationError(f"{op.location or op.name}: '{value.name}': {problem}")
 
 
 def _is_beyond_files(module: Module) -> bool:
@@ -240,7 +250,7 @@ def _beyond_files(value: Value) -> bool:
     element = value.type.element
     if isinstance(element, UniformQuantizedSubChannelType):
         return not value.info.get("quantization")
-    return not isinstance(element, ScalarType) and bool(without_fields(element))
+    return bool(without_fields(element))
 
 
 def _bytes(source: Held, count: int = -1) -> bytes:

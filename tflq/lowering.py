@@ -9,24 +9,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 from tflq.builder import Emitter
 from tflq.dialects.effects import is_handle, is_pure
 from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.rewriting import parted
-from tflq.ir.types import TensorType
+from tflq.ir.types import SCALARS, ScalarType, TensorType
 from tflq.light import dataclass, replace
 
 Made = TypeVar("Made")
 """What a value becomes."""
 _STAND_IN: Final = "refused"
 
+WITHOUT_NUMBERS: Final = frozenset(t for t in SCALARS.values() if t.kind in ("opaque", "complex"))
+"""Strings, variants and resources, and complex numbers."""
+
 
 @dataclass(eq=False)
 class FunctionWalk(ABC, Generic[Made]):
     """One function's walk. What an op and a value become, a stage says."""
+
+    lacking: ClassVar[frozenset[ScalarType]]
+    """Element types that tensors of the format cannot have."""
 
     source: Function
     emitter: Emitter
@@ -59,9 +65,16 @@ class FunctionWalk(ABC, Generic[Made]):
     def _results(self, op: Op) -> Sequence[Made | Value]:
         try:
             _need_ranks(op)
+            self.need_elements(v for v in op.tensors if not is_handle(v))
             return self.lowered(op)
         except Refused as refusal:
             return self._stand_in(op, refusal.at(op.location))
+
+    def need_elements(self, values: Iterable[Value]) -> None:
+        """Refused if the format has no tensors of the element type of one of the values."""
+        for value in values:
+            if value.type.storage in self.lacking:
+                raise Refused(f"'{value.name}' is {value.type.storage}, which has no form")
 
     def function(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Function:
         """The lowered function: the ops that its results or variables follow from."""

@@ -27,6 +27,7 @@ from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination
 from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
 from tflq.passes.regions.merged_rescales import merge_rescales
 from tflq.pipelines import Options, to_integer_form, to_tosa
+from tflq.registering import description
 from tflq.select import cost
 from tflq.targets.load import load_target as load_kernels
 from tflq.tosa.lowering import engine as tosa_cost
@@ -73,7 +74,7 @@ def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) ->
 
 def described(kind: type[Pass]) -> tuple[str, str]:
     """What a pass does, in a sentence, and its options as text: "limit=int, semantics='interpreter' | 'real'"."""
-    paragraph = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
+    paragraph = " ".join(description(kind).split("\n\n")[0].split())
     options = ", ".join(f"{option}={of}" for option, of in _option_types(kind).items())
     return re.split(r"(?<=\.) ", paragraph)[0], options
 

@@ -32,6 +32,18 @@ F = TypeVar("F")
 G = TypeVar("G")
 
 
+def description(kind: type) -> str:
+    """The docstring of a class: from its source if the interpreter has left docstrings out (`-OO`)."""
+    if sys.flags.optimize < 2:
+        return kind.__doc__ or ""
+    import ast
+    from inspect import getsource
+    from textwrap import dedent
+
+    (parsed,) = ast.parse(dedent(getsource(kind))).body
+    return (ast.get_docstring(parsed) if isinstance(parsed, ast.ClassDef) else None) or ""
+
+
 @cache
 def _by_op(package: str, dialect: str) -> Mapping[str, Sequence[str]]:
     """By the op's name in its dialect, the modules of a stage that have a function for it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_a_mutant_is_the_same_every_time() -> None:
 
 def test_a_finding_is_reported_and_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception that is not the reader's, and a hang: both are said with their number, and the rest still runs."""
-    reports: list[dict[str, object]] = []
+    reports: list[dict[str, Any]] = []
 
     def examine(data: bytes) -> str:
         number = reports[-1]["number"]
@@ -44,9 +45,9 @@ def test_a_finding_is_reported_and_the_run_goes_on(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(fuzz, "examine", examine)
     monkeypatch.setattr(fuzz, "SECONDS", 0.2)
-    fuzz.work([path.read_bytes() for path in seeds()], 7, range(4), reports.append)
-    results = [str(report["result"]) for report in reports if "result" in report]
-    assert [result.split(":")[0] for result in results] == ["refused", "KeyError", "TimeoutError", "refused"]
+    fuzz.work(fuzz.Job([str(path) for path in seeds()], 7, 0, 4), reports.append)
+    results = [(*report["counts"], *report["findings"]) for report in reports if "counts" in report]
+    assert [result[-1].split(":")[0] for result in results] == ["refused", "KeyError", "TimeoutError", "refused"]
 
 
 def test_a_dead_worker_is_replaced(tmp_path: Path) -> None:

@@ -139,20 +139,42 @@ def test_called_subgraph_out_of_range() -> None:
     refused(calling("2", ""), "CALL_ONCE", "init_subgraph_index 2 is not one of the 2 subgraphs")
 
 
-def test_a_long_chain_of_calls_is_walked_without_recursion() -> None:
+def chain(*following: int) -> Tree:
+    """A model whose subgraph N calls all those that come so many places after it, as far as there are any: 3,000."""
     model = calling("1", "")
-    last = model["subgraphs"][1]
-    code = len(model["operator_codes"]) - 1
-    chain = []
-    for index in range(2, 3000):
-        options = ("CallOnceOptions", {"init_subgraph_index": index + 1})
-        call = {"opcode_index": code, "inputs": (), "outputs": (), "builtin_options": options}
-        chain.append({**last, "operators": [call], "outputs": (), "tensors": last["tensors"][:1], "inputs": ()})
-    last["operators"].insert(
-        0, {**chain[0]["operators"][0], "builtin_options": ("CallOnceOptions", {"init_subgraph_index": 2})}
-    )
-    model["subgraphs"] += [*chain, {**chain[0], "operators": []}]
-    assert len(read(encode(model)).functions) == 3001
+    first, last = model["subgraphs"]
+    code, count = len(model["operator_codes"]) - 1, 3000
+    plain = {**last, "outputs": (), "inputs": (), "tensors": last["tensors"][:1]}
+    model["subgraphs"] = [first, *({**plain, "operators": []} for _ in range(1, count))]
+    for index, each in enumerate(model["subgraphs"][1:], 1):
+        for called in (index + step for step in following if index + step < count):
+            options = ("CallOnceOptions", {"init_subgraph_index": called})
+            each["operators"].append({"opcode_index": code, "inputs": (), "outputs": (), "builtin_options": options})
+    model["signature_defs"] = model["signature_defs"][:1]
+    return model
+
+
+def test_a_long_chain_of_calls_is_refused_without_recursion() -> None:
+    refused(chain(1), "subgraph", "its calls are 65 deep; up to 64 are handled")
+
+
+def test_calls_that_multiply_are_refused() -> None:
+    refused(chain(1, 1), "subgraph", "16383 runs of functions; up to 10000 are handled")
+
+
+def test_calls_that_are_not_deep_are_accepted() -> None:
+    assert len(read(encode(chain(60))).functions) == 3000
+
+
+def test_an_input_that_is_listed_twice_is_two_of_which_the_last_is_read() -> None:
+    model = tree("cnn_int8")
+    (listed,) = graph(model)["inputs"]
+    graph(model)["inputs"] = (listed, listed)
+    module = read(encode(model))
+    unread, read_one = module.main.inputs
+    assert module.main.ops[0].operands[0] is read_one
+    assert unread.type == read_one.type
+    assert "is listed twice as an input" in module.warnings[0]
 
 
 def test_an_optional_operand_may_be_left_out() -> None:

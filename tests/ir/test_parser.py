@@ -222,3 +222,22 @@ def test_any_text_is_a_module_or_a_parse_error(text: str, data: st.DataObject) -
     except ParseError:
         return
     assert parse_module(print_module(module)) == module
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [("[", "]"), ("{a = ", "}"), ("#tflq.tuple<[", "]>"), ("(", ") -> i8")],
+    ids=["list", "dictionary", "tuple", "arguments"],
+)
+@pytest.mark.parametrize("depth", [200, 100_000])
+def test_what_is_nested_too_deep_is_refused(start: str, end: str, depth: int) -> None:
+    text = f"!a = {start * depth}i8{end * depth}\n" if "->" in start + end else f"#a = {start * depth}i8{end * depth}\n"
+    with pytest.raises(ParseError, match="which is as deep as tflq reads"):
+        parse_module(text)
+
+
+def test_regions_nested_too_deep_are_refused() -> None:
+    opening = '"stablehlo.custom_call"() ({\n  ' * 200
+    closing = "\n}) : () -> ()" * 200
+    with pytest.raises(ParseError, match="which is as deep as tflq reads"):
+        parse_module(f"func.func @f() {{\n{opening}{closing}\nreturn\n}}")

@@ -324,7 +324,7 @@ INVALID: list[tuple[str, Callable[[Tree], None], str]] = [
     ("rescale per channel", in_tensor("c2", shape=(2,), data=np.zeros(8, np.uint8)), "input_zp .* has 2 elements"),
     ("cond_if", option(then_graph="nowhere"), "no region called 'nowhere'"),
     ("cond_if", option(then_graph=None), "no region called ''"),
-    ("while_loop", recursion, "runs itself"),
+    ("while_loop", recursion, "calls itself"),
     ("while_loop", other_arguments, "takes other arguments"),
 ]
 

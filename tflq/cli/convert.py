@@ -44,7 +44,15 @@ class _Convert(SectionedCommand):
     }
 
 
-@click.command(cls=_Convert)
+@click.command(
+    cls=_Convert,
+    help="""Convert model IN, TFLite or TOSA, to OUT. The suffix of OUT says the format: .tflite, .tosa, .mlir, or
+    another that --format lists.
+
+    `-` as IN is standard input, as OUT standard output; the summary goes to stderr then. With -o DIR each IN is a model
+    or a folder: all .tflite and .tosa files in it are converted, and DIR gets its tree.
+    """,
+)
 @click.argument("paths", metavar="IN OUT | IN... -o DIR", nargs=-1, required=True, type=click.Path())
 @click.option(
     "-o",
@@ -117,12 +125,6 @@ def convert(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Convert model IN, TFLite or TOSA, to OUT. The suffix of OUT says the format: .tflite, .tosa, .mlir, or another
-    that --format lists.
-
-    `-` as IN is standard input, as OUT standard output; the summary goes to stderr then. With -o DIR each IN is a model
-    or a folder: all .tflite and .tosa files in it are converted, and DIR gets its tree.
-    """
     if folder is not None:
         if dump_ir is not None or timings:
             raise click.UsageError("--dump-ir and --timings are for one model.")

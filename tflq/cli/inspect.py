@@ -36,7 +36,7 @@ _MOST = 20
 """Operators without parameters that are printed."""
 
 
-@click.command()
+@click.command(help="Show what a model holds, whether it is quantized, and what of it is not. `-` is standard input.")
 @click.argument("model", type=MODEL)
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
@@ -52,7 +52,6 @@ _MOST = 20
 def inspect(
     model: str, target: str | None, *, ir: bool, why: bool, tensors: bool, as_json: bool, form: str | None
 ) -> None:
-    """Show what a model holds, whether it is quantized, and what of it is not. `-` is standard input."""
     if form and (ir or why or tensors or as_json):
         raise click.UsageError("--format is a form of its own: give it without --ir, --why, --tensors and --json.")
     if ir + why + tensors > 1 or (ir and as_json):
@@ -187,7 +186,12 @@ JSON_VERSION = 2
 _OF_PATHS = {"integer": "green", "table": "green", "float": "yellow", "refused": "red"}
 
 
-@click.command()
+@click.command(
+    help="""Show what becomes of each operator, on each signature.
+
+    The engine is always asked for targets of your own, which takes some seconds.
+    """
+)
 @target_option(
     "integer (the default), kernels, portable, tflm, tosa, ethos-u55, ethos-u65, ethos-u85, onnx, qdq, or a target "
     "file.",
@@ -201,10 +205,6 @@ _OF_PATHS = {"integer": "green", "table": "green", "float": "yellow", "refused":
 )
 @json_option("Print as JSON.")
 def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool) -> None:
-    """Show what becomes of each operator, on each signature.
-
-    The engine is always asked for targets of your own, which takes some seconds.
-    """
     from tflq.coverage import TARGETS, shipped_rows
 
     if target in (None, *TARGETS) and not fresh:
@@ -281,7 +281,12 @@ def list_passes(context: click.Context, _: click.Parameter, value: bool) -> None
     context.exit()
 
 
-@click.command()
+@click.command(
+    help="""Run passes on a model, or on the text form of one, and print the text form of the result.
+
+    Without passes it prints the model as it is. The text holds the whole model: `tflq opt` and `tflq convert` read it.
+    """
+)
 @click.argument("file", type=MODEL)
 @click.option(
     "-p",
@@ -310,10 +315,6 @@ def list_passes(context: click.Context, _: click.Parameter, value: bool) -> None
     help="Show the passes, what each does, and its options; then exit.",
 )
 def opt(file: str, pipeline: str | None, rules: tuple[Path, ...], destination: str | None, *, force: bool) -> None:
-    """Run passes on a model, or on the text form of one, and print the text form of the result.
-
-    Without passes it prints the model as it is. The text holds the whole model: `tflq opt` and `tflq convert` read it.
-    """
     check_outputs([("-o", destination)], inputs=(stream_or_path(file, 0), *rules), force=force)
     from tflq.contract import Summaries
     from tflq.formats import read_any_form

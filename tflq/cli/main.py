@@ -372,11 +372,7 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     invoke_without_command=True,
-)
-@click.version_option(tflq.__version__, message="tflq %(version)s")
-@click.pass_context
-def group(context: click.Context) -> None:
-    """Lower quantized TensorFlow Lite models to plain integer operators, bit for bit.
+    help="""Lower quantized TensorFlow Lite models to plain integer operators, bit for bit.
 
     \b
     Exit codes: 0 done, 2 wrong usage, 3 invalid model, 4 not supported,
@@ -384,7 +380,12 @@ def group(context: click.Context) -> None:
     141 what reads the output ended early.
 
     `tflq COMMAND --help` ends with examples. Completion in the shell: docs/cli.md.
-    """
+    """,
+)
+@click.version_option(tflq.__version__, message="tflq %(version)s")
+@click.pass_context
+def group(context: click.Context) -> None:
+    """The commands of tflq."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), color=context.color)
 

@@ -56,7 +56,14 @@ class _Quantize(SectionedCommand):
     }
 
 
-@click.command(cls=_Quantize)
+@click.command(
+    cls=_Quantize,
+    help="""Quantize the float network MODEL, and say what became of each operator.
+
+    Activations need ranges: from statistics, or from samples, on which the signal-to-noise ratio of the outputs is
+    measured, too.
+    """,
+)
 @click.argument("model", type=FILE)
 @click.argument("destination", metavar="OUT.tflite", type=PLACE)
 @click.option(
@@ -98,11 +105,6 @@ def quantize(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Quantize the float network MODEL, and say what became of each operator.
-
-    Activations need ranges: from statistics, or from samples, on which the signal-to-noise ratio of the outputs is
-    measured, too.
-    """
     import tflq
 
     with output.progress(f"quantizing {model}", silent=as_json):
@@ -159,15 +161,25 @@ _RANGE = click.option(
 )
 
 
-@click.group(cls=GroupOfRun)
-def calibrate() -> None:
-    """Run a model on samples, and keep the ranges of its values: `tflq calibrate MODEL DATA -o STATISTICS`.
+@click.group(
+    cls=GroupOfRun,
+    help="""Run a model on samples, and keep the ranges of its values: `tflq calibrate MODEL DATA -o STATISTICS`.
 
     A model named as a command is written `./merge`.
-    """
+    """,
+)
+def calibrate() -> None:
+    """The commands of calibration."""
 
 
-@calibrate.command("run")
+@calibrate.command(
+    "run",
+    help="""Run MODEL on the samples in DATA, and write the ranges of all float tensors.
+
+    DATA is an .npz file (arrays by input name, whose first dim is samples), or a folder of .npz files (a sample each),
+    .npy files (for a model of one input) or images.
+    """,
+)
 @click.argument("model", type=FILE)
 @click.argument("data", type=DATA)
 @click.option("-o", "--output", "destination", metavar="FILE.json", type=PLACE, required=True)
@@ -201,11 +213,6 @@ def run(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run MODEL on the samples in DATA, and write the ranges of all float tensors.
-
-    DATA is an .npz file (arrays by input name, whose first dim is samples), or a folder of .npz files (a sample each),
-    .npy files (for a model of one input) or images.
-    """
     import tflq
 
     with output.progress(f"calibrating {model}", silent=as_json, total=0) as show:
@@ -220,7 +227,11 @@ def run(
     _print_calibration(calibration, destination, as_json=as_json)
 
 
-@calibrate.command("merge")
+@calibrate.command(
+    "merge",
+    help="""Put the statistics of several runs of one model together, in this order, as if it had been one run. Of one
+    file: write it in another format.""",
+)
 @click.argument("files", metavar="FILE.json...", nargs=-1, required=True, type=FILE)
 @click.option("-o", "--output", "destination", metavar="FILE.json", type=PLACE, required=True)
 @_FORMAT
@@ -228,8 +239,6 @@ def run(
 @_FORCE
 @json_option()
 def merge(files: tuple[Path, ...], destination: Path, *, format: Form, range: str, force: bool, as_json: bool) -> None:
-    """Put the statistics of several runs of one model together, in this order, as if it had been one run. Of one file:
-    write it in another format."""
     from tflq.analysis.statistics import merge_statistics, read_statistics, write_in_form
     from tflq.calibration.calibrating import Calibration
     from tflq.files import check_outputs
@@ -277,7 +286,13 @@ def _print_calibration(calibration: Calibration, destination: Path, *, as_json: 
 SHOWN = 20
 
 
-@click.command()
+@click.command(
+    help="""Find the operators of QUANTIZED that are far from those of FLOAT, on the samples in DATA.
+
+    The two can come from any tool: operators are matched by the names of their results. Of each operator there is its
+    own error, on the numbers that it gets, and the error that has reached it. DATA is as `tflq calibrate` takes it.
+    """
+)
 @click.argument("floats", metavar="FLOAT", type=FILE)
 @click.argument("quantized", metavar="QUANTIZED", type=FILE)
 @click.argument("data", type=DATA)
@@ -294,11 +309,6 @@ SHOWN = 20
 def debug(
     floats: Path, quantized: Path, data: Path, *, mean: str | None, scale: str | None, as_json: bool, **options: Any
 ) -> None:
-    """Find the operators of QUANTIZED that are far from those of FLOAT, on the samples in DATA.
-
-    The two can come from any tool: operators are matched by the names of their results. Of each operator there is its
-    own error, on the numbers that it gets, and the error that has reached it. DATA is as `tflq calibrate` takes it.
-    """
     import tflq
 
     with output.progress(f"comparing {quantized}", silent=as_json, total=0) as show:

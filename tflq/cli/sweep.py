@@ -42,12 +42,15 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 SWEPT = output.Place(exists=True, file_okay=False, path_type=Path)
 
 
-@click.group(cls=GroupOfRun)
-def sweep() -> None:
-    """Convert and verify many models, and see what changed: `tflq sweep SOURCE... -o DIR`.
+@click.group(
+    cls=GroupOfRun,
+    help="""Convert and verify many models, and see what changed: `tflq sweep SOURCE... -o DIR`.
 
     `tflq sweep run --help` lists the options. A folder named as a command is written `./merge`.
-    """
+    """,
+)
+def sweep() -> None:
+    """The commands of sweeps."""
 
 
 class _Run(SectionedCommand):
@@ -62,7 +65,15 @@ class _Run(SectionedCommand):
     }
 
 
-@sweep.command("run", cls=_Run)
+@sweep.command(
+    "run",
+    cls=_Run,
+    help="""Convert the models of each SOURCE to each target, verify them against the originals, and write DIR.
+
+    A SOURCE is a folder, a pattern, a model, a URL or a manifest (.toml). Each model has a process of its own, with
+    limits. Exit code 5 if a status is not as expected; with a baseline, if something got worse.
+    """,
+)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("-o", "--output", "folder", metavar="DIR", type=FOLDER, required=True, help="Where results go.")
 @target_option(
@@ -106,11 +117,6 @@ class _Run(SectionedCommand):
 )
 @json_option()
 def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any) -> None:
-    """Convert the models of each SOURCE to each target, verify them against the originals, and write DIR.
-
-    A SOURCE is a folder, a pattern, a model, a URL or a manifest (.toml). Each model has a process of its own, with
-    limits. Exit code 5 if a status is not as expected; with a baseline, if something got worse.
-    """
     from tflq.sweep.driver import StoppedError
     from tflq.sweep.sweeping import run_sweep
 
@@ -129,12 +135,13 @@ def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any
     click.get_current_context().exit(DIFFERS if outcome.failed else 0)
 
 
-@sweep.command("merge")
+@sweep.command(
+    "merge", help="Put the sweeps of several parts (--shard) into one. Exit code 5 also if something is missing."
+)
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=SWEPT)
 @click.option("-o", "--output", "into", metavar="DIR", type=FOLDER, required=True, help="Where all of them go.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None:
-    """Put the sweeps of several parts (--shard) into one. Exit code 5 also if something is missing."""
     from tflq.sweep.baseline import merge
     from tflq.sweep.page import write_outputs
     from tflq.sweep.sweeping import Outcome
@@ -145,17 +152,20 @@ def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None
     click.get_current_context().exit(DIFFERS if outcome.failed else 0)
 
 
-@sweep.command("diff")
+@sweep.command(
+    "diff",
+    help="""Show what changed from sweep A to sweep B, each a folder or a baseline.json. Exit code 5 if something got
+    worse.
+
+    Times are not compared: only a sweep with --baseline runs again what seems slower.
+    """,
+)
 @click.argument("a", metavar="A", type=PLACE)
 @click.argument("b", metavar="B", type=PLACE)
 @click.option("--fail-on", metavar="KIND,...", callback=lambda _, __, text: _kinds(text), help="As for a sweep.")
 @json_option("Print the changes as JSON.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the changes as Markdown.")
 def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, as_markdown: bool) -> None:
-    """Show what changed from sweep A to sweep B, each a folder or a baseline.json. Exit code 5 if something got worse.
-
-    Times are not compared: only a sweep with --baseline runs again what seems slower.
-    """
     from tflq.sweep.baseline import changes_document, compare, failing, options_of, read_entries
     from tflq.sweep.store import other_options
 
@@ -174,14 +184,16 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
     click.get_current_context().exit(DIFFERS if failing(changes, fail_on) else 0)
 
 
-@sweep.command("page")
+@sweep.command(
+    "page",
+    help="""Write the page of the sweep in DIR again, with EARLIER sweeps next to it: folders, or baseline.json files.
+
+    It rewrites DIR/index.html. What changed since the first of them is listed.
+    """,
+)
 @click.argument("folder", metavar="DIR", type=SWEPT)
 @click.argument("earlier", metavar="[EARLIER]...", nargs=-1, type=PLACE)
 def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
-    """Write the page of the sweep in DIR again, with EARLIER sweeps next to it: folders, or baseline.json files.
-
-    It rewrites DIR/index.html. What changed since the first of them is listed.
-    """
     from tflq.sweep import page
     from tflq.sweep.baseline import compare, read_entries
     from tflq.sweep.page import summary_of

@@ -38,7 +38,15 @@ COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "
 SHOWN = 10
 
 
-@click.command()
+@click.command(
+    help="""Run models A and B and compare them: TFLite files in the interpreter, TOSA files on the TOSA reference
+    model, ONNX files in ONNX Runtime.
+
+    Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
+    names, shapes, types, quantization, signatures and metadata. Exit code 5 if anything differs by more than is
+    accepted, or a model does not run.
+    """
+)
 @click.argument("a", type=FILE)
 @click.argument("b", type=FILE)
 @click.option(
@@ -92,13 +100,6 @@ SHOWN = 10
 @timeout_option(600.0)
 @json_option()
 def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
-    """Run models A and B and compare them: TFLite files in the interpreter, TOSA files on the TOSA reference model,
-    ONNX files in ONNX Runtime.
-
-    Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
-    names, shapes, types, quantization, signatures and metadata. Exit code 5 if anything differs by more than is
-    accepted, or a model does not run.
-    """
     if page is not None and not options["layers"]:
         raise click.UsageError("--html shows operator results: give it with --layers.")
     if page is not None:
@@ -224,7 +225,13 @@ def _print_layers(result: Verification) -> None:
         click.echo(f"  and {len(layers.diverging) - SHOWN} more")
 
 
-@click.command()
+@click.command(
+    help="""Find the smallest part of MODEL whose conversion still differs, fails or crashes.
+
+    Parts are operators of the model on the tensors that they have there, recorded in the interpreter. The part and its
+    inputs are written, ready for a bug report. Exit code 5 if there is one, 0 if the model's conversion does not fail.
+    """
+)
 @click.argument("model", type=FILE)
 @click.option(
     "-o",
@@ -249,11 +256,6 @@ def reduce(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Find the smallest part of MODEL whose conversion still differs, fails or crashes.
-
-    Parts are operators of the model on the tensors that they have there, recorded in the interpreter. The part and its
-    inputs are written, ready for a bug report. Exit code 5 if there is one, 0 if the model's conversion does not fail.
-    """
     import tflq
 
     path = destination or Path(f"{model.stem}.reduced.tflite")
@@ -298,7 +300,14 @@ def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) 
     return f"{convert} && {shlex.join(['tflq', 'verify', str(path), str(converted), '--inputs', str(arrays)])}"
 
 
-@click.command()
+@click.command(
+    help="""Convert MODEL and find the pass that first changed a result.
+
+    The model after each pass is run on the same inputs: by the interpreter as it was read and on the target's kernels,
+    by tflq's evaluator in between. Exit code 5 if the results of the end differ: then the pass is named, the rule and
+    the operator, and the first tensor that shows it. 0 if they do not.
+    """
+)
 @click.argument("model", type=FILE)
 @target_option(f"What the conversion is for: {TARGETS}")
 @conversion_options("mac", "fallback", "semantics", "state", "signature", "batch", "shapes")
@@ -308,12 +317,6 @@ def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) 
 @timeout_option(600.0)
 @json_option()
 def bisect(model: Path, *, as_json: bool, **options: Any) -> None:
-    """Convert MODEL and find the pass that first changed a result.
-
-    The model after each pass is run on the same inputs: by the interpreter as it was read and on the target's kernels,
-    by tflq's evaluator in between. Exit code 5 if the results of the end differ: then the pass is named, the rule and
-    the operator, and the first tensor that shows it. 0 if they do not.
-    """
     import tflq
 
     with output.progress(f"bisecting {model}", silent=as_json, total=0) as show:

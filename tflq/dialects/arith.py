@@ -36,30 +36,26 @@ def _widths(op: Operator) -> tuple[int, int]:
     return (1 if source.kind == "bool" else source.bits), (1 if target.kind == "bool" else target.bits)
 
 
-@constraint
+@constraint("the result must be wider than the operand")
 def _widens(op: Operator) -> bool:
-    """the result must be wider than the operand"""
     source, target = _widths(op)
     return source < target
 
 
-@constraint
+@constraint("the result must be narrower than the operand")
 def _narrows(op: Operator) -> bool:
-    """the result must be narrower than the operand"""
     source, target = _widths(op)
     return source > target
 
 
-@constraint
+@constraint("the result must be as wide as the operand")
 def _as_wide(op: Operator) -> bool:
-    """the result must be as wide as the operand"""
     source, target = _widths(op)
     return source == target
 
 
-@constraint
+@constraint("one of operand and result must be of index, the other of an integer")
 def _one_index(op: Operator) -> bool:
-    """one of operand and result must be of index, the other of an integer"""
     return (op.operand(0).type.storage == index) != (op.result.type.storage == index)
 
 
@@ -167,21 +163,18 @@ COMPARE_FLOAT: Final = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult 
 COMPARE_INTEGER: Final = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 
 
-@constraint
+@constraint("'predicate' must be one of the 16 of arith.cmpf, from 0 (false) to 15 (true)")
 def _predicate_f(op: CmpF) -> bool:
-    """'predicate' must be one of the 16 of arith.cmpf, from 0 (false) to 15 (true)"""
     return 0 <= op.predicate < len(COMPARE_FLOAT)
 
 
-@constraint
+@constraint("'predicate' must be one of the 10 of arith.cmpi, from 0 (eq) to 9 (uge)")
 def _predicate_i(op: CmpI) -> bool:
-    """'predicate' must be one of the 10 of arith.cmpi, from 0 (eq) to 9 (uge)"""
     return 0 <= op.predicate < len(COMPARE_INTEGER)
 
 
-@constraint
+@constraint("the values and the result must have one type, and the condition must be one i1, or one for each element")
 def _chosen(op: Select) -> bool:
-    """the values and the result must have one type, and the condition must be one i1, or one for each element"""
     types = {value.type.element for value in (op.true_value, op.false_value, op.result)}
     same = len(types) == 1 and one_shape(op.true_value, op.false_value, op.result)
     one = isinstance(op.condition.type, BareType)

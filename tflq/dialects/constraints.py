@@ -1,7 +1,6 @@
 """What the constraints of several ops in text share: element types and shapes that must agree.
 
-A constraint is a predicate whose docstring is the sentence that the user reads when it does not hold
-(`tflq.ir.verifier`).
+A constraint is a predicate with the sentence that the user reads when it does not hold (`tflq.ir.verifier`).
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from tflq.ir.types import (
 from tflq.ir.verifier import Check, constraint
 
 
-@constraint
+@constraint("operands and result must have the same shape")
 def elementwise(op: Op) -> bool:
-    """operands and result must have the same shape"""
     return types_agree(op.tensors)
 
 
-@constraint
+@constraint(
+    "operands and result must have the same element type, or quantized ones of the same storage and expressed type"
+)
 def one_kind(op: Op) -> bool:
-    """operands and result must have the same element type, or quantized ones of the same storage and expressed type"""
     kinds = {_kind(value.type.element) for value in op.tensors}
     return len(kinds) == 1
 
@@ -124,9 +123,9 @@ def _slotted(op: Operator) -> Iterator[tuple[Slot, Value]]:
             yield slot, value
 
 
-def of_one_shape(op: Any) -> str | None:
-    """operands and results must have the same shape: all are scalars, or all are tensors whose shapes agree"""
-    return None if one_shape(*op.tensors) else of_one_shape.__doc__
+@constraint("operands and results must have the same shape: all are scalars, or all are tensors whose shapes agree")
+def of_one_shape(op: Any) -> bool:
+    return one_shape(*op.tensors)
 
 
 def one_shape(*values: Value) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from typing import Final
 
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.tfl.casts import Dequantize
@@ -102,6 +103,45 @@ def called_functions(module: Module) -> list[Function]:
 
 def _called(module: Module) -> set[int]:
     return {index for function in module.functions for op in function.ops_with(Calls) for index in callees(op)}
+
+
+MOST_NESTED: Final = 64
+MOST_RUNS: Final = 10_000
+"""What is followed of calls inside of each other: so many levels (each is some calls of Python's own, which has a limit
+of 1,000), and so many runs of functions, since each run is looked at by itself."""
+
+
+def nesting_problem(calls: Sequence[Sequence[int]], labels: Sequence[str]) -> tuple[int, str] | None:
+    """The first function whose calls cannot be followed, and why; None if all can. `calls`: the functions that each
+    function runs; `labels`: what messages call them.
+
+    The walk goes depth first without recursion, which a long chain of functions would exhaust.
+    """
+    nested: dict[int, tuple[int, int]] = {}  # levels below a function, and runs of functions
+    running: set[int] = set()
+    for root in range(len(calls)):
+        path = [] if root in nested else [(root, iter(calls[root]))]
+        while path:
+            function, rest = path[-1]
+            following = next(rest, None)
+            if following is None:
+                path.pop()
+                running.discard(function)
+                inner = [nested[called] for called in calls[function]]
+                levels, runs = max((1 + n for n, _ in inner), default=0), 1 + sum(n for _, n in inner)
+                nested[function] = levels, runs
+                if levels > MOST_NESTED:
+                    return function, f"its calls are {levels} deep; up to {MOST_NESTED} are handled"
+                if runs > MOST_RUNS:
+                    return function, f"it and what it calls are {runs} runs of functions; up to {MOST_RUNS} are handled"
+            elif following not in nested:
+                running.add(function)
+                if following in running:
+                    places = [place for place, _ in path]
+                    chain = " → ".join(labels[i] for i in (*places[places.index(following) :], following))
+                    return following, f"it calls itself: {chain}"
+                path.append((following, iter(calls[following])))
+    return None
 
 
 def is_handle(value: Value) -> bool:

@@ -54,9 +54,10 @@ class Declared:
     def __init__(self, kind: type[Operator]) -> None:
         dialect = kind.op_name.partition(".")[0]
         self.slots = kind.operand_slots, kind.result_slots
-        gaps = dialect == "tfl"  # an operator of a file can leave out any of a variadic operand's values
-        self.operands = _Count("operand", kind.operand_slots, gaps)
-        self.results = _Count("result", kind.result_slots, gaps)
+        gaps = dialect == "tfl" and kind.has(Kept)  # such an operator of a file can leave out any of its values
+        some = dialect == "tfl" and not gaps
+        self.operands = _Count("operand", kind.operand_slots, gaps, some=some)
+        self.results = _Count("result", kind.result_slots, gaps, some=some)
         self.constants = [slot for slot in kind.operand_slots if slot.constant]
         self.types = {slot: slot.types or (_INDICES,) for side in self.slots for slot in side if _typed(slot)}
         self.signatures = max(map(len, self.types.values()), default=0)
@@ -132,13 +133,14 @@ class Declared:
 
 
 class _Count:
-    """How many values a list of slots takes. `gaps`: any of those of a variadic slot may be left out."""
+    """How many values a list of slots takes. `gaps`: any of those of a variadic slot may be left out; `some`: there is
+    at least one."""
 
-    def __init__(self, kind: str, slots: Sequence[Slot], gaps: bool) -> None:
+    def __init__(self, kind: str, slots: Sequence[Slot], gaps: bool, *, some: bool) -> None:
         self.kind = kind
         self.slots = slots
         self.gaps = gaps
-        self.fewest = sum(not (s.optional or s.variadic) for s in slots)
+        self.fewest = max(sum(not (s.optional or s.variadic) for s in slots), int(some and bool(slots)))
         self.most = None if any(s.variadic for s in slots) else len(slots)
 
     def reason(self, values: Sequence[Value | None]) -> str | None:
@@ -214,6 +216,16 @@ def kept_reason(op: Op) -> str | None:
 def is_recurrent(op: Op) -> bool:
     """Whether an operator keeps a state in variable tensors."""
     return isinstance(op, Operator) and op.has(Recurrent)
+
+
+def verify_declared(module: Module) -> None:
+    """VerificationError if an operator of TFLite has other operands, results or element types than it declares: what
+    holds in every form, of an op with constants as operands."""
+    for index, function in enumerate(module.functions):
+        for op in function.ops:
+            of_tflite = isinstance(op, Operator) and op.name.startswith("tfl.")
+            if of_tflite and (reason := compiled(type(op)).values(op)) is not None:  # type: ignore[arg-type]
+                fail(module, index, op, reason)
 
 
 def verify_form(module: Module, form: Form) -> None:

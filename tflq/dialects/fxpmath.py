@@ -49,15 +49,13 @@ def _expressed(element: ElementType) -> ScalarType | None:
     return element if isinstance(element, ScalarType) else getattr(element, "expressed", None)
 
 
-@constraint
+@constraint("operands and result must be of one float type, or quantized and express it")
 def _one_real(op: Operator) -> bool:
-    """operands and result must be of one float type, or quantized and express it"""
     return len({_expressed(value.type.element) for value in op.tensors}) == 1
 
 
-@constraint
+@constraint("clamp_min must not be above clamp_max")
 def _ordered(op: Any) -> bool:
-    """clamp_min must not be above clamp_max"""
     return op.clamp_min is None or op.clamp_max is None or bool(op.clamp_min <= op.clamp_max)
 
 
@@ -151,15 +149,13 @@ def _product(site: Stated, lhs: Value, rhs: Value) -> Dims:
 _T: Final = OneOf(i8, i16, i32)
 
 
-@constraint
+@constraint("exponent must be from 0 to 31")
 def _exponent(op: Any) -> bool:
-    """exponent must be from 0 to 31"""
     return 0 <= op.exponent <= 31
 
 
-@constraint
+@constraint("clamp_min and clamp_max must be integers of the element type")
 def _held(op: Any) -> bool:
-    """clamp_min and clamp_max must be integers of the element type"""
     storage = op.result.type.storage
     return all(storage.minimum <= bound <= storage.maximum for bound in (op.clamp_min, op.clamp_max))
 

@@ -27,25 +27,25 @@ from tflq.ir.verifier import constraint
 # "reduction" ones the body takes what it yielded at the point before.
 
 
-def _operands(op: Any) -> str | None:
-    """'operandSegmentSizes' must say how many operands are inputs and how many are outs, of which there is one for each
-    result, of its type"""
+@constraint(
+    "'operandSegmentSizes' must say how many operands are inputs and how many are outs, of which there is one for "
+    "each result, of its type"
+)
+def _operands(op: Any) -> bool:
     sizes = op.segments
     outs = op.outs if sizes is not None and sum(sizes) == len(op.operands) else None
-    if outs is None or [v.type for v in outs] != [v.type for v in op.results]:
-        return _operands.__doc__
-    return None
+    return outs is not None and [v.type for v in outs] == [v.type for v in op.results]
 
 
-@constraint
+@constraint('\'iterator_types\' must be a list of "parallel", "reduction" and "window"')
 def _iterated(op: Generic) -> bool:
-    """'iterator_types' must be a list of "parallel", "reduction" and "window" """
     return op.iterators is not None
 
 
-@constraint
+@constraint(
+    "'indexing_maps' must be affine maps of the iterators, one for each operand, with a result for each of its dims"
+)
 def _mapped(op: Generic) -> bool:
-    """'indexing_maps' must be affine maps of the iterators, one for each operand, with a result for each of its dims"""
     maps: Any = op.indexing_maps
     iterators = op.iterators or ()
     if not isinstance(maps, (list, tuple)) or len(maps) != len(op.operands):
@@ -58,9 +58,8 @@ def _mapped(op: Generic) -> bool:
     return True
 
 
-@constraint
+@constraint("what two operands say of the size of a dim must be the same")
 def _sized(op: Generic) -> bool:
-    """what two operands say of the size of a dim must be the same"""
     known: dict[str, int] = {}
     for where, value in zip(op.indexing_maps, op.values, strict=True):
         for name, size in zip(where.results, value.type.dims, strict=False):
@@ -71,10 +70,11 @@ def _sized(op: Generic) -> bool:
     return True
 
 
-@constraint
+@constraint(
+    "there must be one block, whose arguments are of the operands' element types, that ends with linalg.yield of "
+    "values of the outs' element types"
+)
 def _generic_body(op: Generic) -> bool:
-    """there must be one block, whose arguments are of the operands' element types, that ends with linalg.yield of
-    values of the outs' element types"""
     if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return False
     block = op.regions[0].block

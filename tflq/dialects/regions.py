@@ -38,28 +38,24 @@ SPECS = (*QUANTIZED_TYPES, AnyQuantizedType, CalibratedQuantizedType, NoQuantize
 """The constraints on a port; a plain type says that there is none."""
 
 
-@constraint
+@constraint("no operand must be left out")
 def _operands_there(op: Op) -> bool:
-    """no operand must be left out"""
     return None not in op.operands
 
 
-@constraint
+@constraint("operands and results must be of plain types: the specs say how they are quantized")
 def _high_precision(op: Op) -> bool:
-    """operands and results must be of plain types: the specs say how they are quantized"""
     return all(isinstance(value.type.element, ScalarType) for value in op.tensors)
 
 
-@constraint
+@constraint("kernel must be a string that is not empty: with the specs it is the key of the target's constraints")
 def _kernel(op: Op) -> bool:
-    """kernel must be a string that is not empty: with the specs it is the key of the target's constraints"""
     name = op.attributes.get("kernel")
     return isinstance(name, str) and bool(name)
 
 
-@constraint
+@constraint("input_specs and output_specs must be lists of types, one for each operand and each result")
 def _specs(op: Op) -> bool:
-    """input_specs and output_specs must be lists of types, one for each operand and each result"""
     sides = ((op.attributes.get("input_specs"), op.operands), (op.attributes.get("output_specs"), op.results))
     return all(isinstance(specs, (list, tuple)) and len(specs) == len(values) for specs, values in sides)
 
@@ -90,28 +86,24 @@ def _specs_express(op: Op) -> str | None:
     return None
 
 
-@constraint
+@constraint("there must be one region of one block")
 def _one_block(op: Op) -> bool:
-    """there must be one region of one block"""
     return len(op.regions) == 1 and len(op.regions[0].blocks) == 1
 
 
-@constraint
+@constraint("the block's arguments must be the operands: as many, of the same types")
 def _arguments(op: Op) -> bool:
-    """the block's arguments must be the operands: as many, of the same types"""
     return _types(op.regions[0].block.arguments) == _types(op.operands)
 
 
-@constraint
+@constraint("the block must end with quant.return, which stands nowhere else in it")
 def _ends(op: Op) -> bool:
-    """the block must end with quant.return, which stands nowhere else in it"""
     ops = op.regions[0].block.ops
     return bool(ops) and [isinstance(inner, Return) for inner in ops] == [False] * (len(ops) - 1) + [True]
 
 
-@constraint
+@constraint("the values of quant.return must be the results: as many, of the same types")
 def _returned(op: Op) -> bool:
-    """the values of quant.return must be the results: as many, of the same types"""
     return _types(op.regions[0].block.ops[-1].operands) == _types(op.results)
 
 
@@ -181,9 +173,8 @@ class Return(Operator, name="quant.return"):
     module_constraints = (_ends_region,)
 
 
-@constraint
+@constraint("the operand and the result must be of the same floating-point type")
 def _same_plain_type(op: Op) -> bool:
-    """the operand and the result must be of the same floating-point type"""
     return op.operand(0).type == op.result.type and is_float(op.result.type.element)
 
 
@@ -230,109 +221,92 @@ def _ordered(value: Any) -> bool:
     return bool((pairs[..., 0] <= pairs[..., 1]).all())
 
 
-@constraint
+@constraint("the operand and the result must be of the same type")
 def _same_type(op: Op) -> bool:
-    """the operand and the result must be of the same type"""
     return op.operand(0).type == op.result.type
 
 
-@constraint
+@constraint("the operand must be a tensor of reals: of a floating-point or a quantized type")
 def _real(op: Op) -> bool:
-    """the operand must be a tensor of reals: of a floating-point or a quantized type"""
     element = op.operand(0).type.element
     return not isinstance(element, ScalarType) or element.is_float
 
 
-@constraint
+@constraint("min and max must be numbers")
 def _range_given(op: Op) -> bool:
-    """min and max must be numbers"""
     return _is_number(op.attributes.get("min")) and _is_number(op.attributes.get("max"))
 
 
-@constraint
+@constraint("min must be below max")
 def _range_ordered(op: ConstFakeQuant | FakeQuantWithMinMaxArgs) -> bool:
-    """min must be below max"""
     return op.min < op.max
 
 
-@constraint
+@constraint("min and max must be lists of numbers, one for each index of the axis")
 def _ranges_given(op: Op) -> bool:
-    """min and max must be lists of numbers, one for each index of the axis"""
     low, high = op.attributes.get("min"), op.attributes.get("max")
     lists = all(isinstance(side, (list, tuple, np.ndarray)) and all(map(_is_number, side)) for side in (low, high))
     return lists and len(low) == len(high) > 0  # type: ignore[arg-type]
 
 
-@constraint
+@constraint("each min must be below its max")
 def _ranges_ordered(op: Op) -> bool:
-    """each min must be below its max"""
     return all(low < high for low, high in zip(op.attributes["min"], op.attributes["max"], strict=True))
 
 
-@constraint
+@constraint("there must be one min and one max for each index of the axis, which must be an axis of the tensor")
 def _ranges_of_axis(op: Op) -> bool:
-    """there must be one min and one max for each index of the axis, which must be an axis of the tensor"""
     return _fits_axis(op, len(op.attributes["min"]))
 
 
-@constraint
+@constraint("num_bits must be an integer from 2 to 16")
 def _bits(op: Op) -> bool:
-    """num_bits must be an integer from 2 to 16"""
     bits = op.attributes.get("num_bits")
     return isinstance(bits, int) and not isinstance(bits, bool) and bits in _BITS
 
 
-@constraint
+@constraint("narrow_range and is_signed must be true or false")
 def _flags(op: Op) -> bool:
-    """narrow_range and is_signed must be true or false"""
     return all(isinstance(op.attributes.get(key, False), bool) for key in ("narrow_range", "is_signed"))
 
 
-@constraint
+@constraint("layerStats must be a minimum and a maximum: floats of shape 2")
 def _layer_given(op: Op) -> bool:
-    """layerStats must be a minimum and a maximum: floats of shape 2"""
     return _is_pairs(op.attributes.get("layerStats"), 1)
 
 
-@constraint
+@constraint("the minimum in layerStats must not be above the maximum")
 def _layer_ordered(op: Op) -> bool:
-    """the minimum in layerStats must not be above the maximum"""
     return _ordered(op.attributes["layerStats"])
 
 
-@constraint
+@constraint("axisStats and axis must be given together")
 def _axis_together(op: Op) -> bool:
-    """axisStats and axis must be given together"""
     return ("axisStats" in op.attributes) == ("axis" in op.attributes)
 
 
-@constraint
+@constraint("axisStats must be a minimum and a maximum for each index of the axis: floats of shape Nx2")
 def _axis_pairs(op: Op) -> bool:
-    """axisStats must be a minimum and a maximum for each index of the axis: floats of shape Nx2"""
     return "axisStats" not in op.attributes or _is_pairs(op.attributes["axisStats"], 2)
 
 
-@constraint
+@constraint("no minimum in axisStats must be above its maximum")
 def _axis_ordered(op: Op) -> bool:
-    """no minimum in axisStats must be above its maximum"""
     return "axisStats" not in op.attributes or _ordered(op.attributes["axisStats"])
 
 
-@constraint
+@constraint("axis must be an axis of the tensor, and axisStats have one pair for each index of it")
 def _axis_size(op: Op) -> bool:
-    """axis must be an axis of the tensor, and axisStats have one pair for each index of it"""
     return "axisStats" not in op.attributes or _fits_axis(op, len(op.attributes["axisStats"]))
 
 
-@constraint
+@constraint("statsKey must be a string that is not empty")
 def _stats_key(op: Op) -> bool:
-    """statsKey must be a string that is not empty"""
     return _is_key(op.attributes.get("statsKey"))
 
 
-@constraint
+@constraint("coupledKey must be a string that is not empty")
 def _coupled_key(op: Op) -> bool:
-    """coupledKey must be a string that is not empty"""
     return _is_key(op.attributes.get("coupledKey"))
 
 
@@ -430,28 +404,24 @@ class CoupledRef(Operator, name="quant.coupled_ref"):
 # The `tf` dialect, that of TensorFlow's graphs. Constants (`tf.Const`) are values, as in every dialect.
 
 
-@constraint
+@constraint("num_bits must be an integer from 2 to 16")
 def _declared_bits(op: FakeQuantWithMinMaxArgs) -> bool:
-    """num_bits must be an integer from 2 to 16"""
     return 2 <= op.num_bits <= 16
 
 
-@constraint
+@constraint("inputs and outputs must be of one shape")
 def _alike(op: Op) -> bool:
-    """inputs and outputs must be of one shape"""
     given, made = op.operand(0).type.shape, op.result.type.shape
     return given is None or made is None or given == made
 
 
-@constraint
+@constraint("min and max must be scalars")
 def _one_range(op: Op) -> bool:
-    """min and max must be scalars"""
     return all(op.operand(place).type.shape in (None, ()) for place in (1, 2))
 
 
-@constraint
+@constraint("min and max must have one number for each index of the last dim of the inputs")
 def _ranges_of_channels(op: Op) -> bool:
-    """min and max must have one number for each index of the last dim of the inputs"""
     shape = op.operand(0).type.shape
     if shape == ():
         return False

@@ -21,22 +21,19 @@ from tflq.ir.verifier import constraint
 # Tensors of elements that are given one by one, and of one number.
 
 
-def _sizes(op: Any) -> str | None:
-    """there must be one size for each unknown dim of the result, which must be ranked"""
+@constraint("there must be one size for each unknown dim of the result, which must be ranked")
+def _sizes(op: Any) -> bool:
     shape = op.result.type.shape
-    known = shape is not None and len(op.dynamic_sizes) == shape.count(None)
-    return None if known else _sizes.__doc__
+    return shape is not None and len(op.dynamic_sizes) == shape.count(None)
 
 
-@constraint
+@constraint("the result must be a tensor of the scalar's type")
 def _of_scalar(op: Splat) -> bool:
-    """the result must be a tensor of the scalar's type"""
     return op.result.type.element == op.input.type.element
 
 
-@constraint
+@constraint("the result must be a tensor of the elements' type, of known shape, with as many elements as are given")
 def _of_scalars(op: FromElements) -> bool:
-    """the result must be a tensor of the elements' type, of known shape, with as many elements as are given"""
     made = op.result.type
     count = 1
     for dim in made.shape or ():
@@ -45,9 +42,8 @@ def _of_scalars(op: FromElements) -> bool:
     return made.is_static and count == len(op.elements) and same
 
 
-@constraint
+@constraint("there must be one block, with an index for each dim, that ends with tensor.yield of an element")
 def _body(op: Generate) -> bool:
-    """there must be one block, with an index for each dim, that ends with tensor.yield of an element"""
     if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return False
     block, made = op.regions[0].block, op.result.type
@@ -108,23 +104,22 @@ GIVEN: Final = -(1 << 63)
 """What stands in a list of numbers for one that an operand gives."""
 
 
-@constraint
+@constraint("there must be one index for each dim of the tensor, and the scalar must be of its element type")
 def _one_index_each(op: Extract | Insert) -> bool:
-    """there must be one index for each dim of the tensor, and the scalar must be of its element type"""
     tensor = op.tensor.type if isinstance(op, Extract) else op.dest.type
     scalar = op.result.type if isinstance(op, Extract) else op.scalar.type
     return tensor.rank in (None, len(op.indices)) and scalar == BareType.of(tensor.element)
 
 
-@constraint
+@constraint("the result must be of the type of the tensor that is written to")
 def _as_dest(op: Insert | InsertSlice) -> bool:
-    """the result must be of the type of the tensor that is written to"""
     return op.dest.type == op.result.type
 
 
-@constraint
+@constraint(
+    "the tensors must be of one element type and rank, and equal except in 'dim', along which the result is the sum"
+)
 def _joined(op: Concat) -> bool:
-    """the tensors must be of one element type and rank, and equal except in 'dim', along which the result is the sum"""
     shapes = [v.type.shape for v in op.inputs]
     made, dim = op.result.type.shape, op.dim
     if made is None or not shapes or not 0 <= dim < len(made) or any(s is None or len(s) != len(made) for s in shapes):
@@ -142,23 +137,25 @@ def places(op: Operator, key: str) -> tuple[int, ...]:
     return integers(op, key, ()) or ()
 
 
-def _sliced(op: Any) -> str | None:
-    """offsets, sizes and strides must be given for each dim of the tensor, and be within it; the slice's type drops
-    dims of size 1 at most"""
+@constraint(
+    "offsets, sizes and strides must be given for each dim of the tensor, and be within it; the slice's type "
+    "drops dims of size 1 at most"
+)
+def _sliced(op: Any) -> bool:
     whole = op.operand(0).type if isinstance(op, ExtractSlice) else op.dest.type
     part = op.result.type if isinstance(op, ExtractSlice) else op.source.type
     listed = [places(op, f"static_{kind}") for kind in ("offsets", "sizes", "strides")]
     if whole.shape is None or part.shape is None or {len(s) for s in listed} != {len(whole.shape)}:
-        return _sliced.__doc__
+        return False
     if sum(numbers.count(GIVEN) for numbers in listed) != len(op.given) or whole.element != part.element:
-        return _sliced.__doc__
+        return False
     for offset, size, stride, dim in zip(*listed, whole.shape, strict=True):
         known = GIVEN not in (offset, size, stride)
         if (known and min(offset, size) < 0) or (
             known and dim is not None and size and not 0 <= offset + (size - 1) * stride < dim
         ):
-            return _sliced.__doc__
-    return None if _drops_ones([None if n == GIVEN else n for n in listed[1]], part.shape) else _sliced.__doc__
+            return False
+    return _drops_ones([None if n == GIVEN else n for n in listed[1]], part.shape)
 
 
 def _drops_ones(sizes: list[int | None], made: Shape) -> bool:
@@ -172,9 +169,8 @@ def _drops_ones(sizes: list[int | None], made: Shape) -> bool:
     return not rest
 
 
-@constraint
+@constraint("'static_low' and 'static_high' must have a number for each dim, and the sizes be those of the result")
 def _padded(op: Pad) -> bool:
-    """'static_low' and 'static_high' must have a number for each dim, and the sizes be those of the result"""
     low, high = places(op, "static_low"), places(op, "static_high")
     given, made = op.source.type.shape, op.result.type.shape
     if given is None or made is None or not len(low) == len(high) == len(given) == len(made):
@@ -185,9 +181,8 @@ def _padded(op: Pad) -> bool:
     return all(GIVEN in (a, b) or None in (g, m) or a + b + (g or 0) == m for a, b, g, m in rows)
 
 
-@constraint
+@constraint("there must be one block, with an index for each dim, that ends with tensor.yield")
 def _pad_body(op: Pad) -> bool:
-    """there must be one block, with an index for each dim, that ends with tensor.yield"""
     if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return False
     block = op.regions[0].block
@@ -279,36 +274,33 @@ class Pad(Operator, name="tensor.pad"):
 # The same elements, in the same order, in a tensor of another type or shape.
 
 
-@constraint
+@constraint("operand and result must be of one element type")
 def _same_element(op: Operator) -> bool:
-    """operand and result must be of one element type"""
     return op.operand(0).type.element == op.result.type.element
 
 
-@constraint
+@constraint("the element types must be of one width")
 def _as_wide(op: Bitcast) -> bool:
-    """the element types must be of one width"""
     return op.source.type.storage.bits == op.dest.type.storage.bits
 
 
-@constraint
+@constraint("the shapes must agree: known dims are the same")
 def _agreeing(op: Cast) -> bool:
-    """the shapes must agree: known dims are the same"""
     return agree(op.source.type.shape, op.dest.type.shape)
 
 
-@constraint
+@constraint(
+    "the shape must be a tensor of one dim, as long as the result has dims, which is unranked if that is not known"
+)
 def _shape_given(op: Reshape) -> bool:
-    """the shape must be a tensor of one dim, as long as the result has dims, which is unranked if that is not known"""
     shape, made = op.shape.type.shape, op.result.type.shape
     if shape is None or len(shape) != 1:
         return False
     return made is None if shape[0] is None else made is not None and len(made) == shape[0]
 
 
-@constraint
+@constraint("the operand and the result must have as many elements")
 def _as_many(op: Reshape) -> bool:
-    """the operand and the result must have as many elements"""
     return _counts_agree(op.source.type.shape, op.result.type.shape)
 
 
@@ -332,24 +324,26 @@ def groups(op: Operator) -> list[list[int]] | None:
     return found
 
 
-def _reassociated(op: Any) -> str | None:
-    """'reassociation' must be lists of the larger shape's dims, in order, one for each dim of the smaller, whose size
-    is the product of theirs"""
+@constraint(
+    "'reassociation' must be lists of the larger shape's dims, in order, one for each dim of the smaller, whose "
+    "size is the product of theirs"
+)
+def _reassociated(op: Any) -> bool:
     given, made = op.operand(0).type.shape, op.result.type.shape
     listed = groups(op)
     if given is None or made is None or listed is None:
-        return _reassociated.__doc__
+        return False
     large, small = (given, made) if isinstance(op, CollapseShape) else (made, given)
     flat = [i for group in listed for i in group]
     if flat != list(range(len(large))) or (listed and len(listed) != len(small)):
-        return _reassociated.__doc__
+        return False
     if not listed:  # the smaller one is a scalar in a tensor
-        return None if not small and all(dim in (1, None) for dim in large) else _reassociated.__doc__
+        return not small and all(dim in (1, None) for dim in large)
     for dim, group in zip(small, listed, strict=True):
         sizes = [large[i] for i in group]
         if not group or (None in sizes) != (dim is None) or (dim is not None and prod(n or 0 for n in sizes) != dim):
-            return _reassociated.__doc__
-    return None
+            return False
+    return True
 
 
 class Cast(Operator, name="tensor.cast"):
@@ -399,16 +393,14 @@ class ExpandShape(Operator, name="tensor.expand_shape"):
 # The `shape` dialect, on shapes as tensors of sizes (`tensor<?xindex>`).
 
 
-@constraint
+@constraint("the result must be as long as the operand has dims, as far as both are known")
 def _ranked_as(op: ShapeOf) -> bool:
-    """the result must be as long as the operand has dims, as far as both are known"""
     (length,) = op.result.type.shape or (None,)
     return op.arg.type.rank is None or length in (None, op.arg.type.rank)
 
 
-@constraint
+@constraint("'shape' must be a list of sizes, as long as the result")
 def _stated(op: ConstShape) -> bool:
-    """'shape' must be a list of sizes, as long as the result"""
     stated = integers(op, "shape")
     return stated is not None and op.result.type.shape in ((None,), (len(stated),)) and min(stated, default=0) >= 0
 

@@ -403,6 +403,30 @@ class ElementTypes(Trait):
             )
 
 
+_OF_QUANTIZATION: Final = frozenset(("quantization", "min", "max", "zero_point", "quantized_dimension"))
+"""Entries of `Value.info` that say more of a tensor's quantization."""
+
+
+class SetsElementType(Trait):
+    """Its kernel gives the result an element type, whatever a file states; what reads a file states that one."""
+
+    __slots__ = ("element", "result")
+
+    def __init__(self, result: Any, element: ScalarType) -> None:
+        self.result: Final[Slot] = result
+        self.element: Final = element
+
+    def restate(self, op: Operator, notes: Notes) -> None:
+        """Gives the result the element type that its kernel sets."""
+        value = self.result.value(op)
+        if value is None or value.type.element is self.element:
+            return
+        what = f"'{value.name}' is stated as {value.type.storage}, and the kernel makes it {self.element}"
+        notes.warn_op(op, what, remedy=f"state {self.element}")
+        value.type = value.type.with_element(self.element)
+        value.info = {key: item for key, item in value.info.items() if key not in _OF_QUANTIZATION}
+
+
 class SameShape(_Shapes):
     """These are of one shape."""
 
@@ -466,6 +490,16 @@ class OnePerDim(Trait):
         if items is None or value is None or value.type.rank is None or items.type.shape is None:
             return
         _has_shape(op, notes, self.items, items, (value.type.rank, *self.tail))
+
+
+class OneElement(OfSlots):
+    """Each of these holds one element."""
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        for value in (v for slot in self.slots for v in slot.values(op)):
+            count = product(value.type.shape or ())
+            if count is not None and count != 1:
+                notes.fail_op(op, f"'{value.name}' has {count} elements, not one")
 
 
 class HasShape(Trait):

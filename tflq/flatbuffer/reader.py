@@ -13,7 +13,9 @@ from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
+from tflq.dialects.declare import trait_of
 from tflq.dialects.tfl import op_name
+from tflq.dialects.traits import SetsElementType
 from tflq.errors import InvalidModelError
 from tflq.files import FilePath, file_errors
 from tflq.flatbuffer.codec import Decoder
@@ -22,6 +24,7 @@ from tflq.flatbuffer.structure import check, find_archive
 from tflq.flatbuffer.tensors import read_tensor, resolve_details
 from tflq.flatbuffer.verify import verify_module
 from tflq.ir.core import NO_DATA, NO_INFO, Buffer, Function, Location, Metadata, Module, Op, Signature, Value
+from tflq.ir.verifier import Notes
 
 Source: TypeAlias = FilePath | bytes | bytearray | memoryview | IO[bytes]
 
@@ -34,8 +37,9 @@ def read(source: Source) -> Module:
     data, name = open_source(source)
     try:
         check(data)
-        module = _Reader(data, name).module()
-        verify_module(module)
+        reader = _Reader(data, name)
+        module = reader.module()
+        verify_module(module, reader.notes)
     except InvalidModelError as error:
         raise error.of_file(name) from None
     return module
@@ -62,6 +66,7 @@ class _Reader:
         self.data = data
         self.array = np.frombuffer(data, np.uint8)
         self.source = source
+        self.notes = Notes()
         self.model = Decoder(data).root("Model")
         self.buffers = [self._buffer(i, fields) for i, fields in enumerate(self.model["buffers"] or ())]
         self.codes: list[Mapping[str, Any]] = self.model["operator_codes"] or []
@@ -125,9 +130,26 @@ class _Reader:
             info["debug_metadata_index"] = fields["debug_metadata_index"]
         if absent := [key for key in ("tensors", "inputs", "outputs", "operators") if fields[key] is None]:
             info["absent"] = tuple(absent)
-        inputs = _values(fields["inputs"], tensors, f"{where}.inputs")
+        inputs = self._apart(_values(fields["inputs"], tensors, f"{where}.inputs"), tensors, index)
         outputs = _values(fields["outputs"], tensors, f"{where}.outputs")
         return Function(fields["name"], inputs, outputs, ops, tensors, info or NO_INFO)
+
+    def _apart(self, inputs: list[Value], tensors: list[Value], function: int) -> list[Value]:
+        """The inputs of a subgraph, each a value of its own.
+
+        Of a tensor that is listed twice the last one counts, since an interpreter sets inputs in order. The others
+        become tensors that nothing reads.
+        """
+        last = {value: place for place, value in enumerate(inputs)}
+        for place, value in enumerate(inputs):
+            if last[value] != place:
+                what = (
+                    f"tensor '{value.name}' is listed twice as an input; here these are two, and the last one is read"
+                )
+                self.notes.warn(f"subgraph {function}", what, remedy="list it once")
+                inputs[place] = Value(value.type, value.name, info=value.info)
+                tensors.append(inputs[place])
+        return inputs
 
     def _tensor(self, where: str, fields: Mapping[str, Any]) -> Value:
         if fields["buffer"] >= max(len(self.buffers), 1):
@@ -159,7 +181,10 @@ class _Reader:
         intermediates = _values(fields["intermediates"], tensors, f"{where}.intermediates", -1)
         location = Location(self.source, function, index, builtin, results[0].name if results else "")
         name = op_name(builtin)
-        return Op(name, inputs, results, attributes, location, info=info or NO_INFO, intermediates=intermediates)
+        op = Op(name, inputs, results, attributes, location, info=info or NO_INFO, intermediates=intermediates)
+        if (sets := trait_of(op, SetsElementType)) is not None:
+            sets.restate(op, self.notes)
+        return op
 
     def _keep_operator_form(self, fields: Mapping[str, Any], info: dict[str, Any], where: str) -> None:
         if absent := [key for key in ("inputs", "outputs") if fields[key] is None]:

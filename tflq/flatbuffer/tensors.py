@@ -248,7 +248,7 @@ def quantization_fields(value: Value) -> dict[str, Any] | None:
 def without_fields(element: ElementType) -> str:
     """What a file has no place for in a type, and the remedy; empty if it can hold the type."""
     if isinstance(element, ScalarType):
-        return ""
+        return without_tensors(element)
     if isinstance(element, FunctionType):
         return "it is a function, and a TFLite file has tensors of numbers; call the function where it is used"
     if isinstance(element, NoQuantizedType):
@@ -258,12 +258,19 @@ def without_fields(element: ElementType) -> str:
     if not isinstance(element, CalibratedQuantizedType) and is_narrowed(element):
         bounds = f"<{element.storage_min}:{element.storage_max}>"
         return f"a TFLite file has no place for the bounds {bounds} of its storage; clamp it in the graph instead"
-    if element.expressed == f32:
-        return ""
+    if (problem := without_tensors(element_storage(element))) or element.expressed == f32:
+        return problem
     return (
         f"it expresses {element.expressed}, and what is quantized in a TFLite file expresses f32; state its scales as "
         "those of f32"
     )
+
+
+def without_tensors(storage: ScalarType) -> str:
+    """Why a file has no tensors of a storage type, and the remedy; empty if it has."""
+    if storage in TENSOR_TYPES:
+        return ""
+    return f"a TFLite file has no tensors of {storage}; use {', '.join(t.name for t in TENSOR_TYPES if t.is_integer)}"
 
 
 def _kept_zero_points(kept: Sequence[int] | None, element: UniformQuantizedType | UniformQuantizedPerAxisType) -> Any:

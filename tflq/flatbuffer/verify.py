@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.effects import nesting_problem
 from tflq.dialects.forms import compiled
 from tflq.dialects.parameters import NARROW
 from tflq.dialects.tfl import builtin_of
@@ -56,8 +57,6 @@ def verify_flow(function: Function, index: int, notes: Notes) -> None:
     """Values are written once, before they are read."""
     where = f"subgraph {index}"
     inputs = set(function.inputs)
-    if len(inputs) != len(function.inputs):
-        notes.warn(where, "one tensor is listed twice as an input", remedy="list it once")
     known = inputs.copy()
     for op in function.ops:
         for slot, value in enumerate(op.operands):
@@ -115,7 +114,7 @@ def verify_signatures(module: Module, notes: Notes) -> None:
 
 
 def verify_calls(module: Module, notes: Notes) -> None:
-    """Subgraph indices are in range, and no subgraph reaches itself."""
+    """Subgraph indices are in range, no subgraph reaches itself, and what one runs can be followed."""
     calls: list[list[int]] = []
     for function in module.functions:
         called: list[int] = []
@@ -125,31 +124,8 @@ def verify_calls(module: Module, notes: Notes) -> None:
                     notes.fail_op(op, f"{attribute} {index} is not one of the {len(module.functions)} subgraphs")
                 called.append(index)
         calls.append(called)
-    done: set[int] = set()
-    for root in range(len(calls)) if any(calls) else ():
-        _no_recursion(root, calls, done, notes)
-
-
-def _no_recursion(root: int, calls: list[list[int]], done: set[int], notes: Notes) -> None:
-    """Walks depth first without recursion in Python, which a long chain of subgraphs would exhaust."""
-    if root in done:
-        return
-    path, pending = [root], [iter(calls[root])]
-    open_ones = {root}
-    while pending:
-        following = next(pending[-1], None)
-        if following is None:
-            pending.pop()
-            closed = path.pop()
-            open_ones.discard(closed)
-            done.add(closed)
-        elif following in open_ones:
-            chain = " → ".join(map(str, [*path[path.index(following) :], following]))
-            notes.fail(f"subgraph {following}", f"it calls itself: {chain}")
-        elif following not in done:
-            path.append(following)
-            open_ones.add(following)
-            pending.append(iter(calls[following]))
+    if any(calls) and (problem := nesting_problem(calls, [str(i) for i in range(len(calls))])) is not None:
+        notes.fail(f"subgraph {problem[0]}", problem[1])
 
 
 def verify_call_arity(module: Module, op: Op, notes: Notes) -> None:
@@ -378,10 +354,9 @@ def verify_external(module: Module, notes: Notes) -> None:
 _VERSION = 3
 
 
-def verify_module(module: Module) -> list[str]:
-    """Checks a module. InvalidModelError at the first defect; returns the harmless ones, which become its
-    `warnings`."""
-    notes = Notes()
+def verify_module(module: Module, notes: Notes) -> list[str]:
+    """Checks a module. InvalidModelError at the first defect; returns the harmless ones and those noted before, which
+    become its `warnings`."""
     if module.version != _VERSION:
         notes.fail("Model.version", f"schema version {module.version}, not {_VERSION}")
     if not module.functions:

@@ -15,7 +15,8 @@ vectors of tensor indices of an operator directly follow its table.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -28,7 +29,14 @@ from tflq.files import FilePath, Pieces, replace_file
 from tflq.flatbuffer.codec import ALIGNMENT, Encoder, Piece, string_bytes, template
 from tflq.flatbuffer.layout import OpcodeTable, enum, options_field, options_of, table, union, unstated_attributes
 from tflq.flatbuffer.structure import Archive, place_archive
-from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields
+from tflq.flatbuffer.tensors import (
+    TENSOR_TYPES,
+    quantization_fields,
+    shape_fields,
+    tensor_fields,
+    without_fields,
+    without_tensors,
+)
 from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.light import dataclass
@@ -59,6 +67,8 @@ def _ints(count: int) -> Callable[..., bytes]:
 
 @cache
 def _type_code(storage: ScalarType) -> int:
+    if storage not in TENSOR_TYPES:
+        raise VerificationError(without_tensors(storage))
     return enum("TensorType").values[TENSOR_TYPES[storage]]
 
 
@@ -373,7 +383,18 @@ def write(module: Module, destination: FilePath | None = None) -> bytes:
 
 def pieces(module: Module) -> Pieces:
     """The bytes of the file in pieces, without copying constants. VerificationError as `write`."""
-    return _Writer(module).pieces()
+    with _faults():
+        writer = _Writer(module)
+    return writer.pieces()
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """VerificationError for what the tables of a model cannot hold: a text can state anything."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError, struct.error) as error:
+        raise VerificationError(f"the model cannot be written: {error}") from error
 
 
 class _Tensors:
@@ -423,7 +444,8 @@ class _Writer:
 
     def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order."""
-        self.encoder.finish(self._model())
+        with _faults():
+            self.encoder.finish(self._model())
         if self.encoder.end >= LARGEST:
             raise VerificationError(
                 f"the model without its constants has {self.encoder.end} bytes; a flatbuffer ends at 2 GiB"

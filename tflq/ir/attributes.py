@@ -134,6 +134,7 @@ _OPERATORS: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.Mod: operator.mod,
     ast.MatMult: lambda a, b: -(-a // b),  # ceildiv, which binds as strongly
 }
+_LONGEST: Final = 256
 _WORDS: Final = (("floordiv", "//"), ("ceildiv", "@"), ("mod", "%"))
 
 
@@ -153,7 +154,12 @@ def dim_of(where: AffineMap, result: int) -> int | None:
 def _parsed(text: str) -> ast.expr:
     for word, symbol in _WORDS:
         text = text.replace(f" {word} ", f" {symbol} ")
-    return ast.parse(text, mode="eval").body
+    if len(text) > _LONGEST:  # the parser and `_value` call themselves for each bracket and sign
+        raise ValueError(f"an affine expression of {len(text)} characters; the longest that is read has {_LONGEST}")
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError:
+        raise ValueError(f"'{text}' is not an affine expression") from None
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import numpy as np
@@ -116,6 +117,10 @@ _RUNS = re.compile(_QUOTED + r"|(?:\s+|//[^\n]*)+")
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
+MOST_NESTED = 64
+"""Attributes, types, regions and locations inside of each other; Python's own stack bounds what can be read."""
+
+
 class Scanner:
     """Reads `text` from `pos` on. Every method first skips blanks and `//` comments."""
 
@@ -123,6 +128,16 @@ class Scanner:
         self.text = text
         self.file = file
         self.pos = 0
+        self.depth = 0
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Counts what is read inside of something. ParseError if that is too deep."""
+        if self.depth == MOST_NESTED:
+            self.fail(f"this is inside of {MOST_NESTED} others, which is as deep as tflq reads")
+        self.depth += 1
+        yield
+        self.depth -= 1
 
     def fail(self, reason: str, at: int | None = None) -> NoReturn:
         """ParseError, with the line of the text, at a position; by default where the scanner is."""

@@ -84,9 +84,11 @@ class AttributeParser(ElementParser):
             kind = self._optional_type()
             return text if kind is None else TypedString(text, kind), kind
         if self.accept("["):
-            return [self.attribute() for _ in self.items("]")], None
+            with self.nested():
+                return [self.attribute() for _ in self.items("]")], None
         if self.peek("{"):
-            return self.dictionary(), None
+            with self.nested():
+                return self.dictionary(), None
         if self.accept("@"):
             return self._symbol(), None
         if self.peek("#"):
@@ -99,10 +101,11 @@ class AttributeParser(ElementParser):
         """What follows `@`: a name; or `name::@name`, of which only the text is kept."""
         start = self.pos
         name = self.name_or_string("a symbol's name")
-        if not self.accept("::"):
+        if not self.peek("::"):
             return Symbol(name)
-        self.expect("@")
-        self._symbol()
+        while self.accept("::"):
+            self.expect("@")
+            self.name_or_string("a symbol's name")
         return Opaque(f"@{self.text[start : self.pos]}")
 
     def _word_attribute(self) -> tuple[Any, TensorType | ElementType | None]:
@@ -172,7 +175,8 @@ class AttributeParser(ElementParser):
             inner = self.resolved(self.balanced()) if self.text.startswith("<", self.pos) else ""
             return self._typed_text(name + inner)
         self.expect("<")
-        inside: Any = self.attribute()
+        with self.nested():
+            inside: Any = self.attribute()
         self.expect(">")
         if name == "#tflq.bytes":
             return self.hexadecimal(inside, at)
@@ -287,10 +291,11 @@ class OpParser(AttributeParser):
         self.scope.symbols.update(arguments)
         self.expect("{")
         blocks: list[Block] = []
-        if not self.peek("^") and not self.peek("}"):
-            blocks.append(self._block([value for _, value in arguments]))
-        while not self.accept("}"):
-            blocks.append(self._block(self.block_arguments()))
+        with self.nested():
+            if not self.peek("^") and not self.peek("}"):
+                blocks.append(self._block([value for _, value in arguments]))
+            while not self.accept("}"):
+                blocks.append(self._block(self.block_arguments()))
         self.scope.symbols, self.scope.ops = outer, ops
         return Region(blocks or [Block([value for _, value in arguments], [])])
 
@@ -500,7 +505,8 @@ class OpParser(AttributeParser):
     def _place(self, opcode: str) -> Location:
         first = self.string()
         if self.accept("("):
-            location = self._place(opcode)
+            with self.nested():
+                location = self._place(opcode)
             self.expect(")")
             return Location(location.file, location.function, location.operator, opcode, first)
         if not self.accept(":"):

@@ -94,9 +94,10 @@ class TypeParser(Scanner):
 
     def function_type(self) -> FunctionType:
         """`(type, type) -> type`"""
-        inputs = tuple(self.value_types())
-        self.expect("->")
-        results = tuple(self.value_types()) if self.peek("(") else (self.value_type(),)
+        with self.nested():
+            inputs = tuple(self.value_types())
+            self.expect("->")
+            results = tuple(self.value_types()) if self.peek("(") else (self.value_type(),)
         return FunctionType(inputs, results)
 
     def value_types(self) -> list[TensorType]:

@@ -16,7 +16,7 @@ attributes are properties, before the regions, and a location is the name of the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -472,7 +472,11 @@ def _homes(ops: Sequence[Op], within: tuple[Block, ...] = ()) -> dict[Value | No
 def _is_structured(op: Op) -> bool:
     """Whether the custom form of linalg.generic can express an op."""
     sizes = op.attributes.get("operandSegmentSizes")
-    return len(op.regions) == 1 and isinstance(sizes, np.ndarray) and sizes.size == 2 and not op.intermediates
+    stated = isinstance(sizes, np.ndarray) and sizes.size == 2 and op.attributes.keys() >= _OF_STRUCTURED
+    return stated and len(op.regions) == 1 and not op.intermediates
+
+
+_OF_STRUCTURED: Final = frozenset(("indexing_maps", "iterator_types"))
 
 
 def _location(location: Location) -> str:

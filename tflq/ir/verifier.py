@@ -33,15 +33,17 @@ Check: TypeAlias = Callable[[Any], str | None]
 """The reason why an op is invalid, or None."""
 
 
-def constraint(predicate: Callable[[Any], bool], sentence: str = "") -> Check:
-    """The check whose reason is the docstring of a predicate that does not hold, or another sentence."""
-    reason: Final = sentence or " ".join((predicate.__doc__ or "").split())
+def constraint(sentence: str) -> Callable[[Callable[[Any], bool]], Check]:
+    """Makes a predicate a check; the sentence is its reason where the predicate does not hold."""
 
-    def check(op: Op) -> str | None:
-        return None if predicate(op) else reason
+    def checked(predicate: Callable[[Any], bool]) -> Check:
+        def check(op: Op) -> str | None:
+            return None if predicate(op) else sentence
 
-    check.__doc__ = reason
-    return check
+        check.__doc__ = sentence
+        return check
+
+    return checked
 
 
 # What `quant.qcast`, `quant.dcast` and `quant.scast` must satisfy, as in the `quant` dialect's specification.
@@ -97,9 +99,8 @@ def _block_problem(type: TensorType, element: UniformQuantizedSubChannelType) ->
     return None
 
 
-@constraint
+@constraint("the op must have one operand and one result, and no region")
 def one_operand_and_result(op: Op) -> bool:
-    """the op must have one operand and one result, and no region"""
     return len(op.operands) == len(op.results) == 1 and None not in op.operands and not op.regions
 
 
@@ -110,81 +111,69 @@ def _two_types(op: Op) -> tuple[TensorType, TensorType]:
     return operand.type, result.type
 
 
-@constraint
+@constraint("the operand must be a floating-point scalar or tensor")
 def operand_float(op: Op) -> bool:
-    """the operand must be a floating-point scalar or tensor"""
     return is_float(_two_types(op)[0].element)
 
 
-@constraint
+@constraint("the operand must be a scalar or tensor of type !quant.uniform")
 def operand_quantized(op: Op) -> bool:
-    """the operand must be a scalar or tensor of type !quant.uniform"""
     return _two_types(op)[0].quantized
 
 
-@constraint
+@constraint("the result must be a floating-point scalar or tensor")
 def result_float(op: Op) -> bool:
-    """the result must be a floating-point scalar or tensor"""
     return is_float(op.result.type.element)
 
 
-@constraint
+@constraint("the result must be a scalar or tensor of type !quant.uniform")
 def result_quantized(op: Op) -> bool:
-    """the result must be a scalar or tensor of type !quant.uniform"""
     return op.result.type.quantized
 
 
-@constraint
+@constraint("the expressed type of the quantized type must be the floating-point type of the other side")
 def expressed_matches(op: Op) -> bool:
-    """the expressed type of the quantized type must be the floating-point type of the other side"""
     plain, quantized = _sides(op)
     return getattr(quantized.element, "expressed", None) == plain.element
 
 
-@constraint
+@constraint("the operand and the result must be scalars or tensors of an integer or !quant.uniform type")
 def integer_or_quantized(op: Op) -> bool:
-    """the operand and the result must be scalars or tensors of an integer or !quant.uniform type"""
     elements = [type.element for type in _two_types(op)]
     return all(is_quantized(e) or (isinstance(e, ScalarType) and e.is_integer) for e in elements)
 
 
-@constraint
+@constraint("one of operand and result must be of an integer type and the other of a !quant.uniform type")
 def one_side_quantized(op: Op) -> bool:
-    """one of operand and result must be of an integer type and the other of a !quant.uniform type"""
     source, target = _two_types(op)
     return is_quantized(source.element) != is_quantized(target.element)
 
 
-@constraint
+@constraint("the width of the quantized type's storage type must be the width of the integer type")
 def storage_width(op: Op) -> bool:
-    """the width of the quantized type's storage type must be the width of the integer type"""
     plain, quantized = _sides(op)
     return plain.storage.bits == quantized.storage.bits
 
 
-@constraint
+@constraint("the integer type must be signless: i8, for unsigned storage, too")
 def signless_integers(op: Op) -> bool:
-    """the integer type must be signless: i8, for unsigned storage, too"""
     return _sides(op)[0].storage.kind != "uint"
 
 
-@constraint
+@constraint("the operand and the result must be both scalars or both tensors")
 def both_scalars_or_tensors(op: Op) -> bool:
-    """the operand and the result must be both scalars or both tensors"""
     source, target = _two_types(op)
     return isinstance(source, BareType) == isinstance(target, BareType)
 
 
-@constraint
+@constraint("the operand and the result must be both ranked or both unranked")
 def both_ranked_or_unranked(op: Op) -> bool:
-    """the operand and the result must be both ranked or both unranked"""
     source, target = _two_types(op)
     return (source.shape is None) == (target.shape is None)
 
 
-@constraint
+@constraint("the operand and the result must have the same shape, dynamic dims included")
 def same_shape(op: Op) -> bool:
-    """the operand and the result must have the same shape, dynamic dims included"""
     source, target = _two_types(op)
     return source.shape == target.shape
 

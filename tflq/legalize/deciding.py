@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tflq.builder import refined
 from tflq.contract import Decision
-from tflq.dialects.effects import is_hybrid
+from tflq.dialects.effects import is_handle, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
 from tflq.dialects.inference import Misfit
 from tflq.dialects.quant import Dcast, Qcast
@@ -324,8 +324,11 @@ def _joined(*sentences: str) -> str:
 
 
 def _narrow(op: Op) -> str:
-    """Why no rule covers an op that computes on tensors of less than 8 bits; empty for other ops."""
+    """Why no rule covers an op that computes on tensors of less than 8 bits, or of elements that are not numbers here
+    (strings, bf16); empty for other ops."""
     for value in op.tensors:
+        if not value.type.storage.numpy and not is_handle(value):
+            return f"no rule computes on '{value.name}' of {value.type.storage}"
         if value.type.storage.bits < 8 and value.type.quantized and not value.is_constant:
             return f"no kernel on plain integers reads or writes '{value.name}' of {value.type.storage}"
     return ""

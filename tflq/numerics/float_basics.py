@@ -148,8 +148,8 @@ def quantize_thresholds(scales: npt.ArrayLike, levels: npt.ArrayLike, rounding: 
         near = float_steps((edge * s.astype(np.float64)).astype(np.float32))
     low, high = np.maximum(near - _STEPS, -_INFINITY - 1), np.minimum(near + _STEPS, _INFINITY)
     below = low >= -_INFINITY
-    assert not (reached(from_steps(np.maximum(low, -_INFINITY))) & below).any()
-    assert reached(from_steps(high)).all()
+    if (reached(from_steps(np.maximum(low, -_INFINITY))) & below).any() or not reached(from_steps(high)).all():
+        raise AssertionError("the search for a threshold begins beside it")
     while (high - low > 1).any():
         middle = (low + high) >> 1
         up = reached(from_steps(middle))

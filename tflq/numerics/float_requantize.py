@@ -186,7 +186,8 @@ def fit_float_requantization(
         for kept, new in zip((gain, m, c, e, a), lines[1:], strict=True):
             kept[left] = new
     fit = FloatRequantization(clamp, gain, m, c, e if odd else None, a if a.any() else None)
-    assert (fit(np.zeros((1, low.size)))[0, rest] == lone).all()
+    if not (fit(np.zeros((1, low.size)))[0, rest] == lone).all():
+        raise AssertionError("a fit misses the values that are the only ones of their channels")
     return fit
 
 

@@ -117,6 +117,8 @@ def quantize(op: Qcast, t: Onnx) -> Held:
     if op.rounding not in ("half_away", "half_even") or op.input.type.storage != f32:
         raise Refused(f"a quotient rounded {op.sum_rounding or op.rounding or 'half to even, with saturation'}")
     low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
+    if not i32.minimum <= low <= high <= i32.maximum:
+        raise Refused(f"a quotient in {op.result.type.storage}, which int32 does not hold")
 
     def emit(x: Value) -> Value:
         y = t.div(x, t.constant(scale, f32))

@@ -287,7 +287,7 @@ class Onnx(OnnxBuilder):
             for form, value in held.forms.items():
                 if value.producer is not None and not value.name:
                     value.name = operand.name
-                    value.info = {"holds": (form.offset, form.first, operand.type.storage.dtype.name)}
+                    value.info = {"holds": (form.offset, form.first, operand.type.storage.numpy)}
         self._held[operand] = held
 
     def found(self, operand: Value) -> list[Value]:

@@ -28,6 +28,7 @@ from tflq.ir.core import Module, Op, Value
 from tflq.ir.print_types import attribute_text, quantization, shape_text
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.pipelines import integer_form
+from tflq.registering import description
 from tflq.verification.interface import function_number
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def formula(op: Op, names: Mapping[Value, str] = MappingProxyType({})) -> str:
     """One line: `y = sat_int8((x - 0) * 1814478563 >> 39 ...)`. names: of operands; else they are x, or their type."""
     if special := _special(op, names):
         return f"{shape_text(op.result.type)} = {special}"
-    known = None if op.name.startswith("tfl.") else " ".join((type(op).__doc__ or "").split())
+    known = None if op.name.startswith("tfl.") else " ".join(description(type(op)).split())
     numbers = ", ".join(f"{name} {attribute_text(value)}" for name, value in op.attributes.items() if value is not None)
     operands = ", ".join("none" if v is None else names.get(v) or _operand(v) for v in op.operands)
     results = ", ".join(shape_text(value.type) for value in op.results)

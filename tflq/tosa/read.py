@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.effects import callees
+from tflq.dialects.effects import callees, nesting_problem
 from tflq.dialects.forms import verify_form
 from tflq.dialects.tosa.movement import CondIf, Variable, VariableRead, VariableWrite
 from tflq.dialects.traits import Calls
@@ -426,7 +426,9 @@ class _Reader:
             raise InvalidModelError("TosaGraph", str(error).partition("\n")[0]) from None
         for op in module.ops():
             _verify_calls(module, op)
-        _no_recursion(module)
+        calls = [[index for op in f.ops_with(Calls) for index in callees(op)] for f in module.functions]
+        if (problem := nesting_problem(calls, [f"'{f.name}'" for f in module.functions])) is not None:
+            raise InvalidModelError(f"region '{module.functions[problem[0]].name}'", problem[1])
 
 
 def _region(around: str, regions: Mapping[str, int], blocks: Mapping[tuple[str, str], int], name: str) -> int:
@@ -453,14 +455,3 @@ def _verify_calls(module: Module, op: Op) -> None:
                 raise InvalidModelError(op.location or "", f"{key} '{function.name}' does not give one condition")
         elif gives != made:
             raise InvalidModelError(op.location or "", f"{key} '{function.name}' gives other results than the operator")
-
-
-def _no_recursion(module: Module) -> None:
-    calls = [{index for op in f.ops for index in callees(op)} for f in module.functions]
-    done: set[int] = set()
-    while len(done) < len(calls):
-        ready = {i for i, called in enumerate(calls) if i not in done and called <= done}
-        if not ready:
-            names = ", ".join(f"'{f.name}'" for i, f in enumerate(module.functions) if i not in done)
-            raise InvalidModelError("TosaGraph.regions", f"a region runs itself, among {names}")
-        done |= ready

@@ -132,53 +132,54 @@ def _converted(op: Accumulating) -> list[Any]:
     return _elements(results_of(functions.input_conversion) or [])
 
 
-@constraint
+@constraint(
+    "the op must have a region for the body, which takes two values for each input, and may have input_conversion "
+    "before it and output_conversion after it, which take one value for each input"
+)
 def has_functions(op: Accumulating) -> bool:
-    """the op must have a region for the body, which takes two values for each input, and may have input_conversion
-    before it and output_conversion after it, which take one value for each input"""
     return op.functions is not None
 
 
-@constraint
+@constraint("each of its regions must be a block that ends in stablehlo.return")
 def of_one_block(op: Accumulating) -> bool:
-    """each of its regions must be a block that ends in stablehlo.return"""
     return all(results_of(region) is not None for region in op.regions)
 
 
-@constraint
+@constraint("the init values must be 0-dimensional tensors")
 def inits_are_scalars(op: Accumulating) -> bool:
-    """the init values must be 0-dimensional tensors"""
     return all(value.type.shape == () for value in op.inits)
 
 
-@constraint
+@constraint(
+    "element_type(inputs...) = element_type(init_values...): the init value does not say the type of the "
+    "accumulator, since values are combined in any order; write input_conversion, which makes that type of inputs "
+    "and init values, and output_conversion"
+)
 def inits_as_inputs(op: Accumulating) -> bool:
-    """element_type(inputs...) = element_type(init_values...): the init value does not say the type of the accumulator,
-    since values are combined in any order; write input_conversion, which makes that type of inputs and init values, and
-    output_conversion"""
     return _elements(op.inputs) == _elements(op.inits)
 
 
-@constraint
+@constraint(
+    "conversion functions are for quantized types only: convert plain inputs with stablehlo.convert before the "
+    "op, and its results after it"
+)
 def plain_without_conversions(op: Accumulating) -> bool:
-    """conversion functions are for quantized types only: convert plain inputs with stablehlo.convert before the op, and
-    its results after it"""
     functions = op.functions
     if functions is None or (functions.input_conversion is None and functions.output_conversion is None):
         return True
     return all(is_quantized(element) for element in _elements(op.inputs))
 
 
-@constraint
+@constraint(
+    "baseline_element_type(inputs...) = baseline_element_type(results...): input and result differ in scale and "
+    "zero point at most"
+)
 def baselines(op: Accumulating) -> bool:
-    """baseline_element_type(inputs...) = baseline_element_type(results...): input and result differ in scale and zero
-    point at most"""
     return [baseline(v.type) for v in op.inputs] == [baseline(v.type) for v in op.results]
 
 
-@constraint
+@constraint("input_conversion has type (tensor<E0>, ...) -> (tensor<E'0>, ...) where Ei = element_type(inputs[i])")
 def input_conversion_type(op: Accumulating) -> bool:
-    """input_conversion has type (tensor<E0>, ...) -> (tensor<E'0>, ...) where Ei = element_type(inputs[i])"""
     functions = op.functions
     if functions is None or functions.input_conversion is None:
         return True
@@ -188,10 +189,11 @@ def input_conversion_type(op: Accumulating) -> bool:
     return given and len(returned) == len(op.inputs) and _scalars(returned, _elements(returned))
 
 
-@constraint
+@constraint(
+    "body has type (tensor<E0>, ..., tensor<E0>, ...) -> (tensor<E0>, ...) where Ei = element_type(inputs[i]), "
+    "or, with an input_conversion, element_type(output_types(input_conversion)[i])"
+)
 def body_type(op: Accumulating) -> bool:
-    """body has type (tensor<E0>, ..., tensor<E0>, ...) -> (tensor<E0>, ...) where Ei = element_type(inputs[i]), or,
-    with an input_conversion, element_type(output_types(input_conversion)[i])"""
     functions = op.functions
     if functions is None:
         return True
@@ -200,10 +202,11 @@ def body_type(op: Accumulating) -> bool:
     return given and _scalars(results_of(functions.body), wanted)
 
 
-@constraint
+@constraint(
+    "output_conversion has type (tensor<E0>, ...) -> (tensor<E'0>, ...) where E'i = element_type(results[i]); "
+    "without it, the results have the type that the body returns"
+)
 def output_conversion_type(op: Accumulating) -> bool:
-    """output_conversion has type (tensor<E0>, ...) -> (tensor<E'0>, ...) where E'i = element_type(results[i]); without
-    it, the results have the type that the body returns"""
     functions = op.functions
     if functions is None:
         return True
@@ -215,9 +218,8 @@ def output_conversion_type(op: Accumulating) -> bool:
     return len(given) == len(wanted) and _scalars(given, _elements(given)) and _scalars(results_of(region), wanted)
 
 
-@constraint
+@constraint("element_type(output_types(input_conversion)...) = element_type(input_types(output_conversion)...)")
 def conversions_meet(op: Accumulating) -> bool:
-    """element_type(output_types(input_conversion)...) = element_type(input_types(output_conversion)...)"""
     functions = op.functions
     if functions is None or functions.output_conversion is None:
         return True
@@ -277,12 +279,11 @@ def all_quantized_or_hybrid(label: str) -> Check:
         quantized = any(v.type.quantized for v in op.tensors)
         return not quantized or (lhs.quantized == made.quantized and rhs.quantized)
 
-    return constraint(rule, f"({label}) lhs and result must be both quantized or both not, and rhs must be quantized")
+    return constraint(f"({label}) lhs and result must be both quantized or both not, and rhs must be quantized")(rule)
 
 
-@constraint
+@constraint("lhs must not be quantized per axis")
 def lhs_per_tensor(op: Any) -> bool:
-    """lhs must not be quantized per axis"""
     return not is_per_axis(op.lhs.type)
 
 
@@ -290,14 +291,14 @@ def one_storage_type(label: str) -> Check:
     def rule(op: Any) -> bool:
         return not op.lhs.type.quantized or op.lhs.type.storage == op.rhs.type.storage
 
-    return constraint(rule, f"({label}) lhs and rhs must have the same storage type")
+    return constraint(f"({label}) lhs and rhs must have the same storage type")(rule)
 
 
 def one_expressed_type(label: str) -> Check:
     def rule(op: Any) -> bool:
         return not op.lhs.type.quantized or len({v.type.element.expressed for v in op.tensors}) == 1
 
-    return constraint(rule, f"({label}) lhs, rhs and result must have the same expressed type")
+    return constraint(f"({label}) lhs, rhs and result must have the same expressed type")(rule)
 
 
 def real_as_expressed(label: str) -> Check:
@@ -307,7 +308,7 @@ def real_as_expressed(label: str) -> Check:
             return True
         return bool(op.lhs.type.element == element.expressed == op.result.type.element)
 
-    return constraint(rule, f"({label}) the element types of lhs and result must be the expressed type of rhs")
+    return constraint(f"({label}) the element types of lhs and result must be the expressed type of rhs")(rule)
 
 
 def along(type: Any, dimension: int) -> bool:
@@ -389,9 +390,10 @@ def _raw(text: str) -> ConvNumbers | None:
     return ConvNumbers(*sides)
 
 
-@constraint
+@constraint(
+    "'dimension_numbers' must name every dimension of lhs, rhs and result once, with as many spatial ones of each"
+)
 def _numbered(op: Convolution) -> bool:
-    """'dimension_numbers' must name every dimension of lhs, rhs and result once, with as many spatial ones of each"""
     numbers = op.numbers
     if numbers is None or len({len(side[2]) for side in numbers}) != 1:
         return False
@@ -402,10 +404,11 @@ def _numbered(op: Convolution) -> bool:
     return True
 
 
-@constraint
+@constraint(
+    "'window_strides', 'padding', 'lhs_dilation', 'rhs_dilation' and 'window_reversal' must have an item for each "
+    "spatial dimension, strides and dilations from 1 up"
+)
 def _windowed(op: Convolution) -> bool:
-    """'window_strides', 'padding', 'lhs_dilation', 'rhs_dilation' and 'window_reversal' must have an item for each
-    spatial dimension, strides and dilations from 1 up"""
     if op.rhs.type.shape is None:
         return True
     spread = op.window
@@ -415,9 +418,8 @@ def _windowed(op: Convolution) -> bool:
     return reversal is not None and len(reversal) == len(spread.sizes)
 
 
-@constraint
+@constraint("the groups must divide the features, and one of 'feature_group_count' and 'batch_group_count' must be 1")
 def _grouped(op: Convolution) -> bool:
-    """the groups must divide the features, and one of 'feature_group_count' and 'batch_group_count' must be 1"""
     groups, batches = op.feature_group_count, op.batch_group_count
     if min(groups, batches) != 1 or op.numbers is None:
         return False
@@ -434,9 +436,8 @@ def _grouped(op: Convolution) -> bool:
     return channels is None or right[inputs] is None or channels == (right[inputs] or 0) * groups
 
 
-@constraint
+@constraint("the result must have the shape that the windows give")
 def _sized(op: Convolution) -> bool:
-    """the result must have the shape that the windows give"""
     left, right, made = op.lhs.type.shape, op.rhs.type.shape, op.result.type.shape
     if left is None or right is None or made is None or op.numbers is None or op.window is None:
         return True
@@ -453,27 +454,23 @@ def _sized(op: Convolution) -> bool:
     return agree(tuple(wanted), made)
 
 
-@constraint
+@constraint("(C27) lhs and rhs must have the same element type, if none is quantized")
 def _one_element_type(op: Convolution) -> bool:
-    """(C27) lhs and rhs must have the same element type, if none is quantized"""
     return any(v.type.quantized for v in op.tensors) or op.lhs.type.element == op.rhs.type.element
 
 
-@constraint
+@constraint("(C29) the quantization dimension of rhs must be kernel_output_feature_dimension")
 def _kernel_axis(op: Convolution) -> bool:
-    """(C29) the quantization dimension of rhs must be kernel_output_feature_dimension"""
     return op.numbers is None or along(op.rhs.type, op.numbers.kernel[1])
 
 
-@constraint
+@constraint("(C30) the quantization dimension of the result must be output_feature_dimension")
 def _result_axis(op: Convolution) -> bool:
-    """(C30) the quantization dimension of the result must be output_feature_dimension"""
     return op.numbers is None or along(op.result.type, op.numbers.output[1])
 
 
-@constraint
+@constraint("(C33) if rhs is quantized per tensor, so must be the result")
 def _one_scale(op: Convolution) -> bool:
-    """(C33) if rhs is quantized per tensor, so must be the result"""
     return not op.lhs.type.quantized or not is_per_tensor(op.rhs.type) or is_per_tensor(op.result.type)
 
 
@@ -544,9 +541,10 @@ class DotNumbers(NamedTuple):
         return [i for i in range(rank) if i not in taken]
 
 
-@constraint
+@constraint(
+    "'dot_dimension_numbers' must name dimensions of lhs and rhs, each once, as many of the one as of the other"
+)
 def _matmul_numbered(op: DotGeneral) -> bool:
-    """'dot_dimension_numbers' must name dimensions of lhs and rhs, each once, as many of the one as of the other"""
     numbers = op.numbers
     if len(numbers.lhs_batching) != len(numbers.rhs_batching):
         return False
@@ -559,10 +557,11 @@ def _matmul_numbered(op: DotGeneral) -> bool:
     return True
 
 
-@constraint
+@constraint(
+    "dimensions of lhs and rhs that belong together must have the same size, and the result has the batching "
+    "dimensions, the others of lhs and the others of rhs"
+)
 def _matmul_sized(op: DotGeneral) -> bool:
-    """dimensions of lhs and rhs that belong together must have the same size, and the result has the batching
-    dimensions, the others of lhs and the others of rhs"""
     left, right, numbers = op.lhs.type.shape, op.rhs.type.shape, op.numbers
     if left is None or right is None:
         return True
@@ -580,17 +579,15 @@ def _matmul_sized(op: DotGeneral) -> bool:
     return agree((*batches, *rows, *(right[i] for i in numbers.free(len(right), right=True))), op.result.type.shape)
 
 
-@constraint
+@constraint("(C15) the zero points of rhs must be 0")
 def _no_zero_points(op: DotGeneral) -> bool:
-    """(C15) the zero points of rhs must be 0"""
     element = op.rhs.type.element
     stated = getattr(element, "zero_points", getattr(element, "zero_point", 0))
     return not np.any(stated)
 
 
-@constraint
+@constraint("scales of rhs must not be along a dimension that is summed over")
 def _not_contracted(op: DotGeneral) -> bool:
-    """scales of rhs must not be along a dimension that is summed over"""
     return not is_per_axis(op.rhs.type) or op.rhs.type.element.axis not in op.numbers.rhs_contracting  # type: ignore[union-attr]
 
 

@@ -157,21 +157,18 @@ class Sine(Unary, name="stablehlo.sine"):
 _DIRECTION = re.compile(r"EQ|NE|GE|GT|LE|LT")
 
 
-@constraint
+@constraint("the operands must have the same element type, and the result is of i1")
 def _compared(op: Compare) -> bool:
-    """the operands must have the same element type, and the result is of i1"""
     return op.lhs.type.element == op.rhs.type.element and op.result.type.element == i1
 
 
-@constraint
+@constraint("'comparison_direction' must be one of EQ, NE, GE, GT, LE and LT")
 def _directed(op: Compare) -> bool:
-    """'comparison_direction' must be one of EQ, NE, GE, GT, LE and LT"""
     return bool(op.direction)
 
 
-@constraint
+@constraint("'pred' must be of i1, a scalar or of the shape of the others, which must have the type of the result")
 def _chosen(op: Select) -> bool:
-    """'pred' must be of i1, a scalar or of the shape of the others, which must have the type of the result"""
     made = op.result.type
     same = op.on_true.type.element == op.on_false.type.element == made.element
     shapes = agree(op.on_true.type.shape, made.shape) and agree(op.on_false.type.shape, made.shape)
@@ -183,9 +180,8 @@ def _chosen(op: Select) -> bool:
     )
 
 
-@constraint
+@constraint("'min' and 'max' must have the operand's element type, and be scalars or of its shape")
 def _bounded(op: Clamp) -> bool:
-    """'min' and 'max' must have the operand's element type, and be scalars or of its shape"""
     given, made = op.input.type, op.result.type
     bounds = all(b.rank == 0 or agree(b.shape, given.shape) for b in (op.min.type, op.max.type))
     return bounds and agree(given.shape, made.shape) and op.min.type.element == op.max.type.element == given.element
@@ -236,23 +232,22 @@ def _expressed(op: Op, index: int = 0) -> object:
     return element.expressed if is_quantized(element) else element
 
 
-@constraint
+@constraint(
+    "(C2) the operand must be floating-point or quantized, the result quantized, and both must express one type"
+)
 def _made_quantized(op: Op) -> bool:
-    """(C2) the operand must be floating-point or quantized, the result quantized, and both must express one type"""
     element = op.operand(0).type.element
     made = op.result.type.element
     return (is_quantized(element) or is_float(element)) and is_quantized(made) and made.expressed == _expressed(op)
 
 
-@constraint
+@constraint("(C2) the operand must be quantized, and the result of the type that it expresses")
 def _made_real(op: Op) -> bool:
-    """(C2) the operand must be quantized, and the result of the type that it expresses"""
     return is_quantized(op.operand(0).type.element) and op.result.type.element == _expressed(op)
 
 
-@constraint
+@constraint("neither operand nor result may be quantized: that is uniform_quantize and uniform_dequantize")
 def _plain(op: Op) -> bool:
-    """neither operand nor result may be quantized: that is uniform_quantize and uniform_dequantize"""
     return isinstance(op.operand(0).type.element, ScalarType) and isinstance(op.result.type.element, ScalarType)
 
 
@@ -285,9 +280,8 @@ class Convert(_Cast, name="stablehlo.convert"):
 # Ops that compute nothing: the end of a region, a barrier, calls of what others define.
 
 
-@constraint
+@constraint("the results must have the types of the operands")
 def _passed_on(op: OptimizationBarrier) -> bool:
-    """the results must have the types of the operands"""
     return [v.type for v in op.values] == [v.type for v in op.results]
 
 
@@ -317,25 +311,22 @@ class CustomCall(Operator, name="stablehlo.custom_call"):
 # Elements in another order or shape.
 
 
-@constraint
+@constraint("operands and result must have the same element type; scales along an axis may go to another one")
 def _same_elements(op: Op) -> bool:
-    """operands and result must have the same element type; scales along an axis may go to another one"""
     kinds = {baseline(value.type) for value in op.tensors}
     return len(kinds) == 1
 
 
-@constraint
+@constraint("operand and result must have the same number of elements")
 def _counted(op: Op) -> bool:
-    """operand and result must have the same number of elements"""
     sizes = [v.type.shape for v in op.tensors]
     if any(shape is None or None in shape for shape in sizes):
         return True
     return len({math.prod(d or 0 for d in shape or ()) for shape in sizes}) == 1
 
 
-@constraint
+@constraint("'permutation' must name every dimension of the operand once, and the result has its shape in that order")
 def _permuted(op: Transpose) -> bool:
-    """'permutation' must name every dimension of the operand once, and the result has its shape in that order"""
     order, shape = integers(op, "permutation"), op.input.type.shape
     if order is None or shape is None:
         return order is not None
@@ -343,10 +334,11 @@ def _permuted(op: Transpose) -> bool:
     return made is not None and agree(made, op.result.type.shape)
 
 
-@constraint
+@constraint(
+    "'broadcast_dimensions' must name a dimension of the result, once, for each of the operand's, which is of its "
+    "size or 1"
+)
 def _broadcast(op: BroadcastInDim) -> bool:
-    """'broadcast_dimensions' must name a dimension of the result, once, for each of the operand's, which is of its size
-    or 1"""
     dims, given, made = integers(op, "broadcast_dimensions"), op.input.type.shape, op.result.type.shape
     if dims is None or given is None or made is None:
         return dims is not None
@@ -355,9 +347,10 @@ def _broadcast(op: BroadcastInDim) -> bool:
     return all(size in (1, None, made[d]) or made[d] is None for size, d in zip(given, dims, strict=True))
 
 
-@constraint
+@constraint(
+    "'start_indices', 'limit_indices' and 'strides' must be within the operand, and say the shape of the result"
+)
 def _within(op: Slice) -> bool:
-    """'start_indices', 'limit_indices' and 'strides' must be within the operand, and say the shape of the result"""
     shape, bounds = op.input.type.shape, [integers(op, k) for k in ("start_indices", "limit_indices", "strides")]
     if shape is None or None in bounds:
         return None not in bounds
@@ -370,9 +363,8 @@ def _within(op: Slice) -> bool:
     return agree(tuple(-(-(limit - start) // stride) for _, start, limit, stride in rows), op.result.type.shape)
 
 
-@constraint
+@constraint("the operands must differ in size along 'dimension' only, and the result has their sum")
 def _joined(op: Concatenate) -> bool:
-    """the operands must differ in size along 'dimension' only, and the result has their sum"""
     axis, made = op.attributes.get("dimension"), op.result.type.shape
     shapes = [v.type.shape for v in op.reads]
     if not shapes or len(op.results) != 1 or not isinstance(axis, int):
@@ -387,9 +379,8 @@ def _joined(op: Concatenate) -> bool:
     return all(agree(shape, made) for shape in others)
 
 
-@constraint
+@constraint("'dimensions' must be dimensions of the operand, each once, and the result has its shape")
 def _reversed(op: Reverse) -> bool:
-    """'dimensions' must be dimensions of the operand, each once, and the result has its shape"""
     dims, shape = integers(op, "dimensions"), op.input.type.shape
     if dims is None or len(set(dims)) != len(dims) or not agree(shape, op.result.type.shape):
         return False
@@ -445,34 +436,29 @@ class Reverse(_Moved, name="stablehlo.reverse"):
 # reduce: tensors accumulated along dimensions.
 
 
-@constraint
+@constraint("0 < size(inputs) = size(init_values) = size(results) = N")
 def _counted_alike(op: Accumulated) -> bool:
-    """0 < size(inputs) = size(init_values) = size(results) = N"""
     return 0 < len(op.operands) == 2 * len(op.results) and None not in op.operands
 
 
-@constraint
+@constraint("same(shape(inputs...)): the inputs must have the same shape")
 def _one_shape(op: Accumulated) -> bool:
-    """same(shape(inputs...)): the inputs must have the same shape"""
     return types_agree(op.inputs)
 
 
-@constraint
+@constraint("0 <= dimensions < rank(inputs[0])")
 def _reduction_within(op: Reduce) -> bool:
-    """0 <= dimensions < rank(inputs[0])"""
     dims, rank = integers(op, "dimensions"), op.inputs[0].type.rank
     return dims is not None and all(d >= 0 and (rank is None or d < rank) for d in dims)
 
 
-@constraint
+@constraint("is_unique(dimensions): no dimension may be named twice")
 def _unique(op: Reduce) -> bool:
-    """is_unique(dimensions): no dimension may be named twice"""
     return len(set(op.dimensions)) == len(op.dimensions)
 
 
-@constraint
+@constraint("shape(results...) is shape(inputs...) without the dimensions that are reduced")
 def _sized(op: Reduce) -> bool:
-    """shape(results...) is shape(inputs...) without the dimensions that are reduced"""
     shapes = [value.type.shape for value in op.inputs]
     left = [s and tuple(size for axis, size in enumerate(s) if axis not in op.dimensions) for s in shapes]
     return all(agree(shape, made.type.shape) for shape in left for made in op.results)
@@ -536,63 +522,62 @@ def _window(op: Op, value: Value) -> Window | None:
     return window(op, rank, sizes, "base_dilations", "window_dilations")
 
 
-@constraint
+@constraint(
+    "'window_dimensions', 'window_strides', 'base_dilations', 'window_dilations' and 'padding' must have an item "
+    "for each dimension, all but the padding from 1 up"
+)
 def _windowed(op: ReduceWindow | SelectAndScatter) -> bool:
-    """'window_dimensions', 'window_strides', 'base_dilations', 'window_dilations' and 'padding' must have an item
-    for each dimension, all but the padding from 1 up"""
     spread = op.window
     if spread is None:
         return False
     return min((*spread.sizes, *spread.strides, *spread.base_dilations, *spread.dilations), default=1) >= 1
 
 
-@constraint
+@constraint("shape(results...) is the number of windows along each dimension of the inputs")
 def _windows_sized(op: ReduceWindow) -> bool:
-    """shape(results...) is the number of windows along each dimension of the inputs"""
     spread, shapes = op.window, [value.type.shape for value in op.inputs]
     counts = [None if spread is None or shape is None else spread.counts(shape) for shape in shapes]
     return all(agree(count, made.type.shape) for count in counts for made in op.results)
 
 
-@constraint
+@constraint("(C1) element_type(operand) = element_type(source)")
 def _source_type(op: SelectAndScatter) -> bool:
-    """(C1) element_type(operand) = element_type(source)"""
     return op.input.type.element == op.source.type.element
 
 
-@constraint
+@constraint("(C2) shape(source) is the number of windows along each dimension of the operand")
 def _source_shape(op: SelectAndScatter) -> bool:
-    """(C2) shape(source) is the number of windows along each dimension of the operand"""
     shape, spread = op.input.type.shape, op.window
     return shape is None or spread is None or agree(spread.counts(shape), op.source.type.shape)
 
 
-@constraint
+@constraint(
+    "(C3) element_type(init_value) = element_type(operand): the accumulator's type is that which input_conversion makes"
+)
 def _init_type(op: SelectAndScatter) -> bool:
-    """(C3) element_type(init_value) = element_type(operand): the accumulator's type is that which
-    input_conversion makes"""
     return op.init.type.element == op.input.type.element
 
 
-@constraint
+@constraint(
+    "the op must have a region select, then scatter, with input_conversion before it and output_conversion after it"
+)
 def _has_select(op: SelectAndScatter) -> bool:
-    """the op must have a region select, then scatter, with input_conversion before it and output_conversion after it"""
     return len(op.regions) > 1
 
 
-@constraint
+@constraint(
+    "(C9) select has type (tensor<E>, tensor<E>) -> tensor<i1> where E = element_type(operand): it accumulates "
+    "nothing and has no conversion"
+)
 def _select_type(op: SelectAndScatter) -> bool:
-    """(C9) select has type (tensor<E>, tensor<E>) -> tensor<i1> where E = element_type(operand): it accumulates nothing
-    and has no conversion"""
     region = op.regions[0]
     scalar = TensorType((), op.input.type.element)
     given = [v.type for v in region.block.arguments] == [scalar, scalar]
     return given and [v and v.type for v in results_of(region) or []] == [TensorType((), i1)]
 
 
-@constraint
+@constraint("(C11) shape(operand) = shape(result)")
 def _result_shape(op: SelectAndScatter) -> bool:
-    """(C11) shape(operand) = shape(result)"""
     return agree(op.input.type.shape, op.result.type.shape)
 
 

@@ -8,9 +8,17 @@ from tflq.dialects.declare import Operator, Trait, operand, result
 from tflq.dialects.inference import Dims, Stated, product
 from tflq.dialects.parameters import Misreads, QuantizedTogether, SameScale
 from tflq.dialects.tfl import Needs
-from tflq.dialects.traits import Broadcasts, Elementwise, MovesElements, SameElementType, SizedBy, Unquantized
+from tflq.dialects.traits import (
+    Broadcasts,
+    Elementwise,
+    MovesElements,
+    SameElementType,
+    SetsElementType,
+    SizedBy,
+    Unquantized,
+)
 from tflq.ir.core import Value
-from tflq.ir.types import i8, i32, i64, ui8
+from tflq.ir.types import i1, i8, i32, i64, ui8
 
 
 class Comparison(Operator):
@@ -18,8 +26,9 @@ class Comparison(Operator):
 
     lhs: Value = operand()
     rhs: Value = operand()
-    output: Value = result()
+    output: Value = result(i1)
     traits = (
+        SetsElementType(output, i1),
         QuantizedTogether(lhs, rhs),
         SameElementType(lhs, rhs, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
@@ -53,10 +62,10 @@ class LessEqual(Comparison, name="tfl.less_equal", newest=2):
 class _Logical(Operator):
     """Two truth values, combined."""
 
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Broadcasts(lhs, rhs, output), Unquantized("its tensors are truth values"))
+    lhs: Value = operand(i1)
+    rhs: Value = operand(i1)
+    output: Value = result(i1)
+    traits = (SetsElementType(output, i1), Broadcasts(lhs, rhs, output), Unquantized("its tensors are truth values"))
 
 
 class LogicalAnd(_Logical, name="tfl.logical_and"):
@@ -70,15 +79,15 @@ class LogicalOr(_Logical, name="tfl.logical_or"):
 class LogicalNot(Operator, name="tfl.logical_not"):
     """Whether it is false. Source: kernels/elementwise.cc."""
 
-    input: Value = operand()
-    output: Value = result()
+    input: Value = operand(i1)
+    output: Value = result(i1)
     traits = (Unquantized("its tensors are truth values"), Elementwise(input, output))
 
 
 class Choice(Operator):
     """One of two elements by a condition. Of one element each, the result is left the rank that it states."""
 
-    condition: Value = operand()
+    condition: Value = operand(i1)
     on_true: Value = operand()
     on_false: Value = operand()
     output: Value = result()
@@ -127,8 +136,8 @@ class Where(Operator, name="tfl.where", newest=2):
     """The indices of the elements that are true. Source: kernels/where.cc."""
 
     condition: Value = operand()
-    output: Value = result()
-    traits = (SizedBy(condition),)
+    output: Value = result(i64)
+    traits = (SetsElementType(output, i64), SizedBy(condition))
     versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))
 
     def infer(self, site: Stated) -> Dims:

@@ -16,15 +16,17 @@ from tflq.dialects.traits import (
     InPlace,
     MovesElements,
     NonNegative,
+    OneElement,
     OnePerDim,
     SameElementType,
     SameShape,
+    SetsElementType,
     SizedBy,
     Surrounded,
     Unquantized,
 )
 from tflq.ir.core import Value
-from tflq.ir.types import Shape, i1, i2, i4, i8, i16, i64, ui8
+from tflq.ir.types import Shape, i1, i2, i4, i8, i16, i32, i64, ui8
 
 
 class Gather(Operator, name="tfl.gather", newest=8):
@@ -168,6 +170,7 @@ class OneHot(Operator, name="tfl.one_hot"):
     traits = (
         SameScale(on, off, output),
         NonNegative(depth),
+        OneElement(depth, on, off),
         Axis(axis, indices, more=1),
         SameElementType(on, off, output),
         LacksKernel(i16),
@@ -277,9 +280,12 @@ class Bucketize(Operator, name="tfl.bucketize"):
     """The bucket of each element, by boundaries. Source: kernels/bucketize.cc."""
 
     input: Value = operand()
-    output: Value = result()
+    output: Value = result(i32)
     boundaries: Any = attribute(default=None)
-    traits = (Elementwise(input, output, strict=False),)
+    traits = (
+        SetsElementType(output, i32),
+        Elementwise(input, output, strict=False),
+    )
 
 
 class BoxesChosen(Operator):

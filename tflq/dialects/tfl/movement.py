@@ -25,6 +25,7 @@ from tflq.dialects.traits import (
     MovesElements,
     NonNegative,
     NoZeros,
+    OneElement,
     OnePerDim,
     Permutation,
     SameElementType,
@@ -108,6 +109,7 @@ class ExpandDims(Moved, name="tfl.expand_dims"):
         *_COPIED,
         View(Moved.input),
         AsksSameScale(i8, ui8, i16),
+        OneElement(axis),
         SizedBy(axis),
     )
 
@@ -181,6 +183,7 @@ class PadV2(Padding, name="tfl.padv2", newest=6):
         SameScale(Moved.input, value, Moved.output),
         NonNegative(Padding.paddings),
         SameElementType(Moved.input, value, Moved.output),
+        OneElement(value),
         OnePerDim(Padding.paddings, Moved.input, pairs=True),
         MovesElements(Moved.input, value),
         SizedBy(Padding.paddings),

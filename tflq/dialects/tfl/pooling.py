@@ -19,6 +19,7 @@ from tflq.dialects.traits import (
     MovesElements,
     NonNegative,
     NoZeros,
+    OneElement,
     SameElementType,
     SameShape,
     SizedBy,
@@ -234,7 +235,12 @@ class Cumsum(Operator, name="tfl.cumsum"):
     output: Value = result()
     exclusive: bool = attribute(default=False)
     reverse: bool = attribute(default=False)
-    traits = (Axes(axis, input), SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (
+        Axes(axis, input),
+        OneElement(axis),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
 
 
 class IndexAlong(Operator):
@@ -244,7 +250,7 @@ class IndexAlong(Operator):
     axis: Value = operand(indices=True)
     output: Value = result()
     output_type: str = attribute(default="FLOAT32")
-    traits = (Axes(axis, input), SizedBy(axis))
+    traits = (Axes(axis, input), OneElement(axis), SizedBy(axis))
     versions = (Needs(2, input, i8),)
 
     def infer(self, site: Stated) -> Dims:

@@ -130,6 +130,10 @@ class UnidirectionalSequenceLSTM(Operator, name="tfl.unidirectional_sequence_lst
         return (*dims[:-1], units)
 
 
+_OF_BOTH_WAYS: Final = 48
+"""Operands of BIDIRECTIONAL_SEQUENCE_LSTM: the data, 17 weights and biases and 2 states each way, others."""
+
+
 class BidirectionalSequenceLSTM(Operator, name="tfl.bidirectional_sequence_lstm", newest=3):
     """Two LSTMs over a sequence, one from its end. Source: kernels/bidirectional_sequence_lstm.cc."""
 
@@ -145,6 +149,8 @@ class BidirectionalSequenceLSTM(Operator, name="tfl.bidirectional_sequence_lstm"
     traits = (STATE, Recurrent())
 
     def infer(self, site: Stated) -> list[Shape]:
+        if len(self.inputs) != _OF_BOTH_WAYS:
+            raise Misfit(f"it has {len(self.inputs)} operands, not {_OF_BOTH_WAYS}")
         dims = site.dims(self.inputs[0], 3)
         forward, backward = site.dims(self.inputs[8], 2)[1], site.dims(self.inputs[25], 2)[1]
         _check_state(site, self.inputs[35], _batch(dims, time_major=self.time_major), forward)
@@ -244,7 +250,10 @@ class SVDF(Operator, name="tfl.svdf", newest=4):
         batch, filters = site.dims(self.input, 2)[0], site.dims(self.feature, 2)[0]
         memory = site.dims(self.time, 2)[1]
         _check_state(site, self.state, batch, product((filters, memory)))
-        return (batch, None if filters is None else filters // self.rank)
+        if filters is not None and filters % self.rank:
+            raise Misfit(f"{filters} filters are not a multiple of the rank {self.rank}")
+        units = None if filters is None else filters // self.rank
+        return (batch, units if self.bias is None else agree(units, site.dims(self.bias, 1)[0], "units and biases"))
 
 
 # Tables.

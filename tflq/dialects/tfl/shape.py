@@ -14,13 +14,15 @@ from tflq.dialects.traits import (
     Impure,
     MovesElements,
     NonNegative,
+    OneElement,
     ReadsShapes,
     SameElementType,
+    SetsElementType,
     SizedBy,
     Unquantized,
 )
 from tflq.ir.core import Value
-from tflq.ir.types import i1, i8, i16, i64, ui8
+from tflq.ir.types import i1, i8, i16, i32, i64, ui8
 
 _OF_SHAPES: Final = Unquantized("its tensors are shapes, or what a shape follows from")
 
@@ -41,8 +43,8 @@ class Rank(Operator, name="tfl.rank"):
     """The number of dims of the input. Source: kernels/rank.cc."""
 
     input: Value = operand()
-    output: Value = result()
-    traits = (ReadsShapes(),)
+    output: Value = result(i32)
+    traits = (SetsElementType(output, i32), ReadsShapes())
 
     def infer(self, _: Stated) -> Dims:
         return ()
@@ -55,7 +57,7 @@ class Range(Operator, name="tfl.range"):
     limit: Value = operand()
     delta: Value = operand()
     output: Value = result()
-    traits = (_OF_SHAPES, SizedBy(start, limit, delta), ComputedEarly())
+    traits = (_OF_SHAPES, OneElement(start, limit, delta), SizedBy(start, limit, delta), ComputedEarly())
     versions = (Needs(2, start, i64),)
 
     def infer(self, site: Stated) -> Dims:
@@ -80,6 +82,7 @@ class Fill(Operator, name="tfl.fill", newest=5):
     traits = (
         SameScale(value, output),
         NonNegative(dims),
+        OneElement(value),
         SameElementType(value, output),
         Misreads("copied"),
         AsksSameScale(i8, ui8, i16),

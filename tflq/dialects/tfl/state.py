@@ -14,7 +14,7 @@ from tflq.dialects.tfl import needed_version
 from tflq.dialects.traits import Calls, Impure, Kept, Unquantized
 from tflq.files import content
 from tflq.ir.core import Buffer, Metadata, Module, Op, Value
-from tflq.ir.types import Shape
+from tflq.ir.types import Shape, i1
 
 CALLS = Kept("calls a subgraph")
 
@@ -50,7 +50,7 @@ class CallOnce(Many, name="tfl.call_once"):
 class If(Operator, name="tfl.if"):
     """Runs one of two functions. Source: kernels/if.cc."""
 
-    condition: Value = operand()
+    condition: Value = operand(i1)
     inputs: list[Value | None] = operand(variadic=True)
     outputs: list[Value] = result(variadic=True)
     then_subgraph_index: int = attribute(default=0)

@@ -19,7 +19,7 @@ from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, element_storage, i1, i8, i32, i64, is_quantized, ui8
 from tflq.light import dataclass, field
-from tflq.lowering import FunctionWalk, entries, lowered_module, own, refuse
+from tflq.lowering import WITHOUT_NUMBERS, FunctionWalk, entries, lowered_module, own, refuse
 from tflq.tosa.lowering.context import NO_STATE, ONE, NarrowTosa, Scope, Tosa, lowered, narrow
 from tflq.tosa.rules import Target, default_rules
 
@@ -101,6 +101,8 @@ class _Function(FunctionWalk[Value]):
     """One function's walk. An entry point's arguments and results may be unsigned; those of others are signed, and
     `scope` says their variables."""
 
+    lacking = WITHOUT_NUMBERS
+
     def __init__(self, parent: _Module, function: Function, scope: Scope | None = None) -> None:
         whole = parent.target.rules is default_rules()[0]
         t = self.t = (Tosa if whole else NarrowTosa)(parent.target, parent.notes.append)
@@ -163,6 +165,7 @@ class _Function(FunctionWalk[Value]):
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a separate value, of its storage type or a signed one, under its name."""
         try:
+            self.need_elements([value])
             result = narrow(value, self.t) if value.is_constant else self.t.value(value)
             _need_boolean(value, result)
         except Refused as refusal:

@@ -43,7 +43,7 @@ def scalar(t: Tosa, number: float, like: Value) -> Value:
 
 def reciprocal(t: Tosa, x: Value) -> Value:
     """1 / x; of a constant, a constant."""
-    if not x.is_constant:
+    if not (x.is_constant and x.type.storage.numpy):
         return t.emit(Reciprocal, [x])
     with np.errstate(divide="ignore", over="ignore"):
         return t.constant(x.type.storage.dtype.type(1) / x.array, x.type.storage)

@@ -192,7 +192,7 @@ def dilate(op: Dilate, t: Tosa) -> Value:
             raise Refused("DILATE of more dims than one that are not known, or of such a dim, has no form in TOSA")
         before, after = product(shape[:axis]), product(shape[axis + 1 :])
         columns = t.reshape(x, (before, size, 1, after))
-        apart = t.pad(columns, [(0, 0), (0, 0), (0, step - 1), (0, 0)], fill.array.item())
+        apart = t.pad(columns, [(0, 0), (0, 0), (0, step - 1), (0, 0)], fill.array.reshape(-1)[0].item())
         whole = t.reshape(apart, (before, size * step, after))
         size = size * step - step + 1
         x = t.reshape(part(t, whole, 1, 0, size), (*shape[:axis], size, *shape[axis + 1 :]))

@@ -60,7 +60,10 @@ def _sizes(x: Value) -> tuple[int, ...]:
 
 def _product(t: Tosa, x: Value, weights: Value, bias: Value | None = None) -> Value:
     """Rows [..., depth] by weights [units, depth], and a bias: [..., units]."""
-    (*outer, depth), (units, _) = _sizes(x), _sizes(weights)
+    (*outer, depth), (units, *rest) = _sizes(x), _sizes(weights)
+    if rest != [depth] or (bias is not None and _sizes(bias) != (units,)):
+        biased = "" if bias is None else f" and biases {bias.type.shape}"
+        raise Refused(f"its weights {weights.type.shape}{biased} do not fit rows of {depth}")
     rows = int(np.prod(outer))
     offset = t.constant(np.zeros(units), f32) if bias is None else bias
     return t.reshape(multiplied_rows(t, t.reshape(x, (rows, 1, 1, depth)), weights, offset), (*outer, units))

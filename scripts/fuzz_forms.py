@@ -1,0 +1,117 @@
+"""Conversion of a file to each form, for `scripts/fuzz.py --forms`: converted, refused by a `TflqError`, or a finding.
+
+A finding is any other exception, over `SECONDS` of the processor, or over `MEMORY` beyond the size of the file.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [path for path in (str(ROOT),) if path not in sys.path]
+
+import tflq  # noqa: E402
+from tflq.ir.core import Module  # noqa: E402
+from tflq.named_passes import parse_pipeline  # noqa: E402
+
+SECONDS: Final = 10
+LONGEST: Final = 20
+"""Seconds of the processor after which a conversion is ended."""
+MEMORY: Final = 500 << 20
+
+FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "integer": {},
+    "kernels": {"target": "kernels"},
+    "float32": {"mac": "float32"},
+    "portable": {"target": "portable"},
+    "tosa": {"format": "tosa"},
+    "mlir": {"format": "mlir"},
+    "onnx": {"format": "onnx"},
+    "qdq": {"format": "qdq"},
+    "real": {"semantics": "real"},
+}
+"""The options of each form."""
+PIPELINES: Final = ("canonicalize", "fold,canonicalize", "strip-quant-types", "lower-quant-ops,cse,dce,fold")
+"""Pipelines of `tflq opt`, through which texts go, too."""
+
+
+class TooLongError(BaseException):
+    """A conversion that took longer than `LONGEST`, which no handler of the code under test catches."""
+
+
+def convert_all(data: bytes) -> tuple[Counter[str], list[str]]:
+    """How many conversions of a file had which end, as "form converted"; and what was found."""
+    logging.getLogger("tflq").setLevel(logging.ERROR)
+    ends: Counter[str] = Counter()
+    findings: list[str] = []
+
+    def run(form: str, call: Callable[[], Any]) -> None:
+        end, finding = _measured(call, len(data))
+        ends[f"{form} {end}"] += 1
+        if finding:
+            findings.append(f"{form}: {finding}")
+
+    modules: list[Module] = []
+    run("read", lambda: modules.append(tflq.read(data)))
+    if modules:
+        for form, options in FORMS.items():
+            run(form, lambda options=options: tflq.convert(data, **options).files)
+    if tflq.formats.is_text(data):
+        for text in PIPELINES:
+            run("opt", lambda text=text: parse_pipeline(text).run(tflq.formats.read_any_form(data)))
+    return ends, findings
+
+
+def _measured(call: Callable[[], Any], size: int) -> tuple[str, str]:
+    """The end of a call, and what is wrong with it."""
+
+    def too_long(*_: object) -> None:
+        raise TooLongError
+
+    signal.signal(signal.SIGPROF, too_long)
+    before = reset_peak()
+    started = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    end, finding = "converted", ""
+    try:
+        call()
+    except tflq.TflqError:
+        end = "refused"
+    except TooLongError as error:
+        end, finding = "ended", f"over {LONGEST} s at {place_of(error)}"
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is the finding
+        end, finding = "failed", f"{type(error).__name__}: {str(error)[:200]} at {place_of(error)}"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    seconds, grown = time.process_time() - started, peak() - before
+    if not finding and seconds > SECONDS:
+        finding = f"slow: {seconds:.0f} s for a file of {size} bytes"
+    if not finding and grown > MEMORY + size:
+        finding = f"memory: {grown >> 20} MiB for a file of {size} bytes"
+    return end, finding
+
+
+def reset_peak() -> int:
+    """Resets the most memory that this process had, and returns the bytes that it has now."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak()
+
+
+def peak() -> int:
+    """The most bytes of memory that this process had since `reset_peak`."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+
+
+def place_of(error: BaseException) -> str:
+    """The innermost two lines of tflq that an exception went through."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "tflq" in f.filename]
+    return ", ".join(f"{Path(f.filename).name}:{f.lineno}" for f in frames[-2:])
