@@ -42,7 +42,7 @@ class Windowed2D(Operator):
 
 
 _OF_WINDOWS: Final = Windowed2D.input, Windowed2D.filter, Windowed2D.bias
-_WINDOW: Final = Window(Windowed2D.input, Windowed2D.filter)
+_WINDOW: Final = Window(Windowed2D.input)
 
 
 class Conv2D(Windowed2D, name="tfl.conv_2d", newest=8):
@@ -67,6 +67,11 @@ class Conv2D(Windowed2D, name="tfl.conv_2d", newest=8):
         outputs, *kernel, inputs = site.dims(self.filter, 4)
         if channels is not None and inputs and channels % inputs:
             raise Misfit(f"{channels} channels do not divide into groups of {inputs}")
+        groups = channels // inputs if channels and inputs else 1
+        if outputs is not None and outputs % groups:
+            raise Misfit(
+                f"{outputs} output channels do not divide into the {groups} groups of {channels} input channels"
+            )
         return (n, *self.places(sizes, kernel), outputs)
 
 
