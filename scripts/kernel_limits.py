@@ -22,7 +22,7 @@ from support.harness import _run
 
 import tflq
 from scripts.kernel_ideal import agrees, run
-from scripts.kernel_trials import SAMPLES, Trial, quantized_op, trials
+from scripts.kernel_trials import SAMPLES, WEIGHTS, Trial, bias_of, quantized_op, trials
 from tflq.dialects.declare import Operator, Slot
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Value
@@ -152,6 +152,7 @@ class _Line:
             value.type = value.type.with_element(change(value.type.element))
         if [value.type.element for value in op.tensors] == before:
             return None
+        _follow(op, ports)
         model = bytes(write(module))
         return replace(trial, model=model) if _signature_of(model, [self.signature]) else None
 
@@ -183,6 +184,27 @@ class _Line:
             _measures(self._changed(trial, ports, _scaled(_ODD * 2.0 ** (sign * n))) or trial) for n in (bad, good)
         ]
         return _Refusal(*found)
+
+
+def _follow(op: Operator, ports: Sequence[Slot]) -> None:
+    """Gives a bias the scale of input times weights, as long as its own is not what is tried."""
+    place, bias = bias_of(op)
+    if bias is None or not bias.type.quantized or list(ports) == [op.operand_slots[place]]:
+        return
+    named = dict(zip((slot.name for slot in op.operand_slots), op.operands, strict=False))
+    weights = next(named[name] for name in WEIGHTS if name in named)
+    data = named["input"]
+    assert data is not None
+    assert weights is not None
+    with np.errstate(all="ignore"):
+        scales = _scales(data) * _scales(weights)
+    element = bias.type.element
+    if isinstance(element, UniformQuantizedPerAxisType):
+        scales = np.resize(scales, element.scales.shape)
+        element = UniformQuantizedPerAxisType.of(element.storage, element.axis, scales, element.zero_points)
+    elif isinstance(element, UniformQuantizedType):
+        element = replace(element, scale=float(np.float32(scales[0])))
+    bias.type = bias.type.with_element(element)
 
 
 def _op(model: bytes) -> Operator:

@@ -115,6 +115,10 @@ def dense(index: int) -> Model:
     return built("tfl.sparse_to_dense", operands, [y(4)], {"validate_indices": False}, 3)
 
 
+def gathered(index: int) -> Model:
+    return built("tfl.gather", [x(2, 3), ints([index])], [y(1, 3)], {"axis": 0, "batch_dims": 0}, 2)
+
+
 def picked(index: Any) -> Model:
     return built("tfl.gather_nd", [x(2, 3), ints([index])], [y(1)], {}, 2)
 
@@ -139,6 +143,8 @@ CASES = {
     "mirrored beyond the dim": (mirrored(2, "REFLECT"), mirrored(1, "REFLECT")),
     "mirrored beyond the dim and its edge": (mirrored(3, "SYMMETRIC"), mirrored(2, "SYMMETRIC")),
     "groups of outputs": (convolved(7, 3), convolved(8, 3)),
+    "GATHER": (gathered(2), gathered(1)),
+    "GATHER of a negative index": (gathered(-1), gathered(0)),
     "GATHER_ND": (picked([1, 3]), picked([1, 2])),
     "GATHER_ND, first dim": (picked([2, 0]), picked([1, 0])),
     "EMBEDDING_LOOKUP": (looked_up(2, TABLE), looked_up(1, TABLE)),
