@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from support.harness import argument, const, edge_inputs, one_op
+from support.harness import argument, const, edge_inputs, one_op, packed
 
 from exception_cases.case import Case, cases, per_layer
 from tflq.ir.core import Value
@@ -16,6 +16,8 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
     f32,
+    i2,
+    i4,
     i8,
     i16,
     i32,
@@ -120,3 +122,7 @@ def hybrid() -> Iterator[Case]:
     x, y = argument((1, 4, 4, 3), f32), argument((1, 3, 3, 4), f32, "y")
     operands = [x, _weights((4, 2, 2, 3), per_layer(i8, 0.25, 3)), const(np.zeros(4, np.float32), f32, "bias")]
     yield _case("conv_2d", operands, y, _DILATED)
+    ids = const(np.asarray([0, 1, 3]), i32, "ids")
+    for storage, columns in ((i4, 3), (i4, 5), (i2, 2), (i2, 6)):
+        table = packed(_drawn((4, columns), storage), per_layer(storage, 0.25))
+        yield _case("embedding_lookup", [ids, table], argument((3, columns), f32, "y"), {})

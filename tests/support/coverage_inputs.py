@@ -8,7 +8,7 @@ from support.harness import edge_inputs
 from tflq.ir.core import Module, Value
 from tflq.ir.types import i1
 
-_DIVISIONS = ("div", "floor_div", "floor_mod")
+_DIVISIONS = ("div", "floor_div", "floor_mod", "stablehlo_divide")
 _ROOTS = ("rsqrt", "sqrt")
 _INTEGERS = ("i32", "i64")
 

@@ -3,9 +3,10 @@
     result = clamp(scale(bias[o] + sum (x - x_zp) * (w - w_zp)) + zp)      padding adds nothing
 
 `scale` is fixed-point: per channel by double products for int8 and int16, one per layer by the legacy product for
-uint8. The int8 and int16 kernels ignore the weights' zero point. A grouped CONV_2D is one convolution per group,
-or a depthwise one where a group has one input channel. In TRANSPOSE_CONV each input element adds its products with the
-filter to the output at stride * position - padding; what falls outside is dropped; the output's size is an operand.
+uint8. The int8 and int16 kernels ignore the weights' zero point; that of CONV_2D refuses one. A grouped CONV_2D is
+one convolution per group, or a depthwise one where a group has one input channel. In TRANSPOSE_CONV each input element
+adds its products with the filter to the output at stride * position - padding; what falls outside is dropped; the
+output's size is an operand.
 Sources: kernels/conv.cc, depthwise_conv.cc, transpose_conv.cc; kernels/internal/reference/conv.h,
 depthwiseconv_uint8.h, transpose_conv.h, integer_ops/conv.h, depthwise_conv.h, transpose_conv.h.
 """
@@ -72,6 +73,8 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"the weights do not have 1 or {channels} scales")
     if storage == ui8 and weight_scales.size > 1:
         raise NotApplicable("uint8 weights are quantized per axis")
+    if storage != ui8 and isinstance(op, Conv2D) and unused_zero_point(weights):
+        raise NotApplicable(f"{kernel_name(op)} takes no zero point of '{weights.name}' but 0")
     if storage == i16:
         symmetric(op, source, target)
     acc = accumulator(op, bias)

@@ -56,6 +56,8 @@ def pool(op: AveragePool2D | MaxPool2D, b: RuleBuilder) -> Answer:
     plain, out = b.value(x), result.type.stripped()
     if rows is None or columns is None:  # the padding is found when the model runs, by the kernel
         pooled = b.op(op.name, [plain], [out], without_activation(op)).result
+    elif 0 in out.dims[1:3]:  # the window does not fit: a result without elements
+        pooled = b.slice(plain, [0] * 4, [plain.type.dims[0], *out.dims[1:3], plain.type.dims[3]])
     else:
         pad = (rows.before, rows.after, columns.before, columns.after)
         attributes = {"kernel": kernel, "stride": stride, "pad": pad}

@@ -42,7 +42,8 @@ class Window:
 def window(size: int | None, kernel: int, stride: int, dilation: int, padding: str) -> Window | None:
     """Output size and padding of one dim. None if the padding depends on an unknown size.
 
-    SAME gives ceil(size / stride) outputs and puts odd padding after; VALID pads nothing. Source: kernels/padding.h.
+    SAME gives ceil(size / stride) outputs and puts odd padding after; VALID pads nothing, and gives a negative number
+    where the kernel is too large. Quotients are C++'s, which end at 0. Source: kernels/padding.h.
     """
     extent = (kernel - 1) * dilation + 1
     if size is None:
@@ -52,7 +53,8 @@ def window(size: int | None, kernel: int, stride: int, dilation: int, padding: s
             return None
         return Window(None, (extent - 1) // 2, extent - 1 - (extent - 1) // 2)
     if padding == "VALID":
-        return Window((size + stride - extent) // stride, 0, 0)
+        room = size + stride - extent
+        return Window(room // stride if room >= 0 else -(-room // stride), 0, 0)
     output = -(-size // stride)
     total = max((output - 1) * stride + extent - size, 0)
     return Window(output, total // 2, total - total // 2)

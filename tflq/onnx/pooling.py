@@ -83,6 +83,8 @@ def _mean(t: Onnx, total: Value, counts: np.ndarray, reach: int, *, signed: bool
 @lowering(tfl.AveragePool2D, tfl.MaxPool2D)
 def kernel_pool(op: tfl.AveragePool2D | tfl.MaxPool2D, t: Onnx) -> Held:
     """Of float32, or the greatest of plain integers."""
+    if 0 in op.result.type.dims:
+        raise Refused("the result has no elements")
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     pads = padding(op.input.type.dims[1:3], kernel, stride, (1, 1), op.padding)
     real = op.input.type.storage.is_float

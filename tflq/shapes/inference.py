@@ -25,9 +25,9 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
 from tflq.dialects.forms import Form
 from tflq.dialects.inference import Misfit, NotInferred, Stated, text
-from tflq.dialects.tfl.state import Custom
+from tflq.dialects.tfl.state import Custom, ReadVariable
 from tflq.dialects.traits import ReadsShapes
-from tflq.errors import Reason
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops, remove_unneeded
 from tflq.ir.types import Shape, TensorType
@@ -374,6 +374,43 @@ def reason(op: Op, function: int, what: str, remedy: str = "") -> Reason:
     if op.location is None:
         return Reason(what, subgraph=function, place=f"function {function}, {op.name}", remedy=remedy)
     return Reason.at(op.location, what, remedy=remedy)
+
+
+def refuse(module: Module, reasons: Mapping[Op, str], what: str = "shapes") -> None:
+    """UnsupportedError that lists the operators with a reason, if there are any; `what` does not fit."""
+    wrong = [
+        reason(op, index, reasons[op])
+        for index, function in enumerate(module.functions if reasons else ())
+        for op in function.ops
+        if op in reasons
+    ]
+    if wrong:
+        told = f"{len(wrong)} operator(s) have operands or results whose {what} do not fit:"
+        remedy = f"write the model again, with {what} that fit" + (", or give --shape" if what == "shapes" else "")
+        raise UnsupportedError(told, wrong, remedy=remedy)
+
+
+def refuse_misfits(module: Module, inference: Inference) -> None:
+    """UnsupportedError if no interpreter runs some operator on its operands."""
+    refuse(module, {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()})
+
+
+def foreign_types(module: Module) -> dict[Op, str]:
+    """READ_VARIABLE of another type than all that is assigned to its variable, each with the reason. Kernels check the
+    type as they read; a variable has none of its own. Source: kernels/read_variable.cc."""
+    if not any(function.has_ops(ReadVariable) for function in module.functions):
+        return {}
+    found: dict[Op, str] = {}
+    everywhere = Accesses(module)
+    for op in [op for function in module.functions for op in function.ops_of(ReadVariable)]:
+        written = [access for access in everywhere.of(op.resource) if access.written]
+        if written and all(access.value.type.storage != op.value.type.storage for access in written):
+            name, other = written[0].name, written[0].value
+            assigned = f"'{other.name}', which is {other.type.storage}"
+            found[op] = (
+                f"'{op.value.name}' is {op.value.type.storage}, and its variable '{name}' is assigned {assigned}"
+            )
+    return found
 
 
 def set_shape(value: Value, shape: Shape) -> bool:

@@ -25,12 +25,22 @@ from tflq.dialects.forms import Form
 from tflq.dialects.parameters import MultiplyAccumulate, NeverRuns
 from tflq.dialects.tfl.movement import Slice
 from tflq.dialects.tfl.state import ReadVariable
-from tflq.errors import UnsupportedError, operators
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
 from tflq.ir.verifier import axis_problem
 from tflq.light import dataclass
-from tflq.shapes.inference import SHAPE_INFO, Inference, inferred, is_complete, reason, set_shape, stored_shape
+from tflq.shapes.inference import (
+    SHAPE_INFO,
+    Inference,
+    foreign_types,
+    inferred,
+    is_complete,
+    refuse,
+    refuse_misfits,
+    set_shape,
+    stored_shape,
+)
 
 _FACTOR = 3
 """The second batch over the one stated: what divides that one divides it."""
@@ -109,8 +119,8 @@ def _settle(module: Module, resizable: bool) -> tuple[Stated, bool]:
     read = [op.result for f in module.functions for op in f.ops_of(ReadVariable) if op.result.type.shape]
     changed = [set_shape(value, stored_shape(value)) for value in read]  # their kernel goes by what the file says
     inference = Inference(module, {}) if resizable or any(changed) else inferred(module)
-    misfits = {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()}
-    _refuse(module, misfits)
+    refuse_misfits(module, inference)
+    refuse(module, foreign_types(module), "types")
     stated = Stated.of(module)
     sized = _sized(module, resizable)
     batched = _batched(module, sized or inference) if resizable else {}
@@ -119,25 +129,11 @@ def _settle(module: Module, resizable: bool) -> tuple[Stated, bool]:
             settled = _settled(value.type.shape, shape, sized.shapes.get(value) if sized else None)
             changed.append(_open(value, settled, batched.get(value, ())))
     changed.append(_settle_axes(module))
-    _refuse(module, {op: why for op in module.ops() if (why := _unfit(op.results, "result"))})
+    refuse(module, {op: why for op in module.ops() if (why := _unfit(op.results, "result"))})
     wrong = [why for function in module.functions if (why := _unfit(function.inputs, "input"))]
     if wrong:
         raise UnsupportedError("inputs have shapes that do not fit:", wrong, remedy="state as many scales as dims have")
     return stated, any(changed)
-
-
-def _refuse(module: Module, reasons: Mapping[Op, str]) -> None:
-    if not reasons:
-        return
-    wrong = [
-        reason(op, index, reasons[op])
-        for index, function in enumerate(module.functions)
-        for op in function.ops
-        if op in reasons
-    ]
-    if wrong:
-        what = f"shapes do not fit at {operators(len(wrong))}:"
-        raise UnsupportedError(what, wrong, remedy="write the model again, with shapes that fit, or give --shape")
 
 
 def _unfit(values: Sequence[Value], what: str) -> str:

@@ -382,9 +382,8 @@ def divide(
         wrong = broken(graph) if resolver == "reference" else {}
         expected |= {i: why for i, why in wrong.items() if why.within != 0}
         for i, why in sorted(expected.items()):
-            op = graph.operators[i]
-            for tensor in (graph.tensor(t).name for t in op.outputs if t >= 0):
-                parts.expected[tensor] = Named(i, op.opcode, tensor), why
+            for place in _fed(a, b, key, graph, i):
+                parts.expected[place.tensor] = place, why
         if isinstance(b, FileRunner):
             _note_rounding(parts, graph, [i for i in rounding(graph) if i not in expected])
     cuts: list[dict[str, int]] = [{}, {}]
@@ -426,7 +425,22 @@ def _note_rounding(parts: Divided, graph: Graph, operators: Sequence[int]) -> No
         )
 
 
-def _unfit(a: AnyRunner, b: AnyRunner, key: str, expected: Mapping[str, object]) -> str:
+def _fed(a: AnyRunner, b: AnyRunner, key: str, graph: Graph, operator: int) -> Iterator[Named]:
+    """The results of an operator that can be fed to the other model; in place of one that cannot, as it is of int4 or
+    not there, those of the operators that read it."""
+    pending, seen = [(operator, t) for t in graph.operators[operator].outputs if t >= 0], set[int]()
+    while pending:
+        at, tensor = pending.pop()
+        name = graph.tensor(tensor).name
+        readers = [r for r, op in enumerate(graph.operators) if tensor in op.inputs]
+        if not readers or tensor in graph.outputs or not _unfit(a, b, key, [name]):
+            yield Named(at, graph.operators[at].opcode, name)
+        elif tensor not in seen:
+            seen.add(tensor)
+            pending += [(r, t) for r in readers for t in graph.operators[r].outputs if t >= 0]
+
+
+def _unfit(a: AnyRunner, b: AnyRunner, key: str, expected: Iterable[str]) -> str:
     """Why results of the original cannot be fed to the other model; empty if they can."""
     for name in expected:
         if not name or any(name not in runner.names(key) for runner in (a, b)):

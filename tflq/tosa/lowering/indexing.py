@@ -23,6 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.analysis.hybrid import table_as_read
 from tflq.dialects.inference import product
 from tflq.dialects.quant import Table2D, Table16Bit
 from tflq.dialects.tfl.indexing import (
@@ -205,7 +206,9 @@ def embedding_lookup(op: EmbeddingLookup, t: Tosa) -> Value:
     indices = as_index(t, ids)
     if indices.is_constant:
         _check(indices.array, dims_of(table)[0], ids.name)
-    return gathered(t, real(t, table) if table.type.quantized else narrow(table, t), indices, 0, 0)
+    hybrid = table.type.quantized and table.is_constant
+    rows = constant(table_as_read(table)) if hybrid else real(t, table) if table.type.quantized else narrow(table, t)
+    return gathered(t, rows, indices, 0, 0)
 
 
 @lowering(OneHot)
