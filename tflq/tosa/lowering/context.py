@@ -29,6 +29,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from tflq import sized
 from tflq.analysis.known import (
     LIMIT,
     Accesses,
@@ -516,5 +517,5 @@ def fill(op: Fill, t: Tosa) -> Value:
     """TILE of one element. Source: kernels/fill.cc."""
     shape, one = numbers_of(op.dims, "shape"), narrow(op.value, t)
     if one.is_constant:
-        return t.constant(np.full(shape, one.array.reshape(())), one.type.storage)
+        return t.constant(sized.full(shape, one.array.reshape(())), one.type.storage)
     return t.spread(t.reshape(one, ()), shape)
