@@ -1,0 +1,217 @@
+"""Small files that state much: huge dims, windows, strides and counts, scales from denormal to the greatest, constants
+to fold. Each is converted within bounds of time and memory, or refused.
+
+A draw begins as a sample of the coverage table, so that every operator is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+import tflq
+from tflq.coverage.table import operators, samples_of
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Buffer, Module, Op, Value
+from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.shapes.inference import Inference
+
+SECONDS: Final = 10
+MEMORY: Final = 500 << 20
+MOST_BYTES: Final = 100_000
+
+FORMS: Final[dict[str, dict[str, Any]]] = {
+    "integer": {},
+    "kernels": {"target": "kernels"},
+    "float32": {"mac": "float32"},
+    "portable": {"target": "portable"},
+    "tflm": {"target": "tflm"},
+    "tosa": {"format": "tosa"},
+    "onnx": {"format": "onnx"},
+    "qdq": {"format": "qdq"},
+    "size": {"prefer": "size"},
+    "memory": {"prefer": "memory"},
+    "real": {"semantics": "real"},
+    "real_tosa": {"semantics": "real", "format": "tosa"},
+    "real_onnx": {"semantics": "real", "format": "onnx"},
+}
+HUGE: Final = (1 << 30, 1 << 30, (1 << 31) - 1, 1 << 26, 1 << 24, 1 << 20, 1 << 16, 4097, 255)
+SCALES: Final = (1e-45, 1e-42, 1.2e-38, 1e-30, 1e-20, 1e-10, 1e-7, 3e-5, 0.9999999, 1.0, 7.3, 1e5, 1e10, 1e20, 1e30, 3e38)
+
+
+@cache
+def samples(operator: str) -> tuple[bytes, ...]:
+    return tuple(model for _, model in samples_of(operator))
+
+
+def drawn(number: int, seed: int = 0) -> tuple[str, bytes]:
+    """The operator, and the file, of one draw; the same in every run."""
+    rng = np.random.default_rng([seed, number])
+    names = operators()
+    while not samples(name := names[rng.integers(len(names))]):
+        pass
+    module = tflq.read(samples(name)[rng.integers(len(samples(name)))])
+    wanted = rng.random(5) < (0.6, 0.4, 0.3, 0.5, 0.2)
+    for twist, chosen in zip((_dims, _numbers, _attributes, _scales, _folded), wanted, strict=True):
+        if chosen:
+            twist(rng, module)
+    _settled(module)
+    try:
+        return name, bytes(write(module))
+    except (tflq.TflqError, ArithmeticError, ValueError):  # no file can say so
+        return name, samples(name)[0]
+
+
+def _one(rng: np.random.Generator, options: Sequence[Any]) -> Any:
+    return options[int(rng.integers(len(options)))]
+
+
+def _dims(rng: np.random.Generator, module: Module) -> None:
+    """A dim of an input, or of all, is huge."""
+    size = _one(rng, HUGE)
+    inputs = [v for v in module.main.inputs if v.type.shape]
+    dim = int(rng.integers(4))
+    for value in inputs if rng.random() < 0.5 else inputs[:1]:
+        dims = list(value.type.dims)
+        if isinstance(value.type.element, UniformQuantizedPerAxisType) and value.type.element.axis == dim % len(dims):
+            continue
+        dims[dim % len(dims)] = size
+        value.type = TensorType(tuple(dims), value.type.element)
+
+
+def _numbers(rng: np.random.Generator, module: Module) -> None:
+    """A number of a constant of plain integers is huge, or the product of all others and it."""
+    found = [
+        v
+        for op in module.main.ops
+        for v in op.reads
+        if v.is_constant and not v.type.quantized and v.type.storage.is_integer and v.type.storage.bits >= 32
+    ]
+    if found:
+        value = _one(rng, found)
+        array = value.array.copy().reshape(-1)
+        if array.size:
+            array[rng.integers(array.size)] = _one(rng, HUGE)
+            value.buffer, value._array = Buffer.of(array), None
+
+
+def _attributes(rng: np.random.Generator, module: Module) -> None:
+    """Some integers among the options are huge."""
+    op = _one(rng, module.main.ops)
+    names = [k for k, v in op.attributes.items() if isinstance(v, int) and not isinstance(v, bool)]
+    for name in names:
+        if rng.random() < 0.5:
+            op.attributes[name] = _one(rng, HUGE)
+
+
+def _scales(rng: np.random.Generator, module: Module) -> None:
+    """Scales of some tensors are extreme."""
+    values = dict.fromkeys(v for op in module.main.ops for v in op.tensors)
+    common = _one(rng, SCALES) if rng.random() < 0.3 else None
+    for value in values:
+        element = value.type.element
+        if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)) or rng.random() < 0.4:
+            continue
+        scale = float(np.float32(common or _one(rng, SCALES) * (1 if rng.random() < 0.3 else rng.uniform(0.5, 2))))
+        scale = min(scale, 3.4e38)
+        if isinstance(element, UniformQuantizedType):
+            value.type = TensorType(value.type.shape, replace(element, scale=scale))
+        else:
+            scales = np.full(element.scales.shape, np.float32(scale))
+            kind = UniformQuantizedPerAxisType.of(element.storage, element.axis, scales, element.zero_points)
+            value.type = TensorType(value.type.shape, kind)
+
+
+def _folded(rng: np.random.Generator, module: Module) -> None:
+    """Inputs are constants."""
+    main = module.main
+    small = [v for v in main.inputs if v.type.is_static and math.prod(v.type.sizes) <= 4096 and v.type.storage.numpy]
+    for value in small[: int(rng.integers(len(small) + 1))]:
+        main.inputs = [v for v in main.inputs if v is not value]
+        storage = value.type.storage
+        array = np.ones(value.type.sizes, storage.dtype)
+        value.buffer = Buffer.of(array, storage)
+        if module.signatures:
+            module.signatures = None
+
+
+def _settled(module: Module) -> None:
+    """Results have the shapes that follow, where some do."""
+    with suppress(tflq.TflqError, ArithmeticError, ValueError, IndexError):
+        for value, shape in Inference(module, {}).shapes.items():
+            if shape is not None and None not in shape and all(d < 1 << 31 for d in shape) and value.producer:
+                value.type = TensorType(shape, value.type.element)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one conversion took: seconds of the processor, and the most memory beyond what there was. `outcome`:
+    "converted", "refused", or what went wrong."""
+
+    outcome: str
+    seconds: float
+    memory: int
+
+    @property
+    def excessive(self) -> bool:
+        return self.outcome not in ("converted", "refused")
+
+
+class OutOfTime(BaseException):
+    """A conversion that is not ended by `except Exception`."""
+
+
+def cost(model: bytes, form: str) -> Cost:
+    """What a conversion takes. It is ended after twice the bound, and gets no more memory than the bound."""
+
+    def late(*_: object) -> None:
+        raise OutOfTime
+
+    signal.signal(signal.SIGPROF, late)
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_mapped() + MEMORY, limit[1]))
+    before, started = _most_used(), time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)
+    try:
+        outcome = _outcome(lambda: tflq.convert(model, **FORMS[form]))
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+    seconds = time.process_time() - started
+    if outcome in ("converted", "refused") and seconds > SECONDS:
+        outcome = f"{seconds:.1f} s"
+    return Cost(outcome, seconds, _most_used() - before)
+
+
+def _outcome(convert: Callable[[], object]) -> str:
+    try:
+        convert()
+    except tflq.TflqError:
+        return "refused"
+    except MemoryError:
+        return "memory"
+    except OutOfTime:
+        return "time"
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
+        return f"{type(error).__name__}: {error}"[:200]
+    return "converted"
+
+
+def _mapped() -> int:
+    """The address space of the process in bytes."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _most_used() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
