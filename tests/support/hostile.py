@@ -22,8 +22,17 @@ import numpy as np
 import tflq
 from tflq.coverage.table import operators, samples_of
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Buffer, Module, Op, Value
-from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.types import (
+    ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i8,
+    i16,
+    i32,
+    i64,
+)
 from tflq.shapes.inference import Inference
 
 SECONDS: Final = 10
@@ -149,7 +158,7 @@ def _settled(module: Module) -> None:
     """Results have the shapes that follow, where some do."""
     with suppress(tflq.TflqError, ArithmeticError, ValueError, IndexError):
         for value, shape in Inference(module, {}).shapes.items():
-            if shape is not None and None not in shape and all(d < 1 << 31 for d in shape) and value.producer:
+            if shape is not None and None not in shape and all((d or 0) < 1 << 31 for d in shape) and value.producer:
                 value.type = TensorType(shape, value.type.element)
 
 
@@ -215,3 +224,45 @@ def _mapped() -> int:
 
 def _most_used() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def layers(number: int, seed: int = 0) -> tuple[str, bytes]:
+    """As `drawn`: a layer of up to 2,000 channels, each of its own scale, around an extreme one."""
+    rng = np.random.default_rng([seed, number, 1])
+    channels = int(_one(rng, (64, 256, 700, 2000)))
+    storage = _one(rng, (i8, i8, i16))
+    kind = _one(rng, ("conv_2d", "depthwise_conv_2d", "fully_connected"))
+    spread = float(_one(rng, (1, 1, 4, 1e3)))
+    middle, x_scale, out_scale = (float(_one(rng, (*SCALES, 0.1, 0.01, 0.003))) for _ in range(3))
+    scales = np.clip(middle * spread ** rng.uniform(-1, 1, channels), 1e-45, 3e38).astype(np.float32)
+    shape, axis = {
+        "conv_2d": ((channels, 1, 1, 1), 0),
+        "depthwise_conv_2d": ((1, 1, 1, channels), 3),
+        "fully_connected": ((channels, 1), 0),
+    }[kind]
+    inputs = channels if kind == "depthwise_conv_2d" else 1
+    image = kind != "fully_connected"
+    x = Value(TensorType((1, 2, 2, inputs) if image else (2, inputs), _uniform(storage, x_scale)), "x")
+    y = Value(TensorType((1, 2, 2, channels) if image else (2, channels), _uniform(storage, out_scale)), "y")
+    weights = rng.integers(-127, 128, shape).astype(np.int8)
+    w = Value(TensorType(shape, UniformQuantizedPerAxisType.of(i8, axis, scales, 0)), "w", buffer=Buffer.of(weights))
+    with np.errstate(all="ignore"):
+        products = np.clip(np.float32(x_scale) * scales, 0, 3e38).astype(np.float32)
+    wide = i32 if storage is i8 else i64
+    bias = rng.integers(-(1 << 30), 1 << 30, channels).astype(wide.dtype)
+    b = Value(
+        TensorType((channels,), UniformQuantizedPerAxisType.of(wide, 0, products, 0)), "b", buffer=Buffer.of(bias)
+    )
+    op = Op(f"tfl.{kind}", [x, w, b], [y], dict(_OPTIONS[kind]))
+    return kind, bytes(write(Module([Function("main", [x], [y], [op])])))
+
+
+_OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "conv_2d": {"padding": "VALID", "stride_h": 1, "stride_w": 1},
+    "depthwise_conv_2d": {"padding": "VALID", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1},
+    "fully_connected": {},
+}
+
+
+def _uniform(storage: ScalarType, scale: float) -> UniformQuantizedType:
+    return UniformQuantizedType.of(storage, float(np.float32(scale)), 0)
