@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+
 from support.handmade import Fields, code, data, model, operator, tensor
 
 SHAPE = (1, 4)
@@ -20,10 +21,6 @@ def quantized(name: str, shape: tuple[int, ...] = SHAPE, scale: float = 0.1, typ
 
 def add(inputs: tuple[int, ...], output: int, row: int = 0) -> Fields:
     return operator(inputs, (output,), row, builtin_options=("AddOptions", {}))
-
-
-def plain(name: str, row: int = 0) -> Callable[[tuple[int, ...], int], Fields]:
-    return lambda inputs, output: operator(inputs, (output,), row, builtin_options=(name, {}))
 
 
 def int32(*numbers: int) -> Fields:
@@ -142,7 +139,14 @@ def constants(count: int) -> bytes:
     tensors = [quantized(f"x{i}", scale=0.1 + i / count) for i in range(count + 1)]
     tensors += [quantized(f"c{i}", buffer=i + 1) for i in range(count)]
     operators = [add((i, count + 1 + i), i + 1) for i in range(count)]
-    return model([ADD], tensors, operators, (0,), (count,), tuple(data(*(i >> s & 127 for s in (0, 1, 2, 7))) for i in range(count)))
+    return model(
+        [ADD],
+        tensors,
+        operators,
+        (0,),
+        (count,),
+        tuple(data(*(i >> s & 127 for s in (0, 1, 2, 7))) for i in range(count)),
+    )
 
 
 def signatures(count: int) -> bytes:
@@ -158,36 +162,24 @@ def signatures(count: int) -> bytes:
     return model([ADD], [quantized("x"), quantized("y", scale=0.2)], [add((0, 0), 1)], signature_defs=entries)
 
 
-def functions(count: int) -> bytes:
-    """Many functions, each with a signature of its own."""
-    graph = {
-        "tensors": [quantized("x"), quantized("y", scale=0.2)],
-        "inputs": (0,),
-        "outputs": (1,),
-        "operators": [add((0, 0), 1)],
-    }
-    entries = [
-        {
-            "signature_key": f"s{i}",
-            "inputs": [{"name": "x", "tensor_index": 0}],
-            "outputs": [{"name": "y", "tensor_index": 1}],
-            "subgraph_index": i,
-        }
-        for i in range(count)
-    ]
+def _entry(count: int, tensors: list[Fields], operators: list[Fields], codes: list[Fields]) -> bytes:
+    """Functions that are alike, each with a signature of its own."""
+    graph: Fields = {"tensors": tensors, "inputs": (0,), "outputs": (1,), "operators": operators}
+    sides: Fields = {"inputs": [{"name": "x", "tensor_index": 0}], "outputs": [{"name": "y", "tensor_index": 1}]}
+    entries = [{"signature_key": f"s{i}", **sides, "subgraph_index": i} for i in range(count)]
     others = tuple({**graph, "name": f"f{i}"} for i in range(1, count))
-    return model([ADD], graph["tensors"], graph["operators"], subgraphs=others, signature_defs=entries)
+    return model(codes, tensors, operators, subgraphs=others, signature_defs=entries)
+
+
+def functions(count: int) -> bytes:
+    """Many functions of one addition, each with a signature of its own."""
+    return _entry(count, [quantized("x"), quantized("y", scale=0.2)], [add((0, 0), 1)], [ADD])
 
 
 def moving_functions(count: int) -> bytes:
     """As `functions`, each only moves its input."""
-    tensors = [quantized("x"), quantized("y", (4, 1))]
     operators = [operator((0,), (1,), builtin_options=("ReshapeOptions", {"new_shape": (4, 1)}))]
-    graph = {"tensors": tensors, "inputs": (0,), "outputs": (1,), "operators": operators}
-    sides = {"inputs": [{"name": "x", "tensor_index": 0}], "outputs": [{"name": "y", "tensor_index": 1}]}
-    entries = [{"signature_key": f"s{i}", **sides, "subgraph_index": i} for i in range(count)]
-    others = tuple({**graph, "name": f"f{i}"} for i in range(1, count))
-    return model([code("RESHAPE", 22)], tensors, operators, subgraphs=others, signature_defs=entries)
+    return _entry(count, [quantized("x"), quantized("y", (4, 1))], operators, [code("RESHAPE", 22)])
 
 
 def casts(count: int) -> bytes:
@@ -199,23 +191,19 @@ def casts(count: int) -> bytes:
 
 def branches(count: int) -> bytes:
     """Many IF, each of the same two functions."""
-    graph = {
-        "tensors": [quantized("x"), quantized("y")],
-        "inputs": (0,),
-        "outputs": (1,),
-        "operators": [add((0, 0), 1)],
-    }
+    tensors = [quantized("x"), quantized("y")]
+    graph: Fields = {"tensors": tensors, "inputs": (0,), "outputs": (1,), "operators": [add((0, 0), 1, 1)]}
     options: Any = ("IfOptions", {"then_subgraph_index": 1, "else_subgraph_index": 2})
     tensors = [tensor("c", (1,), "BOOL"), *(quantized(f"x{i}") for i in range(count + 1))]
     operators = [operator((0, i + 1), (i + 2,), builtin_options=options) for i in range(count)]
     others = tuple({**graph, "name": name} for name in ("then", "else"))
-    return model([code("IF", 118), ADD], tensors, operators, (0, 1), (count + 1,), subgraphs=tuple(
-        {**g, "operators": [add((0, 0), 1, 1)]} for g in others))
+    return model([code("IF", 118), ADD], tensors, operators, (0, 1), (count + 1,), subgraphs=others)
 
 
 def variables(count: int) -> bytes:
     """Many variables, each assigned and read."""
-    tensors, operators = [quantized("x")], []
+    tensors = [quantized("x")]
+    operators: list[Fields] = []
     for i in range(count):
         at = len(tensors)
         tensors += [tensor(f"h{i}", (1,), "RESOURCE"), quantized(f"r{i}"), quantized(f"y{i}", scale=0.2)]
@@ -246,29 +234,6 @@ def accesses(count: int) -> bytes:
     return model(codes, tensors, operators, (0,), (len(tensors) - 1,))
 
 
-def nested(count: int) -> bytes:
-    """Functions that each call the next one twice, on tensors of other shapes."""
-    options: Any = lambda i: ("IfOptions", {"then_subgraph_index": i, "else_subgraph_index": i})  # noqa: E731
-    graphs = []
-    for i in range(count):
-        dims = [(1, 4 + i), (2, 4 + i)]
-        tensors = [tensor("c", (1,), "BOOL"), quantized("x", (-1, -1))]
-        tensors += [quantized("a", ()), quantized("b", ()), quantized("y", ())]
-        operators = [
-            operator((0, 1), (2,), 0, builtin_options=options(i + 1)),
-            operator((0, 2), (3,), 0, builtin_options=options(i + 1)),
-            operator((2, 3), (4,), 2, builtin_options=("ConcatenationOptions", {"axis": 1})),
-        ]
-        graphs.append({"name": f"f{i}", "tensors": tensors, "inputs": (0, 1), "outputs": (4,), "operators": operators})
-        del dims
-    leaf = {"name": "leaf", "tensors": [tensor("c", (1,), "BOOL"), quantized("x", ()), quantized("y", ())], "inputs": (0, 1), "outputs": (2,)}
-    last = {**leaf, "operators": [add((1, 1), 2, 1)]}
-    main, *others = [*graphs, last]
-    main["tensors"][1] = quantized("x", (1, 4))
-    codes = [code("IF", 118), ADD, code("CONCATENATION", 2, 2)]
-    return model(codes, main["tensors"], main["operators"], (0, 1), (4,), subgraphs=tuple(others))
-
-
 def unused(count: int) -> bytes:
     """Many operators whose results nothing needs, and unused tensors."""
     results = [quantized(f"y{i}", scale=0.2) for i in range(count)]
@@ -279,7 +244,10 @@ def unused(count: int) -> bytes:
 
 def fully_connected(count: int) -> bytes:
     """A chain of FULLY_CONNECTED of one set of weights."""
-    weights = [quantized("w", (4, 4), buffer=1), tensor("b", (4,), "INT32", buffer=2, quantization={"scale": (0.01,), "zero_point": (0,)})]
+    weights = [
+        quantized("w", (4, 4), buffer=1),
+        tensor("b", (4,), "INT32", buffer=2, quantization={"scale": (0.01,), "zero_point": (0,)}),
+    ]
     tensors = [*weights, *(quantized(f"x{i}") for i in range(count + 1))]
     options: Any = ("FullyConnectedOptions", {})
     operators = [operator((i + 2, 0, 1), (i + 3,), builtin_options=options) for i in range(count)]
@@ -287,10 +255,10 @@ def fully_connected(count: int) -> bytes:
     return model([code("FULLY_CONNECTED", 9, 4)], tensors, operators, (2,), (count + 2,), buffers)
 
 
-GROWING: Final[dict[str, Callable[[int], bytes]]] = {
-    f.__name__: f
-    for f in (
-        split, unpack, readers, lookups, early, chain, unnamed_chain, activations, reshapes, diamonds, fibonacci,
-        concatenation, pack, constants, signatures, functions, moving_functions, casts, branches, variables, accesses, unused, fully_connected,
-    )
-}
+_FUNCTIONS = (
+    *(split, unpack, readers, lookups, early, chain, unnamed_chain, activations, reshapes, diamonds, fibonacci),
+    *(concatenation, pack, constants, signatures, functions, moving_functions, casts, branches, variables, accesses),
+    *(unused, fully_connected),
+)
+GROWING: Final[dict[str, Callable[[int], bytes]]] = {f.__name__: f for f in _FUNCTIONS}
+"""Makes each kind of model, of a size."""

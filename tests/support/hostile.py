@@ -6,15 +6,19 @@ A draw begins as a sample of the coverage table, so that every operator is drawn
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import resource
 import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -55,12 +59,36 @@ FORMS: Final[dict[str, dict[str, Any]]] = {
     "real_onnx": {"semantics": "real", "format": "onnx"},
 }
 HUGE: Final = (1 << 30, 1 << 30, (1 << 31) - 1, 1 << 26, 1 << 24, 1 << 20, 1 << 16, 4097, 255)
-SCALES: Final = (1e-45, 1e-42, 1.2e-38, 1e-30, 1e-20, 1e-10, 1e-7, 3e-5, 0.9999999, 1.0, 7.3, 1e5, 1e10, 1e20, 1e30, 3e38)
+SCALES: Final = (
+    1e-45,
+    1e-42,
+    1.2e-38,
+    1e-30,
+    1e-20,
+    1e-10,
+    1e-7,
+    3e-5,
+    0.9999999,
+    1.0,
+    7.3,
+    1e5,
+    1e10,
+    1e20,
+    1e30,
+    3e38,
+)
 
 
 @cache
 def samples(operator: str) -> tuple[bytes, ...]:
-    return tuple(model for _, model in samples_of(operator))
+    """The files of an operator that are valid."""
+    return tuple(model for _, model in samples_of(operator) if _is_valid(model))
+
+
+def _is_valid(model: bytes) -> bool:
+    with suppress(tflq.TflqError):
+        return bool(tflq.read(model).main.ops)
+    return False
 
 
 def drawn(number: int, seed: int = 0) -> tuple[str, bytes]:
@@ -131,8 +159,8 @@ def _scales(rng: np.random.Generator, module: Module) -> None:
         element = value.type.element
         if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)) or rng.random() < 0.4:
             continue
-        scale = float(np.float32(common or _one(rng, SCALES) * (1 if rng.random() < 0.3 else rng.uniform(0.5, 2))))
-        scale = min(scale, 3.4e38)
+        scale = common or _one(rng, SCALES) * (1 if rng.random() < 0.3 else rng.uniform(0.5, 2))
+        scale = float(np.float32(min(scale, 3.4e38)))
         if isinstance(element, UniformQuantizedType):
             value.type = TensorType(value.type.shape, replace(element, scale=scale))
         else:
@@ -162,14 +190,20 @@ def _settled(module: Module) -> None:
                 value.type = TensorType(shape, value.type.element)
 
 
+def any_draw(number: int, seed: int = 0) -> tuple[str, bytes]:
+    """Every fourth is of `layers`."""
+    return (layers if number % 4 == 3 else drawn)(number, seed)
+
+
 @dataclass(frozen=True)
 class Cost:
-    """What one conversion took: seconds of the processor, and the most memory beyond what there was. `outcome`:
-    "converted", "refused", or what went wrong."""
+    """What one conversion took: seconds of the processor. `outcome`: "converted", "refused", or what went wrong."""
 
     outcome: str
     seconds: float
-    memory: int
+    number: int = -1
+    operator: str = ""
+    form: str = ""
 
     @property
     def excessive(self) -> bool:
@@ -189,7 +223,7 @@ def cost(model: bytes, form: str) -> Cost:
     signal.signal(signal.SIGPROF, late)
     limit = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_mapped() + MEMORY, limit[1]))
-    before, started = _most_used(), time.process_time()
+    started = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)
     try:
         outcome = _outcome(lambda: tflq.convert(model, **FORMS[form]))
@@ -199,7 +233,7 @@ def cost(model: bytes, form: str) -> Cost:
     seconds = time.process_time() - started
     if outcome in ("converted", "refused") and seconds > SECONDS:
         outcome = f"{seconds:.1f} s"
-    return Cost(outcome, seconds, _most_used() - before)
+    return Cost(outcome, seconds)
 
 
 def _outcome(convert: Callable[[], object]) -> str:
@@ -222,14 +256,10 @@ def _mapped() -> int:
         return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _most_used() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-
-
 def layers(number: int, seed: int = 0) -> tuple[str, bytes]:
     """As `drawn`: a layer of up to 2,000 channels, each of its own scale, around an extreme one."""
     rng = np.random.default_rng([seed, number, 1])
-    channels = int(_one(rng, (64, 256, 700, 2000)))
+    channels = int(_one(rng, (64, 64, 256, 256, 700, 700, 2000)))
     storage = _one(rng, (i8, i8, i16))
     kind = _one(rng, ("conv_2d", "depthwise_conv_2d", "fully_connected"))
     spread = float(_one(rng, (1, 1, 4, 1e3)))
@@ -266,3 +296,48 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 
 def _uniform(storage: ScalarType, scale: float) -> UniformQuantizedType:
     return UniformQuantizedType.of(storage, float(np.float32(scale)), 0)
+
+
+def in_child(numbers: range, seed: int = 0, *, all_forms: bool = False) -> Iterator[Cost]:
+    """The costs of draws, each in one form or in all, in a child process. One that dies is replaced, and what it was
+    at has failed."""
+    start = numbers.start
+    while start < numbers.stop:
+        job = json.dumps([start, numbers.stop, seed, all_forms])
+        command = [sys.executable, "-c", _CHILD, *map(str, (ROOT, ROOT / "tests")), job]
+        at: Cost | None = None
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            for line in child.stdout or ():
+                at = Cost(**json.loads(line))
+                if at.outcome:
+                    yield at
+        if child.returncode == 0:
+            return
+        if at is None:
+            raise RuntimeError(f"the child ended with {child.returncode} before its first draw")
+        yield replace(at, outcome=f"the process ended with {child.returncode}")
+        start = at.number + 1
+
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+_CHILD: Final = "import sys; sys.path[:0] = sys.argv[1:3]; from support.hostile import work; work(sys.argv[3])"
+
+
+def work(job: str) -> None:
+    """The child: a line of JSON before and after each conversion."""
+    start, stop, seed, all_forms = json.loads(job)
+    for form in FORMS.values():  # what is imported counts for no draw
+        tflq.convert(samples("add")[0], **form)
+    names = list(FORMS)
+    for number in range(start, stop):
+        operator, model = any_draw(number, seed)
+        for form_ in names if all_forms else [names[number % len(names)]]:
+            known = Cost("", 0.0, number, operator, form_)
+            _put(known)
+            found = cost(model, form_)
+            _put(replace(known, outcome=found.outcome, seconds=found.seconds))
+
+
+def _put(record: Cost) -> None:
+    sys.stdout.write(json.dumps(record.__dict__) + "\n")
+    sys.stdout.flush()

@@ -41,7 +41,7 @@ from tflq.analysis.known import (
     elements_of,
 )
 from tflq.builder import Builder, Kind
-from tflq.contract import Note
+from tflq.contract import Note, Searches
 from tflq.dialects.inference import broadcast, product
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.shape import Fill, Rank
@@ -200,6 +200,8 @@ class Tosa(TosaBuilder):
         """Lowers the ops of a function in the place of its call."""
         self.variables: dict[str, Value] = {}
         """The initial values of the module's variables."""
+        self.searched = Searches(self.module)
+        """Makes the searches of the conversion that take long."""
         self.accesses = Accesses(self.module)
         """What the module being lowered does with variables."""
         self.handles: dict[Value, str] = {}
