@@ -496,11 +496,14 @@ class Accesses:
             for access in accesses(module, index):
                 self._named.setdefault(access.name, {})[access.value, access.once] = access
                 self._names.setdefault(access.op.resource, {})[access.name] = None
+        self._ordered: dict[str, list[Access]] = {}
 
-    def named(self, name: str) -> list[Access]:
+    def named(self, name: str) -> Sequence[Access]:
         """Those of a variable: what it is initialized with, what is read from it, what is assigned to it."""
-        found = self._named.get(name, {}).values()
-        return sorted(found, key=lambda access: (access.once is None, access.written))
+        if name not in self._ordered:
+            found = self._named.get(name, {}).values()
+            self._ordered[name] = sorted(found, key=lambda access: (access.once is None, access.written))
+        return self._ordered[name]
 
     def of(self, handle: Value) -> list[Access]:
         """Those of the variables that a value is a handle of."""

@@ -32,6 +32,7 @@ from tflq.legalize.calls import misread
 from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.light import dataclass, field
+from tflq.sized import TooLarge
 from tflq.targets.target import INTEGER, Target
 
 if TYPE_CHECKING:
@@ -266,7 +267,10 @@ class Decider:
 
     def _answer(self, rule: Rule, op: Op) -> Rewritten:
         """What a rule gives. NotApplicable also if parameters must hold, and the result is not what they say."""
-        answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+        try:
+            answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+        except TooLarge as why:
+            raise NotApplicable(str(why)) from None
         if self.b.real and answer.warning:
             raise NotApplicable(answer.warning)
         return answer
@@ -284,7 +288,7 @@ class Decider:
         start = len(self.b.ops)
         try:
             results = fall_back(op, self.b)
-        except NotApplicable as why_not:
+        except (NotApplicable, TooLarge) as why_not:
             raise Refused(f"{reason}; {why_not}") from None
         self._name_results(op, results, start)
         if (beyond := beyond_floats(op)) and not case.warnings:

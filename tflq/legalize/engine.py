@@ -6,7 +6,8 @@ an operator takes, `calls.py` which functions there are. All refusals are collec
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from itertools import takewhile
 from typing import ClassVar, Literal
 
@@ -74,6 +75,7 @@ class Walk:
         self._decider = Decider(shared.policy, shared.plain, shared.variables, Memory(function))
         self._b = self._decider.b
         self._plain = shared.plain
+        self._behind: dict[Op, list[Op]] = {}
 
     def run(self) -> Function:
         inputs = [self._argument(place, value) for place, value in enumerate(self._source.inputs)]
@@ -86,7 +88,8 @@ class Walk:
         else:
             pairs = zip(self._source.outputs, self._interface.results, strict=True)
             returned = [self._returned(value, element) for value, element in pairs]
-        return Function(self._source.name, inputs, returned, self._b.ops, info=self._source.info)
+        ops = [each for op in self._b.ops for each in (op, *self._behind.get(op, ()))] if self._behind else self._b.ops
+        return Function(self._source.name, inputs, returned, ops, info=self._source.info)
 
     def _argument(self, place: int, value: Value) -> Value:
         if not value.type.quantized:
@@ -125,22 +128,22 @@ class Walk:
         plain.name = ""
         self._b.location = producer.location if producer else None
         ops, count = self._b.ops, len(self._b.ops)
-        early = producer is not None and ops[-1] is not producer and self._is_early(value)
+        early = producer is not None and ops[-1] is not producer and value in self._early
         stored = self._b.restated(plain, value.type.shape)
         ops.append(Op(Scast.op_name, [stored], [value], {}, self._b.location))
-        if early:
-            stored_ops, place = ops[count:], next(i for i, op in enumerate(ops) if op is producer) + 1
+        if early and producer is not None:
+            self._behind[producer] = ops[count:] + self._behind.get(producer, [])
             del ops[count:]
-            ops[place:place] = stored_ops
         return value
 
-    def _is_early(self, value: Value) -> bool:
-        """Whether an op after the value's has a result of dynamic size. The interpreter prepares nothing after such an
-        op before it has run, so a copy of the value must stand before it, as the value does."""
+    @cached_property
+    def _early(self) -> Set[Value]:
+        """The results of ops before the first one whose result has a dynamic size. The interpreter prepares nothing
+        after such an op before it has run, so a copy of a value must stand before it, as the value does."""
         dynamic = first_dynamic(self._shared.calls.module, self._source)
-        return dynamic is not None and any(
-            value in op.results for op in takewhile(lambda op: op is not dynamic, self._source.ops)
-        )
+        if dynamic is None:
+            return frozenset()
+        return {value for op in takewhile(lambda op: op is not dynamic, self._source.ops) for value in op.results}
 
     def _visit(self, op: Op) -> None:
         self._b.location = op.location

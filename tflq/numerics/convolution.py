@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -471,6 +471,12 @@ def uint8_is_rational(
 ) -> bool:
     """Whether the uint8 RESIZE_BILINEAR is (RESIZE by `rational_steps` + n_y * n_x / 2) // (n_y * n_x)."""
     rows, columns = (_Fractions.of(s, o, align_corners, half_pixel_centers) for s, o in zip(size, out, strict=True))
+    if rows.q.size * columns.q.size > _MOST_PAIRS:
+        return False
+    return all(_are_rational(rows.of_rows(at), columns) for at in range(0, rows.q.size, _ROWS_AT_ONCE))
+
+
+def _are_rational(rows: _Fractions, columns: _Fractions) -> bool:
     exact = rows.exact[:, None] & columns.exact & (rows.bits[:, None] + columns.bits <= 14)
     q = rows.q[:, None] * columns.q
     error = rows.weight[:, None] * columns.weight * _FLOAT_ERROR
@@ -479,6 +485,11 @@ def uint8_is_rational(
         2 * 256 * q * error < 1
     )  # every value is at least 1 / (2 q) from the middle of two integers
     return bool((exact | apart).all())
+
+
+_MOST_PAIRS: Final = 1 << 24
+"""Elements of a plane for which that is looked for."""
+_ROWS_AT_ONCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,6 +501,11 @@ class _Fractions:
     exact: np.ndarray  # whether the float position has no error and its denominator is a power of two
     error: np.ndarray  # the error of the float position, within the input
     weight: np.ndarray  # the sum of the absolute values of both float weights
+
+    def of_rows(self, at: int) -> _Fractions:
+        """Those of some outputs."""
+        these = slice(at, at + _ROWS_AT_ONCE)
+        return _Fractions(*(v[these] for v in (self.q, self.bits, self.exact, self.error, self.weight)))
 
     @classmethod
     def of(cls, size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> _Fractions:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.analysis.known import Ranges
 from tflq.caches import ProofCache
-from tflq.contract import Note
+from tflq.contract import Note, Searches
 from tflq.dialects.quant import Scast
 from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
@@ -208,7 +208,13 @@ class State:
 class Onnx(OnnxBuilder):
     """An `OnnxBuilder` that knows what the values of the integer form have become."""
 
-    def __init__(self, module: Module, function: Function, proofs: ProofCache | None = None) -> None:
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        proofs: ProofCache | None = None,
+        searches: Searches | None = None,
+    ) -> None:
         super().__init__()
         self.users = function.users()
         self.results = frozenset(function.outputs)
@@ -221,6 +227,7 @@ class Onnx(OnnxBuilder):
         self.state = State()
         self.ranges = Ranges()
         self._proofs = proofs
+        self.searched: Final = Searches(module) if searches is None else searches
         self._held: dict[Value, Held] = {}
         self._once: dict[Hashable, Value] = {}
 

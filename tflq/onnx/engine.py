@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, ClassVar, Final, TypeAlias
 
 from tflq.caches import ProofCache
-from tflq.contract import Note, Notes, Pass, PassResult
+from tflq.contract import Note, Notes, Pass, PassResult, Searches
 from tflq.dialects.forms import Form
 from tflq.dialects.onnx import (
     ArgMax,
@@ -67,7 +67,8 @@ def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = Fal
     refused: dict[Reason, None] = {}
     renamed: dict[Value, Value] = {}
     sources = [module.functions[i] for i in entries(module)]
-    walks = [_Function(f, Onnx(module, f, proofs), become, refused, renamed) for f in sources]
+    searches = Searches(module)
+    walks = [_Function(f, Onnx(module, f, proofs, searches), become, refused, renamed) for f in sources]
     made = [walk.run() for walk in walks]
     refuse(refused, "ONNX")
     for argument in (v for function in made for v in function.inputs if "start" in v.info):

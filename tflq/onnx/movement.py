@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects import onnx
 from tflq.dialects.tfl import indexing
 from tflq.dialects.tfl import movement as tfl
@@ -172,6 +173,7 @@ def mirror_pad(op: tfl.MirrorPad, t: Onnx) -> Held:
         for axis, pair in enumerate(pairs.tolist()):
             if any(pair):
                 (size,) = static(shape[axis : axis + 1])
+                sized.need_few(size + sum(pair))
                 x = t.gather(x, t.vector(np.pad(np.arange(size), tuple(pair), mode)), axis)
         return x
 
@@ -277,7 +279,7 @@ def by_index(op: Op, t: Onnx, x: Value) -> Held:
     if not all(v.is_constant for v in others):
         raise Refused(f"{op.name} by computed operands")
     shape = static(x.type.shape)
-    places = np.arange(prod(shape), dtype=np.int64).reshape(shape)
+    places = sized.arange(prod(shape), dtype=np.int64).reshape(shape)
     index = _places(op, x, places)
 
     def emit(v: Value) -> Value:
@@ -351,7 +353,7 @@ def gather_rows(op: Gather, t: Onnx) -> Held:
 def scatter_rows(op: Scatter, t: Onnx) -> Held:
     """SCATTERND of rows by batch and index."""
     batch, count = static(op.indices.type.shape)
-    numbers = t.constant(np.repeat(np.arange(batch, dtype=np.int64), count).reshape(batch, count, 1), i64)
+    numbers = t.constant(np.repeat(sized.arange(batch, dtype=np.int64), count).reshape(batch, count, 1), i64)
     rows = t.concat([numbers, t.reshape(t.integers(op.indices, i64), (batch, count, 1))], 2)
     (values, updates), form = t.common([op.values_in, op.input])
     return t.made(t.emit(onnx.ScatterND, [values, rows, updates]), op.result, offset=form.offset)
@@ -363,6 +365,7 @@ def dynamic_update_slice(op: DynamicUpdateSlice, t: Onnx) -> Held:
     shape, block = static(op.input.type.shape), static(op.update.type.shape)
     last = t.constant(np.subtract(shape, block), i64)
     start = t.minimum(t.maximum(t.integers(op.starts, i64), t.constant(0, i64)), last)
+    sized.need_few(prod(block) * len(block))
     places = np.stack(np.meshgrid(*map(np.arange, block), indexing="ij"), -1).reshape(prod(block), len(block))
     rows = t.add(t.reshape(start, (1, len(block))), t.constant(places.astype(np.int64), i64))
     (values, updates), form = t.common([op.input, op.update])

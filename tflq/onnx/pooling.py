@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects import onnx
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import pooling as tfl
@@ -56,7 +57,7 @@ def average_pool(op: AvgPool2D, t: Onnx) -> Held:
     if reach >= EXACT:
         raise Refused(f"float32 does not hold the sum of {prod(op.kernel)} elements")
     x = t.whole(op.input, op.input_zp, first=True)
-    ones = t.stored(np.ones((sizes[2], 1, *op.kernel), np.int64), f32)
+    ones = t.stored(sized.ones((sizes[2], 1, *op.kernel), np.int64), f32)
     pads = _ends(op.pad)
     total = t.conv(x, ones, None, strides=op.stride, pads=pads, dilations=(1, 1), group=sizes[2])
     mean = _mean(t, total, counts, reach, signed=low < 0)

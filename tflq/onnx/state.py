@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq import sized
 from tflq.analysis.known import Accesses, check_starts, constant_behind, variable_name
 from tflq.dialects.effects import is_handle
 from tflq.dialects.tfl.stablehlo import StablehloComposite
@@ -104,7 +105,7 @@ def _start(t: Onnx, name: str, type: TensorType) -> np.ndarray:
             raise Refused(f"the variable '{name}' starts as different values in two functions")
         found = array
     if found is None:
-        return np.zeros(static(type.shape), type.storage.dtype)
+        return sized.zeros(static(type.shape), type.storage.dtype)
     if found.shape != type.shape or found.dtype != type.storage.dtype:
         raise Refused(f"the variable '{name}' starts as {found.dtype} {found.shape}, and holds {type}")
     return found

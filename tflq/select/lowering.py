@@ -17,6 +17,7 @@ import numpy as np
 
 from tflq.analysis.known import Ranges
 from tflq.builder import Emitter, Operand, squeezed
+from tflq.contract import Searches
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
 from tflq.dialects.tfl.casts import Bitcast, Cast
@@ -25,7 +26,7 @@ from tflq.dialects.tfl.convolution import BatchMatMul
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, Split, StridedSlice, Transpose
 from tflq.dialects.tfl.state import state_version
-from tflq.ir.core import Function, Op, Value, constant
+from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i8, i32, ui8
 from tflq.light import NamedTuple
 from tflq.registering import Registry
@@ -263,6 +264,7 @@ class Kernels(KernelBuilder):
         mac: Mac,
         proofs: ProofCache | None = None,
         sums: SumRounding = "separate",
+        searches: Searches | None = None,
         *,
         restricted: bool = False,
     ) -> None:
@@ -271,6 +273,7 @@ class Kernels(KernelBuilder):
         self.sums = sums
         self.restricted = restricted
         self._proofs = proofs
+        self.searched: Final = Searches(Module([function])) if searches is None else searches
         self.source: Final[Sequence[Op]] = function.ops
         self.fused: set[Op] = set()
         self.twins: Final[dict[Value, Twin]] = {}

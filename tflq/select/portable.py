@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.quant import RescaleF64, Scast, Table2D, Table16Bit
 from tflq.dialects.tfl import arithmetic
 from tflq.dialects.tfl import pooling as tfl_reduction
@@ -226,7 +227,7 @@ def _average(op: AvgPool2D, k: Kernels) -> Value | None:
         return None
     twin = twin_of(k, x) or Twin(k.cast(x, f32), 0)
     count, depth, storage = op.kernel[0] * op.kernel[1], (x.type.shape or (0,))[-1] or 0, x.type.storage
-    ones, offset = k.constant(np.ones((1, *op.kernel, depth)), f32), np.full(depth, twin.offset * count)
+    ones, offset = k.constant(sized.ones((1, *op.kernel, depth)), f32), sized.full(depth, twin.offset * count)
     options = {"padding": "VALID", "stride_h": op.stride[0], "stride_w": op.stride[1], "depth_multiplier": 1}
     bias = k.constant(offset, f32)
     total = k.emit(DepthwiseConv2D, [twin.value, ones, bias], TensorType(op.output.type.shape, f32), **options)

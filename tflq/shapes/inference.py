@@ -27,7 +27,7 @@ from tflq.dialects.forms import Form
 from tflq.dialects.inference import Misfit, NotInferred, Stated, text
 from tflq.dialects.tfl.state import Custom, ReadVariable
 from tflq.dialects.traits import ReadsShapes
-from tflq.errors import Reason, UnsupportedError
+from tflq.errors import Reason, UnsupportedError, operators
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops, remove_unneeded
 from tflq.ir.types import Shape, TensorType
@@ -162,6 +162,9 @@ def _as_known(one: Known | None, other: Known | None) -> bool:
 
 
 _Arguments: TypeAlias = tuple[Sequence[Shape], Sequence[Known | None]]
+_MOST_ENTERED = 64
+"""Runs of a function, each on other arguments. Further calls are told what holds of all of them: in functions that call
+others, runs would multiply."""
 
 
 def is_complete(shape: Shape) -> bool:
@@ -192,6 +195,7 @@ class Inference:
         self._arguments: dict[int, _Arguments] = {}
         self._results: dict[int, _Arguments] = {}
         self._active: set[int] = set()
+        self._entered: dict[int, int] = {}
         for index in entry_functions(module):
             inputs = module.functions[index].inputs
             self._call(index, [arguments.get(v, v.type.shape) for v in inputs], [None] * len(inputs))
@@ -219,6 +223,8 @@ class Inference:
             return self._results[index]
         joined = [join_shapes(a, b) for a, b in zip(before[0], wanted[0], strict=True)]
         kept = [join_known(a, b) for a, b in zip(before[1], wanted[1], strict=True)]
+        if self._entered[index] >= _MOST_ENTERED:
+            return self._results[index] if _alike(before, (joined, kept)) else self._enter(index, (joined, kept))
         exact = self._enter(index, wanted)
         if not _alike(wanted, (joined, kept)):
             self._enter(index, (joined, kept))
@@ -227,6 +233,7 @@ class Inference:
     def _enter(self, index: int, arguments: _Arguments) -> _Arguments:
         """The results of a function; its values are those of these arguments after that."""
         self._arguments[index] = arguments
+        self._entered[index] = self._entered.get(index, 0) + 1
         self._active.add(index)
         try:
             self._results[index] = self._run(self._module.functions[index], *arguments)
@@ -385,7 +392,7 @@ def refuse(module: Module, reasons: Mapping[Op, str], what: str = "shapes") -> N
         if op in reasons
     ]
     if wrong:
-        told = f"{len(wrong)} operator(s) have operands or results whose {what} do not fit:"
+        told = f"{what} do not fit at {operators(len(wrong))}:"
         remedy = f"write the model again, with {what} that fit" + (", or give --shape" if what == "shapes" else "")
         raise UnsupportedError(told, wrong, remedy=remedy)
 

@@ -44,6 +44,8 @@ from tflq.shapes.inference import (
 
 _FACTOR = 3
 """The second batch over the one stated: what divides that one divides it."""
+_MOST_INFERRED = 1 << 17
+"""Operators, counted once for each input that is resized alone."""
 
 _Row = tuple[Shape, Mapping[str, Any]]
 
@@ -178,7 +180,7 @@ def _stored(inputs: Sequence[Value]) -> Mapping[Value, Shape]:
 
 def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
     """The dims that change with the first dim of an input that the file states in numbers: of all inputs at once, or of
-    each alone, as the model can be resized. `sized`: the shapes before that."""
+    each alone, as the model can be resized, where these are not too many. `sized`: the shapes before that."""
     inputs = [v for i in entry_functions(module) for v in module.functions[i].inputs]
     larger = {
         v: (_FACTOR * (shape[0] or 1), *shape[1:]) for v in inputs if (shape := stored_shape(v)) and not _scaled(v, 0)
@@ -186,7 +188,8 @@ def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
     if all((v.type.shape or (None,))[0] is None for v in larger) or any(trait_of(op, NeverRuns) for op in module.ops()):
         return {}
     resized = [Inference(module, {**_stored(inputs), **larger})]
-    if not _runs(module, resized[0]) and len(larger) > 1:
+    few = len(larger) * sum(len(function.ops) for function in module.functions) <= _MOST_INFERRED
+    if not _runs(module, resized[0]) and len(larger) > 1 and few:
         resized = [Inference(module, {**_stored(inputs), v: shape}) for v, shape in larger.items()]
     found: dict[Value, set[int]] = {}
     for other in resized:

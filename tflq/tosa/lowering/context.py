@@ -29,6 +29,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from tflq import sized
 from tflq.analysis.known import (
     LIMIT,
     Accesses,
@@ -40,7 +41,7 @@ from tflq.analysis.known import (
     elements_of,
 )
 from tflq.builder import Builder, Kind
-from tflq.contract import Note
+from tflq.contract import Note, Searches
 from tflq.dialects.inference import broadcast, product
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.shape import Fill, Rank
@@ -199,6 +200,8 @@ class Tosa(TosaBuilder):
         """Lowers the ops of a function in the place of its call."""
         self.variables: dict[str, Value] = {}
         """The initial values of the module's variables."""
+        self.searched = Searches(self.module)
+        """Makes the searches of the conversion that take long."""
         self.accesses = Accesses(self.module)
         """What the module being lowered does with variables."""
         self.handles: dict[Value, str] = {}
@@ -516,5 +519,5 @@ def fill(op: Fill, t: Tosa) -> Value:
     """TILE of one element. Source: kernels/fill.cc."""
     shape, one = numbers_of(op.dims, "shape"), narrow(op.value, t)
     if one.is_constant:
-        return t.constant(np.full(shape, one.array.reshape(())), one.type.storage)
+        return t.constant(sized.full(shape, one.array.reshape(())), one.type.storage)
     return t.spread(t.reshape(one, ()), shape)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from tflq.analysis.known import Accesses
-from tflq.contract import Note, Notes, Pass, PassResult
+from tflq.contract import Note, Notes, Pass, PassResult, Searches
 from tflq.dialects.effects import is_handle
 from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Variable
@@ -78,6 +78,7 @@ class _Module:
         self.called: dict[tuple[int, Scope], int] = {}
         self.variables: dict[str, Value] = {}
         self.accesses = Accesses(module)
+        self.searched = Searches(module)
         self.entries = entries(module)
 
     def run(self) -> Module:
@@ -114,6 +115,7 @@ class _Function(FunctionWalk[Value]):
         t.lower_ops = self.lower
         t.variables = parent.variables
         t.accesses = parent.accesses
+        t.searched = parent.searched
         t.scope = scope
 
     def run(self) -> Function:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.inference import product
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,
@@ -317,7 +318,7 @@ def reverse_sequence(op: ReverseSequence, t: Tosa) -> Value:
 def _turned(t: Tosa, lengths: Value, size: int) -> Value:
     """Where each element of each sequence comes from: int32 [batches, size]."""
     known = as_index(t, lengths)
-    places = np.arange(size)[None]
+    places = sized.arange(size)[None]
     if known.is_constant:
         ends = known.array.reshape(-1, 1)
         return t.constant(np.where(places < ends, ends - 1 - places, places))
