@@ -63,7 +63,7 @@ def multiply(op: tosa.Mul, t: Onnx) -> Held:
     def emit(a: Value, b: Value) -> Value:
         factors = [split(t, v, *end) for v, end in zip((a, b), ends, strict=True)]
         half: list[Value | None] = [
-            t.constant(limb, f32) if limb.any() else None
+            t.constant(limb[0], f32) if limb.any() else None
             for limb in limbs_of(np.asarray([1 << (op.shift - 1)], object))
         ]
         sums = product(t, *factors)

@@ -381,7 +381,7 @@ class Onnx(OnnxBuilder):
             raise Refused(f"'{operand.name}' is {storage}, which has no form")
         if storage.is_float or storage == i1:
             return Held(Form(storage), Value(operand.type.with_element(storage), buffer=operand.buffer), 0, 0)
-        array = np.ascontiguousarray(operand.array)
+        array = operand.array
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
         plain = constant(array, storage) if storage.bits >= 8 else constant(array)
         return Held(Form(plain.type.storage), plain, low, high, plain)

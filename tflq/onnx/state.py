@@ -22,7 +22,7 @@ from tflq.onnx.context import Held, Made, Onnx, lowering, static
 
 @lowering(Variable)
 def variable(op: Variable, t: Onnx) -> list[Made]:
-    t.state.starts[op.variable] = _elements(op.initial_value)
+    t.state.starts[op.variable] = op.initial_value.array
     return []
 
 
@@ -99,7 +99,7 @@ def _start(t: Onnx, name: str, type: TensorType) -> np.ndarray:
         source = None if access.once is None else constant_behind(access.value)
         if source is None:
             continue
-        array = _elements(source)
+        array = source.array
         if found is not None and not np.array_equal(found, array):
             raise Refused(f"the variable '{name}' starts as different values in two functions")
         found = array
@@ -108,10 +108,6 @@ def _start(t: Onnx, name: str, type: TensorType) -> np.ndarray:
     if found.shape != type.shape or found.dtype != type.storage.dtype:
         raise Refused(f"the variable '{name}' starts as {found.dtype} {found.shape}, and holds {type}")
     return found
-
-
-def _elements(value: Value) -> np.ndarray:
-    return np.ascontiguousarray(value.array)
 
 
 @lowering(Call, StablehloComposite)
