@@ -72,7 +72,7 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             p_relu is_nan where and or xor not bitwise_and bitwise_or bitwise_xor bitwise_not bit_shift cast identity
             reshape transpose slice pad tile expand concat cum_sum gather gather_nd scatter_nd top_k arg_max reduce_sum
             reduce_max reduce_min reduce_mean reduce_prod shape conv conv_transpose mat_mul gemm average_pool max_pool
-            resize dequantize_linear quantize_linear"""
+            resize yield if loop dequantize_linear quantize_linear"""
     },
     "stablehlo": {
         "convolution": "convolution dot_general",
@@ -256,7 +256,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
                 space_to_depth split split_v squeeze strided_slice tile transpose unpack""",
             "pooling": """average_pool_2d cumsum max_pool_2d mean reduce_all reduce_any reduce_max reduce_min
                 reduce_prod resize_nearest_neighbor sum topk_v2""",
-            "state": "assign_variable call call_once read_variable stablehlo_composite var_handle",
+            "state": "assign_variable call call_once if read_variable stablehlo_composite var_handle while",
         },
         "tosa": {
             "arithmetic": """abs add arithmetic_right_shift bitwise_and bitwise_not bitwise_or bitwise_xor ceil clamp

@@ -30,6 +30,7 @@ from tflq.dialects.onnx import (
 from tflq.dialects.onnx import Shape as ShapeOf
 from tflq.errors import Reason, Refused
 from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.facts import walk
 from tflq.ir.types import TensorType, f64, i64, is_quantized, ui32, ui64
 from tflq.light import dataclass
 from tflq.lowering import FunctionWalk, entries, lowered_module, own, refuse
@@ -225,7 +226,7 @@ def _by_operator(module: Module) -> list[tuple[str, Location | None, dict[str, N
 
 def exact_in(function: Function) -> list[str]:
     """The runtimes that compute the graph exactly, by name. None does where an operator stands between casts."""
-    if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops) or results_in_sums(function):
+    if function.has_ops(DequantizeLinear, QuantizeLinear) or results_in_sums(function):
         return []
     return list(RUNTIMES[:1] if left_out(function) or only_onnxruntime(function) else RUNTIMES)
 
@@ -239,18 +240,35 @@ def results_in_sums(function: Function) -> bool:
     """Whether a result follows from sums of real numbers (`real_sum` in `onnx.convolution`) without being rounded, or
     from those of a hybrid operator."""
     following: set[Value] = set()
-    for op in function.ops:
-        sums = op.info.get("sums")
+    hybrid = _follow(function.ops, following)
+    return hybrid or bool(following.intersection(function.outputs))
+
+
+def _follow(ops: Sequence[Op], following: set[Value]) -> bool:
+    """Enters the floats that follow from sums. All of an operator with graphs do, if one that it is given or gives
+    does. Whether there is a hybrid operator."""
+    for op in ops:
+        sums, follows = op.info.get("sums"), bool(following.intersection(op.reads))
         if sums == "hybrid":
             return True
-        if sums or (not isinstance(op, (Round, Floor)) and following.intersection(op.reads)):
-            following.update(v for v in op.results if v.type.storage.is_float)
-    return bool(following.intersection(function.outputs))
+        for block in (region.block for region in op.regions):
+            if follows:
+                following.update(_floats(block.arguments))
+            if _follow(block.ops, following):
+                return True
+            sums = sums or bool(following.intersection(block.ops[-1].reads))
+        if sums or (follows and not isinstance(op, (Round, Floor))):
+            following.update(_floats(op.results))
+    return False
+
+
+def _floats(values: Sequence[Value]) -> list[Value]:
+    return [v for v in values if v.type.storage.is_float]
 
 
 def only_onnxruntime(function: Function) -> list[tuple[Op, str]]:
     """The ops that OpenVINO computes otherwise, and how."""
-    return [(op, cause) for op in function.ops if (cause := _otherwise(op))]
+    return [(op, cause) for op in walk(function.ops) if (cause := _otherwise(op))]
 
 
 def _otherwise(op: Op) -> str:
