@@ -17,7 +17,10 @@ from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType, f32, i1
 NONE: Final = {"fused_activation_function": "NONE"}
 WIDE: Final = {"multiplier": np.asarray([1 << 30], np.int32), "shift": np.asarray([31], np.int8)}
 PLAIN: Final = {"input_zp": 0, "output_zp": 0, "rounding_mode": "SINGLE_ROUND", "scale32": True, "per_channel": False}
-MASKS: Final = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask"), 0)
+MASKS: Final = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask"), 0) | {
+    "shrink_axis_mask": 1,
+    "offset": False,
+}
 
 Row = tuple[str, Sequence[Value], Sequence[tuple[ElementType, tuple[int, ...]]], dict[str, Any]]
 
@@ -54,8 +57,11 @@ CASES: Final[list[Row]] = [
     ("tfl.gather", [x(i8, 3, 4), c(i32, 2)], [(i8, (4,))], {"axis": 0, "batch_dims": 0}),
     ("tfl.gather", [x(i8, 5), c(i32, 2)], [(i8, ())], {"axis": 0, "batch_dims": 0}),
     ("tfl.gather_nd", [x(i8, 3, 4), c(i32, [2, 1])], [(i8, ())], {}),
-    ("tfl.strided_slice", [x(i32, 4), c(i32, [1]), c(i32, [2]), c(i32, [1])], [(i32, ())], MASKS | {"shrink_axis_mask": 1, "offset": False}),
-    *((f"tfl.{n}", [x(i32, 3, 4), c(i32, [0, 1])], [(i32, ())], {"keep_dims": False}) for n in ("sum", "reduce_max", "reduce_prod")),
+    ("tfl.strided_slice", [x(i32, 4), c(i32, [1]), c(i32, [2]), c(i32, [1])], [(i32, ())], MASKS),
+    *(
+        (f"tfl.{n}", [x(i32, 3, 4), c(i32, [0, 1])], [(i32, ())], {"keep_dims": False})
+        for n in ("sum", "reduce_max", "reduce_prod")
+    ),
     ("tfl.reduce_any", [x(i1, 3), c(i32, 0)], [(i1, ())], {"keep_dims": False}),
     ("tfl.squeeze", [x(i8, 1, 1)], [(i8, ())], {"squeeze_dims": (0, 1)}),
     ("tfl.expand_dims", [x(i8), c(i32, 0)], [(i8, (1,))], {}),
@@ -70,7 +76,7 @@ CASES: Final[list[Row]] = [
     ("ext.truncate", [x(f32)], [(i8, ())], {}),
     ("quant.dcast", [x(UniformQuantizedType.of(i8, 0.1, 3))], [(f32, ())], {}),
     ("quant.qcast", [x(f32)], [(UniformQuantizedType.of(i8, 0.1, 3), ())], {"rounding": "half_away"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda n: f"{CASES[n][0]}-{n}")
