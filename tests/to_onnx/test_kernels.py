@@ -13,7 +13,18 @@ from support.on_onnx import need_onnx
 
 import tflq
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
+from tflq.ir.types import (
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    ui8,
+)
 
 ACTIVATION: Final = {"fused_activation_function": "RELU6"}
 NONE: Final = {"fused_activation_function": "NONE"}
@@ -96,6 +107,75 @@ CASES: Final[list[Row]] = [
             {},
         )
         for e in (i8, f32)
+    ),
+    *(
+        (
+            f"tfl.arg_{n}",
+            [argument((3, 7, 2), e), const(np.asarray(axis), i32)],
+            to,
+            shape,
+            {"output_type": f"INT{to.bits}"},
+        )
+        for n, e, to, axis, shape in (
+            ("max", f32, i64, -2, (3, 2)),
+            ("min", f32, i32, 2, (3, 7)),
+            ("max", i32, i32, 0, (7, 2)),
+            ("min", i32, i64, 1, (3, 2)),
+        )
+    ),
+    *(
+        (
+            "tfl.resize_bilinear",
+            [argument((2, 3, 5, 2), f32), const(np.asarray(size), i32)],
+            f32,
+            (2, *size, 2),
+            {"align_corners": corners, "half_pixel_centers": half},
+        )
+        for size, corners, half in (((7, 4), False, False), ((7, 11), True, False), ((2, 9), False, True))
+    ),
+    *(
+        (
+            "tfl.transpose_conv",
+            [const(np.asarray([1, *size, 4]), i32), floats(4, 3, 2, 3), argument((1, 4, 5, 3), f32), floats(4)],
+            f32,
+            (1, *size, 4),
+            {"padding": padding, "stride_w": 2, "stride_h": 3} | ACTIVATION,
+        )
+        for padding, size in (("SAME", (12, 10)), ("SAME", (11, 9)), ("VALID", (12, 10)), ("VALID", (14, 11)))
+    ),
+    (
+        "tfl.conv_3d",
+        [argument((1, 4, 5, 6, 2), f32), floats(2, 3, 2, 2, 4), floats(4)],
+        f32,
+        (1, 2, 5, 3, 4),
+        {"padding": "SAME", "stride_d": 2, "stride_h": 1, "stride_w": 2} | NONE,
+    ),
+    ("tfl.l2_pool_2d", [argument((1, 5, 6, 3), f32)], f32, (1, 5, 3, 3), _WINDOW | NONE),
+    ("tfl.floor_mod", [argument((2, 9), f32), floats(9)], f32, (2, 9), {}),
+    ("tfl.zeros_like", [argument((2, 9), f32)], f32, (2, 9), {}),
+    (
+        "tfl.one_hot",
+        [argument((2, 3), i32), *(const(np.asarray(n), e) for n, e in ((4, i32), (2, f32), (-1, f32)))],
+        f32,
+        (2, 4, 3),
+        {"axis": 1},
+    ),
+    ("tfl.where", [argument((3, 4), i1)], i64, (None, 2), {}),
+    *(
+        ("tfl.embedding_lookup", [const(np.asarray([2, 0, 2]), i32), table], f32, (3, 4), {})
+        for table in (
+            const(RNG.integers(-127, 127, (3, 4)), UniformQuantizedType.of(i8, 0.1, 0)),
+            const(RNG.integers(-127, 127, (3, 4)), UniformQuantizedPerAxisType.of(i8, 0, [0.1, 0.2, 0.05])),
+        )
+    ),
+    ("tfl.embedding_lookup", [const(np.asarray([2, 0, 2]), i32), argument((3, 4), f32)], f32, (3, 4), {}),
+    *(
+        ("tfl.scatter_nd", [const(places, i32), argument((4, 5), e), const(np.asarray(shape), i32)], e, shape, {})
+        for e in (f32, i8, i32, i64)
+        for places, shape in (
+            (np.asarray([[2], [0], [2], [2]]), (3, 5)),
+            (np.asarray([[2, 1], [0, 0], [1, 1], [0, 1]]), (3, 2, 5)),
+        )
     ),
 ]
 

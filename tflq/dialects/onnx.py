@@ -504,8 +504,18 @@ class TopK(Operator, name="onnx.top_k"):
         return [sizes.replaced(dims, site.axis(self.axis, len(dims)), count)] * 2
 
 
-class ArgMax(Operator, name="onnx.arg_max"):
-    """The first index of the greatest element."""
+class NonZero(Operator, name="onnx.non_zero"):
+    """The indices of the elements that are not 0: a row for each dim."""
+
+    x: Value = operand(OneOf(i1, i8, ui8, i32, i64, f32))
+    y: Value = result(i64)
+
+    def infer(self, site: Stated) -> Dims:
+        return (len(site.dims(self.x)), None)
+
+
+class _IndexAlong(Operator):
+    """An index along an axis."""
 
     data: Value = operand(OneOf(f32, f64, i8, ui8, i32))
     reduced: Value = result(i64)
@@ -515,6 +525,14 @@ class ArgMax(Operator, name="onnx.arg_max"):
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.data)
         return sizes.reduced(dims, (site.axis(self.axis, len(dims)),), keep=bool(self.keepdims))
+
+
+class ArgMax(_IndexAlong, name="onnx.arg_max"):
+    """The first index of the greatest element."""
+
+
+class ArgMin(_IndexAlong, name="onnx.arg_min"):
+    """The first index of the least element."""
 
 
 # Reductions over several axes.

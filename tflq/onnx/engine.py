@@ -16,12 +16,14 @@ from tflq.contract import Note, Notes, Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.dialects.onnx import (
     ArgMax,
+    ArgMin,
     BitShift,
     DequantizeLinear,
     Div,
     Floor,
     Gather,
     GatherND,
+    NonZero,
     QuantizeLinear,
     Round,
     ScatterND,
@@ -161,7 +163,7 @@ _OF_TYPE: Final = {
     ui32: "uint32 in int32",
 }
 """How OpenVINO computes numbers of these types."""
-_INDEXED: Final = (Gather, GatherND, ScatterND, ArgMax, TopK, ShapeOf)
+_INDEXED: Final = (Gather, GatherND, ScatterND, ArgMax, ArgMin, NonZero, TopK, ShapeOf)
 """They take or give indices in int64, which are small."""
 
 

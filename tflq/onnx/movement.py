@@ -1,4 +1,4 @@
-"""Elements in another order, place or number, or chosen by index: each is moved in the form in which it is held.
+"""Elements in another order, place or number: each is moved in the form in which it is held.
 
 Where ONNX has no operator, and all shapes are known, the op's evaluator says which element goes where, and GATHER does
 it. Sources: the kernels of these names.
@@ -11,12 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tflq.dialects import onnx
-from tflq.dialects.tfl import indexing
 from tflq.dialects.tfl import movement as tfl
-from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tosa import movement as tosa
-from tflq.dialects.tosa.movement import Gather, Scatter
 from tflq.errors import Refused
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
@@ -129,26 +125,26 @@ def strided_slice(op: tfl.StridedSlice, t: Onnx) -> Held:
 
 @lowering(tosa.Pad)
 def pad(op: tosa.Pad, t: Onnx) -> Held:
-    return _padded(t, op.input1, np.reshape(op.padding, (-1, 2)), op.pad_const, op.result)
+    return padded(t, op.input1, np.reshape(op.padding, (-1, 2)), op.pad_const, op.result)
 
 
 @lowering(tfl.Pad)
 def kernel_pad(op: tfl.Pad, t: Onnx) -> Held:
-    return _padded(t, op.input, _pairs(op), 0, op.result)
+    return padded(t, op.input, _pairs(op), 0, op.result)
 
 
 @lowering(tfl.PadV2)
 def pad_v2(op: tfl.PadV2, t: Onnx) -> Held:
     if not op.value.is_constant:
         raise Refused(f"'{op.value.name}', with which it pads, is not a constant")
-    return _padded(t, op.input, _pairs(op), op.value.array.reshape(()).item(), op.result)
+    return padded(t, op.input, _pairs(op), op.value.array.reshape(()).item(), op.result)
 
 
 def _pairs(op: tfl.Padding) -> np.ndarray:
     return np.reshape(numbers(op.paddings), (-1, 2))
 
 
-def _padded(t: Onnx, x: Value, pairs: np.ndarray, fill: Any, result: Value) -> Held:
+def padded(t: Onnx, x: Value, pairs: np.ndarray, fill: Any, result: Value) -> Held:
     """PAD; the constant is less what is taken off the tensor in its form."""
     held = t.held(x)
     form = min((f for f in held.forms if not f.first), key=lambda f: f.element.bits, default=Form(x.type.storage))
@@ -231,9 +227,9 @@ def space_to_batch(op: tfl.SpaceToBatchND, t: Onnx) -> Held:
     block, pairs = numbers(op.block), np.reshape(numbers(op.paddings), (-1, 2))
     shape, spatial = static(op.input.type.shape), len(block)
     before, after = ([0, *pairs[:, i].tolist(), *[0] * (len(shape) - 1 - spatial)] for i in (0, 1))
-    padded = [d + a + b for d, a, b in zip(shape, before, after, strict=True)]
-    blocks = [v for d, s in zip(padded[1:], block, strict=False) for v in (d // s, s)]
-    rest = padded[1 + spatial :]
+    around = [d + a + b for d, a, b in zip(shape, before, after, strict=True)]
+    blocks = [v for d, s in zip(around[1:], block, strict=False) for v in (d // s, s)]
+    rest = around[1 + spatial :]
     inner, outer = [2 + 2 * i for i in range(spatial)], [1 + 2 * i for i in range(spatial)]
     order = (*inner, 0, *outer, *range(1 + 2 * spatial, 1 + 2 * spatial + len(rest)))
 
@@ -241,7 +237,7 @@ def space_to_batch(op: tfl.SpaceToBatchND, t: Onnx) -> Held:
         moved = t.transpose(t.reshape(x, (shape[0], *blocks, *rest)), order)
         return t.reshape(moved, static(op.result.type.shape))
 
-    held = _padded(t, op.input, np.stack([before, after], 1), 0, op.input)
+    held = padded(t, op.input, np.stack([before, after], 1), 0, op.input)
     form, value = next(iter(held.forms.items()))
     return t.made(emit(value), op.result, offset=form.offset)
 
@@ -302,69 +298,3 @@ def numbers(operand: Value) -> list[int]:
     if not operand.is_constant:
         raise Refused(f"'{operand.name}' is computed, and must be known before a run")
     return [int(n) for n in operand.array.reshape(-1)]
-
-
-# Elements chosen by index. Sources: kernels/gather.cc, gather_nd.cc; TOSA 1.0 specification, GATHER, SCATTER.
-
-
-@lowering(indexing.Gather)
-def gather(op: indexing.Gather, t: Onnx) -> Held:
-    """GATHER; with dims of batches GATHERND of rows, each with the index of its batch."""
-    rank = len(op.input.type.dims)
-    axis, batch = op.axis % rank, op.batch_dims
-    batch += len(op.indices.type.dims) if batch < 0 else 0
-    if not batch:
-        places = t.integers(op.indices, i64 if op.indices.type.storage == i64 else i32)
-        return t.moved(op.input, lambda x: t.gather(x, places, axis), op.result)
-    if axis != batch:
-        raise Refused("GATHER of an axis behind others than those of batches")
-    rows = t.integers(op.indices, i64)
-    shape = static(op.indices.type.shape)
-
-    def emit(x: Value) -> Value:
-        return t.emit(onnx.GatherND, [x, t.reshape(rows, (*shape, 1))], batch_dims=batch)
-
-    return t.moved(op.input, emit, op.result)
-
-
-@lowering(indexing.GatherND)
-def gather_nd(op: indexing.GatherND, t: Onnx) -> Held:
-    rows = t.integers(op.indices, i64)
-    return t.moved(op.input, lambda x: t.emit(onnx.GatherND, [x, rows]), op.result)
-
-
-@lowering(Gather)
-def gather_rows(op: Gather, t: Onnx) -> Held:
-    """values [N, K, C], indices [N, W] → [N, W, C]."""
-    batch, count = op.indices.type.shape or (None, None)
-    if batch == 1:
-
-        def pick(x: Value) -> Value:
-            return t.gather(x, t.reshape(t.integers(op.indices), (count,)), 1)
-
-        return t.moved(op.values, pick, op.result)
-    rows = t.reshape(t.integers(op.indices, i64), (*op.indices.type.dims, 1))
-    return t.moved(op.values, lambda x: t.emit(onnx.GatherND, [x, rows], batch_dims=1), op.result)
-
-
-@lowering(Scatter)
-def scatter_rows(op: Scatter, t: Onnx) -> Held:
-    """SCATTERND of rows by batch and index."""
-    batch, count = static(op.indices.type.shape)
-    numbers = t.constant(np.repeat(np.arange(batch, dtype=np.int64), count).reshape(batch, count, 1), i64)
-    rows = t.concat([numbers, t.reshape(t.integers(op.indices, i64), (batch, count, 1))], 2)
-    (values, updates), form = t.common([op.values_in, op.input])
-    return t.made(t.emit(onnx.ScatterND, [values, rows, updates]), op.result, offset=form.offset)
-
-
-@lowering(DynamicUpdateSlice)
-def dynamic_update_slice(op: DynamicUpdateSlice, t: Onnx) -> Held:
-    """SCATTERND at the start and all places of the update, as far as they are inside."""
-    shape, block = static(op.input.type.shape), static(op.update.type.shape)
-    last = t.constant(np.subtract(shape, block), i64)
-    start = t.minimum(t.maximum(t.integers(op.starts, i64), t.constant(0, i64)), last)
-    places = np.stack(np.meshgrid(*map(np.arange, block), indexing="ij"), -1).reshape(prod(block), len(block))
-    rows = t.add(t.reshape(start, (1, len(block))), t.constant(places.astype(np.int64), i64))
-    (values, updates), form = t.common([op.input, op.update])
-    flat = t.reshape(updates, (prod(block),))
-    return t.made(t.emit(onnx.ScatterND, [values, rows, flat]), op.result, offset=form.offset)

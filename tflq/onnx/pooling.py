@@ -25,7 +25,7 @@ from tflq.dialects.tosa.movement import Resize
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i32, i64
-from tflq.numerics.convolution import float_nearest_index, nearest_index, steps_of, taps, window_counts
+from tflq.numerics.convolution import float_nearest_index, float_taps, nearest_index, steps_of, taps, window_counts
 from tflq.onnx.arithmetic import activated
 from tflq.onnx.context import EXACT, Form, Held, Made, Onnx, lowering, static
 from tflq.onnx.convolution import padding, real_sum
@@ -95,6 +95,16 @@ def kernel_pool(op: tfl.AveragePool2D | tfl.MaxPool2D, t: Onnx) -> Held:
     return held if made is y else t.made(made, op.result, first=form.first)
 
 
+@lowering(tfl.L2Pool2D)
+def l2_pool(op: tfl.L2Pool2D, t: Onnx) -> Held:
+    """The root of the mean of squares."""
+    kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
+    pads = padding(op.input.type.dims[1:3], kernel, stride, (1, 1), op.padding)
+    x = t.held(op.input).get(t, Form(f32, first=True))
+    mean = real_sum(op, t.emit(onnx.AveragePool, [t.mul(x, x)], **_window(kernel, stride, pads)))
+    return t.made(activated(t, t.emit(onnx.Sqrt, [mean]), op.fused_activation_function), op.result, first=True)
+
+
 def _ends(pad: Sequence[int]) -> list[int]:
     """top, bottom, left, right as ONNX has them: those before each dim, then those after."""
     return [*pad[::2], *pad[1::2]]
@@ -147,6 +157,25 @@ def _blended(t: Onnx, x: Value, n: int, lower: np.ndarray, upper: np.ndarray, fr
     if not weight.any():
         return below
     return t.add(below, t.mul(t.gather(x, t.vector(upper), axis), t.like(weight, x)))
+
+
+@lowering(tfl.ResizeBilinear)
+def resize_bilinear(op: tfl.ResizeBilinear, t: Onnx) -> Held:
+    """Of float32: the sum of the four elements around each position, each times the weight of its row, then of its
+    column, in the kernel's order."""
+    if op.output.type.storage != f32:
+        raise Refused(f"BILINEAR of plain {op.output.type.storage}")
+    sizes = zip(static(op.input.type.dims[1:3]), numbers(op.size), strict=True)
+    rows, columns = (float_taps(*row, op.align_corners, op.half_pixel_centers) for row in sizes)
+    x, one = t.value(op.input), np.float32(1)
+
+    def taken(v: Value, index: np.ndarray, axis: int, weight: np.ndarray) -> Value:
+        return t.mul(t.gather(v, t.vector(index), axis), t.constant(weight.reshape(-1, *(1,) * (3 - axis)), f32))
+
+    upper, lower = taken(x, rows.lower, 1, one - rows.fraction), taken(x, rows.upper, 1, rows.fraction)
+    left, right = (columns.lower, 2, one - columns.fraction), (columns.upper, 2, columns.fraction)
+    parts = [taken(upper, *left), taken(lower, *left), taken(upper, *right), taken(lower, *right)]
+    return t.made(real_sum(op, reduce(t.add, parts)), op.output)
 
 
 @lowering(tfl.ResizeNearestNeighbor)
@@ -251,10 +280,21 @@ def _product(t: Onnx, x: Value, axes: Sequence[int], *, keep: bool) -> Value:
 
 @lowering(tosa.ArgMax)
 def arg_max(op: tosa.ArgMax, t: Onnx) -> Value:
-    """The first of equals."""
-    x = t.integers(op.input, t.computing([op.input]))
-    axis = op.axis % len(op.input.type.dims)
-    return t.cast(t.emit(onnx.ArgMax, [x], axis=axis, keepdims=0), i32)
+    return _index_along(t, onnx.ArgMax, op.input, op.axis, op.result)
+
+
+@lowering(tfl.ArgMax, tfl.ArgMin)
+def kernel_arg(op: tfl.ArgMax | tfl.ArgMin, t: Onnx) -> Value:
+    (axis,) = numbers(op.axis)
+    return _index_along(t, onnx.ArgMax if isinstance(op, tfl.ArgMax) else onnx.ArgMin, op.input, axis, op.output)
+
+
+def _index_along(t: Onnx, kind: type[Operator], x: Value, axis: int, result: Value) -> Value:
+    """Of equals the first."""
+    numbers = t.cast(t.value(x), f32) if x.type.storage == i1 else t.integers(x, t.computing([x]))
+    if numbers.type.storage == i64:
+        raise Refused(f"the places of numbers of {x.type.storage}")
+    return t.cast(t.emit(kind, [numbers], axis=axis % len(x.type.dims), keepdims=0), result.type.storage)
 
 
 @lowering(tfl.Cumsum)

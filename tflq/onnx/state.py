@@ -129,7 +129,7 @@ def _start(t: Onnx, name: str, type: TensorType) -> np.ndarray:
 def inlined(op: Call | StablehloComposite, t: Onnx) -> list[Made]:
     """The ops of its function."""
     index = op.subgraph if isinstance(op, Call) else op.decomposition_subgraph_index
-    return _run(t, t.module.functions[index], op.reads, [t.held(v) for v in op.reads])
+    return [*_run(t, t.module.functions[index], op.reads, [t.held(v) for v in op.reads])]
 
 
 @lowering(If)
