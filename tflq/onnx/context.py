@@ -29,6 +29,21 @@ from tflq.registering import Registry, form_of
 # where something reads it in another form: what a CONV gives stays float32 with channels first up to the next one.
 
 
+HELD: Final = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
+"""The element types that tensors may have."""
+
+
+def need_type(element: ScalarType, name: str = "a tensor") -> None:
+    """Refused if no tensor may have the type."""
+    if element not in HELD:
+        raise Refused(f"{name} is {element}, which has no form in ONNX")
+
+
+def is_narrow(element: ScalarType) -> bool:
+    """Whether it is an integer that is held in a wider type."""
+    return element.is_integer and element.bits < 8
+
+
 EXACT: Final = 1 << 24
 """float32 holds all whole numbers up to this one."""
 
@@ -98,6 +113,7 @@ class Held:
         """The tensor in a form, made from the nearest one that there is."""
         found = self.forms.get(wanted)
         if found is None:
+            need_type(wanted.element)
             found = self._made(b, wanted) if self.source is None else _constant(b, self.source, wanted)
             self.forms[wanted] = found
         return found
@@ -179,8 +195,6 @@ def channel_row(b: OnnxBuilder, numbers: np.ndarray, element: ScalarType, layout
 # which. What ONNX lacks is `Refused`, with a clause that says what; all refusals of a model are reported together.
 
 
-HELD: Final = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
-"""The element types that tensors may have."""
 Made: TypeAlias = "Value | Held"
 T = TypeVar("T", bound=Op)
 _WIDE = 1 << 62
@@ -323,7 +337,7 @@ class Onnx(OnnxBuilder):
     def record(self, operand: Value, result: Made) -> None:
         """Records what a value has become. The forms of one with a name say which tensor they hold."""
         held = result if isinstance(result, Held) else self.made(result, operand)
-        if operand.name:
+        if operand.name and operand.type.storage.numpy:
             for form, value in held.forms.items():
                 if value.producer is not None and not value.name:
                     value.name = operand.name
@@ -449,8 +463,8 @@ class Onnx(OnnxBuilder):
 
     def _constant(self, operand: Value) -> Held:
         storage = operand.type.storage
-        if storage not in HELD and storage.bits >= 8:
-            raise Refused(f"'{operand.name}' is {storage}, which has no form")
+        if not is_narrow(storage):
+            need_type(storage, f"'{operand.name}'")
         if storage.is_float or storage == i1:
             return Held(Form(storage), Value(operand.type.with_element(storage), buffer=operand.buffer), 0, 0)
         array = operand.array

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from tflq.caches import ProofCache
 from tflq.contract import Note, Notes, Pass, PassResult
+from tflq.dialects.effects import is_handle
 from tflq.dialects.forms import Form
 from tflq.dialects.onnx import (
     ArgMax,
@@ -23,6 +24,7 @@ from tflq.dialects.onnx import (
     Floor,
     Gather,
     GatherND,
+    Mod,
     NonZero,
     QuantizeLinear,
     Round,
@@ -36,7 +38,7 @@ from tflq.ir.facts import walk
 from tflq.ir.types import TensorType, f64, i64, is_quantized, ui32, ui64
 from tflq.light import dataclass
 from tflq.lowering import FunctionWalk, entries, lowered_module, own, refuse
-from tflq.onnx.context import HELD, Held, Made, Onnx, lowered
+from tflq.onnx.context import HELD, Held, Made, Onnx, is_narrow, lowered, need_type
 from tflq.onnx.context import Form as HeldAs
 
 
@@ -108,6 +110,9 @@ class _Function(FunctionWalk["Made"]):
         return self.function(inputs + before, outputs)
 
     def lowered(self, op: Op) -> Sequence[Made]:
+        for value in op.results:
+            if not is_handle(value) and not is_narrow(value.type.storage):
+                need_type(value.type.storage, f"'{value.name}'")
         results = self.become(op, self.t)
         return [results] if isinstance(results, (Value, Held)) else results
 
@@ -123,7 +128,9 @@ class _Function(FunctionWalk["Made"]):
     def _input(self, value: Value) -> Value:
         """The argument, of its storage type."""
         storage, shape = value.type.storage, value.type.shape
-        lacking = f"is {storage}, which has no form" if storage not in HELD else "has no known rank" * (shape is None)
+        lacking = (
+            "has no known rank" * (shape is None) if storage in HELD else f"is {storage}, which has no form in ONNX"
+        )
         if lacking:
             self.refused[Reason(f"input '{value.name}' {lacking}", tensor=value.name)] = None
         info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
@@ -276,6 +283,8 @@ def only_onnxruntime(function: Function) -> list[tuple[Op, str]]:
 def _otherwise(op: Op) -> str:
     if isinstance(op, Div):
         return "quotients by a reciprocal"
+    if isinstance(op, Mod) and op.a.type.storage.is_float:
+        return "remainders by rounded quotients"
     if isinstance(op, _INDEXED):
         return ""
     kinds = (v.type.storage for v in op.tensors if not v.is_constant)
