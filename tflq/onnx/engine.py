@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from tflq.caches import ProofCache
 from tflq.contract import Note, Notes, Pass, PassResult
+from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_handle
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import Form, compiled
 from tflq.dialects.onnx import (
     ArgMax,
     ArgMin,
@@ -110,10 +111,13 @@ class _Function(FunctionWalk["Made"]):
         return self.function(inputs + before, outputs)
 
     def lowered(self, op: Op) -> Sequence[Made]:
-        for value in op.results:
-            if not is_handle(value) and not is_narrow(value.type.storage):
-                need_type(value.type.storage, f"'{value.name}'")
+        for value in op.tensors:
+            _need_known_type(value)
+        before = len(self.t.ops)
         results = self.become(op, self.t)
+        for emitted in self.t.ops[before:]:
+            if isinstance(emitted, Operator) and (reason := compiled(type(emitted)).check(emitted)) is not None:
+                raise Refused(f"no {type(emitted).__name__} of ONNX takes it: {reason}")
         return [results] if isinstance(results, (Value, Held)) else results
 
     def record(self, value: Value, made: Made) -> None:
@@ -153,6 +157,14 @@ class _Function(FunctionWalk["Made"]):
         result.info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
         self.renamed[value] = result
         return result
+
+
+def _need_known_type(value: Value) -> None:
+    """Refused if numpy does not hold a constant, or if ONNX's tensors do not hold another value."""
+    storage = value.type.storage
+    known = bool(storage.numpy) if value.is_constant else is_handle(value) or is_narrow(storage)
+    if not known:
+        need_type(storage, f"'{value.name}'")
 
 
 # In which runtimes a graph is exact: what each computes otherwise than ONNX says.

@@ -16,7 +16,7 @@ from tflq.dialects.tosa import movement as tosa
 from tflq.errors import Refused
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i1, i32, i64
+from tflq.ir.types import i1, i32, i64, ui64
 from tflq.onnx.context import Form, Held, Made, Onnx, lowering, static
 
 
@@ -297,4 +297,6 @@ def numbers(operand: Value) -> list[int]:
     """The elements of a constant operand. Refused for one that is computed."""
     if not operand.is_constant:
         raise Refused(f"'{operand.name}' is computed, and must be known before a run")
+    if not operand.type.storage.is_integer or operand.type.storage == ui64:
+        raise Refused(f"'{operand.name}' is {operand.type.storage}, not signed integers")
     return [int(n) for n in operand.array.reshape(-1)]

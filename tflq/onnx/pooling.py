@@ -34,6 +34,7 @@ from tflq.onnx.rescale import BITS, plus, split
 
 _Window: TypeAlias = dict[str, Any]
 
+_MOST_PLACES = 1 << 20
 _RECIPROCAL = 1 << 22
 """Sums and half the number of elements together stay below it where a product with the reciprocal is exact."""
 
@@ -134,7 +135,7 @@ def _real_mean(t: Onnx, x: Value, window: _Window, result: Value) -> Held:
 @lowering(Resize)
 def resize(op: Resize, t: Onnx) -> Held:
     """Elements by index, or sums of two with whole weights, of rows and then of columns."""
-    sizes = static(op.input.type.dims[1:3]), static(op.result.type.dims[1:3])
+    sizes = _plane(op.input), _plane(op.result)
     steps = steps_of(op.scale, op.offset)
     if op.mode == "NEAREST_NEIGHBOR":
         index = [nearest_index(*row) for row in zip(steps, *sizes, strict=True)]
@@ -148,6 +149,14 @@ def resize(op: Resize, t: Onnx) -> Held:
     for axis, row in enumerate(zip(steps, *sizes, strict=True), 1):
         x = _blended(t, x, row[0].n, *taps(*row), axis)
     return t.made(x, op.result).within(-reach, reach)
+
+
+def _plane(x: Value) -> tuple[int, int]:
+    """Height and width of images. Refused if there are more rows or columns than an index of each is stored for."""
+    height, width = static(x.type.dims[1:3])
+    if max(height, width) > _MOST_PLACES:
+        raise Refused(f"images of {height} rows and {width} columns; at most {_MOST_PLACES} of either are resized")
+    return height, width
 
 
 def _blended(t: Onnx, x: Value, n: int, lower: np.ndarray, upper: np.ndarray, fraction: np.ndarray, axis: int) -> Value:
@@ -165,7 +174,7 @@ def resize_bilinear(op: tfl.ResizeBilinear, t: Onnx) -> Held:
     column, in the kernel's order."""
     if op.output.type.storage != f32:
         raise Refused(f"BILINEAR of plain {op.output.type.storage}")
-    sizes = zip(static(op.input.type.dims[1:3]), numbers(op.size), strict=True)
+    sizes = zip(_plane(op.input), _plane(op.output), strict=True)
     rows, columns = (float_taps(*row, op.align_corners, op.half_pixel_centers) for row in sizes)
     x, one = t.value(op.input), np.float32(1)
 
@@ -180,9 +189,9 @@ def resize_bilinear(op: tfl.ResizeBilinear, t: Onnx) -> Held:
 
 @lowering(tfl.ResizeNearestNeighbor)
 def resize_nearest(op: tfl.ResizeNearestNeighbor, t: Onnx) -> Held:
-    sizes = static(op.input.type.dims[1:3])
+    sizes = zip(_plane(op.input), _plane(op.output), strict=True)
     flags = op.align_corners, op.half_pixel_centers
-    index = [float_nearest_index(n, out, *flags) for n, out in zip(sizes, numbers(op.size), strict=True)]
+    index = [float_nearest_index(n, out, *flags) for n, out in sizes]
     return _taken(t, op.input, index, op.result)
 
 
