@@ -71,8 +71,8 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
             log reciprocal round sigmoid sign sin softmax sqrt tanh equal greater greater_or_equal less less_or_equal
             p_relu is_nan where and or xor not bitwise_and bitwise_or bitwise_xor bitwise_not bit_shift cast identity
             reshape transpose slice pad tile expand concat cum_sum gather gather_nd scatter_nd top_k non_zero arg_max
-            arg_min reduce_sum reduce_max reduce_min reduce_mean reduce_prod shape conv conv_transpose mat_mul gemm
-            average_pool max_pool resize yield if loop dequantize_linear quantize_linear"""
+            arg_min reduce_sum reduce_max reduce_min reduce_mean reduce_prod shape range conv conv_transpose mat_mul
+            gemm average_pool max_pool resize yield if loop dequantize_linear quantize_linear"""
     },
     "stablehlo": {
         "convolution": "convolution dot_general",
@@ -251,12 +251,14 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
                 squared_difference sub tanh zeros_like""",
             "casts": "cast dequantize",
             "convolution": "batch_matmul conv_2d conv_3d depthwise_conv_2d fully_connected transpose_conv",
-            "indexing": "dynamic_update_slice embedding_lookup gather gather_nd one_hot scatter_nd where",
+            "indexing": """dynamic_update_slice embedding_lookup gather gather_nd matrix_diag matrix_set_diag one_hot
+                scatter_nd where""",
             "movement": """batch_to_space_nd broadcast_to concatenation depth_to_space expand_dims mirror_pad pack pad
                 padv2 reshape reverse_sequence reverse_v2 slice space_to_batch_nd space_to_depth split split_v squeeze
                 strided_slice tile transpose unpack""",
             "pooling": """arg_max arg_min average_pool_2d cumsum l2_pool_2d max_pool_2d mean reduce_all reduce_any
                 reduce_max reduce_min reduce_prod resize_bilinear resize_nearest_neighbor sum topk_v2""",
+            "shape": "fill range rank shape",
             "state": "assign_variable call call_once if read_variable stablehlo_composite var_handle while",
         },
         "tosa": {

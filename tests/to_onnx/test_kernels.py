@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from support.harness import argument, const, one_op
-from support.on_onnx import need_onnx
+from support.on_onnx import file_of, need_onnx, run_file
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import (
     ScalarType,
     UniformQuantizedPerAxisType,
@@ -151,6 +151,8 @@ CASES: Final[list[Row]] = [
         {"padding": "SAME", "stride_d": 2, "stride_h": 1, "stride_w": 2} | NONE,
     ),
     ("tfl.l2_pool_2d", [argument((1, 5, 6, 3), f32)], f32, (1, 5, 3, 3), _WINDOW | NONE),
+    ("tfl.matrix_diag", [argument((2, 3), i8)], i8, (2, 3, 3), {}),
+    ("tfl.matrix_set_diag", [argument((2, 3, 4), f32), argument((2, 3), f32, "b")], f32, (2, 3, 4), {}),
     ("tfl.floor_mod", [argument((2, 9), f32), floats(9)], f32, (2, 9), {}),
     ("tfl.zeros_like", [argument((2, 9), f32)], f32, (2, 9), {}),
     (
@@ -188,6 +190,28 @@ def test_as_the_interpreter(number: int) -> None:
     model = one_op(name, operands, [argument(shape, element, "y")], attributes)
     result = tflq.verify(model, tflq.convert(model, format="onnx").data, atol=1e-6, rtol=1e-5)
     assert result.passed, result.verdict
+
+
+def test_shapes_that_are_known_when_the_model_runs() -> None:
+    """SHAPE, its last dim as the limit of RANGE, FILL of as many, RANK."""
+    need_onnx()
+    x, shape, last = argument((None, 3), i8), argument((2,), i32, "shape"), argument((), i32, "last")
+    counted, filled, rank = (
+        argument((None,), i32, "counted"),
+        argument((None, 3), i8, "filled"),
+        argument((), i32, "rank"),
+    )
+    zero, one = (const(np.asarray(n), i32) for n in (0, 1))
+    ops = [
+        Op("tfl.shape", [x], [shape], {"out_type": "INT32"}),
+        Op("tfl.gather", [shape, zero], [last], {"axis": 0, "batch_dims": 0}),
+        Op("tfl.range", [zero, last, one], [counted]),
+        Op("tfl.fill", [shape, const(np.asarray(7), i8)], [filled]),
+        Op("tfl.rank", [x], [rank]),
+    ]
+    data = file_of(Module([Function("main", [x], [shape, counted, filled, rank], ops)]))
+    made = run_file(data, {"x": np.zeros((4, 3), np.int8)})
+    assert [a.tolist() for a in made] == [[4, 3], [0, 1, 2, 3], [[7] * 3] * 4, 2]
 
 
 @pytest.mark.parametrize("element", [i16, ui8], ids=str)

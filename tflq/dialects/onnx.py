@@ -586,6 +586,19 @@ class Shape(Operator, name="onnx.shape"):
         return (len(site.dims(self.data)),)
 
 
+class Range(Operator, name="onnx.range"):
+    """start, start + delta, ... below limit."""
+
+    T = OneOf(i32, i64)
+    start: Value = operand(T)
+    limit: Value = operand(T)
+    delta: Value = operand(T)
+    output: Value = result(T)
+
+    def infer(self, _: Stated) -> Dims:
+        return (None,)
+
+
 # Convolutions, products of matrices, pools, resized images.
 
 

@@ -7,7 +7,7 @@ place occurs, and added. With others it is the product of a matrix that has a 1 
 updates.
 
 Sources: kernels/gather.cc, gather_nd.cc, embedding_lookup.cc, one_hot.cc, scatter_nd.cc, dynamic_update_slice.cc,
-where.cc; TOSA 1.0 specification, GATHER, SCATTER.
+where.cc, matrix_diag.cc, matrix_set_diag.cc; TOSA 1.0 specification, GATHER, SCATTER.
 """
 
 from __future__ import annotations
@@ -136,6 +136,32 @@ def where(op: Where, t: Onnx) -> Value:
     return t.transpose(t.emit(onnx.NonZero, [t.value(op.condition)]), (1, 0))
 
 
+@lowering(tfl.MatrixDiag)
+def matrix_diag(op: tfl.MatrixDiag, t: Onnx) -> Held:
+    """The last dim on a diagonal, zeros elsewhere."""
+    (size,) = static(op.input.type.dims[-1:])
+    zero = constant(np.zeros((), op.output.type.storage.dtype))
+    return chosen(
+        t, constant(np.eye(size, dtype=bool)), None, _as(t, op.input, (*op.input.type.dims, 1)), zero, op.output
+    )
+
+
+@lowering(tfl.MatrixSetDiag)
+def matrix_set_diag(op: tfl.MatrixSetDiag, t: Onnx) -> Held:
+    """The operand with another diagonal."""
+    rows, columns = static(op.input.type.dims[-2:])
+    *outer, _ = op.diagonal.type.dims
+    diagonal = _as(t, op.diagonal, (*outer, rows, 1) if rows <= columns else (*outer, 1, columns))
+    return chosen(t, constant(np.eye(rows, columns, dtype=bool)), None, diagonal, op.input, op.output)
+
+
+def _as(t: Onnx, operand: Value, shape: Sequence[int | None]) -> Value:
+    """A value that stands for an operand in another shape."""
+    other = Value(TensorType(tuple(shape), operand.type.storage))
+    t.record(other, t.moved(operand, lambda x: t.reshape(x, shape), other))
+    return other
+
+
 # SCATTER_ND.
 
 
@@ -146,8 +172,7 @@ def scatter_nd(op: tfl.ScatterND, t: Onnx) -> Held:
     *outer, depth = static(op.indices.type.shape)
     rows, inner, count = prod(shape[:depth]), prod(shape[depth:]), prod(outer)
     strides = np.asarray([prod(shape[i + 1 : depth]) for i in range(depth)], np.int64)
-    updates = Value(TensorType((count, inner), op.updates.type.storage))
-    t.record(updates, t.moved(op.updates, lambda x: t.reshape(x, (count, inner)), updates))
+    updates = _as(t, op.updates, (count, inner))
     if op.indices.is_constant:
         places = (op.indices.array.reshape(count, depth).astype(np.int64) * strides).sum(1)
         if not ((places >= 0) & (places < rows)).all():
