@@ -214,6 +214,30 @@ def test_shapes_that_are_known_when_the_model_runs() -> None:
     assert [a.tolist() for a in made] == [[4, 3], [0, 1, 2, 3], [[7] * 3] * 4, 2]
 
 
+def test_places_and_counts_that_are_computed() -> None:
+    """SLICE, TILE and TOPK_V2."""
+    need_onnx()
+    x, begin, size, k = (
+        argument((3, 4), i8),
+        argument((2,), i32, "begin"),
+        argument((2,), i32, "size"),
+        argument((), i32, "k"),
+    )
+    part, tiled = argument((None, None), i8, "part"), argument((None, None), i8, "tiled")
+    most, places = argument((3, None), i8, "most"), argument((3, None), i32, "places")
+    ops = [
+        Op("tfl.slice", [x, begin, size], [part]),
+        Op("tfl.tile", [x, begin], [tiled]),
+        Op("tfl.topk_v2", [x, k], [most, places]),
+    ]
+    data = file_of(Module([Function("main", [x, begin, size, k], [part, tiled, most, places], ops)]))
+    array = np.arange(12, dtype=np.int8).reshape(3, 4)
+    given = {"begin": np.asarray([1, 2], np.int32), "size": np.asarray([-1, 1], np.int32), "k": np.asarray(2, np.int32)}
+    made = run_file(data, {"x": array, **given})
+    for got, want in zip(made, (array[1:, 2:3], np.tile(array, (1, 2)), array[:, :1:-1], [[3, 2]] * 3), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("element", [i16, ui8], ids=str)
 def test_the_greatest_and_their_places(element: ScalarType) -> None:
     need_onnx()

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tflq.dialects import onnx
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tosa import movement as tosa
 from tflq.errors import Refused
@@ -69,6 +70,8 @@ def unpack(op: tfl.Unpack, t: Onnx) -> list[Made]:
 def slice_(op: tosa.Slice | tfl.Slice, t: Onnx) -> Held:
     if isinstance(op, tosa.Slice):
         starts, sizes = list(op.start), list(op.size)
+    elif not (op.begin.is_constant and op.size.is_constant):
+        return _slice_computed(op, t)
     else:
         starts, sizes = numbers(op.begin), [None if n < 0 else n for n in numbers(op.size)]
     shape = op.input.type.dims
@@ -79,6 +82,16 @@ def slice_(op: tosa.Slice | tfl.Slice, t: Onnx) -> Held:
         return t.slice(x, cut, [starts[i] for i in cut], ends) if cut else x
 
     return t.moved(op.input, emit, op.result)
+
+
+def _slice_computed(op: tfl.Slice, t: Onnx) -> Held:
+    """A size of -1 is the rest of a dim."""
+    starts, sizes = t.integers(op.begin, i64), t.integers(op.size, i64)
+    ends = t.where(t.below_zero(sizes), t.like((1 << 63) - 1, sizes), t.add(starts, sizes))
+    rank = len(op.input.type.dims)
+    operands = [starts, ends, t.vector(range(rank)), t.vector([1] * rank)]
+    kind = op.result.type
+    return t.moved(op.input, lambda x: t.emit(onnx.Slice, [x, *operands], kind.with_element(x.type.element)), op.result)
 
 
 @lowering(tfl.Split, tfl.SplitV)
@@ -181,7 +194,10 @@ def tile(op: tosa.Tile, t: Onnx) -> Held:
 
 @lowering(tfl.Tile)
 def kernel_tile(op: tfl.Tile, t: Onnx) -> Held:
-    return t.moved(op.input, lambda x: t.tile(x, numbers(op.multiples)), op.result)
+    if op.multiples.is_constant:
+        return t.moved(op.input, lambda x: t.tile(x, numbers(op.multiples)), op.result)
+    repeats, kind = t.integers(op.multiples, i64), op.result.type
+    return t.moved(op.input, lambda x: t.emit(onnx.Tile, [x, repeats], kind.with_element(x.type.element)), op.result)
 
 
 @lowering(tfl.BroadcastTo)

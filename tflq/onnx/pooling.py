@@ -322,7 +322,7 @@ def top_k(op: tfl.TopKV2, t: Onnx) -> list[Made]:
     types = [x.type, x.type.with_element(i64)]
     for i, result in enumerate(op.results):
         types[i] = result.type.with_element(types[i].element)
-    values, indices = t.op(onnx.TopK, [x, t.vector(numbers(op.k))], types, {"axis": rank - 1}).results
+    values, indices = t.op(onnx.TopK, [x, t.reshape(t.integers(op.k, i64), (1,))], types, {"axis": rank - 1}).results
     return [t.made(values, op.values), t.made(t.cast(indices, i32), op.indices)]
 
 
