@@ -146,6 +146,14 @@ def test_what_no_operator_of_onnx_takes_is_refused_with_its_place() -> None:
         lower(Module([Function("main", [a], [total], [Op("tfl.sum", [a, const(np.asarray([1]), f32)], [total])])]))
 
 
+@pytest.mark.parametrize(("height", "said"), [(0, "have no elements"), (1 << 30, "at most 1048576 of either")])
+def test_images_of_no_or_of_too_many_rows_are_refused(height: int, said: str) -> None:
+    x, y = argument((1, 3, 5, 2), f32), argument((1, height, 4, 2), f32, "y")
+    op = Op("tfl.resize_bilinear", [x, const(np.asarray([height, 4]), i32)], [y])
+    with pytest.raises(tflq.UnsupportedError, match=f"images of {height} rows and 4 columns.*{said}"):
+        lower(Module([Function("main", [x], [y], [op])]))
+
+
 @pytest.mark.parametrize("element", [ui16, ui32, ui64], ids=str)
 def test_unsigned_tensors_are_padded(element: ScalarType) -> None:
     need_onnx()

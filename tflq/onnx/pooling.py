@@ -152,8 +152,10 @@ def resize(op: Resize, t: Onnx) -> Held:
 
 
 def _plane(x: Value) -> tuple[int, int]:
-    """Height and width of images. Refused if there are more rows or columns than an index of each is stored for."""
+    """Height and width of images. Refused if there are none, or more than an index of each is stored for."""
     height, width = static(x.type.dims[1:3])
+    if min(height, width) < 1:
+        raise Refused(f"images of {height} rows and {width} columns have no elements to resize")
     if max(height, width) > _MOST_PLACES:
         raise Refused(f"images of {height} rows and {width} columns; at most {_MOST_PLACES} of either are resized")
     return height, width
