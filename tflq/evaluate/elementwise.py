@@ -284,7 +284,7 @@ def _rescale(op: Rescale, x: np.ndarray) -> np.ndarray:
         scaled = scaled.astype(np.int32)  # which holds it: numpy clips these several times faster
     if op.output_zp:
         scaled += op.output_zp
-    return np.clip(scaled, storage.minimum, storage.maximum, out=scaled)
+    return np.clip(scaled, storage.minimum, storage.maximum, out=scaled).reshape(x.shape)
 
 
 @evaluator(Cast)
@@ -378,14 +378,14 @@ def _rounded_sum(op: Qcast, y: np.ndarray, zero_point: np.ndarray) -> np.ndarray
 @evaluator(RescaleF64)
 def _rescale_f64(op: RescaleF64, x: np.ndarray) -> np.ndarray:
     """saturate(round_half_away(double(x) * scale) + output_zp)"""
-    product = x.astype(np.float64) * op.scale
+    product = (x.astype(np.float64) * op.scale).reshape(x.shape)
     storage = op.result.type.storage
     return np.clip(half_away(product) + op.output_zp, storage.minimum, storage.maximum).astype(storage.dtype)
 
 
 @evaluator(RescaleI64)
 def _rescale_i64(op: RescaleI64, x: np.ndarray) -> np.ndarray:
-    return rescale_i64(x, op.multiplier, op.shift)
+    return rescale_i64(x, op.multiplier, op.shift).reshape(x.shape)
 
 
 @evaluator(RescaleMean)

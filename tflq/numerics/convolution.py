@@ -297,6 +297,20 @@ def clip_bound(clip: float, scale: float, most: int) -> int:
     return int(min(np.float32(clip) / np.float32(scale), np.float32(most))) if clip > 0 else 0
 
 
+def scattered_in_turn(places: np.ndarray, rows: int) -> list[np.ndarray]:
+    """For each occurrence of a place among those of updates, the first to the last: which update each row takes, or the
+    row after them all. One turn, if there are no updates."""
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    occurrence = np.arange(places.size) - np.searchsorted(ordered, ordered)
+    turns = []
+    for turn in range(int(occurrence.max(initial=0)) + 1):
+        source = np.full(rows, places.size)
+        source[ordered[occurrence == turn]] = order[occurrence == turn]
+        turns.append(source)
+    return turns
+
+
 # Where each output row or column of a resize comes from, in TFLite's arithmetic and in TOSA's.
 #
 # TOSA's RESIZE puts output o at position (o * d + offset) / n of the input. With i = floor(position) and the fraction

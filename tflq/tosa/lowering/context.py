@@ -273,9 +273,9 @@ class Tosa(TosaBuilder):
         if storage == ui8:
             return constant((operand.array ^ np.uint8(128)).view(np.int8))
         if "sparsity" in operand.info:
-            return constant(np.ascontiguousarray(operand.array))
+            return constant(operand.array)
         if storage == ui4 or (storage.bits < 8 and not (storage == i4 and self.target.has("int4"))):
-            return constant(np.ascontiguousarray(operand.array.astype(np.int8)))
+            return constant(operand.array.astype(np.int8))
         return Value(TensorType(operand.type.shape, storage), operand.name, buffer=operand.buffer)
 
 

@@ -42,6 +42,7 @@ from tflq.dialects.tosa.movement import Gather, Scatter, Table
 from tflq.errors import Refused
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, i1, i8, i16, i32
+from tflq.numerics.convolution import scattered_in_turn
 from tflq.tosa.lowering.context import (
     Tosa,
     constant_of,
@@ -243,19 +244,21 @@ def scatter_nd(op: ScatterND, t: Tosa) -> Value:
     leading, inner = shape[:depth], math.prod(shape[depth:])
     if (indices < 0).any() or (indices >= leading).any():
         raise Refused("an index of SCATTER_ND is out of bounds")
+    if not indices.size:
+        raise Refused("SCATTER_ND without updates has no form in TOSA")
     targets = (indices.reshape(-1, depth).astype(np.int64) * _strides(leading)).sum(-1)
     updates = reshaped(t, narrow(op.updates, t), (1, targets.size, inner))
     updates = t.pad(updates, [(0, 0), (0, 1), (0, 0)])
     storage = updates.type.storage
     total: Value | None = None
-    rounds = _rounds(targets, math.prod(leading))
+    sized.need_few(math.prod(leading))
+    rounds = scattered_in_turn(targets, math.prod(leading))
     if len(rounds) > 1:
         in_int32(op, t)
     for sources in rounds:
         rows = taken(t, updates, t.constant(sources[None]))
         total = rows if total is None else _sum(t, total, rows, storage)
-    if total is None:
-        raise Refused("SCATTER_ND without updates has no form in TOSA")
+    assert total is not None
     return reshaped(t, total, tuple(shape))
 
 
@@ -273,19 +276,6 @@ def _summed_where_hit(op: ScatterND, t: Tosa, shape: list[int]) -> Value:
     updates = t.cast(reshaped(t, x, (1, count, inner)), i32)
     total = t.reduce("sum", t.select(hit, updates, t.constant(np.zeros((1, 1, 1)))), 1)
     return t.cast(reshaped(t, total, tuple(shape)), x.type.storage)
-
-
-def _rounds(targets: np.ndarray, rows: int) -> list[np.ndarray]:
-    """For each occurrence of a target, first to last: which update each row takes, or the row after them all."""
-    order = np.argsort(targets, kind="stable")
-    ordered = targets[order]
-    occurrence = np.arange(targets.size) - np.searchsorted(ordered, ordered)
-    sources = []
-    for turn in range(int(occurrence.max(initial=-1)) + 1):
-        source = sized.full(rows, targets.size)
-        source[ordered[occurrence == turn]] = order[occurrence == turn]
-        sources.append(source)
-    return sources
 
 
 def _sum(t: Tosa, a: Value, b: Value, storage: ScalarType) -> Value:
