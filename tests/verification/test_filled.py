@@ -10,7 +10,7 @@ import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f32, i32
-from tflq.verification.layers import Filled
+from tflq.verification.postprocessing import Filled
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 flexbuffers = pytest.importorskip("flatbuffers.flexbuffers", reason="needs flatbuffers")
