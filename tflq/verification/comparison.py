@@ -246,7 +246,8 @@ class _Comparison:
             else:
                 result.interface = tosa_differences(a.entries, b.entries)
         both = [key for key in a.entries if key in b.entries]
-        if len(both) == 2 and all(covers(model.file, "", both[1]) for model in models):
+        single = len(both) == len(a.entries) == len(b.entries) == 2
+        if single and all(covers(model.file, "", both[1]) for model in models):
             both = both[:1]
         keys = [key for key in both if same_inputs(a.entries, b.entries, key, fit=not interface)]
         self._leave_out((key for key in both if key not in keys), "the models take other inputs there")
