@@ -9,8 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
-from time import monotonic
 from typing import Any, Final, TypeVar, get_args
 
 import numpy as np
@@ -30,19 +28,9 @@ from tflq.errors import (
 from tflq.flatbuffer.structure import folder_error, refuse_foreign
 from tflq.samples.files import Images, Level
 from tflq.samples.reading import check_data
+from tflq.verification.entries import comparable
 from tflq.verification.inputs import Case, Cases, Options, Source
-from tflq.verification.interface import (
-    Expectation,
-    ReportLike,
-    align,
-    allocation_differences,
-    broken,
-    covers,
-    interface_differences,
-    reported,
-    same_inputs,
-    tosa_differences,
-)
+from tflq.verification.interface import Expectation, ReportLike, broken, reported
 from tflq.verification.layers import (
     AnyRunner,
     Cut,
@@ -64,7 +52,6 @@ from tflq.verification.outcome import (
     KernelShare,
     Layers,
     Run,
-    RunTime,
     Tolerance,
     Uncompared,
     Verification,
@@ -74,6 +61,7 @@ from tflq.verification.postprocessing import FilledOutputs, Rows, cropped, opera
 from tflq.verification.runner import FileRunner, Resolver, RunError, Runtime
 from tflq.verification.runtimes import MicroRunner, OnnxRunner
 from tflq.verification.tflite_runner import TfliteRunner
+from tflq.verification.timing import run_time
 
 T = TypeVar("T")
 
@@ -152,7 +140,10 @@ class _Comparison:
         self._settle_tolerance(a, b)
         if self._cut is not None:
             reports = self._cut.reports(reports)
-        for key in self._with_samples(a, b, self._comparable(a, b)):
+        found = comparable(a, b, interface=self._options.interface)
+        self.result.interface = found.interface
+        self.result.uncompared += found.uncompared
+        for key in self._with_samples(a, b, found.keys):
             if self._fatal:
                 self._leave_out([key], "the comparison ended before it")
             else:
@@ -224,39 +215,6 @@ class _Comparison:
     @property
     def _labels(self) -> tuple[str, str]:
         return self.result.a, self.result.b
-
-    def _comparable(self, a: AnyRunner, b: AnyRunner) -> list[str]:
-        """The entries to run: all that both have. A single signature that names what "" runs by position is not run
-        again."""
-        result, interface = self.result, self._options.interface
-        models = [runner for runner in (a, b) if isinstance(runner, TfliteRunner)]
-        files = [runner for runner in (a, b) if isinstance(runner, FileRunner)]
-        if models and files:
-            key, result.interface = align(models[0], files[0])
-            if key is None or result.interface:
-                return []
-            others = (other for other in models[0].entries if not covers(models[0].file, key, other))
-            self._leave_out(others, f"the other file has one entry, which is that of {_entry_name(key)}")
-            return [key]
-        if interface or not same_inputs(a.entries, b.entries, "", fit=True):
-            if models:
-                result.interface = interface_differences(models[0].file, models[1].file)
-                if interface and not result.interface:
-                    result.interface = allocation_differences(a.entries, b.entries)
-            else:
-                result.interface = tosa_differences(a.entries, b.entries)
-        both = [key for key in a.entries if key in b.entries]
-        single = len(both) == len(a.entries) == len(b.entries) == 2
-        if single and all(covers(model.file, "", both[1]) for model in models):
-            both = both[:1]
-        keys = [key for key in both if same_inputs(a.entries, b.entries, key, fit=not interface)]
-        self._leave_out((key for key in both if key not in keys), "the models take other inputs there")
-        for one, other, which in ((a, b, "second model"), (b, a, "original")):
-            missing = [key for key in one.entries if key not in other.entries]
-            if isinstance(one, TfliteRunner) and "" in keys:
-                missing = [key for key in missing if not covers(one.file, "", key)]
-            self._leave_out(missing, f"the {which} has no signature of this key")
-        return keys
 
     def _with_samples(self, a: AnyRunner, b: AnyRunner, keys: list[str]) -> list[str]:
         """The entries that the user's samples are for. OptionError if they are for none."""
@@ -526,10 +484,6 @@ class _Comparison:
         return divergences
 
 
-def _entry_name(key: str) -> str:
-    return f"signature '{key}'" if key else "the first subgraph"
-
-
 def agreement(
     entry: str, name: str, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any]
 ) -> Agreement | None:
@@ -645,34 +599,3 @@ def verify(
     options |= {"resolver": resolver, "runtime": runtime, "interface": interface, "report": report, "time": time}
     options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
     return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
-
-
-# What one run of each model takes, in the processes of a comparison: in the interpreter as users have it, with its
-# default delegate and one thread.
-#
-# The models take turns, so that other load on the machine affects both. A turn is one run that is not measured, which
-# sets the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their mean, in
-# time of the processor. Times are medians over the turns, and the ratio is the median of the turns' ratios.
-
-
-TURNS, LEAST_TURNS = 15, 3
-SECONDS = 10.0
-"""After so many seconds no more turns begin, once there were LEAST_TURNS."""
-
-
-def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
-    """How long a run of an entry takes in both models on these inputs. A model that the default kernels do
-    not run is not an error: `problem` says so."""
-    problem = a.untimed or b.untimed
-    if problem or not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
-        return RunTime(key, problem=problem)
-    turns: list[tuple[float, float]] = []
-    end = monotonic() + SECONDS
-    try:
-        with a.timed() as before, b.timed() as after:
-            while len(turns) < LEAST_TURNS or (len(turns) < TURNS and monotonic() < end):
-                turns.append((before.time(key, inputs), after.time(key, inputs)))
-    except RunError as error:
-        return RunTime(key, problem=f"the default kernels do not run both models: {error}")
-    firsts, seconds = zip(*turns, strict=True)
-    return RunTime(key, median(firsts), median(seconds), median(s / f for f, s in turns), len(turns))
