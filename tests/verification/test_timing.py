@@ -11,7 +11,7 @@ import pytest
 
 import tflq
 from tflq.cli import main
-from tflq.verification import comparison
+from tflq.verification import timing
 from tflq.verification.runner import Child, Opened, RunError
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
@@ -19,7 +19,7 @@ pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install
 
 @pytest.fixture(autouse=True)
 def few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "TURNS", 3)
+    monkeypatch.setattr(timing, "TURNS", 3)
 
 
 def test_both_sides_are_measured(models: Path) -> None:

@@ -21,12 +21,13 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from tflq.calibration.data import Batch, Sample
 from tflq.errors import InvalidModelError, TflqError, to_install
 from tflq.files import FilePath
 from tflq.light import NamedTuple
 from tflq.numerics.ranges import add_histogram, finite_bins, histogram
 from tflq.processes import Died, in_processes
+from tflq.samples.files import Batch
+from tflq.samples.inputs import Sample
 from tflq.verification.worker import Model
 
 

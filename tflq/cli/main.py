@@ -197,7 +197,7 @@ def with_examples(command: click.Command, name: str) -> click.Command:
 # What an error becomes: a message or a JSON document, and an exit code.
 
 
-USAGE, INVALID, UNSUPPORTED, DIFFERS, BUG = 2, 3, 4, 5, 70
+USAGE, INVALID, UNSUPPORTED, DIFFERS, INCOMPARABLE, BUG = 2, 3, 4, 5, 6, 70
 JSON_VERSION: Final = 3
 _CODES: Final = ((InvalidModelError, INVALID), (UnsupportedError, UNSUPPORTED), (VerificationError, BUG))
 
@@ -376,8 +376,8 @@ class LazyGroup(click.Group):
 
     \b
     Exit codes: 0 done, 2 wrong usage, 3 invalid model, 4 not supported,
-    5 results differ, 70 a bug of tflq's own, 128 + n ended by signal n,
-    141 what reads the output ended early.
+    5 results differ, 6 nothing comparable, 70 a bug of tflq's own,
+    128 + n ended by signal n, 141 what reads the output ended early.
 
     `tflq COMMAND --help` ends with examples. Completion in the shell: docs/cli.md.
     """,

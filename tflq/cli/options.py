@@ -7,6 +7,7 @@ what is taken where nothing is said, are those of `tflq.pipelines`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -65,6 +66,27 @@ def target_option(help: str, name: str = "target", **more: Any) -> _Option:
 
 def json_option(help: str = "Print the outcome as JSON.") -> _Option:
     return click.option("--json", "as_json", is_flag=True, help=help)
+
+
+DATA: Final = output.Place(exists=True, path_type=Path)
+"""Samples: an .npz or .npy file, or a folder (docs/data.md)."""
+
+
+def image_options(function: _F) -> _F:
+    """--mean and --scale."""
+    scale = "For images: what the difference is multiplied by."
+    function = click.option("--scale", metavar="N[,N,N]", callback=_levels, help=scale)(function)
+    mean = "For images: subtracted from each pixel (0 to 255), or each channel."
+    return click.option("--mean", metavar="N[,N,N]", callback=_levels, help=mean)(function)
+
+
+def _levels(_: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"'{text}' is not a number, or one for each channel", param=parameter) from None
 
 
 def seeds_option(default: int) -> _Option:

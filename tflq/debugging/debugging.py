@@ -19,7 +19,6 @@ import numpy as np
 
 from tflq.calibration.calibrating import Observer
 from tflq.calibration.collecting import in_order
-from tflq.calibration.data import Batch, Batches, Entry, Images, Samples, drawn, samples_of
 from tflq.debugging.measuring import (
     CAST,
     CLIPPED,
@@ -48,6 +47,9 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import shape_text
 from tflq.ir.rewriting import copied
 from tflq.ir.types import TensorType, UniformQuantizedType
+from tflq.samples.files import Batch, Images, Level, Samples
+from tflq.samples.inputs import Entry
+from tflq.samples.reading import Batches, drawn, samples_of
 from tflq.verification.outcome import in_decibels
 
 FIRST: Final = 4
@@ -62,7 +64,8 @@ def debug(
     signature: str | None = None,
     samples: int | None = None,
     seed: int | None = None,
-    images: Images | None = None,
+    mean: Level | None = None,
+    scale: Level | None = None,
     workers: int = 1,
     csv: FilePath | None = None,
     html: FilePath | None = None,
@@ -80,7 +83,8 @@ def debug(
         signature: The entry that is run, by its key; by default the only one, else the first subgraph.
         samples: At most so many samples: the first ones.
         seed: Draws `samples` at random instead, in their order.
-        images: How images become inputs.
+        mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
+        scale: For images: multiplies the difference, a number or one for each channel.
         workers: Processes that run the models.
         csv: Where the rows go as CSV.
         html: Where a page goes. It needs jinja2 (`tflq[verify]`).
@@ -112,7 +116,7 @@ def debug(
     check_outputs([("the CSV", csv), ("the page", html)], inputs=[floats, quantized, data], force=force)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         networks = _Networks(on_disk(floats, folder), on_disk(quantized, folder), signature)
-        given = drawn(samples_of(data, networks.inputs, images), samples, seed)
+        given = drawn(samples_of(data, networks.entries[0], Images.of(mean, scale)), samples, seed)
         plan = networks.plan(Path(folder, "alone.tflite"))
         run = _Run(plan, given, workers, observer)
         sums = run.compared()

@@ -15,7 +15,6 @@ import numpy as np
 from tflq.analysis.statistics import Method, Statistics, observed_range, read_statistics
 from tflq.backends import DEFAULT, named_by
 from tflq.calibration.calibrating import calibrate, digests, points_of
-from tflq.calibration.data import Entry, Images, Span
 from tflq.contract import Pipeline
 from tflq.dialects.regions import Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
@@ -52,6 +51,9 @@ from tflq.quantization.recipe import (
 )
 from tflq.quantization.report import ASKED, Quantization, QuantizedRow, rows_of
 from tflq.quantization.weights import Moments, Placed, moments_of, quantize_weights
+from tflq.samples.files import Images, Level
+from tflq.samples.inputs import Entry
+from tflq.samples.reading import Span
 from tflq.targets.load import load_kernels
 
 OneStatistics = FilePath | Statistics
@@ -73,7 +75,8 @@ def quantize(
     scheme: Scheme = "int8",
     statistics: OneStatistics | Sequence[OneStatistics] | None = None,
     calibration: Any = None,
-    images: Images | None = None,
+    mean: Level | None = None,
+    scale: Level | None = None,
     range: str = "minmax",
     io: Edges = "float",
     target: FilePath | None = None,
@@ -99,7 +102,8 @@ def quantize(
             nor samples.
         calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them. The signal-to-noise ratio of the
             outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
-        images: How images among them become inputs.
+        mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
+        scale: For images: multiplies the difference, a number or one for each channel.
         range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse".
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
         target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
@@ -142,6 +146,7 @@ def quantize(
     default.check()
     check_choice("io", io, EDGES)
     check_flags(force=force)
+    images = Images.of(mean, scale)
     stated = _listed(statistics)
     check_number("min_snr", min_snr, -math.inf, optional=True)
     if destination is not None:
@@ -257,7 +262,7 @@ def _samples(source: FilePath, data: Any, images: Images | None, what: str) -> S
     """All samples, to go through several times. OptionError, which says what they are for, if none are given."""
     if data is None:
         raise OptionError(Reason(what, remedy="give samples (calibration)"))
-    return Span.of(data, Entry.of(read(source)).inputs, images)
+    return Span.of(data, Entry.of(read(source)), images)
 
 
 def _measured(
@@ -288,7 +293,8 @@ def _statistics(
         what = "ranges come either from statistics or from samples to calibrate with"
         raise OptionError(Reason(what, remedy="give one of them"))
     if calibration is not None:
-        return [calibrate(source, calibration, images=images, histogram=bins).statistics]
+        levels: dict[str, Any] = {} if images is None else {"mean": images.mean, "scale": images.scale}
+        return [calibrate(source, calibration, histogram=bins, **levels).statistics]
     return [given if isinstance(given, Statistics) else read_statistics(given) for given in statistics]
 
 

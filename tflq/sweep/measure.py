@@ -33,7 +33,7 @@ from tflq.verification.runner import forked_ahead
 
 REPORT: Final = "report.json"
 """The report of the conversion, in the folder of a task."""
-COMPARING: Final = 2
+COMPARING: Final = 3
 """The version of comparing: the cache gives only what this one found."""
 VERIFYING_LISTED: Final = 50  # outputs, layers: the first of them
 
@@ -115,7 +115,7 @@ class _Verifier:
         done = [self._verify(place, options) for place in self._places.values()]
         summary = _short(done)
         self._keep(name, done)
-        if cache and summary["verdict"] != "failed":
+        if cache and summary["verdict"] not in ("failed", "nothing comparable"):
             cache.put(key, summary)
         return summary
 
@@ -148,31 +148,33 @@ class _Verifier:
             (self._folder / f"verification-{name}.json").write_text(json.dumps(document, indent=1))
 
 
+_WORST: Final = ("failed", "nothing comparable", "differs", "accepted")
+
+
 def _short(done: list[Verification]) -> dict[str, Any]:
     """Verifications of the files of one model, together."""
     verdicts = [verification.verdict for verification in done]
     outputs = [output for verification in done for output in verification.to_json()["outputs"]]
     runs = [run for verification in done for run in verification.runs]
-    failures = [
-        (failure.startswith(f"{v.a}"), failure.removeprefix(v.a).removeprefix(v.b))
-        for v in done
-        for failure in v.failures
-    ]
+    failures = [failure.removeprefix(v.a).removeprefix(v.b) for v in done for failure in v.failures]
+    of_original = [reason.removeprefix(v.a) for v in done for reason in v.incomparable]
 
     def every(name: str) -> list[dict[str, Any]]:
         return [item.to_json() for verification in done for item in getattr(verification, name)]
 
     return {
         **({"time": every("time")} if done[0].time is not None else {}),
-        "verdict": next((v for v in ("failed", "differs", "accepted") if v in verdicts), "equal"),
+        "verdict": next((v for v in _WORST if v in verdicts), "equal"),
         "interpreter": done[0].interpreter,
         "resolver": done[0].resolver,
         "inputs": list(dict.fromkeys(run.inputs for run in runs if not run.skipped)),
         "skipped": list(dict.fromkeys(run.skipped for run in runs if run.skipped)),
         "outputs": outputs[:VERIFYING_LISTED],
         "interface": [text for verification in done for text in verification.interface],
-        "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
-        "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
+        "original_failures": [text.lstrip(":, ") for text in of_original],
+        "failures": [text.lstrip(":, ") for text in failures],
+        "uncompared": every("uncompared"),
+        "operands": every("operands"),
         "cut": done[0].cut,
         "kernels": every("kernels"),
         "top1": every("top1"),
@@ -218,7 +220,7 @@ def _status(parts: list[dict[str, Any]]) -> dict[str, Any]:
             return {"status": status, "why": f"the converted model does not run: {failure}"}
         if part["interface"]:
             return {"status": "differs", "why": f"interface: {part['interface'][0]}"}
-        if part["verdict"] == "failed":
+        if part["verdict"] == "nothing comparable":
             return {"status": "original-fails", "why": next(iter(part["skipped"]), "no run of it")}
     differing = [output for part in parts for output in part["outputs"] if not output["accepted"]]
     if not any(part["verdict"] == "differs" for part in parts):

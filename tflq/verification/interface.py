@@ -115,6 +115,14 @@ def same_inputs(a: Entries, b: Entries, key: str, *, fit: bool = False) -> bool:
     return True
 
 
+def covers(file: ModelFile, key: str, other: str = "") -> bool:
+    """Whether an entry runs all that another of the file runs: the same subgraph, inputs and outputs."""
+    one, two = file.entries[key], file.entries[other]
+    sides = ([{t for _, t in side} for side in (entry.inputs, entry.outputs)] for entry in (one, two))
+    (inputs, outputs), (others, wanted) = sides
+    return one.graph == two.graph and inputs == others and wanted <= outputs
+
+
 def shapes_fit(a: Sequence[int], b: Sequence[int]) -> bool:
     """Whether two shapes may be one; -1 is an open dim."""
     return len(a) == len(b) and all(m == n or min(m, n) < 0 for m, n in zip(a, b, strict=True))

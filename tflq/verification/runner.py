@@ -356,8 +356,9 @@ class FileRunner:
         outputs = self.compute(self.ordered(inputs))
         return [outputs[i] for i in self._places["outputs"]]
 
-    def ulps(self) -> int:
-        """By how many float32 ulps its floats may differ, where a call does not say."""
+    def ulps(self) -> int | None:
+        """By how many float32 ulps its floats may differ, where a call does not say. None: the original's operators
+        say it."""
         return 0
 
     def align(self, key: str, inputs: Names, outputs: Names) -> None:
@@ -444,7 +445,7 @@ def dtype_of(value: Value) -> np.dtype:
 
 def _description(value: Value) -> dict[str, Any]:
     """The same as `worker.describe` says of a tensor."""
-    shape = [d or 1 for d in value.type.dims]
+    shape = [1 if d is None else d for d in value.type.dims]
     return {
         "name": value.name,
         "shape": shape,
@@ -458,7 +459,9 @@ def _description(value: Value) -> dict[str, Any]:
 
 def _size(value: Value) -> int:
     """Bytes of a tensor."""
-    return int(np.prod([d or 1 for d in value.type.dims], dtype=np.int64)) * -(-value.type.storage.bits // 8)
+    return int(np.prod([1 if d is None else d for d in value.type.dims], dtype=np.int64)) * -(
+        -value.type.storage.bits // 8
+    )
 
 
 # Whether the interpreter allocates all of a model before it runs.

@@ -25,9 +25,9 @@ from tflq.light import dataclass
 from tflq.tosa.read import read_tosa
 from tflq.tosa.write import tosa_bytes
 from tflq.verification.model_file import Graph, ModelFile, Tensor, entry_of
-from tflq.verification.outcome import allowed_ulps
 from tflq.verification.runner import Child, FileRunner, Held, Opened, Resolver, RunError, by_name, dtype_of, stored
 from tflq.verification.tflite_runner import Division, Fed, Fetcher, TfliteRunner, index_of
+from tflq.verification.ulps import allowed_ulps
 from tflq.verification.worker import Side
 
 
@@ -143,6 +143,9 @@ class OnnxRunner(_Extensible):
         if metadata.exact_in == []:
             self.inexact = "the second model says that it is exact in no runtime: QDQ form, or sums of real numbers"
         self._held = metadata.held
+
+    def ulps(self) -> int | None:
+        return None
 
     def run(
         self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None

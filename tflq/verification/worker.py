@@ -38,7 +38,7 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import cached_property, partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from typing import IO, Any
 
 import numpy as np
@@ -64,8 +64,14 @@ ENOUGH = 0.01
 RESOLVERS = {"reference": "BUILTIN_REF", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "default": "AUTO"}
 
 
+NO_SIZE = "Invalid tensor size."
+"""The interpreter's error for a constant without elements, of which it has no memory to read."""
+
+
 def load() -> tuple[str, Any, Any]:
-    """Name and version of the interpreter that is installed, its class and its resolver types."""
+    """Name and version of the interpreter that is imported, its class and its resolver types."""
+    interpreter: Any
+    resolvers: Any
     try:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
     except ImportError:
@@ -73,11 +79,26 @@ def load() -> tuple[str, Any, Any]:
             import tensorflow as tf
         except ImportError:
             raise LookupError(NO_INTERPRETER) from None
-        return f"tensorflow {tf.__version__}", tf.lite.Interpreter, tf.lite.experimental.OpResolverType
-    try:
-        return f"ai-edge-litert {version('ai-edge-litert')}", Interpreter, OpResolverType
-    except PackageNotFoundError:  # one of its nightly builds, which have other names
-        return "ai-edge-litert", Interpreter, OpResolverType
+        interpreter, resolvers = tf.lite.Interpreter, tf.lite.experimental.OpResolverType
+    else:
+        interpreter, resolvers = Interpreter, OpResolverType
+    return label(interpreter.__module__), interpreter, resolvers
+
+
+def label(module: str) -> str:
+    """Name and version of the package that a module is of. The version is the package's own: a distribution of that
+    name can be another one, elsewhere on the path. A package that does not state it has that of the distribution that
+    is beside it and lists it."""
+    package = module.partition(".")[0]
+    loaded = sys.modules[package]
+    stated = getattr(loaded, "__version__", "")
+    if stated:
+        return f"{package.replace('_', '-')} {stated}"
+    beside = [os.path.dirname(folder) for folder in getattr(loaded, "__path__", ())]
+    for distribution in distributions(path=beside):
+        if f"\n{package}/" in "\n" + (distribution.read_text("RECORD") or ""):
+            return f"{distribution.metadata['Name']} {distribution.version}"
+    return package.replace("_", "-")
 
 
 def describe(detail: dict[str, Any]) -> dict[str, Any]:
@@ -211,8 +232,7 @@ class Model(Opened):
             self._reset()
         if entry:
             runner = self.interpreter.get_signature_runner(entry)
-            results = runner(**dict(zip(sorted(runner.get_input_details()), inputs, strict=True)))
-            return [results[name] for name in sorted(results)]
+            return self._called(runner, dict(zip(sorted(runner.get_input_details()), inputs, strict=True)))
         details = self.interpreter.get_input_details()
         for detail, value in zip(details, inputs, strict=True):
             if tuple(detail["shape"]) != value.shape:
@@ -223,7 +243,18 @@ class Model(Opened):
         self.interpreter.invoke()
         if self._inner:
             return []
-        return [self.interpreter.get_tensor(d["index"]) for d in self.interpreter.get_output_details()]
+        return [_read(self.interpreter, d) for d in self.interpreter.get_output_details()]
+
+    def _called(self, runner: Any, named: dict[str, np.ndarray]) -> list[np.ndarray]:
+        """Outputs of a signature's runner, by name. The runner fails on a constant without elements after the run."""
+        try:
+            results = runner(**named)
+        except ValueError as error:
+            if str(error) != NO_SIZE:
+                raise
+            details = runner.get_output_details()
+            results = {name: _read(self.interpreter, d, runner._subgraph_index) for name, d in details.items()}
+        return [results[name] for name in sorted(results)]
 
     def time(self, entry: str, inputs: list[np.ndarray]) -> float:
         """Seconds of a run: the mean of several in a row on the same inputs, after one that is not timed. The time of
@@ -234,7 +265,7 @@ class Model(Opened):
         clock = time.thread_time if time.get_clock_info("thread_time").resolution < ENOUGH / 1000 else time.perf_counter
         runs, end, start = 0, time.perf_counter() + ENOUGH, clock()
         while not runs or time.perf_counter() < end:
-            runner(**named)
+            self._called(runner, named) if entry else runner()
             runs += 1
         return (clock() - start) / runs
 
@@ -310,9 +341,10 @@ class Parts(Opened):
         for detail, index in zip(details, told["inputs"], strict=True):
             part.set_tensor(detail["index"], values[index])
         part.invoke()
-        self._sizes |= {d["index"]: size_of(d) for d in part.get_tensor_details() if d["index"] in set(told["results"])}
+        described = {d["index"]: d for d in part.get_tensor_details()}
+        self._sizes |= {index: size_of(described[index]) for index in told["results"] if index in described}
         for index in told["outputs"]:
-            value = part.get_tensor(index)
+            value = _read(part, described[index])
             if index in self._kept:
                 self._values[index] = value
             values[index] = fed.get(index, value)
@@ -332,7 +364,7 @@ class TosaModel(Opened):
             import tosa_reference_model
         except ImportError:
             raise LookupError(NO_REFERENCE_MODEL) from None
-        self.label = f"TOSA reference model {version('tosa-tools')}"
+        self.label = f"TOSA reference model {label('tosa_reference_model').rpartition(' ')[2]}"
         self._execute = tosa_reference_model.run
         self._path = path
         self._outputs: list[np.ndarray] = []
@@ -494,7 +526,7 @@ class MicroModel(Opened):
             from tflite_micro.python.tflite_micro import runtime
         except ImportError:
             raise LookupError(NO_RUNTIME + "tflm") from None
-        self.label = f"tflite-micro {version('tflite-micro')}"
+        self.label = f"tflite-micro {label('tflite_micro').rpartition(' ')[2]}"
         kinds = runtime.InterpreterConfig
         kind = kinds.kPreserveAllTensors if keep else kinds.kAllocationRecording
         self._open = partial(runtime.Interpreter.from_file, plain_path(path), arena_size=arena, intrepreter_config=kind)
@@ -526,6 +558,15 @@ def _told(call: Any, *arguments: Any) -> Any:
         raise
     except Exception as error:
         raise RuntimeError(str(error)) from error
+
+
+def _read(interpreter: Any, detail: dict[str, Any], subgraph: int = 0) -> np.ndarray:
+    """The tensor that a description is of, after a run."""
+    shape = tuple(map(int, detail["shape"]))
+    if 0 in shape:
+        return np.zeros(shape, "S1" if detail["dtype"] in (np.bytes_, np.object_) else detail["dtype"])
+    array: np.ndarray = interpreter.get_tensor(detail["index"], subgraph)
+    return array
 
 
 def size_of(detail: dict[str, Any]) -> int:
