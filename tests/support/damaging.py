@@ -27,7 +27,7 @@ LITERALS = (
     "[]",
     "{}",
 )
-LITERALS += ("[[]]", "[1]", '["x", 1]', "{x = 1}", "1979-05-27", "[" * 200 + "]" * 200, "", "= =")
+MORE = ("[[]]", "[1]", '["x", 1]', "{x = 1}", "1979-05-27", "[" * 200 + "]" * 200, "", "= =")
 
 
 def damaged_json(text: str, rng: random.Random) -> bytes:
@@ -59,7 +59,7 @@ def damaged_toml(text: str, rng: random.Random) -> bytes:
         key, is_key, _ = lines[at].partition("=")
         choice = rng.random()
         if choice < 0.6 and is_key:
-            lines[at] = f"{key}= {rng.choice(LITERALS)}"
+            lines[at] = f"{key}= {rng.choice(LITERALS + MORE)}"
         elif choice < 0.7:
             lines[at : at + 1] = []
         elif choice < 0.8:
@@ -67,7 +67,7 @@ def damaged_toml(text: str, rng: random.Random) -> bytes:
         elif choice < 0.9:
             lines[at] = lines[at].replace("[[", "[").replace("]]", "]")
         else:
-            lines.insert(at, f"{rng.choice(('more', 'version', 'name'))} = {rng.choice(LITERALS)}")
+            lines.insert(at, f"{rng.choice(('more', 'version', 'name'))} = {rng.choice(LITERALS + MORE)}")
     return _torn(("\n".join(lines) + "\n").encode(), rng)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,8 +120,9 @@ def test_recorded_outputs_are_what_is_compared_with(models: Path) -> None:
 
 def test_an_entry_of_another_kind_is_a_miss(tmp_path: Path) -> None:
     found = Cache(tmp_path, dict[str, int])
-    for document in ([], None, {"a": "b"}, 3):
-        found.put("key", document)  # type: ignore[arg-type]
+    others: list[Any] = [[], None, {"a": "b"}, 3]
+    for document in others:
+        found.put("key", document)
         assert found.get("key") is None
     found._entries.put(f"{cache.surroundings()} key", b"no JSON")
     assert found.get("key") is None

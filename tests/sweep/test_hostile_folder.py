@@ -41,7 +41,7 @@ def write_sweep(folder: Path, artifacts: str = "artifacts/net--integer") -> Path
         ),
         *(
             "artifacts",
-            "/tmp/hooks",
+            "/hooks",
             "artifacts\\x",
             "artifacts/a\\..\\b",
             "javascript:alert(1)",
@@ -112,7 +112,7 @@ def test_links_are_not_written_through(tmp_path: Path, name: str) -> None:
     (folder / name).symlink_to(elsewhere)
     for force, resume in ((True, False), (False, True)):
         with pytest.raises(FileError, match=f"{name}: this is a link"):
-            sweep(Plan([__file__], folder, force=force, resume=resume), executor=lambda *_: None, fetchers=[None])  # type: ignore[arg-type, list-item, return-value]
+            sweep(Plan([__file__], folder, force=force, resume=resume), executor=lambda *_: None, fetchers=[None])  # type: ignore[arg-type, list-item]
     assert run(["sweep", "merge", str(write_sweep(tmp_path / "in")), "-o", str(folder), "--force"]) == 2
     assert not any(elsewhere.iterdir()) if elsewhere.is_dir() else elsewhere.read_text() == ""
 
