@@ -39,7 +39,7 @@ FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "real": {"semantics": "real"},
 }
 """The options of each form."""
-PIPELINES: Final = ("canonicalize", "fold,canonicalize", "strip-quant-types", "lower-quant-ops,cse,dce,fold")
+PIPELINES: Final = ("canonicalize", "fold,canonicalize", "strip-func-quant-types", "lower-quant-ops,cse,dce,fold")
 """Pipelines of `tflq opt`, through which texts go, too."""
 
 

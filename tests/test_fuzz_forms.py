@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.model_tree import tree
 
+import tflq
 from scripts import fuzz
 from scripts.fuzz_forms import FORMS, convert_all
 from scripts.fuzz_models import MOST_DEPTH, drawn, nest
@@ -36,3 +37,64 @@ def test_nested_calls_are_converted_or_refused(kind: str) -> None:
             ends, findings = convert_all(encode(model))
             assert findings == []
             assert ends["integer converted"] == (1 if depth == 3 else ends["read converted"])
+
+
+def text(op: str, operands: dict[str, str], result: str, attributes: str = "", constants: str = "") -> bytes:
+    arguments = ", ".join(f"%{name}: {kind}" for name, kind in operands.items() if not name.startswith("c"))
+    names, types = ", ".join(f"%{name}" for name in operands), ", ".join(operands.values())
+    line = f'%0 = "{op}"({names}) {{{attributes}}} : ({types}) -> {result}'
+    return f"func.func @main({arguments}) -> {result} {{\n{constants}\n{line}\nreturn %0 : {result}\n}}\n".encode()
+
+
+def constant(name: str, value: str, kind: str) -> str:
+    return f'%{name} = "tfl.pseudo_const"() {{value = dense<{value}> : {kind}}} : () -> {kind}'
+
+
+FLOATS, Q5 = "tensor<2x3xf32>", "tensor<2x3x!quant.uniform<i5:f32, 0.5>>"
+BLOCKS = "tensor<2x2x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5}, {0.25}}>>"
+REFUSED = {
+    "float axis": (
+        text(
+            "tfl.sum", {"a": FLOATS, "c": "tensor<1xf32>"}, "tensor<2xf32>", "", constant("c", "1.0", "tensor<1xf32>")
+        ),
+        "not an integer",
+    ),
+    "float paddings": (
+        text("tfl.pad", {"a": FLOATS, "c": "tensor<2x2xf32>"}, FLOATS, "", constant("c", "0.0", "tensor<2x2xf32>")),
+        "not an integer",
+    ),
+    "condition": (text("tfl.select", {"a": FLOATS, "b": FLOATS, "d": FLOATS}, FLOATS), "'condition' is f32, not i1"),
+    "comparison": (text("tfl.greater", {"a": FLOATS, "b": FLOATS}, "tensor<2x3xi8>"), "'output' is i8, not i1"),
+    "storage": (text("tfl.add", {"a": Q5, "b": Q5}, Q5), "has no tensors of i5"),
+    "integers": (text("tfl.abs", {"a": "tensor<3xi10>"}, "tensor<3xi10>"), "has no tensors of i10"),
+    "option": (text("tfl.arg_max", {"a": FLOATS, "b": "tensor<i32>"}, "tensor<3xi32>", "output_type = 5"), "5"),
+}
+"""Texts that no file can hold, and a part of the sentence that says why."""
+
+HANDLED = {
+    "blockwise input": text("tfl.abs", {"a": BLOCKS}, BLOCKS),
+    "strings": text("tfl.reshape", {"a": "tensor<3x!tfl.string>", "b": "tensor<1xi32>"}, "tensor<3x!tfl.string>"),
+    "bfloat16": text("tfl.div", {"a": "tensor<3xbf16>", "b": "tensor<3xbf16>"}, "tensor<3xbf16>"),
+    "int64": text(
+        "tfl.abs", {"a": "tensor<3x!quant.uniform<i64:f32, 0.25>>"}, "tensor<3x!quant.uniform<i64:f32, 0.5>>"
+    ),
+    "uint32": text(
+        "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
+    ),
+}
+"""Texts that some form has and others refuse."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_file_holds_is_refused(name: str) -> None:
+    data, sentence = REFUSED[name]
+    with pytest.raises(tflq.InvalidModelError, match=sentence):
+        tflq.read(data)
+    assert convert_all(data)[1] == []
+
+
+@pytest.mark.parametrize("name", HANDLED)
+def test_unusual_types_are_converted_or_refused(name: str) -> None:
+    ends, findings = convert_all(HANDLED[name])
+    assert findings == []
+    assert ends["read converted"] == 1
