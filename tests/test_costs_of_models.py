@@ -23,6 +23,8 @@ FORMS = {
     "tosa": {"format": "tosa"},
     "onnx": {"format": "onnx"},
 }
+BOUNDED = ("moving_functions",)
+"""Kinds with a search over inputs that is bounded, and not linear below its bound."""
 OTHERS = ("chain", "readers", "signatures", "variables")
 
 
@@ -46,13 +48,22 @@ def calls(model: bytes, form: str) -> int:
 
 @pytest.mark.parametrize(
     ("name", "form"),
-    [*((name, "integer") for name in GROWING), *((name, form) for form in list(FORMS)[1:] for name in OTHERS)],
+    [
+        *((name, "integer") for name in GROWING if name not in BOUNDED),
+        *((name, form) for form in list(FORMS)[1:] for name in OTHERS),
+    ],
 )
 def test_twice_the_model_is_twice_the_work(name: str, form: str) -> None:
     calls(GROWING[name](2), form)  # what is imported, and computed once
     fixed = calls(GROWING[name](2), form)
     once, twice = (calls(GROWING[name](count), form) - fixed for count in (SMALL, 2 * SMALL))
     assert twice < 2.3 * once + 2000
+
+
+def test_many_functions_are_resized_all_at_once_alone() -> None:
+    fixed = calls(GROWING["moving_functions"](2), "integer")
+    once, twice = (calls(GROWING["moving_functions"](count), "integer") - fixed for count in (400, 800))
+    assert twice < 2.3 * once
 
 
 def test_no_small_file_takes_more_than_the_bounds() -> None:

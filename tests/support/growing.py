@@ -136,7 +136,7 @@ def pack(count: int) -> bytes:
 
 def constants(count: int) -> bytes:
     """A chain of additions, each of a constant of its own."""
-    tensors = [quantized(f"x{i}", scale=0.1 + i / count) for i in range(count + 1)]
+    tensors = [quantized(f"x{i}", scale=0.1 + (i % 8) / 50) for i in range(count + 1)]
     tensors += [quantized(f"c{i}", buffer=i + 1) for i in range(count)]
     operators = [add((i, count + 1 + i), i + 1) for i in range(count)]
     return model(
