@@ -226,7 +226,7 @@ def test_quantized_branches_and_loops_as_in_the_interpreter(format: str) -> None
     data = tflq.convert(model, format=format).data
     array = np.arange(-60, 60, 20, dtype=np.int8).reshape(2, 3)
     for start in (0, 2, 5):
-        batch = [np.asarray(start, np.int32), array]
+        batch: list[np.ndarray] = [np.asarray(start, np.int32), array]
         (wanted,) = interpret(model, [batch])
         made = run_file(data, {"n": batch[0], "x": array})
         for want, got in zip(wanted, made, strict=True):

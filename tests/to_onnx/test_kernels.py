@@ -32,7 +32,7 @@ _WINDOW = {"padding": "SAME", "stride_w": 2, "stride_h": 1, "filter_width": 2, "
 _CONV = {"padding": "SAME", "stride_w": 2, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 2}
 RNG: Final = np.random.default_rng(5)
 
-Row = tuple[str, Sequence[Value | None], ScalarType, tuple[int, ...], dict[str, Any]]
+Row = tuple[str, Sequence[Value | None], ScalarType, tuple[int | None, ...], dict[str, Any]]
 
 
 def floats(*shape: int) -> Value:
@@ -234,7 +234,8 @@ def test_places_and_counts_that_are_computed() -> None:
     array = np.arange(12, dtype=np.int8).reshape(3, 4)
     given = {"begin": np.asarray([1, 2], np.int32), "size": np.asarray([-1, 1], np.int32), "k": np.asarray(2, np.int32)}
     made = run_file(data, {"x": array, **given})
-    for got, want in zip(made, (array[1:, 2:3], np.tile(array, (1, 2)), array[:, :1:-1], [[3, 2]] * 3), strict=True):
+    wanted = array[1:, 2:3], np.tile(array, (1, 2)), array[:, :1:-1], np.asarray([[3, 2]] * 3)
+    for got, want in zip(made, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
 
 

@@ -96,7 +96,10 @@ def test_quantized_scalars(name: str, form: str) -> None:
     """A constant beside an input without dims, and a mean of all elements."""
     need_onnx()
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
-    others = {"mul": (NONE, [x(Q), const(np.asarray(40), Q)]), "mean": ({"keep_dims": False}, [x(Q, 6), c(i32, [0])])}
+    others: dict[str, tuple[dict[str, Any], list[Value]]] = {
+        "mul": (NONE, [x(Q), const(np.asarray(40), Q)]),
+        "mean": ({"keep_dims": False}, [x(Q, 6), c(i32, [0])]),
+    }
     attributes, operands = others[name]
     model = one_op(f"tfl.{name}", operands, [argument((), Q, "y")], attributes, version=2)
     result = tflq.verify(model, tflq.convert(model, format=form).data, max_lsb=int(form == "qdq"))
