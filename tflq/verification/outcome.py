@@ -500,9 +500,6 @@ class Verification:
         resolver: The kernels that were asked for.
         interpreter: What ran the models.
         failures: Why the other model could not be opened, aborted or took too long, by name.
-        incomparable: Why the original, by name, has no results to compare with: it could not be opened, aborted or took
-            too long.
-        uncompared: Signatures that are not compared, and why.
         interface: Differences of names, shapes, types, quantization, signatures and metadata, one sentence each.
         runs: Each entry on each set of inputs.
         layers: Results of operators compared. None if not asked for.
@@ -517,6 +514,9 @@ class Verification:
         top1: With your own inputs: on how many of them the class with the highest score is the same, for each output.
         time: How long a run of each entry takes in both models. None if not asked for.
         inexact: Why the other model can differ on other inputs, where it says so itself. Then it is never `equal`.
+        incomparable: Why the original, by name, has no results to compare with: it could not be opened, aborted or took
+            too long.
+        uncompared: Signatures that are not compared, and why.
         operands: Operands of post-processing operators, which drop most of what they read, compared on all inputs.
 
     Example:
