@@ -119,6 +119,10 @@ class KernelBuilder(Emitter):
         folded.type = TensorType(shape, x.type.element)
         return folded
 
+    def in_shape(self, x: Value, shape: tuple[int | None, ...]) -> Value:
+        """RESHAPE that leaves the first dim to be inferred, unless another one is open."""
+        return self.reshape(x, shape) if not shape or 0 in shape or None in shape[1:] else self.refold(x, shape)
+
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
         return self.emit(Transpose, [x, self.constant(perms)])
 
@@ -295,6 +299,13 @@ class Kernels(KernelBuilder):
             return super().gather(x, indices, axis)
         return self.refold(super().gather(x, self.reshape(indices, (None,)), axis), shape)
 
+    def copy(self, x: Value, type: TensorType | None = None) -> Value:
+        """The same elements in another tensor: by RESHAPE, where the target says which builtins it has."""
+        shape = x.type.shape
+        if not self.restricted or type is not None or shape is None or shape.count(None) > 1:
+            return super().copy(x, type)
+        return self.in_shape(x, shape)
+
     def value(self, operand: Value) -> Value:
         """What an operand has become; arguments and constants stay themselves."""
         return self._selected.get(operand, operand)
@@ -333,7 +344,8 @@ class Kernels(KernelBuilder):
         twin = self.twins.get(new)
         if self.restricted and old.name and twin is not None and not (twin.value.name or twin.value.is_constant):
             twin.value.name = f"{old.name}/{new.type.storage.dtype.name}{twin.offset:+d}"
-        if (old.name or old in self._outputs) and new is not old:
+        unnamed = self.restricted and new.is_constant and old not in self._outputs
+        if (old.name or old in self._outputs) and new is not old and not unnamed:
             made = any(new is v for op in self.ops[self._start :] for v in op.results)
             if new.name or not made:
                 new = self.copy(new)
