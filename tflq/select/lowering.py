@@ -258,7 +258,8 @@ R = TypeVar("R")
 
 class Kernels(KernelBuilder):
     """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
-    have become, which ops read them; `restricted`: the target says which builtins it has."""
+    have become, which ops read them; `restricted`: the target says which builtins it has, and `lists` whether it has
+    one as it is."""
 
     def __init__(
         self,
@@ -267,12 +268,13 @@ class Kernels(KernelBuilder):
         proofs: ProofCache | None = None,
         sums: SumRounding = "separate",
         *,
-        restricted: bool = False,
+        lists: Callable[[Op], bool] | None = None,
     ) -> None:
         super().__init__()
         self.mac = mac
         self.sums = sums
-        self.restricted = restricted
+        self.restricted = lists is not None
+        self.lists: Final = lists or (lambda _: True)
         self._proofs = proofs
         self.source: Final[Sequence[Op]] = function.ops
         self.fused: set[Op] = set()
@@ -281,7 +283,7 @@ class Kernels(KernelBuilder):
         self._users = function.users()
         self._outputs = frozenset(function.outputs)
         self._selected: dict[Value, Value] = {}
-        self.ranges: Final = Ranges(sums=not restricted)  # of integer tensors of `source`
+        self.ranges: Final = Ranges(sums=not self.restricted)  # of integer tensors of `source`
         self._once: dict[Callable[[Kernels], Any], Any] = {}
 
     def concatenation(self, xs: Sequence[Value], axis: int) -> Value:

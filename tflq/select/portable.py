@@ -66,7 +66,7 @@ def portable(op: Op, k: Kernels) -> Made:
     target keeps on quantized tensors."""
     if op.name.startswith("tfl.") and any(v.type.quantized for v in op.tensors):
         return None
-    lower = FORMS.get(type(op))
+    lower = FORMS.get(type(op)) or movement.form(op, k)
     if lower is None and isinstance(op, (tfl.Moved, Gather)) and not isinstance(op, tfl.Padding):
         return movement.moved_elements(op, k)
     return None if lower is None else lower(op, k)
@@ -430,23 +430,15 @@ FORMS: Final[dict[type[Op], Portable]] = {
     Cast: _cast,
     Clamp: _clamp,
     Clz: _clz,
-    tfl.BatchToSpaceND: movement.batch_to_space,
-    tfl.BroadcastTo: movement.broadcast_to,
     tfl.Concatenation: movement.concatenation,
     LogicalLeftShift: _left_shift,
     Maximum: _extreme,
     Minimum: _extreme,
     Mul: _mul,
-    tfl.ExpandDims: movement.expand_dims,
-    tfl.MirrorPad: movement.mirror_pad,
     tfl.Pack: movement.pack,
     tfl.PadV2: movement.pad,
     tfl.Reshape: movement.reshape,
-    tfl.ReverseV2: movement.reverse,
-    tfl.SpaceToBatchND: movement.space_to_batch,
     tfl.Split: movement.split,
-    tfl.SplitV: movement.split_v,
-    tfl.Tile: movement.tile,
     tfl.Unpack: movement.unpack,
     ReduceMax: _greatest,
     ReduceSum: _sum,

@@ -10,8 +10,8 @@ So it is computed from T(n), the least float32 number that the kernel rounds to 
     n  = n' + (x >= T(n' + 1)) - (x < T(n'))
 
 Beyond int32 the kernel's conversion gives the smallest int32, to which the addition of a zero point below 0 wraps: one
-more comparison. DEQUANTIZE of whole numbers is one product; FLOOR stands between it and a sum, since a runtime might put
-the two together. Sources: kernels/internal/reference/quantize.h, dequantize.h.
+more comparison. DEQUANTIZE of whole numbers is one product; FLOOR stands between it and a sum, since a runtime might
+put the two together. Sources: kernels/internal/reference/quantize.h, dequantize.h.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, parameters, ui8
+from tflq.numerics.fixed_point import Rounding
 from tflq.numerics.float_basics import in_any_order, quantize_thresholds
-from tflq.select.lowering import BYTES, Kernels, Twin, centred, integers_of
+from tflq.select.lowering import BYTES, KernelBuilder, Kernels, Twin, centred, integers_of
 
 _LARGEST: Final = np.finfo(np.float32).max
 
@@ -50,7 +51,7 @@ def quantize(op: Qcast, k: Kernels) -> Value | None:
     element = op.result.type.element
     if not isinstance(element, UniformQuantizedType) or element.storage not in BYTES or op.sum_rounding is not None:
         return None
-    twin = _levels(op, k, element)
+    twin = levels(k, k.value(op.input), element, op.rounding or "half_even")
     if twin is None:
         return None
     stored = integers_of(k, twin, element.storage)
@@ -109,16 +110,16 @@ def _written(op: Scast | Qcast, k: Kernels, x: Value, element: UniformQuantizedT
     return k.emit(Quantize, [real], type)
 
 
-def _levels(op: Qcast, k: Kernels, element: UniformQuantizedType) -> Twin | None:
-    """The level of each real number, less the lowest; None for a scale whose thresholds are not all finite."""
-    x, scale, zero = k.value(op.input), np.float32(element.scale), element.zero_point
+def levels(k: KernelBuilder, x: Value, element: UniformQuantizedType, rounding: Rounding) -> Twin | None:
+    """The stored integers of float32 numbers, counted from the lowest; None where thresholds are not finite."""
+    scale, zero = np.float32(element.scale), element.zero_point
     numbers = np.arange(element.storage_min, element.storage_max + 1) - zero
     with np.errstate(all="ignore"):
         inverse = np.float32(1 / np.float64(scale))
         low, high = (np.float32(number) * scale for number in (numbers[0], numbers[-1]))
     if x.type.storage is not f32 or not np.finfo(np.float32).tiny < inverse < _LARGEST:
         return None
-    edges = quantize_thresholds(scale, np.append(numbers, numbers[-1] + 1), op.rounding or "half_even")
+    edges = quantize_thresholds(scale, np.append(numbers, numbers[-1] + 1), rounding)
     if not np.isfinite(edges).all() or not edges[0] < low < high < edges[-1]:
         return None
     last = numbers.size - 1
@@ -128,13 +129,13 @@ def _levels(op: Qcast, k: Kernels, element: UniformQuantizedType) -> Twin | None
     below, above = (k.gather(k.constant(side, f32), index) for side in (edges[:-1], edges[1:]))
     down, up = k.cast(k.greater(below, limited), f32), k.cast(k.greater_equal(limited, above), f32)
     level = k.sub(k.add(k.cast(index, f32), up), down)
-    return Twin(_within_int32(k, x, level, last, scale, zero, op), element.storage_min)
+    limit = quantize_thresholds(scale, float(1 << 31), rounding).reshape(())
+    return Twin(_within_int32(k, x, level, last, zero, limit), element.storage_min)
 
 
-def _within_int32(k: Kernels, x: Value, level: Value, last: int, scale: np.float32, zero: int, op: Qcast) -> Value:
-    """The level, but the one of the smallest int32 and the zero point where the quotient is beyond int32: the lowest,
-    or the highest where the sum wraps. A number that is none compares as one beyond."""
-    limit = quantize_thresholds(scale, float(1 << 31), op.rounding or "half_even").reshape(())
+def _within_int32(k: KernelBuilder, x: Value, level: Value, last: int, zero: int, limit: np.ndarray) -> Value:
+    """The level; from the limit on the lowest one, or the highest where the sum with the zero point wraps. A number
+    that is none compares as one from there on."""
     if not np.isfinite(limit):
         return level
     if zero >= 0:

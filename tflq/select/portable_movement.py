@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -28,11 +28,17 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, f32, i1, i8, i16, i32
 from tflq.numerics.convolution import float_nearest_index, nearest_index
 from tflq.numerics.float_basics import EXACT
-from tflq.select.lowering import BYTES, JOINED, Kernels, Twin, centred, integers_of, moved, twin_of
+from tflq.select.lowering import BYTES, JOINED, KernelBuilder, Kernels, Twin, centred, integers_of, moved, twin_of
 from tflq.select.movement import joined
 from tflq.select.resize import interpolated, resized_dims
 
 Change = Callable[[Value], Value]
+
+
+def form(op: Op, k: Kernels) -> Callable[[Any, Kernels], Value | list[Value] | None] | None:
+    """How an op's elements are moved, unless the target has the op itself on a tensor without a twin."""
+    move = _FORMS.get(type(op))
+    return None if move is None or (k.value(op.operand(0)) not in k.twins and k.lists(op)) else move
 
 
 def moved_elements(op: tfl.Moved | Gather, k: Kernels) -> Value | None:
@@ -88,7 +94,7 @@ def reshape(op: tfl.Reshape, k: Kernels) -> Value | None:
     dims = op.result.type.shape
     if op.shape is not None:
         known = _known(k, op.shape)
-        dims = None if known is None else tuple(known.elements())
+        dims = None if known is None else tuple(None if d is None or d < 0 else d for d in known.elements())
     if dims is None or dims.count(None) > 1:
         return None
     return _changed(k, k.value(op.input), lambda v: k.in_shape(v, dims), _ANY)
@@ -197,7 +203,7 @@ def tile(op: tfl.Tile, k: Kernels) -> Value | None:
     counts = _numbers(k, op.multiples)
     if counts is None or 0 in counts:
         return None
-    return _changed(k, k.value(op.input), lambda v: _repeated(k, v, counts), _ANY)
+    return _changed(k, k.value(op.input), lambda v: repeated(k, v, counts), _ANY)
 
 
 def broadcast_to(op: tfl.BroadcastTo, k: Kernels) -> Value | None:
@@ -210,17 +216,17 @@ def broadcast_to(op: tfl.BroadcastTo, k: Kernels) -> Value | None:
     known = [count for count in counts if count is not None]
     if len(known) != len(counts) or dims.count(None) > 1:
         return None
-    return _changed(k, x, lambda v: _repeated(k, v if v.type.dims == dims else k.in_shape(v, dims), known), _ANY)
+    return _changed(k, x, lambda v: repeated(k, v if v.type.dims == dims else k.in_shape(v, dims), known), _ANY)
 
 
-def _repeated(k: Kernels, x: Value, counts: Sequence[int]) -> Value:
+def repeated(k: KernelBuilder, x: Value, counts: Sequence[int]) -> Value:
     """A tensor so many times along each dim."""
     for axis, count in enumerate(counts):
         x = _times(k, x, count, axis)
     return x
 
 
-def _times(k: Kernels, x: Value, count: int, axis: int) -> Value:
+def _times(k: KernelBuilder, x: Value, count: int, axis: int) -> Value:
     """A tensor so many times, by CONCATENATION of ten at most."""
     if count == 1:
         return x
@@ -245,7 +251,7 @@ def mirror_pad(op: tfl.MirrorPad, k: Kernels) -> Value | None:
             if size is None:
                 return None
             indices[axis] = np.pad(np.arange(size, dtype=np.int32), (int(pair[0]), int(pair[1])), mode=mode)
-    return _changed(k, x, lambda v: _by_index(k, v, indices), (i8,))
+    return _changed(k, x, lambda v: by_index(k, v, indices), (i8,))
 
 
 def reverse(op: tfl.ReverseV2, k: Kernels) -> Value | None:
@@ -258,10 +264,10 @@ def reverse(op: tfl.ReverseV2, k: Kernels) -> Value | None:
         if size is None:
             return None
         indices[axis % len(x.type.dims)] = np.arange(size, dtype=np.int32)[::-1]
-    return _changed(k, x, lambda v: _by_index(k, v, indices), (i8,))
+    return _changed(k, x, lambda v: by_index(k, v, indices), (i8,))
 
 
-def _by_index(k: Kernels, x: Value, indices: dict[int, np.ndarray]) -> Value:
+def by_index(k: KernelBuilder, x: Value, indices: dict[int, np.ndarray]) -> Value:
     for axis, index in indices.items():
         x = k.gather(x, k.constant(index), axis)
     return x
@@ -276,21 +282,25 @@ def space_to_batch(op: tfl.SpaceToBatchND, k: Kernels) -> Value | None:
         return None
     paddings = np.zeros((len(x.type.dims), 2), np.int32)
     paddings[1 : 1 + len(block)] = np.reshape(edges, (-1, 2))
-    storage, twin = x.type.storage, k.twins.get(x)
+    twin = k.twins.get(x)
 
-    def blocks_apart(v: Value) -> Value:
+    def change(v: Value) -> Value:
         if paddings.any():
             around = 0 if twin is None else -twin.offset
             v = k.padv2(v, paddings, around) if v.type.storage is f32 else k.emit(tfl.Pad, [v, k.constant(paddings)])
-        sizes = [d or 0 for d in v.type.dims[1:]]
-        for axis in reversed(range(len(block))):
-            count, before, after = block[axis], sizes[:axis], sizes[axis + 1 :]
-            v = k.reshape(v, (None, sizes[axis] // count, count, prod(after)))
-            sizes[axis] //= count
-            v = k.reshape(k.transpose(v, (2, 0, 1, 3)), (None, *before, sizes[axis], *after))
-        return v
+        return blocks_as_batches(k, v, block)
 
-    return _changed(k, x, blocks_apart, (i8, i16) if storage in (i8, i16) else ())
+    return _changed(k, x, change, (i8, i16))
+
+
+def blocks_as_batches(k: KernelBuilder, x: Value, block: Sequence[int]) -> Value:
+    sizes = [d or 0 for d in x.type.dims[1:]]
+    for axis in reversed(range(len(block))):
+        count, before, after = block[axis], sizes[:axis], sizes[axis + 1 :]
+        sizes[axis] //= count
+        parts = k.reshape(x, (None, sizes[axis], count, prod(after)))
+        x = k.reshape(k.transpose(parts, (2, 0, 1, 3)), (None, *before, sizes[axis], *after))
+    return x
 
 
 def batch_to_space(op: tfl.BatchToSpaceND, k: Kernels) -> Value | None:
@@ -299,18 +309,23 @@ def batch_to_space(op: tfl.BatchToSpaceND, k: Kernels) -> Value | None:
         return None
     crops = np.reshape(edges, (-1, 2)).tolist()
 
-    def blocks_together(v: Value) -> Value:
-        sizes = [d or 0 for d in v.type.dims[1:]]
-        for axis, count in enumerate(block):
-            before, after = sizes[:axis], sizes[axis + 1 :]
-            v = k.reshape(v, (count, None, sizes[axis], prod(after)))
-            v = k.transpose(v, (1, 2, 0, 3))
-            sizes[axis] *= count
-            v = k.reshape(v, (None, *before, sizes[axis], *after))
-        bounds = {1 + i: (a, sizes[i] - b) for i, (a, b) in enumerate(crops) if a or b}
-        return _cut(k, v, bounds) if bounds else v
+    def change(v: Value) -> Value:
+        whole = batches_as_blocks(k, v, block)
+        sizes = whole.type.dims[1:]
+        bounds = {1 + i: (a, (sizes[i] or 0) - b) for i, (a, b) in enumerate(crops) if a or b}
+        return _cut(k, whole, bounds) if bounds else whole
 
-    return _changed(k, x, blocks_together, (i8, i16))
+    return _changed(k, x, change, (i8, i16))
+
+
+def batches_as_blocks(k: KernelBuilder, x: Value, block: Sequence[int]) -> Value:
+    sizes = [d or 0 for d in x.type.dims[1:]]
+    for axis, count in enumerate(block):
+        before, after = sizes[:axis], sizes[axis + 1 :]
+        parts = k.reshape(x, (count, None, sizes[axis], prod(after)))
+        sizes[axis] *= count
+        x = k.reshape(k.transpose(parts, (1, 2, 0, 3)), (None, *before, sizes[axis], *after))
+    return x
 
 
 def _sized(x: Value, block: Sequence[int]) -> bool:
@@ -359,3 +374,15 @@ def pad(op: tfl.PadV2, k: Kernels) -> Value | None:
     twin = twin_of(k, x) or Twin(k.cast(x, f32), 0)
     around = int(op.value.array.reshape(())) - twin.offset
     return integers_of(k, Twin(k.padv2(twin.value, op.paddings.array, around), twin.offset), x.type.storage)
+
+
+_FORMS: Final[dict[type[Op], Callable[[Any, Kernels], Value | list[Value] | None]]] = {
+    tfl.BatchToSpaceND: batch_to_space,
+    tfl.BroadcastTo: broadcast_to,
+    tfl.ExpandDims: expand_dims,
+    tfl.MirrorPad: mirror_pad,
+    tfl.ReverseV2: reverse,
+    tfl.SpaceToBatchND: space_to_batch,
+    tfl.SplitV: split_v,
+    tfl.Tile: tile,
+}
