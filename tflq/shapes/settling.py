@@ -8,8 +8,9 @@ the file says. What callers see of an entry's inputs and results is put back whe
 The first dim of an input can be resized even where the file states a number. Lowerings leave the first dim of a tensor
 to be inferred, whatever its number. That is not enough where the batch shows up in another dim of a result (transposed,
 folded into the rows), or together with an open one: there all dims that follow from the batch are open. We find them
-with a second batch, in numbers, which says more than an unknown one would. Weights keep the size that is stated: what a
-kernel computes with them is known exactly for that size only.
+with a second batch, in numbers, which says more than an unknown one would. In the file they are closed again, but for
+those that the source opens (`StateShapes`). Weights keep the size that is stated: what a kernel computes with them is
+known exactly for that size only.
 """
 
 from __future__ import annotations
