@@ -135,8 +135,7 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
     from tflq.select.movement import DeclareVariables
     from tflq.select.naming import KeepApart, MergeViews, NameTensors, TrimEdges
     from tflq.select.tables import ShareTables
-    from tflq.shapes.inference import StateShapes
-    from tflq.shapes.settling import RestateResults
+    from tflq.shapes.settling import RestateResults, StateShapes
 
     return [
         *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),

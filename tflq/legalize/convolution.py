@@ -18,7 +18,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tflq.analysis.known import known_elements
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa import convolution as tosa
@@ -236,7 +235,8 @@ def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) 
 def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums:
     """TRANSPOSE_CONV with weights [O, KH, KW, I]."""
     size, x = op.output_shape, b.value(op.input)
-    sizes = known_elements(size)
+    known = b.known_elements(size)
+    sizes = None if known is None else known.elements()
     if sizes is None or len(sizes) != 4 or None in sizes[1:]:
         raise NotApplicable(f"the result's height and width, in '{size.name}', are not known")
     if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:]:

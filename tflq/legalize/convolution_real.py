@@ -15,7 +15,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq import sized
-from tflq.analysis.known import known_elements
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv3D, Conv3DTranspose, FullyConnected
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.convolution import MatMul
@@ -85,7 +84,8 @@ class _Dim(NamedTuple):
 
 def conv_3d_transpose_sums(op: Conv3DTranspose, b: RuleBuilder, terms: Terms) -> Sums:
     """tosa.conv3d with channels per position of a cell; then these apart."""
-    size, x, weights = known_elements(op.output_shape), b.value(op.input), terms.weights
+    known, x, weights = b.known_elements(op.output_shape), b.value(op.input), terms.weights
+    size = None if known is None else known.elements()
     shape = x.type.shape
     if size is None or len(size) != 5 or None in size[1:] or shape is None or len(shape) != 5 or None in shape[1:]:
         raise NotApplicable("the shape of the input or of the result is not known")

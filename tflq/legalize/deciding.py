@@ -25,13 +25,13 @@ from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.state import Custom
 from tflq.errors import Refused, TflqError, VerificationError, fault_of_rule, name_of
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread
 from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
-from tflq.light import dataclass, field
+from tflq.light import dataclass, field, replace
 from tflq.sized import TooLarge
 from tflq.targets.target import INTEGER, Target
 
@@ -244,8 +244,28 @@ class Decider:
         return ""
 
     def _by_rule(self, case: _Case) -> Decision | None:
+        """By the first rule that applies; else by one that does where sizes that the model computes are constants, as
+        far as these are known for every batch."""
         if case.hybrid or case.missing or case.narrow:
             return None
+        reasons, warnings = [*case.reasons], {**case.warnings}
+        decision = self._by_rule_of(case)
+        if decision is not None or (sized := self._with_known_sizes(case.op)) is None:
+            return decision
+        return self._by_rule_of(replace(case, op=sized, reasons=reasons, warnings=warnings))
+
+    def _with_known_sizes(self, op: Op) -> Op | None:
+        """The operator with constants in the place of computed integers that are all known; None if there are none."""
+        operands = list(op.operands)
+        for place, value in enumerate(op.operands):
+            if value is None or value.is_constant or value.type.quantized or not value.type.storage.is_integer:
+                continue
+            known = self.b.known_elements(value)
+            if known is not None and known.complete:
+                operands[place] = constant(known.array)
+        return None if operands == op.operands else op.again(operands)
+
+    def _by_rule_of(self, case: _Case) -> Decision | None:
         for rule in rules_of(type(case.op)):
             start = len(self.b.ops)
             self.b.undefined.clear()

@@ -9,6 +9,7 @@ something else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tflq.contract import Decisions, Pass, PassResult, Searches
@@ -86,7 +87,8 @@ def _select_function(
         from tflq.select.portable import portable
 
         restricted, mac = portable, "float32"
-    k = Kernels(function, mac, proofs, target.sums, searches, restricted=restricted is not None)
+    lists = None if target.builtins is None else partial(_lists, target)
+    k = Kernels(function, mac, proofs, target.sums, searches, lists=lists)
     for op in function.ops:
         if op in k.fused:
             continue
@@ -274,6 +276,11 @@ def _parameters(op: Op, edges: set[Value], target: Target) -> Iterator[Reason]:
     for value in op.tensors:
         if value.type.quantized and value not in edges and not value.info.get("is_variable", False):
             yield Reason.at(op.location, f"tensor '{value.name}' of {op.name} has quantization parameters")
+
+
+def _lists(target: Target, op: Op) -> bool:
+    """Whether a target has a builtin as it is, or the operator in float32."""
+    return (target.builtins is not None and target.builtins.admit(op)) or _runs(op, target)
 
 
 def _runs(op: Op, target: Target) -> bool:

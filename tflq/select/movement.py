@@ -49,11 +49,7 @@ def identity(op: Identity, k: Kernels) -> Value:
 def reshape(op: Reshape, k: Kernels) -> Value:
     """The first dim is left to be inferred, where no other is: it is the one that a resized batch changes."""
     shape = op.result.type.dims
-
-    def reshaped(x: Value, _: int) -> Value:
-        return k.reshape(x, shape) if not shape or 0 in shape or None in shape[1:] else k.refold(x, shape)
-
-    return moved(k, k.value(op.input), reshaped)
+    return moved(k, k.value(op.input), lambda x, _: k.in_shape(x, shape))
 
 
 @lowering(Transpose)

@@ -17,13 +17,11 @@ var_handle.cc, read_variable.cc, assign_variable.cc.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tflq.analysis.known import LIMIT, Access, Accesses, Known, constant_elements, elements_of
-from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
-from tflq.dialects.forms import Form
 from tflq.dialects.inference import Misfit, NotInferred, Stated, text
 from tflq.dialects.tfl.state import Custom, ReadVariable
 from tflq.dialects.traits import ReadsShapes
@@ -436,41 +434,3 @@ def _filled(stated: Shape, shape: Shape) -> Shape:
     if stated is None or len(stated) != len(shape):
         return shape
     return tuple(s if d is None else d for s, d in zip(stated, shape, strict=True))
-
-
-# A file has two shapes for a tensor with open dims: the signature, with -1 for an open dim, and the one that it is
-# allocated with before the model is resized, which follows from what the inputs state.
-
-
-class StateShapes(Pass):
-    """Has tensors with open dims state the shape that they are allocated with. What an entry point returns states what
-    it did, as does a tensor whose shape cannot be inferred."""
-
-    name: ClassVar[str] = "state-shapes"
-    takes: ClassVar[Form] = "kernels"
-
-    def run(self, module: Module) -> PassResult:
-        shapes = {value.type.shape for function in module.functions for value in function.values()}
-        if all(shape is not None and None not in shape for shape in shapes):
-            return PassResult(module, modified=False)
-        modified = False
-        entries = [module.functions[index] for index in entry_functions(module)]
-        inference = Inference(module, {v: stored_shape(v) for function in entries for v in function.inputs})
-        fixed = {v for function in entries for v in (*function.inputs, *function.outputs)}
-        for value, shape in inference.shapes.items():
-            if value not in fixed and _is_open(value) and _fits(value, shape):
-                value.info = {**value.info, "shape": shape}
-                modified = True
-        return PassResult(module, modified)
-
-
-def _is_open(value: Value) -> bool:
-    return value.type.shape is not None and None in value.type.shape
-
-
-def _fits(value: Value, shape: Shape) -> bool:
-    """Whether a shape is whole, and one of those that the tensor's type allows."""
-    dims = value.type.shape
-    if not is_complete(shape) or shape is None or dims is None or len(shape) != len(dims):
-        return False
-    return all(d in (None, s) for d, s in zip(dims, shape, strict=True))

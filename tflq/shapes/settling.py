@@ -8,8 +8,9 @@ the file says. What callers see of an entry's inputs and results is put back whe
 The first dim of an input can be resized even where the file states a number. Lowerings leave the first dim of a tensor
 to be inferred, whatever its number. That is not enough where the batch shows up in another dim of a result (transposed,
 folded into the rows), or together with an open one: there all dims that follow from the batch are open. We find them
-with a second batch, in numbers, which says more than an unknown one would. Weights keep the size that is stated: what a
-kernel computes with them is known exactly for that size only.
+with a second batch, in numbers, which says more than an unknown one would. In the file they are closed again, but for
+those that the source opens (`StateShapes`). Weights keep the size that is stated: what a kernel computes with them is
+known exactly for that size only.
 """
 
 from __future__ import annotations
@@ -88,6 +89,67 @@ class RestateResults(Pass):
 
 def _edges(function: Function) -> Sequence[Value]:
     return *function.inputs, *function.outputs
+
+
+class StateShapes(Pass):
+    """Has tensors with open dims state the shape that they are allocated with, and closes the dims that are open only
+    so that the model can be resized: its source states none of them open.
+
+    An entry point's results are left to `restate-results`, and tensors whose shape cannot be inferred as they are. So
+    are results of SLICE, whose kernel goes by the shape that is stated, if that is closed (kernels/slice.cc).
+    """
+
+    name: ClassVar[str] = "state-shapes"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        if all(is_complete(value.type.shape) for function in module.functions for value in function.values()):
+            return PassResult(module, modified=False)
+        modified = False
+        entries = [module.functions[index] for index in entry_functions(module)]
+        stored = {v: stored_shape(v) for function in entries for v in function.inputs}
+        declared = self._declared(module)
+        allocated = Inference(module, stored).shapes
+        closed = allocated if declared == stored else Inference(module, declared).shapes
+        edges = {v for function in entries for v in _edges(function)}
+        for value, shape in allocated.items():
+            if value in edges or is_complete(value.type.shape) or not _fits(value, shape):
+                continue
+            if not isinstance(value.producer, Slice):
+                _close(value, closed.get(value))
+            if not is_complete(value.type.shape):
+                value.info = {**value.info, "shape": shape}
+            modified = True
+        return PassResult(module, modified)
+
+    @staticmethod
+    def _declared(module: Module) -> dict[Value, Shape]:
+        """The shapes of inputs of entry points, as the source states them."""
+        source = module.record.find(Stated)
+        rows = {} if source is None else source.rows
+        declared: dict[Value, Shape] = {}
+        for index in entry_functions(module):
+            inputs = module.functions[index].inputs
+            shapes = [shape for shape, _ in rows.get(index, ())] or [v.type.shape for v in inputs]
+            declared.update(zip(inputs, shapes, strict=False))
+        return declared
+
+
+def _close(value: Value, shape: Shape) -> None:
+    """Closes the open dims of a value that a shape knows."""
+    dims = value.type.dims
+    if shape is not None and len(shape) == len(dims):
+        value.type = TensorType(
+            tuple(s if d is None else d for d, s in zip(dims, shape, strict=True)), value.type.element
+        )
+
+
+def _fits(value: Value, shape: Shape) -> bool:
+    """Whether a shape is whole, and one of those that the tensor's type allows."""
+    dims = value.type.shape
+    if not is_complete(shape) or shape is None or dims is None or len(shape) != len(dims):
+        return False
+    return all(d in (None, s) for d, s in zip(dims, shape, strict=True))
 
 
 @dataclass(frozen=True)
@@ -228,9 +290,12 @@ def _changed(before: Shape, after: Shape) -> list[int]:
 
 def _open(value: Value, shape: Shape, batched: Sequence[int]) -> bool:
     """Gives a value the shape with the dims open that change with the batch, unless the first is the only one and no
-    other is open. An input goes on saying what it is allocated with. Whether that is something else."""
+    other is open; an open result of SLICE stays open, since its kernel goes by a closed shape. An input goes on saying
+    what it is allocated with. Whether that is something else."""
     held = any(_scaled(value, dim) for dim in batched)
-    if shape is None or not batched or held or (tuple(batched) == (0,) and None not in shape[1:]):
+    first = tuple(batched) == (0,) and shape is not None and None not in shape[1:]
+    sliced = isinstance(value.producer, Slice) and not is_complete(value.type.shape)
+    if shape is None or not batched or held or (first and not sliced):
         return set_shape(value, shape)
     stored = stored_shape(value)
     changed = set_shape(value, tuple(None if i in batched else d for i, d in enumerate(shape)))

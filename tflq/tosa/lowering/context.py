@@ -30,16 +30,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tflq import sized
-from tflq.analysis.known import (
-    LIMIT,
-    Accesses,
-    Known,
-    Range,
-    Ranges,
-    accesses,
-    constant_elements,
-    elements_of,
-)
+from tflq.analysis.known import Accesses, Range, Ranges, accesses, known_elements
 from tflq.builder import Builder, Kind
 from tflq.contract import Note, Searches
 from tflq.dialects.inference import broadcast, product
@@ -49,7 +40,7 @@ from tflq.dialects.tfl.shape import Range as TflRange
 from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.dialects.tosa.elementwise import Clamp, LogicalNot, Mul
 from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
-from tflq.dialects.traits import Broadcasts, ReadsShapes
+from tflq.dialects.traits import Broadcasts
 from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, element_storage, i4, i8, i16, i32, i64, ui4, ui8
@@ -342,30 +333,6 @@ def lowered_value(op: Op, t: Tosa) -> Value:
 
 _MOST = 64
 _I31 = 1 << 31
-
-
-def known_elements(value: Value) -> Known | None:
-    """What is known of a tensor's elements, whatever the model is run on."""
-    return _elements(value, {})
-
-
-def _elements(value: Value, seen: dict[Value, Known | None]) -> Known | None:
-    if value not in seen:
-        seen[value] = _computed(value, seen) if value.producer else constant_elements(value)
-    return seen[value]
-
-
-def _computed(value: Value, seen: dict[Value, Known | None]) -> Known | None:
-    """What is known of a result of an op."""
-    op, shape = value.producer, value.type.shape
-    if op is None or not op.name.startswith("tfl.") or not value.type.storage.is_integer:
-        return None
-    if shape is None or (product(shape) or 0) > LIMIT:
-        return None
-    computes = not op.shows(ReadsShapes)
-    known = [_elements(v, seen) if computes and v is not None else None for v in op.operands]
-    elements = elements_of(op, [None if v is None else v.type.shape for v in op.operands], known)
-    return None if elements is None else elements[op.results.index(value)]
 
 
 def known_array(value: Value) -> np.ndarray | None:
