@@ -170,6 +170,7 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
     from tflq.sweep.store import other_options
 
     changes = compare(read_entries(a), read_entries(b))
+    fail_on = (*fail_on, "gone")  # both are whole: a model that is left out is no longer tested
     options = other_options(options_of(a), options_of(b))
     if as_json:
         output.print_json(changes_document(changes) | {"options": options})

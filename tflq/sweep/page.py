@@ -32,7 +32,7 @@ from tflq.sweep.baseline import (
 )
 from tflq.sweep.driver import first_layer
 from tflq.sweep.store import expected_keys, read_results, read_settings
-from tflq.sweep.task import STATUSES, Key, Result, key_of, label, shared_prefix
+from tflq.sweep.task import COMPARED, STATUSES, Key, Result, key_of, label, shared_prefix
 
 # Counts, which every page and message begins with.
 
@@ -95,7 +95,16 @@ class Summary:
             counts.append(f"{len(self.missing)} of {self.total + len(self.missing)} missing")
         elif self.incomplete:
             counts.append("parts missing")
-        return ", ".join(counts) or "all as expected"
+        if not counts:
+            counts.append("all as expected")
+        if self.uncompared:
+            counts.append(f"{self.uncompared} of {self.total} not compared")
+        return ", ".join(counts)
+
+    @property
+    def uncompared(self) -> int:
+        """How many results were not compared with those of the original: it does not run, or there is no conversion."""
+        return self.total - sum(counts[status] for counts in self.statuses.values() for status in COMPARED)
 
     @property
     def named_missing(self) -> str:
@@ -117,6 +126,7 @@ class Summary:
             "total": self.total,
             "unexpected": self.unexpected,
             "unexpected_passes": self.passes,
+            "uncompared": self.uncompared,
             "statuses": {target: dict(counts) for target, counts in self.statuses.items()},
             "causes": [
                 {
@@ -180,10 +190,12 @@ def write(
     earlier: Sequence[Path] = (),
     changes: Sequence[Change] | None = None,
     known: Summary | None = None,
+    regressions: Sequence[Change] = (),
 ) -> None:
     """Writes the page of some results, whole or not at all. What it takes in memory does not grow with the results.
 
-    earlier: sweeps' folders or baselines to show next to it; changes: those since a baseline; known: what is missing.
+    earlier: sweeps' folders or baselines to show next to it; changes: those since a baseline; known: what is missing;
+    regressions: the changes that make the sweep fail, which are red.
     FileError if it cannot be written or one of `earlier` cannot be read, OptionError if that is not a sweep,
     TflqError without jinja2.
     """
@@ -199,6 +211,7 @@ def write(
         statuses=STATUSES,
         earlier=[str(place) for place in earlier],
         changes=changes and changes[:CHANGES],
+        failing={change.kind for change in regressions},
         compared=changes is not None,
         more_changes=max(len(changes or ()) - CHANGES, 0),
     )
@@ -443,7 +456,7 @@ def write_outputs(
         replace_file(folder / "changes.json", [json.dumps(changes_document(changes), indent=1).encode(), b"\n"])
     else:
         (folder / "changes.json").unlink(missing_ok=True)
-    write(read_results(folder), folder / "index.html", earlier, changes, summary)
+    write(read_results(folder), folder / "index.html", earlier, changes, summary, regressions or ())
     return summary
 
 

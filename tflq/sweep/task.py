@@ -324,6 +324,9 @@ STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 ACCEPTED: Final[frozenset[Status]] = frozenset({"ok", "original-fails"})
 """As expected, unless a model says otherwise."""
 
+COMPARED: Final[frozenset[Status]] = frozenset({"ok", "differs"})
+"""Of both models, results were compared."""
+
 RETRIED: Final[frozenset[Status]] = frozenset({"differs", "timeout", "out-of-memory", "crash", "internal-error"})
 """Tried once more: what gives another status then is flaky."""
 
