@@ -27,8 +27,8 @@ def sizes(x: Value, tail: list[int]) -> tuple[list[Op], Value]:
     return ops, packed
 
 
-def elements(value: Value, **options: bool) -> list[int | None] | None:
-    known = known_elements(value, **options)
+def elements(value: Value, *, any_batch: bool = False) -> list[int | None] | None:
+    known = known_elements(value, any_batch=any_batch)
     return None if known is None else known.elements()
 
 
@@ -79,7 +79,7 @@ def same_in_batches(x: Value, y: Value, ops: list[Op], seed: int = 0) -> None:
     data = bytes(tflq.write(Module([Function("main", [x], [y], ops)])))
     conversion = tflq.convert(data, fallback="error")
     for batch in (1, 3):
-        shape = (batch, *x.type.dims[1:])
+        shape = (batch, *(d or 1 for d in x.type.dims[1:]))
         inputs = [[rng.integers(storage.minimum, storage.maximum, shape, storage.dtype, endpoint=True)]]
         np.testing.assert_array_equal(interpret(conversion.data, inputs)[0][0], interpret(data, inputs)[0][0])
 

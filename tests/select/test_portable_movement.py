@@ -211,5 +211,5 @@ def test_a_shape_that_is_computed_but_for_the_batch() -> None:
         Op("tfl.reshape", [x, packed], [y], {"new_shape": None}),
     ]  # fmt: skip
     model = bytes(write(Module([Function("main", [x], [y], ops)])))
-    for batch in (1, 3):
-        convert_and_compare(model, [[draw(i8, (batch, 4, 6))]], target="portable")
+    for count in (1, 3):
+        convert_and_compare(model, [[draw(i8, (count, 4, 6))]], target="portable")

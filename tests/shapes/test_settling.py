@@ -146,7 +146,7 @@ def test_what_is_read_of_a_variable_has_the_stored_shape() -> None:
     assert (read.type.shape, y.type.shape) == ((2, 3), (2, 3))
 
 
-def folded(rows: Shape) -> Module:
+def folded(rows: tuple[int | None, ...]) -> Module:
     """The batch of x in the rows of a RESHAPE, and another input beside it; three int8 operators."""
     x, z = argument(rows, Q, "x"), argument((2, 6), Q, "z")
     flat, turned, y = (Value(TensorType(s, Q), n) for s, n in (((6, 4), "flat"), ((4, 6), "turned"), ((4, 6), "y")))
