@@ -4,6 +4,7 @@ small file states takes more time or memory than docs/security.md says. Work is 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from tflq.contract import Searches
 from tflq.ir.core import Module
 
 SMALL = 40
-FORMS = {
+FORMS: dict[str, dict[str, Any]] = {
     "integer": {},
     "kernels": {"target": "kernels"},
     "float32": {"mac": "float32"},

@@ -108,7 +108,8 @@ def _start(t: Onnx, name: str, type: TensorType) -> np.ndarray:
     """The value that a variable starts as. Refused if two functions that CALL_ONCE runs assign different ones: which
     of them holds depends on what a caller runs first."""
     found = t.state.starts.get(name)
-    for access in Accesses(t.module).named(name):
+    accesses = t.module.main.once("accesses", lambda: Accesses(t.module))
+    for access in accesses.named(name):
         source = None if access.once is None else constant_behind(access.value)
         if source is None:
             continue
