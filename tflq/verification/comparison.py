@@ -15,6 +15,7 @@ import numpy as np
 
 from tflq.backends import opening
 from tflq.errors import (
+    FileError,
     OptionError,
     Reason,
     check_choice,
@@ -24,7 +25,7 @@ from tflq.errors import (
     check_shapes,
     check_source,
 )
-from tflq.files import on_disk, reads_once
+from tflq.files import check_link, on_disk, reads_once
 from tflq.flatbuffer.structure import folder_error, refuse_foreign
 from tflq.samples.files import Images, Level
 from tflq.samples.reading import check_data
@@ -94,6 +95,9 @@ def _path(source: Source) -> Iterator[str]:
     if isinstance(source, (str, os.PathLike)):
         if Path(source).is_dir():
             raise folder_error(os.fspath(source))
+        check_link(source)
+        if not Path(source).exists():
+            raise FileError(os.fspath(source), "there is no such file")
         if not reads_once(source):
             if opening(os.fspath(source)).interpreted:
                 refuse_foreign(source)
