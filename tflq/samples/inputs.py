@@ -217,6 +217,8 @@ class Arrangement:
             if not shape:
                 what = f"'{own.name}' has no first dim of samples"
                 raise OptionError(Reason(what, where, tensor=own.tensor, remedy="stack the samples: np.stack(samples)"))
+            if len(shape) < len(own.shape):
+                raise own.misfit(shape, where)
             if not (own.takes(shape[1:]) or own.takes_row(shape[1:])):
                 raise own.misfit(shape[1:], f"row 0 of {where}")
         raise AssertionError("one of them does not fit")
