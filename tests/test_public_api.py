@@ -35,7 +35,17 @@ NAMES = {
     ),
     *("Report", "Row", "RuleBuilder", "Run", "RunTime", "Verification"),
     *("FileError", "InvalidModelError", "NotApplicable", "OptionError", "TflqError", "UnsupportedError"),
-    *("VerificationError", "__version__", "bisect", "calibrate", "convert", "debug", "inspect", "quantize"),
+    *(
+        "MissingPackageError",
+        "VerificationError",
+        "__version__",
+        "bisect",
+        "calibrate",
+        "convert",
+        "debug",
+        "inspect",
+        "quantize",
+    ),
     *("read", "reduce", "run_sweep", "verify", "write"),
 }
 KEYWORDS = {
@@ -113,7 +123,7 @@ KEYWORDS = {
 OF_COMMANDS = {
     "bisect": {"json"},
     "convert": {"output-dir", "skip-existing", "workers", "report", "dump-ir", "timings", "json"},
-    "inspect": {"ir", "why", "format", "json"},
+    "inspect": {"ir", "why", "tensors", "format", "json"},
     "reduce": {"output", "json"},
     "verify": {"html", "force", "json"},
 }
@@ -134,7 +144,14 @@ def test_keywords(name: str) -> None:
 
 
 def test_errors_are_one_family() -> None:
-    for name in ("FileError", "InvalidModelError", "OptionError", "UnsupportedError", "VerificationError"):
+    for name in (
+        "FileError",
+        "InvalidModelError",
+        "MissingPackageError",
+        "OptionError",
+        "UnsupportedError",
+        "VerificationError",
+    ):
         assert issubclass(getattr(tflq, name), tflq.TflqError)
     assert issubclass(tflq.OptionError, ValueError)
     assert issubclass(tflq.FileError, OSError)

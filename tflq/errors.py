@@ -7,6 +7,7 @@
       VerificationError    what must hold does not: IR of a form, or two models that should be equal
       OptionError          an option, or a combination of them, makes no sense (also a ValueError)
       FileError            a file cannot be read or written (also an OSError)
+      MissingPackageError  a package that is not installed is needed (also an ImportError)
 
 Each has `reasons`: what is wrong, where, and what can be done, as data. Its message says the same in words. All can be
 pickled and copied.
@@ -339,6 +340,13 @@ class FileError(TflqError, OSError):
 
     def _state(self) -> dict[str, Any]:
         return {**self.__dict__, "filename": self.filename, "strerror": self.strerror, "errno": self.errno}
+
+
+class MissingPackageError(TflqError, ImportError):
+    """A package that is not installed is needed. The remedy says how to install it."""
+
+    def __init__(self, what: str, extras: str) -> None:
+        super().__init__(Reason(what, remedy=to_install(extras)))
 
 
 class ParseError(InvalidModelError):

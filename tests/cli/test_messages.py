@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -200,3 +201,15 @@ def test_a_truncated_file_is_asked_about(part: float) -> None:
     data = (MODELS / "cnn_int8.tflite").read_bytes()
     with pytest.raises(tflq.InvalidModelError, match="downloaded, to the end"):
         tflq.read(data[: int(part * len(data))])
+
+
+def test_verify_quietly_says_the_verdict_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    assert run(["verify", str(MODELS / "pad.tflite"), str(MODELS / "pad.tflite"), "-q"]) == 0
+    assert capsys.readouterr().out == "EQUAL\n"
+
+
+def test_a_missing_package_is_an_error_of_its_own() -> None:
+    error = pickle.loads(pickle.dumps(tflq.MissingPackageError("no interpreter", "verify")))  # noqa: S301
+    assert isinstance(error, ImportError)
+    assert error.reason.remedy == "pip install '.[verify]' in a checkout of tflq"

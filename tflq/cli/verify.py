@@ -126,6 +126,12 @@ def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, *
 
 
 def print_verification(result: Verification) -> None:
+    if not output.quiet():
+        _print_comparison(result)
+    click.secho(result.verdict.upper(), fg=COLOURS[result.verdict], bold=True)
+
+
+def _print_comparison(result: Verification) -> None:
     output.heading(f"{result.a} <> {result.b}")
     if result.interpreter:
         output.field("run by", f"{result.interpreter}, {result.resolver} kernels")
@@ -160,7 +166,6 @@ def print_verification(result: Verification) -> None:
         click.echo(click.style("failed: ", fg="red", bold=True) + failure)
     for reason in dict.fromkeys((*result.incomparable, *filter(None, [result.reason]))):
         click.echo(click.style("not compared: ", fg="yellow", bold=True) + reason)
-    click.secho(result.verdict.upper(), fg=COLOURS[result.verdict], bold=True)
 
 
 def _print_runs(result: Verification) -> None:

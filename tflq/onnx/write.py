@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tflq.dialects.onnx import Cast
-from tflq.errors import Reason, TflqError, UnsupportedError, to_install
+from tflq.errors import MissingPackageError, Reason, UnsupportedError
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, parameters
 from tflq.onnx.engine import OPSET, exact_in
@@ -49,7 +49,7 @@ def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
     try:
         import onnx
     except ImportError:
-        raise TflqError(Reason("writing ONNX needs the package onnx", remedy=to_install("onnx"))) from None
+        raise MissingPackageError("writing ONNX needs the package onnx", "onnx") from None
     graph = _Graph(module.functions[function], onnx)
     made = onnx.helper.make_model(
         graph.proto(),

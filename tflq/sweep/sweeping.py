@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tflq.backends import Backend, backend, of_target
 from tflq.caches import make_private
-from tflq.errors import OptionError, Reason, to_install
+from tflq.errors import MissingPackageError, OptionError, Reason
 from tflq.extensions import extension_of
 from tflq.files import FilePath
 from tflq.pipelines import Fallback, Prefer, Semantics, State, asked, changed
@@ -292,7 +292,7 @@ def _check_packages(needed: Iterator[_Package]) -> None:
         listed = " and ".join(f"{package} ({purpose})" for package, purpose, _ in missing)
         extras = ",".join(dict.fromkeys(extra for _, _, extra in missing))
         what = f"a sweep of these models needs {listed}, which {'is' if len(missing) == 1 else 'are'} not installed"
-        raise OptionError(Reason(what, remedy=to_install(extras)))
+        raise MissingPackageError(what, extras)
 
 
 # A sweep as one call, whose keywords are the options of `tflq sweep`.

@@ -16,7 +16,7 @@ from typing import IO, Any, Final, Literal, NamedTuple, Protocol, Required, Type
 import numpy as np
 
 from tflq.documents import DocumentError, checked
-from tflq.errors import Reason, TflqError, to_install
+from tflq.errors import MissingPackageError, Reason, TflqError
 from tflq.files import FilePath
 from tflq.ir.core import Function, Module, Value
 from tflq.processes import how_ended, last_words, limited, python_process
@@ -142,7 +142,7 @@ class Opened:
 
 
 class Child:
-    """A process for models. RunError if it ends or takes too long; TflqError if what should run them is missing."""
+    """A process for models. RunError if it ends or takes too long; MissingPackageError without what runs them."""
 
     def __init__(self, what: str, timeout: float) -> None:
         self._what = what
@@ -175,9 +175,9 @@ class Child:
         except ValueError as error:
             raise RunError(f"{self._what}'s process answers with {error}", fatal=True) from error
         if head.get("error") == worker.NO_INTERPRETER:
-            raise TflqError(Reason("no TFLite interpreter is installed", remedy=to_install("verify")))
+            raise MissingPackageError("no TFLite interpreter is installed", "verify")
         if head.get("error") == worker.NO_REFERENCE_MODEL:
-            raise TflqError(Reason("the TOSA reference model is not installed", remedy=to_install("tosa")))
+            raise MissingPackageError("the TOSA reference model is not installed", "tosa")
         if str(head.get("error", "")).startswith(worker.NO_RUNTIME):
             runtime = head["error"].removeprefix(worker.NO_RUNTIME)
             package, requirement = _PACKAGES.get(runtime, (runtime, runtime))

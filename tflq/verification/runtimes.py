@@ -17,7 +17,7 @@ import numpy as np
 
 from tflq.dialects.tosa.movement import Rescale, Variable, VariableWrite
 from tflq.documents import Check, DocumentError, parse_json
-from tflq.errors import InvalidModelError, Reason, TflqError, UnsupportedError, to_install
+from tflq.errors import InvalidModelError, MissingPackageError, Reason, UnsupportedError, to_install
 from tflq.formats import held
 from tflq.ir.core import Buffer, Function, Module, Value
 from tflq.ir.types import SCALARS, TensorType, i8, ui8
@@ -260,9 +260,7 @@ def extend(
     try:
         import onnx
     except ImportError:
-        raise TflqError(
-            Reason("results inside of an ONNX file need the package onnx", remedy=to_install("onnx"))
-        ) from None
+        raise MissingPackageError("results inside of an ONNX file need the package onnx", "onnx") from None
     model = onnx.load(source)
     graph, count = model.graph, len(model.graph.output)
     inferred = onnx.shape_inference.infer_shapes(model).graph if taken else graph
