@@ -12,6 +12,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,11 +64,19 @@ def convert_all(data: bytes) -> tuple[Counter[str], list[str]]:
     run("read", lambda: modules.append(tflq.read(data)))
     if modules:
         for form, options in FORMS.items():
-            run(form, lambda options=options: tflq.convert(data, **options).files)
+            run(form, partial(_convert, data, options))
     if tflq.formats.is_text(data):
         for text in PIPELINES:
-            run("opt", lambda text=text: parse_pipeline(text).run(tflq.formats.read_any_form(data)))
+            run("opt", partial(_run_passes, data, text))
     return ends, findings
+
+
+def _convert(data: bytes, options: Mapping[str, Any]) -> None:
+    _ = tflq.convert(data, **options).files
+
+
+def _run_passes(data: bytes, pipeline: str) -> None:
+    parse_pipeline(pipeline).run(tflq.formats.read_any_form(data))
 
 
 def _measured(call: Callable[[], Any], size: int) -> tuple[str, str]:

@@ -42,9 +42,12 @@ class Draft:
 
 
 TYPES: Final = list(TFLITE.enum("TensorType").values)
-_WIDTHS: Final = {"INT4": 4, "UINT4": 4, "INT2": 2, "FLOAT32": 32, "INT32": 32, "UINT32": 32, "FLOAT64": 64}
-_WIDTHS |= {"INT64": 64, "UINT64": 64, "COMPLEX64": 64, "COMPLEX128": 128, "FLOAT16": 16, "BFLOAT16": 16}
-_WIDTHS |= {"INT16": 16, "UINT16": 16}
+_BITS: Final = """
+    INT2=2 INT4=4 UINT4=4 FLOAT16=16 BFLOAT16=16 INT16=16 UINT16=16 FLOAT32=32 INT32=32 UINT32=32 FLOAT64=64 INT64=64
+    UINT64=64 COMPLEX64=64 COMPLEX128=128
+"""
+_WIDTHS: Final = {name: int(bits) for name, bits in (pair.split("=") for pair in _BITS.split())}
+"""Bits of an element; 8 for other types."""
 SCALES: Final = (0.5, 0.0625, 0.003, 1.0, 7.7, 1e-6, 1e-30, 1e-40, 0.0, 1e30, float("inf"))
 MOST_DEPTH: Final = 300
 TEXTS: Final = [path for path in sorted((ROOT / "tests").rglob("*.mlir")) if path.stat().st_size < 20_000]
@@ -397,43 +400,12 @@ def _operator(row: int, operands: tuple[int, ...], results: tuple[int, ...], uni
 
 # --- text
 
-STORAGES: Final = (
-    "i2",
-    "i3",
-    "i4",
-    "i5",
-    "i7",
-    "i8",
-    "i10",
-    "i12",
-    "i15",
-    "i16",
-    "i17",
-    "i24",
-    "i32",
-    "i64",
-    "u2",
-    "u4",
-)
-STORAGES += ("u6", "u7", "u8", "u10", "u12", "u15", "u16", "u32", "i1", "i128")
-ELEMENTS: Final = (
-    "i1",
-    "i4",
-    "i5",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "ui8",
-    "ui16",
-    "si8",
-    "f16",
-    "bf16",
-    "f32",
-    "f64",
-    "index",
-)
-ELEMENTS += ("!tfl.string", "complex<f32>", "tensor<i8>", "none", "i128", "f8E4M3FN")
+STORAGES: Final = """
+    i1 i2 i3 i4 i5 i7 i8 i10 i12 i15 i16 i17 i24 i32 i64 i128 u2 u4 u6 u7 u8 u10 u12 u15 u16 u32
+""".split()
+ELEMENTS: Final = """
+    i1 i4 i5 i8 i16 i32 i64 i128 ui8 ui16 si8 f16 bf16 f32 f64 f8E4M3FN index none complex<f32> tensor<i8> !tfl.string
+""".split()
 _STORAGE = re.compile(r"(?<=!quant\.uniform<)[iu]\d+")
 _PLAIN = re.compile(r"(?<=x)(?:i|f|ui|bf)\d+(?=>)")
 

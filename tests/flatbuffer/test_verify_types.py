@@ -8,7 +8,7 @@ from support.harness import argument, interpret, one_op
 
 import tflq
 from tflq.ir.core import Value
-from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, i1, i8, i32, i64
+from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, element_storage, f32, i1, i8, i32, i64
 
 Q8 = UniformQuantizedType.of(i8, 0.5, 3)
 
@@ -45,8 +45,7 @@ def test_a_result_has_the_type_that_its_kernel_sets(
     module = tflq.read(data)
     assert module.main.outputs[0].type.element is result
     assert "and the kernel makes it" in module.warnings[0]
-    kinds = {f32: np.float32, i1: np.bool_}
-    inputs = [[np.asarray([0, 1, 2]).astype(kinds.get(e, np.int8)) for e in operands]]  # type: ignore[call-overload]
+    inputs = [[np.asarray([0, 1, 2]).astype(element_storage(element).dtype) for element in operands]]
     (expected,), (actual,) = interpret(data, inputs), interpret(tflq.convert(data).data, inputs)
     np.testing.assert_array_equal(actual[0], expected[0])
     assert actual[0].dtype == expected[0].dtype

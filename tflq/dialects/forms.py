@@ -141,7 +141,8 @@ class _Count:
         self.kind = kind
         self.slots = slots
         self.gaps = gaps
-        self.fewest = max(sum(not (s.optional or s.variadic) for s in slots), int(some and bool(slots)))
+        required = [place for place, s in enumerate(slots, 1) if not (s.optional or s.variadic)]
+        self.fewest = max(required, default=int(some and bool(slots)))
         self.most = None if any(s.variadic for s in slots) else len(slots)
 
     def reason(self, values: Sequence[Value | None]) -> str | None:

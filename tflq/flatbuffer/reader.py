@@ -13,7 +13,7 @@ from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.declare import trait_of
+from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import op_name
 from tflq.dialects.traits import SetsElementType
 from tflq.errors import InvalidModelError
@@ -182,7 +182,7 @@ class _Reader:
         location = Location(self.source, function, index, builtin, results[0].name if results else "")
         name = op_name(builtin)
         op = Op(name, inputs, results, attributes, location, info=info or NO_INFO, intermediates=intermediates)
-        if (sets := trait_of(op, SetsElementType)) is not None:
+        if isinstance(op, Operator) and (sets := op.trait(SetsElementType)) is not None:
             sets.restate(op, self.notes)
         return op
 

@@ -74,6 +74,8 @@ def fully_connected(op: FullyConnected, t: Tosa) -> Value:
     keep = bool(op.keep_num_dims)
     size = product(shape)
     count = None if size is None else size // max(depth, 1)
+    if size is not None and size != (count or 0) * depth:
+        raise Refused(f"{size} elements do not fill rows of {depth}, and the kernel leaves the rest out")
     result = (*shape[:-1], outputs) if keep else (count, outputs)
     direct = len(shape) == 4 and shape[-1] == depth and keep
     if result.count(None) > 1 and not direct:
