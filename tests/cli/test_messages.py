@@ -210,6 +210,6 @@ def test_verify_quietly_says_the_verdict_alone(capsys: pytest.CaptureFixture[str
 
 
 def test_a_missing_package_is_an_error_of_its_own() -> None:
-    error = pickle.loads(pickle.dumps(tflq.MissingPackageError("no interpreter", "verify")))  # noqa: S301
-    assert isinstance(error, ImportError)
+    error: tflq.TflqError = pickle.loads(pickle.dumps(tflq.MissingPackageError("no interpreter", "verify")))  # noqa: S301
+    assert issubclass(tflq.MissingPackageError, ImportError)
     assert error.reason.remedy == "pip install '.[verify]' in a checkout of tflq"
