@@ -149,7 +149,7 @@ class _Function(FunctionWalk["Made"]):
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a separate value of its storage type, under its name."""
         try:
-            self.need_elements([value])
+            self.need_elements([value] if value.producer is None else [])  # the walk asks of the others
             result = self.t.held(value).get(self.t, HeldAs(value.type.storage))
         except Refused as refusal:
             self.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None

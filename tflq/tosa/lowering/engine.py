@@ -167,7 +167,7 @@ class _Function(FunctionWalk[Value]):
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a separate value, of its storage type or a signed one, under its name."""
         try:
-            self.need_elements([value])
+            self.need_elements([value] if value.producer is None else [])  # the walk asks of the others
             result = narrow(value, self.t) if value.is_constant else self.t.value(value)
             _need_boolean(value, result)
         except Refused as refusal:
