@@ -176,7 +176,7 @@ def test_refused_where_no_interpreter_runs_it(name: str) -> None:
         interpret(*bad)
     for kind in FORMATS:
         with pytest.raises((tflq.UnsupportedError, tflq.InvalidModelError)) as refused:
-            tflq.convert(bad[0], format=kind)  # type: ignore[arg-type]
+            tflq.convert(bad[0], format=kind)
         for words in ("tosa.", "for this batch", "cannot be bound"):
             assert words not in str(refused.value)
     wanted, found = interpret(*good), interpret(tflq.convert(good[0]).data, good[1])
