@@ -3,7 +3,8 @@
 A model that fits a line is run with another zero point of each operand and result, then with other scales: 0,
 infinite, and by powers of two less or more. A port that takes only zero point 0 says so (`qi16:0`). A line whose kernel
 refuses scales, or dies of them, gets the constraint that tells these models from the ones that run: `positive_scale`,
-or a bound of `scale_ratio_below` or `multiplier_scale`, the greatest power of two that no refused model keeps.
+`operand_scale_from` for scales that are too small, or a bound of `scale_ratio_below` or `multiplier_scale`, the
+greatest power of two that no refused model keeps.
 
 Each model runs in a forked process, which the interpreter may take down.
 """
@@ -44,6 +45,7 @@ _ODD = 1.1
 """A factor that makes a scale no power of two, which int16 kernels of ADD and SUB treat otherwise."""
 _SHIFTS = "pot_scale_int16"
 _BOUNDS = ("scale_ratio_below", "multiplier_scale")
+_LEAST = "operand_scale_from"
 
 
 def narrowed(kernels: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -152,13 +154,13 @@ class _Line:
             value.type = value.type.with_element(change(value.type.element))
         if [value.type.element for value in op.tensors] == before:
             return None
-        _follow(op, ports)
+        _follow(op)
         model = bytes(write(module))
         return replace(trial, model=model) if _signature_of(model, [self.signature]) else None
 
     def _constraints(self, op: Operator) -> Iterator[str]:
         """Constraints on scales that keep models from the kernel that it refuses."""
-        trial, ports = self.tried[0], _ports(op)
+        trial, ports = self.tried[0], [port for port in _ports(op) if port.name != "bias"]
         groups = [*([port] for port in ports), ports]
         ends = [self._changed(trial, group, _scaled(by)) for group in groups for by in (0.0, math.inf)]
         if not all(_survives(end) for end in ends if end is not None):
@@ -167,8 +169,11 @@ class _Line:
         if shifted is not None and not _survives(shifted):
             yield "power_of_two_shifts"
         refusals = [r for group in groups for sign in (-1, 1) if (r := self._bound(trial, group, sign)) is not None]
-        if refusals:
-            yield _explained(refusals)
+        less = [r for r in refusals if r.refused[_LEAST] < r.taken[_LEAST]]
+        if less:
+            yield f"{_LEAST} {2.0 ** math.ceil(math.log2(max(r.taken[_LEAST] for r in less))):.17g}"
+        if more := [r for r in refusals if r not in less]:
+            yield _explained(more)
 
     def _bound(self, trial: Trial, ports: Sequence[Slot], sign: int) -> _Refusal | None:
         """Where the kernel begins to refuse scales that become less or more; None if it takes all of them."""
@@ -186,10 +191,10 @@ class _Line:
         return _Refusal(*found)
 
 
-def _follow(op: Operator, ports: Sequence[Slot]) -> None:
-    """Gives a bias the scale of input times weights, as long as its own is not what is tried."""
-    place, bias = bias_of(op)
-    if bias is None or not bias.type.quantized or list(ports) == [op.operand_slots[place]]:
+def _follow(op: Operator) -> None:
+    """Gives a bias the scale of input times weights."""
+    _, bias = bias_of(op)
+    if bias is None or not bias.type.quantized:
         return
     named = dict(zip((slot.name for slot in op.operand_slots), op.operands, strict=False))
     weights = next(named[name] for name in WEIGHTS if name in named)
@@ -265,7 +270,8 @@ def _shifted(trial: Trial) -> Trial | None:
 
 
 def _measures(trial: Trial) -> dict[str, float]:
-    """What the constraints bound: the greatest operand's scale over the result's, and the product of all over it."""
+    """What the constraints bound: the greatest operand's scale over the result's, the product of all over it, and the
+    least operand's scale."""
     op = _op(trial.model)
     operands, results = (
         [_scales(v) for v in vs if v is not None and v.type.quantized] for vs in (op.operands, op.results)
@@ -274,6 +280,7 @@ def _measures(trial: Trial) -> dict[str, float]:
     return {
         "scale_ratio_below": max((float(s.max()) for s in operands), default=1.0) / least,
         "multiplier_scale": math.prod(float(s.max()) for s in operands) / least,
+        _LEAST: min((float(s.min()) for s in operands), default=1.0),
     }
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import product, without_dim
 from tflq.dialects.traits import OfSlots
-from tflq.ir.core import Value
+from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.ir.verifier import COPIED, Notes
 from tflq.light import dataclass
@@ -340,6 +340,10 @@ class LacksKernel(Trait):
 
     def __init__(self, *storages: ScalarType) -> None:
         self.storages: Final = frozenset(storages)
+
+    def concerns(self, op: Op) -> bool:
+        """Whether an operator has such a tensor."""
+        return any(v.type.quantized and v.type.storage in self.storages for v in op.tensors)
 
 
 class FloatKernel(Trait):

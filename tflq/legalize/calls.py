@@ -17,8 +17,9 @@ from tflq.dialects import traits
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import callees, entry_functions, is_variable, renumber
 from tflq.dialects.forms import is_recurrent
-from tflq.dialects.parameters import Misreads
+from tflq.dialects.parameters import Int16Symmetric, Misreads
 from tflq.dialects.tfl.activation import Softmax
+from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.movement import Densify
@@ -285,7 +286,7 @@ def _why(op: Op) -> str:
         return f"the kernel reads the stored integers of '{op.filter.name}' as floats"
     if "floats" in kinds and (isinstance(op, FakeQuant) or not op.result.type.quantized):
         return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
-    if "scales" in kinds and (several := _of_several_scales(op)) is not None:
+    if "scales" in kinds and not refused(op) and (several := _of_several_scales(op)) is not None:
         return f"the kernel finds no scale in '{several.name}', which has several"
     pool = isinstance(op, (AveragePool2D, MaxPool2D)) and op.fused_activation_function != "NONE"
     if pool and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
@@ -301,6 +302,8 @@ def _why(op: Op) -> str:
 
 def _of_several_scales(op: Op) -> Value | None:
     """The tensor that a kernel asks for its one scale, and that has several."""
+    if isinstance(op, Div) and isinstance(op.rhs.type.element, UniformQuantizedPerAxisType):
+        return None  # DIV refuses it
     if isinstance(op, BatchMatMul):
         return op.output if isinstance(op.output.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
     asked = op.operands if isinstance(op, Quantize) else op.tensors
@@ -313,8 +316,11 @@ def _of_operand(op: Op) -> str:
     result = next((v for v in op.results if v.type.quantized), None)
     if source is None or result is None or source.type.storage == result.type.storage or refused(op):
         return ""
-    if isinstance(op, Softmax) and (source.type.storage != i16 or any(seen_by_kernel(v)[1] for v in (source, result))):
-        return ""  # SOFTMAX makes int16 of 8 bits, and refuses int16 with zero points
+    if isinstance(op, Softmax) and source.type.storage != i16:
+        return ""  # SOFTMAX makes int16 of 8 bits
+    zeros = source.type.storage == i16 and any(seen_by_kernel(v)[1] for v in (source, result))
+    if zeros and (isinstance(op, Softmax) or trait_of(op, Int16Symmetric) is not None):
+        return ""  # kernels that refuse int16 with zero points
     stored, stated = element_storage(source.type.element), element_storage(result.type.element)
     return f"the kernel takes '{result.name}', which is {stated}, for {stored} like '{source.name}'"
 

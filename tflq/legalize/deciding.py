@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Literal
 
 from tflq.builder import refined
 from tflq.contract import Decision
+from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_handle, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
 from tflq.dialects.inference import Misfit
+from tflq.dialects.parameters import LacksKernel
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.state import Custom
@@ -286,12 +288,14 @@ class Decider:
         return None
 
     def _answer(self, rule: Rule, op: Op) -> Rewritten:
-        """What a rule gives. NotApplicable also if parameters must hold, and the result is not what they say."""
+        """What a rule gives. NotApplicable also if parameters must hold, as where no kernel takes the types, and the
+        result is not what they say."""
         try:
             answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
         except TooLarge as why:
             raise NotApplicable(str(why)) from None
-        if self.b.real and answer.warning:
+        lacks = trait_of(op, LacksKernel)
+        if answer.warning and (self.b.real or (lacks is not None and lacks.concerns(op))):
             raise NotApplicable(answer.warning)
         return answer
 

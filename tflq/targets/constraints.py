@@ -3,6 +3,7 @@
     same_scale                       all quantized ports have one scale and zero point
     same_operand_scale               the operands do
     operand_scale_below BOUND        the operands' scales are below BOUND
+    operand_scale_from BOUND         the operands' scales are BOUND or more
     fixed_scale SCALE ZERO_POINT     the results have these
     multiplier_scale [BOUND]         operands' scales, multiplied, over the result's: a positive multiplier below BOUND
                                      (2^31 unless said; 1: shifts to the right only)
@@ -164,6 +165,14 @@ def _operand_scale_below(op: Op, bound: float) -> str | None:
     for value in _quantized(op.operands):
         if not (_scales(value) < bound).all():
             return f"the scale of '{value.name}' is {_scales(value).max():g}, not below {bound:g}"
+    return None
+
+
+@constraint("operand_scale_from", "positive")
+def _operand_scale_from(op: Op, bound: float) -> str | None:
+    for value in _quantized(op.operands):
+        if not (_scales(value) >= bound).all():
+            return f"the scale of '{value.name}' is {_scales(value).min():g}, less than {bound:g}"
     return None
 
 

@@ -6,7 +6,15 @@ from typing import ClassVar, Final
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Stated
-from tflq.dialects.parameters import Int16Symmetric, Interpolates, Misreads, QuantizedTogether, SameScale, Unbounded
+from tflq.dialects.parameters import (
+    Int16Symmetric,
+    Interpolates,
+    LacksKernel,
+    Misreads,
+    QuantizedTogether,
+    SameScale,
+    Unbounded,
+)
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import (
     Broadcasts,
@@ -105,7 +113,7 @@ class Pow(Binary, name="tfl.pow"):
 class SquaredDifference(Binary, name="tfl.squared_difference", newest=2):
     """(lhs - rhs)². Source: kernels/squared_difference.cc."""
 
-    traits = (*_TOGETHER, *Binary.traits, Misreads("result type"), Unbounded())
+    traits = (*_TOGETHER, *Binary.traits, LacksKernel(i16), Misreads("result type"), Unbounded())
 
 
 class Extreme(Binary):
@@ -176,7 +184,14 @@ class Cos(Unary, name="tfl.cos"):
 class Exp(Unary, name="tfl.exp", newest=2):
     """e to the power of the input. Source: kernels/exp.cc."""
 
-    traits = (_UNARY_TOGETHER, *Unary.traits, Misreads("scales", "result type"), Unbounded(), Interpolates())
+    traits = (
+        _UNARY_TOGETHER,
+        Int16Symmetric(Unary.input, Unary.output),
+        *Unary.traits,
+        Misreads("scales", "result type"),
+        Unbounded(),
+        Interpolates(),
+    )
 
 
 class Floor(Unary, name="tfl.floor"):

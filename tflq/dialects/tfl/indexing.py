@@ -112,7 +112,13 @@ class ScatterND(Operator, name="tfl.scatter_nd"):
     updates: Value = operand()
     shape: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(updates, output), NonNegative(indices, shape), Misreads("result type"), SizedBy(shape))
+    traits = (
+        SameScale(updates, output),
+        NonNegative(indices, shape),
+        LacksKernel(i16),
+        Misreads("result type"),
+        SizedBy(shape),
+    )
 
     def infer(self, site: Stated) -> Dims:
         """An update for each tuple of indices: a block of the dims that these do not name."""
@@ -138,7 +144,7 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     default: Value = operand()
     output: Value = result()
     validate_indices: bool = attribute(default=False)
-    traits = (Misreads("result type"), SizedBy(shape))
+    traits = (LacksKernel(i16), Misreads("result type"), SizedBy(shape))
     versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
 
     def infer(self, site: Stated) -> Dims:

@@ -8,7 +8,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, places, pooled, reduced, text, without_dim
-from tflq.dialects.parameters import AsksSameScale, Misreads, QuantizedTogether, SameScale, Unbounded
+from tflq.dialects.parameters import AsksSameScale, Int16Symmetric, Misreads, QuantizedTogether, SameScale, Unbounded
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import (
     Axes,
@@ -183,7 +183,11 @@ class NumbersReduced(AxesReduced):
 class Mean(NumbersReduced, name="tfl.mean", newest=3):
     """The mean over axes. Source: kernels/reduce.cc."""
 
-    traits = (QuantizedTogether(AxesReduced.input, AxesReduced.output), *NumbersReduced.traits)
+    traits = (
+        QuantizedTogether(AxesReduced.input, AxesReduced.output),
+        Int16Symmetric(AxesReduced.input, AxesReduced.output),
+        *NumbersReduced.traits,
+    )
 
 
 class Sum(NumbersReduced, name="tfl.sum", newest=2):
@@ -195,7 +199,12 @@ class Sum(NumbersReduced, name="tfl.sum", newest=2):
 class ReduceProd(NumbersReduced, name="tfl.reduce_prod", newest=2):
     """The product over axes. Source: kernels/reduce.cc."""
 
-    traits = (*NumbersReduced.traits, Unbounded(), ComputedEarly())
+    traits = (
+        *NumbersReduced.traits,
+        Int16Symmetric(AxesReduced.input, AxesReduced.output),
+        Unbounded(),
+        ComputedEarly(),
+    )
     versions = (Needs(2, AxesReduced.input, i16), Needs(2, AxesReduced.input, i8))
 
 
