@@ -152,7 +152,7 @@ def test_a_kernel_that_an_open_shape_keeps_from_its_rule_is_warned_of() -> None:
     file = bytes(write(Module([Function("main", [x, first], [y], [op])])))
     (row,) = tflq.convert(file).report.rows
     assert row.path == "float"
-    assert "ignores scales and zero points; here the result is what the parameters say" in row.warning
+    assert "ignores scales and zero points; tflq computes what the parameters say" in row.warning
     assert not tflq.convert(file, semantics="real").report.warnings
 
 

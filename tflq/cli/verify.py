@@ -142,7 +142,7 @@ def _print_comparison(result: Verification) -> None:
     if result.inexact and result.outputs:
         largest = max(result.outputs.values(), key=lambda apart: apart.largest)
         far = f"{largest.largest:.4g} {'counts' if largest.unit == 'LSB' else largest.unit}"
-        output.field("inexact", f"{result.inexact}; the largest difference on these inputs is {far}")
+        output.field("inexact", f"{result.inexact}; largest difference {far}")
     for operand in result.operands:
         output.field("operand", str(operand))
     for share in result.kernels:

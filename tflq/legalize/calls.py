@@ -39,6 +39,7 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.legalize.movement import parameters_differ, refused, seen_by_kernel
+from tflq.legalize.probing import kernel_name
 from tflq.legalize.rule import AS_STATED
 from tflq.light import dataclass
 
@@ -276,6 +277,12 @@ def misread(op: Op) -> dict[str, str]:
     return {f"{why}; {AS_STATED}": "broken"} if why else {}
 
 
+def _one_scale(op: Op, value: Value) -> str:
+    per = "block" if isinstance(value.type.element, UniformQuantizedSubChannelType) else "channel"
+    reads = f"TFLite's {kernel_name(op)} reads one scale, but '{value.name}' has one per {per}"
+    return f"{reads}: where TFLite runs it, its result is wrong"
+
+
 def _why(op: Op) -> str:
     if why := _of_recurrent(op) if is_recurrent(op) else _past_the_end(op):
         return why
@@ -287,10 +294,10 @@ def _why(op: Op) -> str:
     if "floats" in kinds and (isinstance(op, FakeQuant) or not op.result.type.quantized):
         return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
     if "scales" in kinds and not refused(op) and (several := _of_several_scales(op)) is not None:
-        return f"the kernel finds no scale in '{several.name}', which has several"
+        return _one_scale(op, several)
     pool = isinstance(op, (AveragePool2D, MaxPool2D)) and op.fused_activation_function != "NONE"
     if pool and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
-        return f"the kernel finds no scale for the fused activation in '{op.result.name}', which has several"
+        return _one_scale(op, op.result)
     if "packed" in kinds and (packed := next((v for v in quantized if v.type.storage == i4), None)) is not None:
         return f"the kernel reads '{packed.name}', which is packed int4, as int8"
     if "copied" in kinds and any(v.type.storage == i4 for v in quantized) and parameters_differ(op):

@@ -366,5 +366,5 @@ def rules_of(kind: type[Op]) -> Iterator[Rule]:
             yield function
 
 
-AS_STATED: Final = "here the result is what the parameters say"
+AS_STATED: Final = "tflq computes what the parameters say"
 """How an answer differs from a kernel that disregards them."""

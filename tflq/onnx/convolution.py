@@ -478,7 +478,7 @@ def factor(op: Op, t: Onnx, operand: Value) -> Value:
         return t.value(operand)
     if isinstance(operand.type.element, UniformQuantizedSubChannelType):
         if not (isinstance(op, tfl.FullyConnected) and operand.type.storage == i4):
-            raise Refused(f"the kernel finds no scale of '{operand.name}', which has one per block")
+            raise Refused(f"the kernel reads one scale, but '{operand.name}' has one per block")
         t.warn(BLOCKS.format(operand.name), "inexact", BLOCKS_REMEDY)
     t.warn(rounding_of(op, "ONNX's operators"), "inexact", REMEDY)
     return real(t, operand)

@@ -240,7 +240,7 @@ _BLOCKS: Final = "the reference kernel ignores the scales per block of '{}'; the
 _BLOCKWISE: Final = 2
 """The kind of quantization details that says so: BlockwiseQuantization."""
 
-_SEVERAL: Final = "the kernel finds no scale in '{}', which has several"
+_SEVERAL: Final = "TFLite's kernel reads one scale, but '{}' has several"
 
 _ONE_SCALE: Final = frozenset(
     "ABS BATCH_MATMUL DIV ELU EXP GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC MEAN MUL NEG PRELU QUANTIZE REDUCE_MAX "

@@ -141,7 +141,7 @@ class OnnxRunner(_Extensible):
         self.interpreter = head["interpreter"]
         self.has_state = bool(metadata.state)
         if metadata.exact_in == []:
-            self.inexact = "the second model says that it is exact in no runtime: QDQ form, or sums of real numbers"
+            self.inexact = "not bit-exact by design (QDQ, or sums of real numbers)"
         self._held = metadata.held
 
     def ulps(self) -> int | None:
