@@ -109,6 +109,8 @@ def read_as_others() -> Iterator[Case]:
     farther = _weights((4, 2, 2, 3), per_layer(i32, 0.02, 100000))
     operands = [argument(image, per_layer(ui8, 0.05, 9)), farther, _bias(4, i32, 0.001)]
     yield _case("conv_2d", operands, argument(out, per_layer(ui8, 0.2, 5), "y"), _DILATED)
+    sides = [argument((2, 3, 4), x16, "a"), argument((2, 4, 5), x16, "b")]
+    yield _case("batch_matmul", sides, argument((2, 3, 5), per_layer(i8, 0.2), "y"), _MATMUL, chance=True)
     sides = [argument((None, 8), x16), _weights((4, 8), per_layer(i8, 0.02))]
     y = argument((None, 4), per_layer(i8, 0.2), "y")
     yield _case("fully_connected", [*sides, None], y, _ROWS, "batch open")

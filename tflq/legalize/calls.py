@@ -19,9 +19,10 @@ from tflq.dialects.effects import callees, entry_functions, is_variable, renumbe
 from tflq.dialects.forms import is_recurrent
 from tflq.dialects.parameters import Int16Symmetric, Misreads
 from tflq.dialects.tfl.activation import Softmax
-from tflq.dialects.tfl.arithmetic import Div
+from tflq.dialects.tfl.arithmetic import Div, SquaredDifference
 from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D
+from tflq.dialects.tfl.indexing import ScatterND, SparseToDense
 from tflq.dialects.tfl.movement import Densify
 from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D
 from tflq.dialects.tfl.state import While
@@ -323,6 +324,8 @@ def _of_operand(op: Op) -> str:
     result = next((v for v in op.results if v.type.quantized), None)
     if source is None or result is None or source.type.storage == result.type.storage or refused(op):
         return ""
+    if source.type.storage == i16 and isinstance(op, (ScatterND, SparseToDense, SquaredDifference)):
+        return ""  # no kernel of these takes int16 operands
     if isinstance(op, Softmax) and source.type.storage != i16:
         return ""  # SOFTMAX makes int16 of 8 bits
     zeros = source.type.storage == i16 and any(seen_by_kernel(v)[1] for v in (source, result))

@@ -9,7 +9,6 @@ from tflq.dialects.inference import Dims, Stated
 from tflq.dialects.parameters import (
     Int16Symmetric,
     Interpolates,
-    LacksKernel,
     Misreads,
     QuantizedTogether,
     SameScale,
@@ -113,7 +112,7 @@ class Pow(Binary, name="tfl.pow"):
 class SquaredDifference(Binary, name="tfl.squared_difference", newest=2):
     """(lhs - rhs)². Source: kernels/squared_difference.cc."""
 
-    traits = (*_TOGETHER, *Binary.traits, LacksKernel(i16), Misreads("result type"), Unbounded())
+    traits = (*_TOGETHER, *Binary.traits, Misreads("result type"), Unbounded())
 
 
 class Extreme(Binary):

@@ -115,7 +115,6 @@ class ScatterND(Operator, name="tfl.scatter_nd"):
     traits = (
         SameScale(updates, output),
         NonNegative(indices, shape),
-        LacksKernel(i16),
         Misreads("result type"),
         SizedBy(shape),
     )
@@ -144,7 +143,7 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     default: Value = operand()
     output: Value = result()
     validate_indices: bool = attribute(default=False)
-    traits = (LacksKernel(i16), Misreads("result type"), SizedBy(shape))
+    traits = (Misreads("result type"), SizedBy(shape))
     versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
 
     def infer(self, site: Stated) -> Dims:
