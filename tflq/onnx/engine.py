@@ -30,9 +30,9 @@ from tflq.dialects.onnx import (
 from tflq.dialects.onnx import Shape as ShapeOf
 from tflq.errors import Reason, Refused
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.ir.types import SCALARS, TensorType, f64, i64, is_quantized, ui32, ui64
+from tflq.ir.types import ScalarType, TensorType, f64, i64, is_quantized, ui32, ui64
 from tflq.light import dataclass
-from tflq.lowering import WITHOUT_NUMBERS, FunctionWalk, entries, lowered_module, own, refuse
+from tflq.lowering import FunctionWalk, entries, lowered_module, own, refuse
 from tflq.onnx.context import HELD, Held, Made, Onnx, lowered
 from tflq.onnx.context import Form as HeldAs
 
@@ -79,8 +79,6 @@ def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = Fal
 
 class _Function(FunctionWalk["Made"]):
     """One function's walk."""
-
-    lacking = frozenset(t for t in SCALARS.values() if t in WITHOUT_NUMBERS or not t.numpy)
 
     def __init__(
         self,
@@ -134,8 +132,7 @@ class _Function(FunctionWalk["Made"]):
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a separate value of its storage type, under its name."""
         try:
-            self.need_elements([value])
-            result = self.t.held(value).get(self.t, HeldAs(value.type.storage))
+            result = self.t.held(value).get(self.t, HeldAs(_element(value)))
         except Refused as refusal:
             self.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
             return value
@@ -146,6 +143,13 @@ class _Function(FunctionWalk["Made"]):
         result.info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
         self.renamed[value] = result
         return result
+
+
+def _element(value: Value) -> ScalarType:
+    """The element type of a result. Refused if ONNX has none."""
+    if value.type.storage not in HELD:
+        raise Refused(f"it is {value.type.storage}, which has no form")
+    return value.type.storage
 
 
 # In which runtimes a graph is exact: what each computes otherwise than ONNX says.

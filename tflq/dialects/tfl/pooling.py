@@ -312,6 +312,9 @@ class UnsortedSegments(Operator):
 
     def infer(self, site: Stated) -> Dims:
         (count,) = site.ints(self.count, 1)
+        segments = site.array(self.segments)
+        if count is not None and segments is not None and segments.size and int(segments.max()) >= count:
+            raise Misfit(f"row {segments.argmax()} is of segment {segments.max()}, and there are {count}")
         return (count, *site.dims(self.input)[len(site.dims(self.segments)) :])
 
 
